@@ -1,0 +1,40 @@
+#pragma once
+// What a kernel says of itself: its manifest (JSON text across the border, abi.md), read strictly.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/problem/dialect.hpp"
+#include "reference/problem/feature.hpp"
+
+namespace attest {
+
+enum class Memory : std::uint8_t { host, cuda };
+
+struct Limits {
+    std::int64_t dim_max = 0;  ///< 0: none declared
+    std::int64_t len_max = 0;
+    bool operator==(const Limits&) const = default;
+};
+
+struct Manifest {
+    std::string name, version;
+    std::vector<Precision> formats;
+    Memory memory = Memory::host;
+    bool features_declared = false;             ///< false: every feature is offered to supports()
+    FeatureSet features;                        ///< known names only
+    std::vector<std::string> features_unknown;  ///< names of a later version, kept for display
+    Limits limits;
+    Dialect dialect;
+    Numerics numerics;
+};
+
+/// Strict: unknown key, duplicate key, wrong type or value is BadInput with `source_name:
+/// manifest:LINE:COLUMN`, the text and a caret, and the allowed values. `name`, `version` and
+/// `formats` are required.
+Manifest parse_manifest(std::string_view json, std::string_view source_name);
+std::string to_json(const Manifest& manifest);  ///< with every default written out, sorted keys
+
+}  // namespace attest

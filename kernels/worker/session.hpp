@@ -1,0 +1,104 @@
+#pragma once
+// A Session is one worker process that holds one kernel, seen from the host. Every call lays the
+// tensors into guarded shared memory, sends one message, waits with a time limit, and says exactly
+// what happened: outputs, a refusal, an error text, or how the process died and on which tensor. A
+// dead worker is replaced before the next call.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/interface/kernel_spec.hpp"
+#include "kernels/interface/manifest.hpp"
+#include "reference/problem/problem.hpp"
+
+namespace attest {
+
+enum class Outcome : std::uint8_t { ok, refused, error, crash, hang, memory };
+std::string_view name(Outcome outcome) noexcept;
+
+/// Where a kernel touched what it must not. side says on which side of the tensor; offset_bytes
+/// counts from the tensor's first byte (negative before it, >= its size after it).
+struct Fault {
+    enum class Kind : std::uint8_t {
+        read_outside,
+        write_outside,
+        write_input,
+        signal,
+        abort_called,
+        exit_called,
+        stack_overflow,
+        exception,
+        outside_all
+    };
+    Kind kind = Kind::signal;
+    std::optional<Role> tensor;  ///< none: the workspace, or an address in no tensor
+    bool workspace = false;
+    std::int64_t offset_bytes = 0;
+    bool before = false;  ///< side
+    std::string signal;   ///< "SIGSEGV", "SIGABRT", ...; empty if none
+    int exit_code = 0;
+    std::string sentence;  ///< "read 64 bytes past the end of k", for people
+};
+
+struct CallResult {
+    Outcome outcome = Outcome::ok;
+    std::string
+        reason;  ///< refusal or error text, from the kernel; hostile: escape before printing
+    std::optional<Fault>
+        fault;  ///< crash, hang, memory, and ok calls that wrote outside or changed an input
+    TensorSet outputs;  ///< o, lse (and gradients) where outcome is ok, dense logical
+    bool outputs_unwritten =
+        false;  ///< some output element still holds the poison laid there before the call
+    Role unwritten_role = Role::o;
+    std::int64_t unwritten_index = 0;  ///< flat index of the first such element
+    double seconds = 0;
+};
+
+struct SessionOptions {
+    std::chrono::milliseconds timeout{10'000};  ///< one call
+    std::uint64_t memory_bytes = 4ull << 30;    ///< of the worker; more is Outcome::memory
+    std::uint64_t poison_seed = 0;  ///< varies slack and poison patterns between campaigns
+};
+
+class Session {
+public:
+    /// Starts the worker and loads the kernel. Throws BadInput where the kernel cannot be loaded
+    /// (not a plug-in, wrong ABI, bad manifest, missing module), LoadCrash where its process died
+    /// while loading.
+    Session(const KernelSpec& spec, const SessionOptions& options);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    const Manifest& manifest() const noexcept;
+
+    /// The kernel's own answer; the reason is empty where it says yes. A crash inside supports() is
+    /// a BadInput.
+    bool supports(const Problem& problem, std::string* reason);
+
+    /// One forward call. Inputs are those of make_inputs; k and v are logical even where the
+    /// problem's cache is paged, and are laid into pages here by inputs[Role::block_table].
+    CallResult forward(const Problem& problem, const TensorSet& inputs);
+
+    void set_timeout(std::chrono::milliseconds timeout) noexcept;
+    void restart();  ///< a fresh process: for confirming a shrunk case
+    int process_id() const noexcept;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// The worker died while loading the kernel: exit code 3.
+class LoadCrash : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Path of the worker program and of the Python worker's package: found beside the running program
+/// or installed.
+void set_worker_directory(const std::string& path);
+
+}  // namespace attest

@@ -1,0 +1,62 @@
+#pragma once
+// How a law is written: data and one function, declared once. Tests, `attest list`, the
+// certificate, the report and the docs all come from this declaration.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "properties/law/trial.hpp"
+#include "properties/law/verdict.hpp"
+#include "reference/problem/feature.hpp"
+
+namespace attest {
+
+/// The space of cases a law is tried on. Pure data; properties/search draws from it.
+struct CaseSpace {
+    FeatureSet allow =
+        FeatureSet::all();  ///< optional features that may be drawn (if the kernel declares them)
+    FeatureSet require;     ///< features every case has; a kernel without them: not applicable
+    std::vector<FeatureSet> require_any;  ///< at least one of these sets is wholly present
+    std::vector<ValueKind> kinds;         ///< empty: all of them
+    std::int64_t scores_max = 16384;      ///< batch * heads_q * len_q * len_kv
+    std::int64_t len_max = 256;
+    std::int64_t dim_max = 128;
+    std::int64_t batch_max = 3;
+    bool len_q_one = false;      ///< decode: one query
+    bool square = false;         ///< len_q == len_kv
+    bool default_scale = false;  ///< never draw an explicit scale
+    bool (*admits)(const Problem&) =
+        nullptr;  ///< further precondition; what it refuses is counted as discarded
+};
+
+struct Needs {
+    bool lse = false;  ///< the kernel must return a log-sum-exp
+    bool backward = false;
+    bool deterministic = false;  ///< the kernel claims it
+    bool batch_invariant = false;
+};
+
+struct Property {
+    std::string id;               ///< family.law, snake_case
+    std::string statement;        ///< the law in one sentence
+    std::string statement_short;  ///< at most 60 characters, for tables
+    std::string why;              ///< the proof, in a few lines
+    std::string source;
+    Compares compares = Compares::bound;
+    Needs needs;
+    CaseSpace cases;
+    Verdict (*check)(const Trial&) = nullptr;
+    std::string file;  ///< "properties/masking.cpp"
+
+    std::string family() const { return id.substr(0, id.find('.')); }
+    std::string law() const { return id.substr(id.find('.') + 1); }
+};
+
+/// All laws in catalogue order (that of properties.md). Generated from the families; never empty.
+std::span<const Property> catalogue();
+const Property* find_property(std::string_view id);
+std::string catalogue_digest();  ///< SHA-256 of all declarations
+
+}  // namespace attest

@@ -1,0 +1,65 @@
+#pragma once
+// What a law sees: the problem, the inputs, the observed outputs, run(other) for a further run of
+// the same kernel, expected() for the reference with its own certified error. A law never sees a
+// kernel, so it cannot special-case one.
+
+#include <cstdint>
+#include <string>
+
+#include "properties/law/verdict.hpp"
+#include "reference/bound/expected.hpp"
+#include "reference/problem/case.hpp"
+#include "reference/problem/dialect.hpp"
+#include "reference/problem/feature.hpp"
+
+namespace attest {
+
+class Trial {
+public:
+    virtual ~Trial() = default;
+
+    virtual const Case& subject() const = 0;  ///< the case being tried
+    const Problem& problem() const { return subject().problem; }
+    virtual const TensorSet& inputs() const = 0;
+    virtual const Dialect& dialect() const = 0;
+    virtual const Numerics& numerics() const = 0;
+
+    /// The outputs of the case itself (run once, kept). o always; lse where the kernel returned
+    /// one.
+    virtual const TensorSet& observed() const = 0;
+
+    /// A further run of the same kernel in the same process. Throws Stopped where the kernel
+    /// refuses, fails or dies: the law ends there and the runner makes the verdict, so laws need
+    /// not handle it.
+    virtual TensorSet run(const Problem& problem, const TensorSet& inputs) const = 0;
+
+    /// Whether run() on this problem would be refused; a law asks before it leaves the space its
+    /// case was drawn from.
+    virtual bool supports(const Problem& problem) const = 0;
+
+    /// The reference for any problem and inputs, with its certified error and the bound of the
+    /// declared numerics.
+    virtual const Expected& expected() const = 0;  ///< of the case itself
+    virtual Expected expected(const Problem& problem, const TensorSet& inputs) const = 0;
+
+    /// Judges with escalation: an undecided element is recomputed in wider arithmetic, and a
+    /// disagreement is confirmed in exact arithmetic, before either is reported. Compares every o
+    /// (and lse where both have one).
+    virtual Verdict compare(const Problem& problem, const TensorSet& inputs,
+                            const TensorSet& observed) const = 0;
+
+    /// The law's own randomness: the same for the same case, whatever ran before. stream separates
+    /// independent uses.
+    std::uint64_t random_bits(std::uint64_t stream, std::uint64_t index) const;
+    std::int64_t random_below(std::uint64_t stream, std::uint64_t index,
+                              std::int64_t limit) const;  ///< [0, limit)
+    double random_normal(std::uint64_t stream, std::uint64_t index) const;
+};
+
+/// Ends a law early with the verdict that explains why (refused, crashed, hung, ...). Thrown by
+/// Trial::run alone.
+struct Stopped {
+    Verdict verdict;
+};
+
+}  // namespace attest

@@ -1,0 +1,38 @@
+#pragma once
+// The truth: attention computed as its definition reads, with a certified bound on the
+// computation's own error, and, in the same pass, the bound on what a kernel of declared numerics
+// may differ by.
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/bound/expected.hpp"
+#include "reference/problem/case.hpp"
+#include "reference/problem/dialect.hpp"
+#include "reference/problem/problem.hpp"
+
+namespace attest {
+
+enum class Arithmetic : std::uint8_t { plain_double, double_double, exact };
+
+/// What the reference computes for inputs laid out as make_inputs makes them. `exact` is
+/// Boost.Multiprecision. Throws BadInput if a feature is not defined for attention at all.
+Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                const TensorSet& inputs, Arithmetic arithmetic = Arithmetic::double_double);
+
+/// As attend, for the rows listed alone (flat over [batch, heads_q, len_q]); other rows are left
+/// zero with infinite bound.
+Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                     const TensorSet& inputs, const std::vector<std::int64_t>& rows,
+                     Arithmetic arithmetic);
+
+/// Scores and weights of one row in double, for `explain`: masked keys have score -inf and weight
+/// 0. Keys in order.
+struct RowDetail {
+    std::vector<double> scores, weights;
+    double max = 0, sum = 0, lse = 0;
+};
+RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
+                     std::int64_t batch, std::int64_t head, std::int64_t query);
+
+}  // namespace attest

@@ -1,0 +1,96 @@
+#pragma once
+// A Case is a Problem and how its values are made: a named distribution and a seed, or explicit
+// tensors. The values come from a counter-based generator keyed by (seed, tensor, logical index):
+// the same on every machine, and shrinking one length leaves every other value alone. A case is
+// canonical JSON (sorted keys, reals as hex strings); its name is the SHA-256 of that text. Its
+// line form is the problem's line followed by what differs from `values normal seed 0`.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/problem/problem.hpp"
+
+namespace attest {
+
+/// Joint distributions of Q, K, V (numerics.md D.5); each exists because it makes some real bug
+/// visible.
+enum class ValueKind : std::uint8_t {
+    normal,
+    logit50,
+    logit1e3,
+    logit1e4,
+    negative_logits,
+    cancel_v,
+    ties,
+    one_hot,
+    tiny,
+    wide,
+    const_v,
+    ascending,
+    descending,
+    small_int,
+    qk_cancel,
+    flat,
+    uniform
+};
+inline constexpr int value_kind_count = 17;
+std::string_view name(ValueKind kind) noexcept;
+
+/// What overrides the joint distribution for one tensor: the shrinker's simple data, or numbers
+/// written out.
+enum class Fill : std::uint8_t { drawn, zeros, ones, index, alternating, explicit_values };
+std::string_view name(Fill fill) noexcept;
+
+struct TensorValues {
+    Fill fill = Fill::drawn;
+    std::vector<double>
+        values;  ///< for explicit_values: row-major, every one a member of the tensor's format
+    bool operator==(const TensorValues&) const = default;
+};
+
+struct Values {
+    ValueKind kind = ValueKind::normal;
+    std::uint64_t seed = 0;
+    std::map<Role, TensorValues> tensors;  ///< only q, k, v; absent: drawn
+    bool operator==(const Values&) const = default;
+};
+
+struct Case {
+    Problem problem;
+    Values values;
+    bool operator==(const Case&) const = default;
+};
+
+std::string print(const Case& c);
+Case parse_case(std::string_view line);
+
+std::string to_json(const Case& c);  ///< canonical text, one line
+Case case_from_json(std::string_view text,
+                    std::string_view source_name);  ///< strict; BadInput with line:column
+std::string case_name(const Case& c);  ///< 64 lower-case hex digits of SHA-256(to_json)
+std::string sha256_hex(std::string_view bytes);
+
+/// The input tensors of a case: q, k, v and whatever the problem's features need (mask, lens, block
+/// table, slopes, sinks). Boolean masks leave about 7 of 10 keys visible; additive ones mix finite
+/// biases with -inf.
+TensorSet make_inputs(const Case& c);
+
+/// The counter-based generator itself: a 64-bit hash of (seed, stream, index), and reals made from
+/// it.
+std::uint64_t counter_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) noexcept;
+double counter_uniform(std::uint64_t seed, std::uint64_t stream,
+                       std::uint64_t index) noexcept;  ///< [0, 1)
+double counter_normal(std::uint64_t seed, std::uint64_t stream,
+                      std::uint64_t index) noexcept;  ///< mean 0, variance 1
+
+/// safetensors: strict reader and writer (every header key known, no overlap, no hole).
+std::map<std::string, Tensor> read_safetensors(const std::string& path);
+void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors);
+/// write, fsync, rename: the file is whole or absent. Throws InternalError with the path and the
+/// cause.
+void write_file_atomically(const std::string& path, std::string_view bytes);
+
+}  // namespace attest

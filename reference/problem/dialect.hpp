@@ -1,0 +1,49 @@
+#pragma once
+// Dialect: where implementations legitimately differ. Numerics: what a kernel claims of its
+// arithmetic. Both are declared by each kernel in its manifest, printed in its certificate, and
+// read by the oracle and the bounds. What is not declared takes the default written first, or the
+// least it could mean (abi.md).
+
+#include <cstdint>
+#include <string>
+
+#include "reference/problem/precision.hpp"
+
+namespace attest {
+
+enum class CausalAlignment : std::uint8_t { bottom_right, top_left };
+enum class EmptyRow : std::uint8_t { zeros, nan, refuse };
+enum class SoftcapPlace : std::uint8_t { before_bias, after_bias };
+enum class WindowEnds : std::uint8_t { inclusive, exclusive };
+enum class LseBase : std::uint8_t { e, two };
+enum class Nonfinite : std::uint8_t { propagate, unspecified };
+
+struct Dialect {
+    CausalAlignment causal = CausalAlignment::bottom_right;
+    EmptyRow empty_row = EmptyRow::zeros;
+    SoftcapPlace softcap = SoftcapPlace::before_bias;
+    WindowEnds window_ends = WindowEnds::inclusive;
+    LseBase lse_base = LseBase::e;
+    Nonfinite nonfinite = Nonfinite::propagate;
+    bool operator==(const Dialect&) const = default;
+};
+
+/// `same` stands for the format of the inputs (q); it is resolved against a problem by the bounds.
+enum class NumberFormat : std::uint8_t { same, f64, f32, f16, bf16 };
+enum class SumWeights : std::uint8_t { unrounded, rounded };
+
+struct Numerics {
+    NumberFormat accumulate =
+        NumberFormat::f32;  ///< scores, softmax, both sums; at least f32, f64 for f64 inputs
+    NumberFormat weights = NumberFormat::same;  ///< P as fed to the second product
+    NumberFormat output = NumberFormat::same;
+    double exp_ulp = 2.0;   ///< error of one exp call in ulps of `accumulate`
+    std::int64_t tile = 0;  ///< keys a tile; 0: undeclared
+    SumWeights sum_weights = SumWeights::unrounded;
+    bool deterministic = false;
+    bool batch_invariant = false;
+    bool flush_subnormals = false;  ///< FTZ/DAZ arithmetic
+    bool operator==(const Numerics&) const = default;
+};
+
+}  // namespace attest

@@ -1,0 +1,119 @@
+#pragma once
+// Tensors as attest holds them: dense, logical, row-major, four axes. Memory layouts (strides,
+// pages, padding) exist only at the border, where a tensor is laid into a kernel's guarded memory;
+// see kernels/worker.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "reference/problem/precision.hpp"
+
+namespace attest {
+
+using Shape = std::array<std::int64_t, 4>;  ///< unused trailing axes are 1
+
+/// A strided window on elements somebody else owns; strides in elements.
+template <typename T>
+struct View {
+    T* data = nullptr;
+    Shape shape{0, 0, 0, 0};
+    Shape stride{0, 0, 0, 0};
+    T& operator()(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
+        return data[a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]];
+    }
+};
+
+/// An owning dense tensor. Real elements are read and written as doubles; writing rounds to nearest
+/// even.
+class Tensor {
+public:
+    Tensor() = default;
+    Tensor(ElementType type, Shape shape);  ///< zero-filled
+
+    ElementType type() const noexcept { return type_; }
+    const Shape& shape() const noexcept { return shape_; }
+    std::int64_t size() const noexcept { return size_; }  ///< elements
+    std::span<std::byte> bytes() noexcept { return storage_; }
+    std::span<const std::byte> bytes() const noexcept { return storage_; }
+
+    double get(std::int64_t flat) const;  ///< flat row-major index
+    void set(std::int64_t flat, double value);
+    std::uint64_t bits(std::int64_t flat) const;  ///< the element's raw bits
+    void set_bits(std::int64_t flat, std::uint64_t bits);
+    std::int64_t flat(std::int64_t a, std::int64_t b, std::int64_t c,
+                      std::int64_t d) const noexcept {
+        return ((a * shape_[1] + b) * shape_[2] + c) * shape_[3] + d;
+    }
+    double at(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
+        return get(flat(a, b, c, d));
+    }
+    void put(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d, double v) {
+        set(flat(a, b, c, d), v);
+    }
+
+    /// All elements widened to double, row-major: what the oracle reads.
+    std::vector<double> to_doubles() const;
+
+    bool operator==(const Tensor&) const = default;  ///< same type, shape and bits
+
+private:
+    ElementType type_ = ElementType::f32;
+    Shape shape_{0, 0, 0, 0};
+    std::int64_t size_ = 0;
+    std::vector<std::byte> storage_;
+};
+
+/// The roles a tensor can play in a call, in the order of the border's table (abi.md).
+enum class Role : std::uint8_t {
+    q,
+    k,
+    v,
+    o,
+    lse,
+    mask,
+    lens_q,
+    lens_kv,
+    cu_seqlens_q,
+    cu_seqlens_kv,
+    block_table,
+    positions,
+    alibi_slopes,
+    sinks,
+    k_scale,
+    v_scale,
+    k_new,
+    v_new,
+    d_o,
+    d_q,
+    d_k,
+    d_v,
+    d_mask,
+    d_sinks,
+    dropout_keep
+};
+inline constexpr std::size_t role_count = 25;
+std::string_view name(Role role) noexcept;  ///< "q", "lens_kv", ...
+
+/// The tensors of one call, by role: the inputs drawn for a case, or the outputs a kernel returned.
+class TensorSet {
+public:
+    bool has(Role role) const noexcept { return slots_[index(role)].has_value(); }
+    const Tensor& operator[](Role role) const { return slots_[index(role)].value(); }
+    Tensor& operator[](Role role) { return slots_[index(role)].value(); }
+    Tensor& put(Role role, Tensor tensor) { return slots_[index(role)].emplace(std::move(tensor)); }
+    void erase(Role role) { slots_[index(role)].reset(); }
+    bool operator==(const TensorSet&) const = default;
+
+private:
+    static constexpr std::size_t index(Role role) noexcept {
+        return static_cast<std::size_t>(role);
+    }
+    std::array<std::optional<Tensor>, role_count> slots_;
+};
+
+}  // namespace attest
