@@ -79,7 +79,8 @@ enum {
     ATTEST_FLAG_KEYS_ROTATED = 1u << 2 /* RoPE is already applied to the keys in the cache */
 };
 
-/* Tensors by role. All are logically [batch, heads, length, dim], whatever the memory layout. */
+/* Tensors by role. All are logically [batch, heads, length, dim], whatever the memory layout. Data
+ * is aligned to one element; to 64 bytes where the manifest declares features without "layout". */
 enum {
     ATTEST_ROLE_Q = 0,   /* [B,Hq,Tq,D] */
     ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D] */

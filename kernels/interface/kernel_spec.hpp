@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attest {
 
@@ -18,6 +19,7 @@ struct KernelSpec {
     std::string id;    ///< built-in id, or the name reports use
     std::string path;  ///< library or program
     std::size_t index = 0;
+    std::vector<std::string> arguments;  ///< of a program
     std::string module, function, interpreter = "python3";
 };
 

@@ -7,10 +7,13 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "kernels/interface/kernel_spec.hpp"
 #include "kernels/interface/manifest.hpp"
+#include "kernels/interface/worker_directory.hpp"
 #include "reference/problem/problem.hpp"
 
 namespace attest {
@@ -78,12 +81,18 @@ public:
     /// a BadInput.
     bool supports(const Problem& problem, std::string* reason);
 
-    /// One forward call. Inputs are those of make_inputs; k and v are logical even where the
-    /// problem's cache is paged, and are laid into pages here by inputs[Role::block_table].
+    /// One forward call. Inputs are those of make_inputs; k and v of a paged cache may also be
+    /// given as sequences [batch, heads_kv, len_kv, dim], and are then laid into pages here by
+    /// inputs[Role::block_table]. A problem the kernel does not support is refused without a call.
     CallResult forward(const Problem& problem, const TensorSet& inputs);
 
+    /// The next forward() is number 0 again. Even calls lay every tensor flush against the guard
+    /// after it, odd calls against the guard before it, each with its own poison: what a case shows
+    /// then depends on the case alone, not on what ran before.
+    void begin_case() noexcept;
+
     void set_timeout(std::chrono::milliseconds timeout) noexcept;
-    void restart();  ///< a fresh process: for confirming a shrunk case
+    void restart();  ///< a fresh process, begin_case() included: for confirming a shrunk case
     int process_id() const noexcept;
 
 private:
@@ -91,14 +100,15 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// The worker died while loading the kernel: exit code 3.
+/// The worker died while loading the kernel: exit code 3. what() and details as BadInput's.
 class LoadCrash : public std::runtime_error {
 public:
-    using std::runtime_error::runtime_error;
-};
+    explicit LoadCrash(const std::string& line, std::vector<std::string> details = {})
+        : std::runtime_error(line), details_(std::move(details)) {}
+    const std::vector<std::string>& details() const noexcept { return details_; }
 
-/// Path of the worker program and of the Python worker's package: found beside the running program
-/// or installed.
-void set_worker_directory(const std::string& path);
+private:
+    std::vector<std::string> details_;
+};
 
 }  // namespace attest

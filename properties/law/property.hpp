@@ -17,10 +17,10 @@ namespace attest {
 struct CaseSpace {
     FeatureSet allow =
         FeatureSet::all();  ///< optional features that may be drawn (if the kernel declares them)
-    FeatureSet require;     ///< features every case has; a kernel without them: not applicable
-    std::vector<FeatureSet> require_any;  ///< at least one of these sets is wholly present
-    std::vector<ValueKind> kinds;         ///< empty: all of them
-    std::int64_t scores_max = 16384;      ///< batch * heads_q * len_q * len_kv
+    FeatureSet require{};   ///< features every case has; a kernel without them: not applicable
+    std::vector<FeatureSet> require_any{};  ///< at least one of these sets is wholly present
+    std::vector<ValueKind> kinds{};         ///< empty: all of them
+    std::int64_t scores_max = 16384;        ///< batch * heads_q * len_q * len_kv
     std::int64_t len_max = 256;
     std::int64_t dim_max = 128;
     std::int64_t batch_max = 3;
@@ -45,7 +45,7 @@ struct Property {
     std::string why;              ///< the proof, in a few lines
     std::string source;
     Compares compares = Compares::bound;
-    Needs needs;
+    Needs needs{};
     CaseSpace cases;
     Verdict (*check)(const Trial&) = nullptr;
     std::string file;  ///< "properties/masking.cpp"

@@ -20,6 +20,8 @@ public:
 
     virtual const Case& subject() const = 0;  ///< the case being tried
     const Problem& problem() const { return subject().problem; }
+    /// k and v as sequences [batch, heads_kv, len_kv, dim], also where the cache is paged; every
+    /// other call here takes them so, too.
     virtual const TensorSet& inputs() const = 0;
     virtual const Dialect& dialect() const = 0;
     virtual const Numerics& numerics() const = 0;

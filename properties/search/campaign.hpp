@@ -14,6 +14,7 @@
 #include "kernels/interface/kernel_spec.hpp"
 #include "kernels/worker/session.hpp"
 #include "properties/law/property.hpp"
+#include "properties/search/subject.hpp"
 #include "reference/problem/case.hpp"
 
 namespace attest {
@@ -48,7 +49,7 @@ struct CampaignOptions {
 
 /// One tried case, as reports and the boundary search need it.
 struct CaseRecord {
-    std::int64_t number = 0;
+    std::int64_t number = 0;  ///< k of the campaign; negative: replayed from the store
     Case subject;
     Verdict verdict;
     Outcome outcome = Outcome::ok;
@@ -76,12 +77,16 @@ struct Counterexample {
     std::vector<ShrinkStep> steps;
 };
 
+/// cases: judged. discarded: draws outside the law's precondition, or in which it found nothing to
+/// compare. refused: draws the kernel said no to; refusals counts its reasons. Both are drawn again
+/// under the same number, so they are not lost cases.
 struct LawResult {
     const Property* property = nullptr;
     Verdict verdict;  ///< merged
     std::int64_t cases = 0, discarded = 0, refused = 0, violated = 0;
     double seconds = 0;
-    std::vector<CaseRecord> records;  ///< all of them, in case order
+    std::vector<CaseRecord> records;  ///< the judged cases, in case order
+    std::map<std::string, std::int64_t> refusals;
     std::optional<Counterexample> counterexample;
 };
 
@@ -101,22 +106,25 @@ struct CampaignResult {
     std::vector<LawResult> laws;  ///< catalogue order, every law of the catalogue
     double seconds = 0;
     bool interrupted = false;
+    /// What the kernel was found to refuse before the first case, and so was not asked for.
+    std::vector<std::string> narrowed;
 };
 
 CampaignResult run_campaign(const CampaignOptions& options, CampaignObserver& observer);
 
 /// One case under one law in a fresh worker: what `replay`, confirmation and the tests use.
-CaseRecord try_case(Session& session, const Property& property, const Case& subject);
+CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject);
 
 /// Shrinks a failing case to the one smallest case; deterministic, and the same whatever case it
 /// starts from where the defect is one. `budget` limits evaluations.
-Counterexample shrink(Session& session, const Property& property, const CaseRecord& found,
+Counterexample shrink(Subject& kernel, const Property& property, const CaseRecord& found,
                       std::int64_t budget, CampaignObserver& observer);
 
 /// Draws case `number` of a law's campaign; none where the space is empty for this kernel or the
-/// draw was discarded.
+/// draw was discarded. A discarded or refused draw is followed by the next attempt.
 std::optional<Case> draw_case(const Property& property, const Manifest& manifest,
-                              const Profile& profile, std::uint64_t seed, std::int64_t number);
+                              const Profile& profile, std::uint64_t seed, std::int64_t number,
+                              std::int64_t attempt = 0);
 
 /// Stored failures: one JSON file a (case, law), written atomically, named by its id.
 struct StoredFailure {

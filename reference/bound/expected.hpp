@@ -18,8 +18,11 @@
 
 namespace attest {
 
-/// One expected element. `value` may be infinite or NaN where the dialect says so: then it must be
-/// met by kind.
+/// One expected element. Where the dialect or the inputs say so it is met by kind:
+///   value +-inf                  the same infinity
+///   value NaN, bound 0           NaN
+///   value NaN, bound infinite    anything that is not finite
+///   value finite, bound infinite nothing is claimed, anything agrees
 struct ExpectedElement {
     double value = 0;
     double error = 0;  ///< of the reference itself, >= 0
@@ -44,7 +47,18 @@ struct Expected {
     std::vector<ExpectedElement> output;  ///< row-major
     std::vector<ExpectedElement>
         lse;  ///< [batch, heads_q, len_q], in the dialect's base; empty rows -inf
-    std::vector<std::uint8_t> row_empty;  ///< [batch, heads_q, len_q]: 1 where no key is visible
+    std::vector<std::uint8_t> row_empty;  ///< [batch, heads_q, len_q]: 1 where no key is visible,
+                                          ///< rows past lens_q and rows with only a sink included
+};
+
+/// Everything expected of a backward pass, each in the shape of what it is the gradient of. Empty
+/// where the problem has no such input.
+struct ExpectedGradients {
+    std::vector<ExpectedElement> d_q;      ///< [batch, heads_q, len_q, dim_qk]
+    std::vector<ExpectedElement> d_k;      ///< [batch, heads_kv, len_kv, dim_qk]
+    std::vector<ExpectedElement> d_v;      ///< [batch, heads_kv, len_kv, dim_v]
+    std::vector<ExpectedElement> d_mask;   ///< of an additive mask, in its own (broadcast) shape
+    std::vector<ExpectedElement> d_sinks;  ///< [heads_q]
 };
 
 }  // namespace attest

@@ -46,21 +46,22 @@ std::string_view name(Fill fill) noexcept;
 
 struct TensorValues {
     Fill fill = Fill::drawn;
-    std::vector<double>
-        values;  ///< for explicit_values: row-major, every one a member of the tensor's format
+    /// For explicit_values: row-major [batch, heads, length, dim], also where the cache is paged;
+    /// every one a member of the tensor's format.
+    std::vector<double> values = {};
     bool operator==(const TensorValues&) const = default;
 };
 
 struct Values {
     ValueKind kind = ValueKind::normal;
     std::uint64_t seed = 0;
-    std::map<Role, TensorValues> tensors;  ///< only q, k, v; absent: drawn
+    std::map<Role, TensorValues> tensors = {};  ///< only q, k, v; absent: drawn
     bool operator==(const Values&) const = default;
 };
 
 struct Case {
-    Problem problem;
-    Values values;
+    Problem problem = {};
+    Values values = {};
     bool operator==(const Case&) const = default;
 };
 
@@ -75,7 +76,8 @@ std::string sha256_hex(std::string_view bytes);
 
 /// The input tensors of a case: q, k, v and whatever the problem's features need (mask, lens, block
 /// table, slopes, sinks). Boolean masks leave about 7 of 10 keys visible; additive ones mix finite
-/// biases with -inf.
+/// biases with -inf. With want_grad also d_o; with a cache and lengths also positions. Slots of a
+/// cache past a sequence's keys, and pages that no table names, are NaN.
 TensorSet make_inputs(const Case& c);
 
 /// The counter-based generator itself: a 64-bit hash of (seed, stream, index), and reals made from

@@ -50,12 +50,12 @@ struct MaskTensor {
 /// Everything that decides which keys a query may see.
 struct Mask {
     bool causal = false;  ///< alignment is the kernel's Dialect
-    Window window;
-    MaskTensor tensor;
-    std::vector<std::int64_t> lens_q,
-        lens_kv;  ///< valid lengths, one a sequence; empty: all of them full
-    std::vector<std::int64_t> documents_q,
-        documents_kv;  ///< packed sequences: lengths that sum to len_q / len_kv (batch 1)
+    Window window = {};
+    MaskTensor tensor = {};
+    /// Valid lengths, one a sequence; empty: all of them full.
+    std::vector<std::int64_t> lens_q = {}, lens_kv = {};
+    /// Packed sequences: lengths that sum to len_q / len_kv (batch 1).
+    std::vector<std::int64_t> documents_q = {}, documents_kv = {};
     bool operator==(const Mask&) const = default;
 };
 
@@ -94,18 +94,19 @@ struct Problem {
     std::int64_t batch = 1, heads_q = 1, heads_kv = 1;
     std::int64_t len_q = 1, len_kv = 1;  ///< axis lengths (maxima where sequences differ)
     std::int64_t dim_qk = 1;
-    std::int64_t dim_v = 0;       ///< 0: as dim_qk
-    std::optional<double> scale;  ///< none: 1/sqrt(dim_qk), rounded to f32 unless format_q is f64
-    Mask mask;
+    std::int64_t dim_v = 0;  ///< 0: as dim_qk
+    /// None: 1/sqrt(dim_qk), rounded to f32 unless format_q is f64.
+    std::optional<double> scale = {};
+    Mask mask = {};
     double softcap = 0.0;  ///< 0: none; else S = c tanh(S/c)
     bool sink = false;     ///< one extra logit a query head in the denominator
     bool alibi = false;
-    Rope rope;
-    Dropout dropout;
-    Cache cache;
+    Rope rope = {};
+    Dropout dropout = {};
+    Cache cache = {};
     std::int64_t splits = 0;  ///< 0: the kernel's choice
     Precision format_q = Precision::f32, format_kv = Precision::f32, format_o = Precision::f32;
-    Layout layout_q, layout_k, layout_v, layout_o;
+    Layout layout_q = {}, layout_k = {}, layout_v = {}, layout_o = {};
     bool want_lse = true;  ///< ask for the log-sum-exp where the kernel returns one
     bool want_grad = false;
     bool operator==(const Problem&) const = default;
@@ -131,8 +132,14 @@ std::string print(const Problem& problem);     ///< the one-line text form, cano
 Problem parse_problem(std::string_view line);  ///< throws BadInput with a caret under the place
 
 /// The shape of a role's tensor in this problem, logical axes; empty optional where the problem has
-/// no such tensor.
+/// no such tensor. k and v are sequences also where the cache is paged: pages are a matter of the
+/// border. Positions exist where a cache meets per-sequence lengths; gradients where want_grad.
 std::optional<Shape> shape_of(const Problem& problem, Role role);
+
+/// The pages k or v are laid into at the border, [pages, heads_kv, page_size, dim], where the cache is
+/// paged: as many as the longest sequence needs, for every sequence, whatever lens_kv says, and two
+/// that no table names.
+std::optional<Shape> pool_shape_of(const Problem& problem, Role role);
 ElementType type_of(const Problem& problem, Role role);
 
 }  // namespace attest

@@ -1,0 +1,116 @@
+// The GoogleTest driver: one test a law and built-in kernel, one a planted bug, all registered at
+// run time from the catalogue and the museum. An empty catalogue is a failure, not "0 tests, PASSED".
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "ci/golden.hpp"
+#include "ci/judged.hpp"
+#include "ci/number.hpp"
+#include "kernels/mutants/museum.hpp"
+#include "properties/diagnosis/diagnose.hpp"
+#include "properties/search/session_subject.hpp"
+
+namespace attest {
+namespace {
+
+constexpr const char* correct_kernels[] = {"cpu_naive", "cpu_flash", "cpu_decode"};
+constexpr std::int64_t law_cases = 24, equivalent_cases = 12;
+
+/// One law on one correct kernel.
+class LawTest : public testing::Test {
+public:
+    LawTest(const Property& law, std::string kernel) : law_(law), kernel_(std::move(kernel)) {}
+    void TestBody() override {
+        const LawResult result = judge_law(kernel_, law_.id, law_cases);
+        RecordProperty("cases", static_cast<int>(result.cases));
+        RecordProperty("worst_ratio", ratio_text(result.verdict.worst_ratio));
+        switch (result.verdict.decision) {
+            case Decision::holds: return;
+            case Decision::violated:
+                RecordProperty("replay", replay_text(result, kernel_));
+                ADD_FAILURE() << violation_text(result, kernel_);
+                return;
+            case Decision::inconclusive:
+                ADD_FAILURE() << law_.id << " is inconclusive: " << result.verdict.reason;
+                return;
+            default: GTEST_SKIP() << result.verdict.reason;
+        }
+    }
+
+private:
+    const Property& law_;
+    std::string kernel_;
+};
+
+/// One planted bug: its laws must see it, and the kernel it was made from must pass the same cases.
+class MutantTest : public testing::Test {
+public:
+    explicit MutantTest(const Mutant& mutant) : mutant_(mutant) {}
+    void TestBody() override {
+        const std::string kernel = "mutant:" + std::string(mutant_.id);
+        RecordProperty("change", std::string(mutant_.change));
+        if (mutant_.equivalent) {
+            for (const LawResult& result : judge_laws(kernel, {}, equivalent_cases).laws)
+                EXPECT_NE(result.verdict.decision, Decision::violated)
+                    << violation_text(result, kernel);
+            return;
+        }
+        ASSERT_FALSE(mutant_.must.empty()) << "a planted bug names the laws that must catch it";
+        const std::int64_t cases = load_profile("quick").cases_per_law;
+        std::vector<std::string> said;
+        for (const std::string_view law : mutant_.must) {
+            const LawResult result = judge_law(kernel, std::string(law), cases);
+            EXPECT_EQ(result.verdict.decision, Decision::violated)
+                << law << " must catch " << mutant_.id << ": " << mutant_.change << " ("
+                << result.cases << " cases; " << result.verdict.reason << ")";
+            if (!result.counterexample) continue;
+            const LawResult right = judge_law(std::string(mutant_.kernel), std::string(law), cases);
+            EXPECT_NE(right.verdict.decision, Decision::violated)
+                << violation_text(right, std::string(mutant_.kernel));
+            SessionSubject subject(parse_kernel_spec(kernel), {});
+            const Diagnosis d = diagnose(subject, *result.counterexample, result.records);
+            said.push_back(d.known ? d.id : "not known (next " + d.next_id + ")");
+        }
+        std::string all;
+        for (const std::string& one : said) all += (all.empty() ? "" : ", ") + one;
+        RecordProperty("diagnosis", all);
+        if (mutant_.diagnosis.empty()) return;
+        EXPECT_NE(std::find(said.begin(), said.end(), mutant_.diagnosis), said.end())
+            << "the diagnosis must be " << mutant_.diagnosis << ", said " << all;
+    }
+
+private:
+    const Mutant& mutant_;
+};
+
+void register_tests() {
+    for (const Property& law : catalogue())
+        for (const std::string kernel : correct_kernels)
+            testing::RegisterTest(law.family().c_str(), (law.law() + "/" + kernel).c_str(), nullptr,
+                                  nullptr, law.file.c_str(),
+                                  declaration_line(law, repository_directory()),
+                                  [&law, kernel]() -> testing::Test* {
+                                      return new LawTest(law, kernel);
+                                  });
+    for (const Mutant& mutant : museum())
+        testing::RegisterTest("museum", std::string(mutant.id).c_str(), nullptr, nullptr,
+                              "kernels/mutants/museum.cpp", 1, [&mutant]() -> testing::Test* {
+                                  return new MutantTest(mutant);
+                              });
+}
+
+}  // namespace
+}  // namespace attest
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    if (attest::catalogue().empty() || attest::museum().empty()) {
+        std::fprintf(stderr, "attest_tests: the catalogue is empty: no law was linked\n");
+        return 1;
+    }
+    attest::register_tests();
+    return RUN_ALL_TESTS();
+}

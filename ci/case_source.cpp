@@ -1,0 +1,118 @@
+#include "ci/case_source.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "ci/embedded.hpp"
+#include "ci/law_record.hpp"
+#include "ci/suggest.hpp"
+#include "properties/search/campaign.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_id(std::string_view text) {
+    return text.size() >= 4 && text.size() <= 64 &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::string read_whole(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) throw BadInput(path + ": cannot be read");
+    return text.str();
+}
+
+// The kernel as it was typed in the run whose results lie here.
+std::string typed_kernel(const Record& run) {
+    if (run.is_null()) return "";
+    return run.at("kernel").value("typed", std::string());
+}
+
+Records records_in(const std::string& directory) {
+    const std::string path = directory + "/result.jsonl";
+    return fs::exists(path) ? read_records(path) : Records{};
+}
+
+// Every case stored here that begins so, by full id.
+std::map<std::string, NamedCase> stored(const std::string& prefix, const std::string& directory) {
+    std::map<std::string, NamedCase> found;
+    const Records records = records_in(directory);
+    for (const StoredFailure& failure : load_failures(directory + "/cases"))
+        if (failure.id.starts_with(prefix)) {
+            const bool same_run = !records.run.is_null() &&
+                                  records.run.at("kernel").at("id") == failure.kernel;
+            found[failure.id] = {failure.subject, failure.law,
+                                 same_run ? typed_kernel(records.run) : failure.kernel};
+        }
+    const auto add = [&](const Record& record) {
+        const std::string id = record.at("id"), law = record.at("law");
+        if (!id.starts_with(prefix) && !prefix.starts_with(id)) return;
+        const Case subject = parse_case(record.at("line").get<std::string>());
+        found.emplace(failure_id(subject, law), NamedCase{subject, law, typed_kernel(records.run)});
+    };
+    for (const Record& record : records.counterexamples) add(record);
+    for (const Record& record : records.cases) add(record);
+    return found;
+}
+
+NamedCase by_id(const std::string& id, const std::string& directory) {
+    const std::map<std::string, NamedCase> found = stored(id, directory);
+    if (found.size() == 1) return found.begin()->second;
+    if (found.empty())
+        throw BadInput(id + ": no stored case begins so in " + directory,
+                       {"--out names the folder of the run"});
+    std::string list;
+    for (const auto& [full, named] : found)
+        list += (list.empty() ? "" : ", ") + short_id(full) + " (" + named.law + ")";
+    throw BadInput(id + ": " + std::to_string(found.size()) + " stored cases begin so: " + list);
+}
+
+NamedCase by_path(const std::string& path) {
+    const std::string text = read_whole(path);
+    const Record object = Record::parse(text, nullptr, false);
+    if (object.is_object() && object.contains("law")) {
+        const fs::path folder = fs::path(path).parent_path();
+        for (const StoredFailure& failure : load_failures(folder.empty() ? "." : folder.string()))
+            if (failure.id == fs::path(path).stem().string())
+                return {failure.subject, failure.law, failure.kernel};
+    }
+    return {case_from_json(text, path), "", ""};
+}
+
+}  // namespace
+
+NamedCase find_case(const std::string& text, const std::string& out_directory) {
+    if (text.ends_with(".json")) return by_path(text);
+    if (is_id(text)) return by_id(text, out_directory);
+    std::vector<std::string> names;
+    for (const EmbeddedFile& file : embedded_fixtures()) {
+        if (file.name == text)
+            return {case_from_json(file.text, std::string(file.path)), "", ""};
+        names.emplace_back(file.name);
+    }
+    // One word that is no field of a line is the name of something: say what there is.
+    const bool word = text.find(' ') == std::string::npos && text.find('_') != std::string::npos;
+    if (word)
+        throw BadInput(text + ": no fixture of this name" + suggestion(text, names),
+                       {"attest list fixtures shows them"});
+    return {parse_case(text), "", ""};
+}
+
+KernelSpec kernel_for(const NamedCase& named, const Options& options) {
+    const std::string text = options.kernel.empty() ? named.kernel : options.kernel;
+    if (text.empty())
+        throw BadInput(options.command + ": which kernel? The case does not say",
+                       {"attest " + options.command + " CASE --kernel KERNEL"});
+    return parse_kernel_spec(text, options.python);
+}
+
+}  // namespace attest

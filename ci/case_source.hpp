@@ -1,0 +1,24 @@
+#pragma once
+// What CASE means on the command line: a stored id, a file, a fixture's name, or a line.
+
+#include <string>
+
+#include "ci/options.hpp"
+#include "kernels/interface/kernel_spec.hpp"
+#include "reference/problem/case.hpp"
+
+namespace attest {
+
+struct NamedCase {
+    Case subject;
+    std::string law;     ///< empty: not known
+    std::string kernel;  ///< as typed when it was stored; empty: not known
+};
+
+/// BadInput where nothing is so called, or several stored cases begin so.
+NamedCase find_case(const std::string& text, const std::string& out_directory);
+
+/// The kernel to run: --kernel, or the one the case was stored with. BadInput where neither is.
+KernelSpec kernel_for(const NamedCase& named, const Options& options);
+
+}  // namespace attest

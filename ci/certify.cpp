@@ -1,0 +1,39 @@
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "ci/certificate.hpp"
+#include "ci/check_screen.hpp"
+#include "ci/commands.hpp"
+#include "ci/journal.hpp"
+#include "ci/run.hpp"
+#include "reference/problem/case.hpp"
+
+namespace attest {
+
+namespace {
+
+std::string digest_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    require(static_cast<bool>(file), "the records just written can be read");
+    return sha256_hex(bytes.str());
+}
+
+}  // namespace
+
+int certify_command(const Options& options) {
+    const FinishedRun run = run_and_record(options);
+    const Record data = certificate(run.records, digest_of(run.directory + "/result.jsonl"));
+    write_file_atomically(run.directory + "/certificate.json",
+                          data.dump(1, ' ', false, Record::error_handler_t::replace) + "\n");
+    write_file_atomically(run.directory + "/certificate.md", certificate_page(data));
+    write_out(draw_check(run.records, style_of(STDOUT_FILENO, options.colour, options.ascii),
+                         run.directory) +
+              "certificate: " + clean(run.directory) + "/certificate.md\n");
+    return run.verdict.exit;
+}
+
+}  // namespace attest

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "ci/commands.hpp"
+#include "ci/journal.hpp"
+#include "ci/run_verdict.hpp"
+#include "ci/screen.hpp"
+#include "kernels/worker/session.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+constexpr std::size_t details_max = 4;
+
+// One line "attest: WHERE: WHAT", then at most four indented ones; wrapped, never cut.
+void print_error(std::string_view line, const std::vector<std::string>& details) {
+    Screen screen(style_of(STDERR_FILENO, "auto", false));
+    screen.line(screen.bad("attest:") + " " + std::string(line));
+    for (std::size_t n = 0; n < details.size() && n < details_max; ++n) {
+        // A caret line must stay under its text: what is too wide is wrapped, spaces are kept.
+        const std::string text = "        " + details[n];
+        const bool caret = details[n].find_first_not_of(" |^") == std::string::npos;
+        screen.line(caret ? screen.bad(text) : text);
+    }
+    std::fputs(screen.text().c_str(), stderr);
+}
+
+int run(const Options& options) {
+    if (options.command == "help") {
+        write_out(options.help);
+        return exit_holds;
+    }
+    if (options.command == "list") return list_command(options);
+    if (options.command == "check") return check_command(options);
+    if (options.command == "replay") return replay_command(options);
+    if (options.command == "explain") return explain_command(options);
+    if (options.command == "certify") return certify_command(options);
+    require(options.command == "describe", "every command has a function");
+    return describe_command(options);
+}
+
+}  // namespace
+
+void write_out(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0)
+        throw InternalError("standard output cannot be written");
+}
+
+int run_command_line(int argc, const char* const* argv) {
+    // A reader that goes away, and a file limit, are errors of a write, not the end of the program.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+    try {
+        return run(parse_command_line(std::vector<std::string>(argv + 1, argv + argc)));
+    } catch (const BadInput& error) {
+        print_error(error.what(), error.details());
+        return exit_bad_input;
+    } catch (const LoadCrash& error) {
+        print_error(error.what(), error.details());
+        return exit_inconclusive;
+    } catch (const OutputFailed& error) {
+        print_error(error.what(), error.details());
+        return exit_internal;
+    } catch (const std::exception& error) {
+        print_error(error.what(), {"an error of attest or of this machine, not of the kernel"});
+        return exit_internal;
+    }
+}
+
+}  // namespace attest

@@ -1,0 +1,20 @@
+#pragma once
+// Files built into the command, so that it needs none at run time: the profiles and the fixtures.
+
+#include <span>
+#include <string_view>
+
+namespace attest {
+
+struct EmbeddedFile {
+    std::string_view name;  ///< without folder and extension: "quick"
+    std::string_view path;  ///< from the repository's root: "ci/profiles/quick.json"
+    std::string_view text;
+};
+
+std::span<const EmbeddedFile> embedded_profiles();
+std::span<const EmbeddedFile> embedded_fixtures();
+
+std::string_view attest_version() noexcept;
+
+}  // namespace attest

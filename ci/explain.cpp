@@ -1,0 +1,236 @@
+// One case in full: the scores, the mask and the weights of one head as the reference has them,
+// beside what the kernel computes, and the first step at which the two part.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "ci/case_source.hpp"
+#include "ci/commands.hpp"
+#include "ci/explain_steps.hpp"
+#include "ci/number.hpp"
+#include "ci/run_verdict.hpp"
+#include "ci/screen.hpp"
+#include "properties/diagnosis/diagnose.hpp"
+#include "properties/search/session_subject.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+constexpr std::int64_t rows_shown = 8;
+constexpr int cell = 8;
+
+// A part of an axis around a place, at most `most` long.
+struct Range {
+    std::int64_t begin = 0, end = 0;
+    static Range around(std::int64_t place, std::int64_t length, std::int64_t most) {
+        const std::int64_t size = std::min(length, most);
+        const std::int64_t begin = std::clamp<std::int64_t>(place - size / 2, 0, length - size);
+        return {begin, begin + size};
+    }
+    bool whole(std::int64_t length) const { return begin == 0 && end == length; }
+};
+
+std::string fixed(double x) {
+    if (!std::isfinite(x)) return value_text(x);
+    return std::abs(x) < 1000 ? value_text(std::round(x * 1e4) / 1e4) : value_text(x);
+}
+
+using CellText = std::function<std::string(std::int64_t i, std::int64_t j)>;
+
+struct Table {
+    std::string title;
+    CellText text;
+};
+
+std::vector<Table> tables(const Screen& s, const HeadView& v) {
+    const std::string none = s.dim(s.symbol("·", "."));
+    std::vector<Table> list{
+        {"scores",
+         [&v](std::int64_t i, std::int64_t j) {
+             const double score = v.row(i).scores[static_cast<std::size_t>(j)];
+             return fixed(score);
+         }},
+        {"mask, declared",
+         [&v, &s, none](std::int64_t i, std::int64_t j) {
+             return v.visible(i, j) ? s.symbol("■", "#") : none;
+         }},
+        {"weights expected", [&v, none](std::int64_t i, std::int64_t j) {
+             return v.visible(i, j) ? fixed(v.row(i).weights[static_cast<std::size_t>(j)]) : none;
+         }}};
+    if (!v.weights.empty())
+        list.push_back({"weights observed", [&v, &s, none](std::int64_t i, std::int64_t j) {
+                            const double seen = v.weight(i, j);
+                            const std::string text = seen == 0 ? none : fixed(seen);
+                            const std::string right =
+                                v.visible(i, j)
+                                    ? fixed(v.row(i).weights[static_cast<std::size_t>(j)])
+                                    : none;
+                            return text == right ? text : s.bad(text);
+                        }});
+    return list;
+}
+
+void draw_tables(Screen& s, const HeadView& v, Range rows, Range keys) {
+    const std::vector<Table> all = tables(s, v);
+    const int width = cell * static_cast<int>(keys.end - keys.begin);
+    const int together = std::max(1, (s.style().width - 10) / (std::max(width, 17) + 2));
+    for (std::size_t first = 0; first < all.size(); first += static_cast<std::size_t>(together)) {
+        const std::size_t last = std::min(all.size(), first + static_cast<std::size_t>(together));
+        std::string title(10, ' '), head(10, ' ');
+        for (std::size_t n = first; n < last; ++n) {
+            title += s.pad(s.dim(all[n].title), std::max(width, 17) + 2);
+            std::string names;
+            for (std::int64_t j = keys.begin; j < keys.end; ++j)
+                names += s.pad_left(fmt::format("k{}", j), cell);
+            head += s.pad(names, std::max(width, 17) + 2);
+        }
+        s.line(title);
+        s.line(head);
+        for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+            std::string line = s.pad("query " + std::to_string(i), 10);
+            for (std::size_t n = first; n < last; ++n) {
+                std::string cells;
+                for (std::int64_t j = keys.begin; j < keys.end; ++j)
+                    cells += s.pad_left(all[n].text(i, j), cell);
+                line += s.pad(cells, std::max(width, 17) + 2);
+            }
+            s.line(line);
+        }
+        s.line();
+    }
+    const Problem& p = v.problem;
+    if (!rows.whole(p.len_q) || !keys.whole(p.len_kv)) {
+        s.line(s.dim("queries " + std::to_string(rows.begin) + " to " +
+                     std::to_string(rows.end - 1) + " of " + std::to_string(p.len_q) + ", keys " +
+                     std::to_string(keys.begin) + " to " + std::to_string(keys.end - 1) + " of " +
+                     std::to_string(p.len_kv)));
+        s.line();
+    }
+}
+
+void draw_steps(Screen& s, const std::vector<Step>& steps) {
+    const auto row = [&](const std::string& a, const std::string& b, const std::string& c,
+                         const std::string& d) {
+        s.line(s.pad("  " + a, 24) + s.pad_left(b, 17) + s.pad_left(c, 17) + "   " + d);
+    };
+    row(s.dim("step"), s.dim("expected"), s.dim("observed"), "");
+    bool first = true;
+    for (const Step& step : steps) {
+        const bool here = first && step.differs;
+        if (here) first = false;
+        row(step.name, s.cut(step.expected, 16),
+            step.differs ? s.bad(s.cut(step.observed, 16)) : s.cut(step.observed, 16),
+            here ? s.bad("differs here first") : step.note);
+    }
+    s.line();
+}
+
+std::string element_text(const Problem& p, bool lse, std::int64_t flat) {
+    const std::int64_t dim = lse ? 1 : value_dim(p);
+    const std::int64_t c = flat % dim, i = flat / dim % p.len_q, h = flat / dim / p.len_q % p.heads_q,
+                       b = flat / dim / p.len_q / p.heads_q;
+    std::string text = (lse ? "LSE[b" : "O[b") + std::to_string(b) + " h" + std::to_string(h) +
+                       " q" + std::to_string(i);
+    return text + (lse ? "]" : " c" + std::to_string(c) + "]");
+}
+
+void draw_differing(Screen& s, const Problem& p, const Divergence& d) {
+    std::string names;
+    for (std::size_t n = 0; n < d.elements.size() && n < 3; ++n)
+        names += (names.empty() ? "" : ", ") + element_text(p, d.lse, d.elements[n]);
+    if (d.elements.size() > 3) names += ", ...";
+    s.line("  " + count_text(static_cast<std::int64_t>(d.elements.size())) + " of " +
+           counted(d.of, "element") + " differ: " + names);
+}
+
+void draw_diagnosis(Screen& s, SessionSubject& kernel, const Case& subject) {
+    Counterexample c;
+    c.smallest = c.found.subject = subject;
+    const Diagnosis d = diagnose(kernel, c, {});
+    if (d.known)
+        s.line("  it computes " + d.says + ": all " + counted(d.of, "element") +
+                   " agree within the bound",
+               4);
+    else
+        s.line("  what it computes is not known; " + count_text(d.tried) +
+                   " known deviations tried, none accepted",
+               4);
+    if (!d.declared.empty()) s.line("  it declares " + d.declared, 4);
+    s.line();
+}
+
+std::string fill_text(const Case& c) {
+    std::string text = "values " + std::string(name(c.values.kind));
+    for (const auto& [role, values] : c.values.tensors)
+        text += ", " + std::string(name(role)) + " " + std::string(name(values.fill));
+    return text;
+}
+
+}  // namespace
+
+int explain_command(const Options& options) {
+    if (options.arguments.empty())
+        throw BadInput("explain: no case named",
+                       {"attest explain CASE, such as a stored id or a line"});
+    const NamedCase named = find_case(options.arguments.front(), options.out);
+    const KernelSpec spec = kernel_for(named, options);
+    SessionOptions session;
+    session.timeout = options.timeout;
+    SessionSubject kernel(spec, session);
+    const Case& subject = named.subject;
+    const Problem& p = subject.problem;
+
+    Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
+    s.line(s.bold("attest explain") + "  " + clean(kernel.manifest().name) + " " +
+           clean(kernel.manifest().version) + "  " + s.dim(clean(spec.text)));
+    s.line();
+    const double scale = effective_scale(p);
+    s.line(s.bold(print(p)) + "   scale " + value_text(scale) + " (" + hex_text(scale) + ")", 2);
+    s.line(s.dim(fill_text(subject)), 2);
+    s.line();
+
+    const TensorSet inputs = make_inputs(subject);
+    std::string reason;
+    const bool supported = kernel.supports(p, &reason);
+    const CallResult result = supported ? kernel.forward(p, inputs) : CallResult{};
+    if (!supported || result.outcome != Outcome::ok) {
+        const std::string what = !supported       ? "refused: " + reason
+                                 : result.fault ? result.fault->sentence
+                                                : result.reason;
+        s.line(s.warn(s.symbol("◐ ", "? ") + (supported ? std::string(name(result.outcome))
+                                                        : std::string("refused"))) +
+               "  " + clean(what));
+        write_out(s.text());
+        return exit_inconclusive;
+    }
+    const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
+    const HeadView view = view_head(kernel, subject, inputs, result.outputs, divergence);
+    const std::int64_t keys_fit = (s.style().width - 10) / cell;
+    draw_tables(s, view, Range::around(view.query, p.len_q, rows_shown),
+                Range::around(view.key, p.len_kv, keys_fit));
+    if (divergence.elements.empty()) {
+        s.line("every element agrees with the reference within its bound, the worst at " +
+               ratio_text(divergence.worst_ratio) + " of it");
+        write_out(s.text());
+        return exit_holds;
+    }
+    s.line(s.bold("first diverging element") + "   " +
+           element_text(p, divergence.lse, divergence.elements.front()));
+    s.line();
+    draw_steps(s, steps_of(view, divergence));
+    draw_differing(s, p, divergence);
+    draw_diagnosis(s, kernel, subject);
+    s.line("  next: " + s.command("attest replay " + clean(options.arguments.front()) +
+                                  " --kernel " + clean(spec.text)),
+           4);
+    write_out(s.text());
+    return exit_violated;
+}
+
+}  // namespace attest

@@ -1,0 +1,51 @@
+#include "ci/interrupt.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+
+namespace attest {
+
+namespace {
+
+// A signal handler may touch little else than these.
+std::atomic<int> interrupted{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+char message[128];
+std::size_t message_size = 0;
+
+extern "C" void count_signal(int) {
+    const int saved = errno;
+    if (interrupted.fetch_add(1) == 0)
+        [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, message, message_size);
+    errno = saved;
+}
+
+using Handler = void (*)(int);
+Handler before_int = SIG_DFL, before_term = SIG_DFL;
+
+}  // namespace
+
+InterruptGuard::InterruptGuard(int running_cases) {
+    interrupted = 0;
+    const std::string text = "\n^C  finishing " + std::to_string(running_cases) +
+                             " running case" + (running_cases == 1 ? "" : "s") +
+                             "; once more to stop at once\n";
+    message_size = std::min(text.size(), sizeof message);
+    std::memcpy(message, text.data(), message_size);
+    before_int = std::signal(SIGINT, count_signal);
+    before_term = std::signal(SIGTERM, count_signal);
+}
+
+InterruptGuard::~InterruptGuard() {
+    std::signal(SIGINT, before_int);
+    std::signal(SIGTERM, before_term);
+}
+
+const std::atomic<int>& InterruptGuard::count() const noexcept { return interrupted; }
+void InterruptGuard::stop() noexcept { interrupted = 2; }
+
+}  // namespace attest

@@ -1,0 +1,20 @@
+#pragma once
+// Ctrl-C: once finishes the cases that run, twice stops at once.
+
+#include <atomic>
+
+namespace attest {
+
+/// While this lives, SIGINT and SIGTERM are counted instead of ending the program.
+class InterruptGuard {
+public:
+    explicit InterruptGuard(int running_cases);
+    ~InterruptGuard();
+    InterruptGuard(const InterruptGuard&) = delete;
+    InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+    const std::atomic<int>& count() const noexcept;
+    void stop() noexcept;  ///< as if twice interrupted
+};
+
+}  // namespace attest

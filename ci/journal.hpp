@@ -1,0 +1,51 @@
+#pragma once
+// The file result.jsonl while it is written: records are appended whole, and its last line, `end`,
+// carries the SHA-256 of all bytes before it.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ci/record.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+/// The file could not be written. what() is one line; details say what stands.
+class OutputFailed : public InternalError {
+public:
+    OutputFailed(const std::string& line, std::vector<std::string> details)
+        : InternalError(line), details_(std::move(details)) {}
+    const std::vector<std::string>& details() const noexcept { return details_; }
+
+private:
+    std::vector<std::string> details_;
+};
+
+class Journal {
+public:
+    /// Starts the file anew with these records. Throws OutputFailed.
+    Journal(const std::string& directory, const std::vector<Record>& first);
+    ~Journal();
+    Journal(const Journal&) = delete;
+    Journal& operator=(const Journal&) = delete;
+
+    /// Appends one line. A line that does not fit on the disk is taken back whole, then OutputFailed.
+    void append(const Record& record);
+    /// Appends `end` with lines and sha256 filled in, and makes the file durable.
+    void finish(Record end);
+
+    const std::string& path() const noexcept { return path_; }
+    std::int64_t records() const noexcept { return lines_; }
+
+private:
+    void write_line(const std::string& line);
+    struct Digest;
+    std::string path_, directory_;
+    int file_ = -1;
+    std::int64_t lines_ = 0, bytes_ = 0;
+    std::unique_ptr<Digest> digest_;
+};
+
+}  // namespace attest

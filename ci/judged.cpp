@@ -1,0 +1,71 @@
+#include "ci/judged.hpp"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "ci/number.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/text.hpp"
+
+namespace attest {
+
+std::uint64_t driver_seed() {
+    constexpr std::uint64_t fixed = 20261120;
+    const char* text = std::getenv("ATTEST_SEED");
+    if (text == nullptr) return fixed;
+    const auto seed = parse_integer<std::uint64_t>(text);
+    if (!seed) throw BadInput(std::string("ATTEST_SEED ") + text + ": a whole number");
+    return *seed;
+}
+
+CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
+                          std::int64_t cases) {
+    CampaignOptions options;
+    options.kernel = parse_kernel_spec(kernel);
+    options.profile = load_profile("quick");
+    options.match = match;
+    options.seed = driver_seed();
+    options.cases = cases;
+    options.jobs = 1;
+    CampaignObserver nobody;
+    return run_campaign(options, nobody);
+}
+
+LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases) {
+    for (LawResult& result : judge_laws(kernel, {law}, cases).laws)
+        if (result.property->id == law) return std::move(result);
+    throw InternalError("every law of the catalogue has a result");
+}
+
+std::string replay_text(const LawResult& result, const std::string& kernel) {
+    if (!result.counterexample) return "";
+    return "attest replay \"" + print(result.counterexample->smallest) + "\" --kernel " + kernel +
+           " --law " + result.property->id;
+}
+
+std::string violation_text(const LawResult& result, const std::string& kernel) {
+    std::string text = result.property->id + " is violated by " + kernel;
+    if (!result.counterexample) return text;
+    const Counterexample& c = *result.counterexample;
+    if (c.verdict.violation) {
+        const auto [expected, observed] =
+            value_texts(c.verdict.violation->expected, c.verdict.violation->observed);
+        text += "\n  problem        " + c.verdict.violation->problem + "\n  observed       " +
+                observed + "   expected " + expected + "   bound " +
+                bound_text(c.verdict.violation->bound);
+    }
+    return text + "\n  smallest case  " + print(c.smallest) + "\n  found as       case " +
+           std::to_string(c.found.number) + ": " + print(c.found.subject) + "\n  replay         " +
+           replay_text(result, kernel);
+}
+
+int declaration_line(const Property& law, const std::string& repository) {
+    std::ifstream file(repository + "/" + law.file);
+    const std::string id = "\"" + law.id + "\"";
+    int number = 1;
+    for (std::string line; std::getline(file, line); ++number)
+        if (line.find(id) != std::string::npos) return number;
+    return 1;
+}
+
+}  // namespace attest

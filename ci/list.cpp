@@ -1,0 +1,189 @@
+// What there is: laws, kernels, mutants, profiles, fixtures.
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ci/commands.hpp"
+#include "ci/embedded.hpp"
+#include "ci/number.hpp"
+#include "ci/profile.hpp"
+#include "ci/run_verdict.hpp"
+#include "ci/screen.hpp"
+#include "ci/suggest.hpp"
+#include "kernels/interface/builtin_catalogue.hpp"
+#include "kernels/mutants/museum.hpp"
+#include "properties/law/property.hpp"
+#include "properties/search/glob.hpp"
+#include "reference/problem/case.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+std::string features_text(FeatureSet set) {
+    std::string text;
+    for (int n = 0; n < feature_count; ++n)
+        if (set.has(static_cast<Feature>(n)))
+            text += (text.empty() ? "" : ", ") + std::string(name(static_cast<Feature>(n)));
+    return text;
+}
+
+std::string needs_text(const Property& law) {
+    std::string text = law.needs.backward ? "backward" : "forward";
+    if (law.needs.lse) text += ", log-sum-exp";
+    if (law.needs.deterministic) text += ", claims deterministic";
+    if (law.needs.batch_invariant) text += ", claims batch_invariant";
+    if (const std::string more = features_text(law.cases.require); !more.empty())
+        text += ", " + more;
+    std::string any;
+    for (const FeatureSet set : law.cases.require_any)
+        any += (any.empty() ? "" : " or ") + features_text(set);
+    return any.empty() ? text : text + ", " + any;
+}
+
+std::string cases_text(const Property& law) {
+    const CaseSpace& c = law.cases;
+    std::string text = c.square      ? "Tq = Tk"
+                       : c.len_q_one ? "Tq = 1"
+                                     : "any lengths";
+    text += " to " + count_text(c.len_max) + ", head dimensions to " + count_text(c.dim_max) +
+            ", at most " + count_text(c.scores_max) + " scores";
+    if (!c.kinds.empty()) {
+        text += "; values";
+        for (const ValueKind kind : c.kinds) text += " " + std::string(name(kind));
+    }
+    return text;
+}
+
+std::string compares_text(const Property& law) {
+    switch (law.compares) {
+        case Compares::bound: return "within derived bounds";
+        case Compares::bits: return "to the bit";
+        case Compares::statistic: return "a statistic with a stated false-positive rate";
+        case Compares::property: break;
+    }
+    return "a property of the output itself";
+}
+
+bool shown(const Options& o, std::string_view id) {
+    return o.match.empty() || matches_any(o.match, id);
+}
+
+int list_one_law(Screen& s, const std::string& id) {
+    const Property* law = find_property(id);
+    if (law == nullptr) {
+        std::vector<std::string> ids;
+        for (const Property& p : catalogue()) ids.push_back(p.id);
+        throw BadInput(id + ": no law of this name" + suggestion(id, ids),
+                       {"attest list laws shows them"});
+    }
+    std::string catches;
+    for (const Mutant& mutant : museum())
+        if (std::find(mutant.must.begin(), mutant.must.end(), law->id) != mutant.must.end())
+            catches += (catches.empty() ? "" : " ") + std::string(mutant.id);
+    s.line(s.bold(law->id));
+    s.line();
+    s.fact("statement", law->statement, 11);
+    s.fact("why", law->why, 11);
+    s.fact("source", law->source, 11);
+    s.fact("needs", needs_text(*law), 11);
+    s.fact("cases", cases_text(*law), 11);
+    s.fact("compares", compares_text(*law), 11);
+    if (!catches.empty()) s.fact("catches", catches, 11);
+    s.fact("file", law->file, 11);
+    return exit_holds;
+}
+
+void list_laws(Screen& s, const Options& o) {
+    const bool wide = s.style().wide();
+    const std::string needs = wide ? s.pad(s.dim("needs"), 37) : "";
+    s.line(s.pad(s.dim("law"), 28) + needs + s.dim("statement"));
+    std::int64_t count = 0;
+    std::string last;
+    for (const Property& law : catalogue()) {
+        if (!shown(o, law.id)) continue;
+        ++count;
+        last = law.id;
+        const std::string middle =
+            wide ? s.pad(s.dim(s.cut(needs_text(law), 35)), 37) : "";
+        const int used = 28 + (wide ? 37 : 0);
+        s.line(s.pad(law.id, 27) + " " + middle +
+               s.cut(law.statement_short, s.style().width - used));
+    }
+    s.line();
+    s.line(count_text(count) + " of " + counted(static_cast<std::int64_t>(catalogue().size()), "law") +
+           (last.empty() ? "" : ".  One in full: " + s.command("attest list laws " + last)));
+}
+
+void list_kernels(Screen& s, const Options& o) {
+    for (const BuiltinEntry& kernel : builtin_catalogue())
+        if (shown(o, kernel.id) && !(o.match.empty() && kernel.id.starts_with("mutant:")))
+            s.line(s.pad(kernel.id, 18) + "  " + clean(kernel.summary), 20);
+    s.line();
+    s.line("also ./lib.so, ./lib.so#1, ./file.json, python:module:function, exec:./program");
+}
+
+void list_mutants(Screen& s, const Options& o) {
+    std::int64_t count = 0;
+    for (const Mutant& mutant : museum()) {
+        if (!shown(o, mutant.id)) continue;
+        ++count;
+        std::string must;
+        for (const std::string_view law : mutant.must)
+            must += (must.empty() ? "" : ", ") + std::string(law);
+        s.line(s.pad(s.bold(mutant.id), 6) + s.pad(std::string(mutant.bug_class), 4) +
+                   std::string(mutant.change),
+               10);
+        s.line(s.dim("          " + (mutant.equivalent ? "equivalent: no law may be violated"
+                                                       : "caught by " + must)),
+               10);
+    }
+    s.line();
+    s.line(count_text(count) + " of " + count_text(static_cast<std::int64_t>(museum().size())) +
+           ".  One judged: " + s.command("attest check mutant:M001"));
+}
+
+void list_profiles(Screen& s, const Options& o) {
+    for (const auto& [profile, summary] : builtin_profiles())
+        if (shown(o, profile.name))
+            s.line(s.pad(s.bold(profile.name), 10) +
+                       s.pad_left(count_text(profile.cases_per_law), 6) + " cases a law   " +
+                       summary,
+                   31);
+}
+
+void list_fixtures(Screen& s, const Options& o) {
+    for (const EmbeddedFile& file : embedded_fixtures())
+        if (shown(o, file.name)) {
+            const Case c = case_from_json(file.text, std::string(file.path));
+            s.line(s.pad(s.bold(file.name), 24) + "  " + print(c), 26);
+        }
+    s.line();
+    s.line("one under every law: " + s.command("attest replay NAME --kernel cpu_flash"));
+}
+
+}  // namespace
+
+int list_command(const Options& o) {
+    Screen s(style_of(STDOUT_FILENO, o.colour, o.ascii));
+    const std::string what = o.arguments.empty() ? "laws" : o.arguments.front();
+    if (o.arguments.size() == 2 && what != "laws")
+        throw BadInput("\"" + o.arguments[1] + "\" is more than list " + what + " takes",
+                       {"--match \"" + o.arguments[1] + "\" shows a part"});
+    if (o.arguments.size() == 2) list_one_law(s, o.arguments[1]);
+    else if (what == "laws") list_laws(s, o);
+    else if (what == "kernels") list_kernels(s, o);
+    else if (what == "mutants") list_mutants(s, o);
+    else if (what == "profiles") list_profiles(s, o);
+    else if (what == "fixtures") list_fixtures(s, o);
+    else
+        throw BadInput("list " + what + ": no such list" +
+                           suggestion(what, {"laws", "kernels", "mutants", "profiles", "fixtures"}),
+                       {"one of laws, kernels, mutants, profiles, fixtures"});
+    write_out(s.text());
+    return exit_holds;
+}
+
+}  // namespace attest

@@ -1,0 +1,70 @@
+#include "ci/machine.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+namespace attest {
+
+namespace {
+
+// The text after the first line's separator, of the first line that begins with `key`.
+std::string line_value(const char* path, const std::string& key, char separator) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with(key)) continue;
+        std::string value = line.substr(std::min(line.size(), line.find(separator) + 1));
+        std::erase(value, '"');
+        const std::size_t begin = value.find_first_not_of(' ');
+        return begin == std::string::npos ? "" : value.substr(begin);
+    }
+    return "unknown";
+}
+
+std::string isa() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return "avx512";
+    if (__builtin_cpu_supports("avx2")) return "avx2";
+    if (__builtin_cpu_supports("sse4.2")) return "sse4.2";
+    return "x86-64";
+#elif defined(__aarch64__)
+    return "aarch64";
+#else
+    return "unknown";
+#endif
+}
+
+std::string compiler() {
+#if defined(__clang__)
+    return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+    return fmt::format("g++ {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+}  // namespace
+
+Record machine_record() {
+    const std::int64_t memory = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
+                                static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+    return {{"cpu", line_value("/proc/cpuinfo", "model name", ':')},
+            {"isa", isa()},
+            {"cores", std::max(1u, std::thread::hardware_concurrency())},
+            {"memory_bytes", memory},
+            {"os", line_value("/etc/os-release", "PRETTY_NAME", '=')},
+            {"compiler", compiler()},
+            {"gpu", nullptr}};
+}
+
+std::string time_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
+                       utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+}  // namespace attest

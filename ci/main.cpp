@@ -1,0 +1,3 @@
+#include "ci/commands.hpp"
+
+int main(int argc, char** argv) { return attest::run_command_line(argc, argv); }

@@ -1,0 +1,43 @@
+#pragma once
+// What a person typed, checked and turned into values. Every mistake is BadInput in one sentence.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attest {
+
+struct Options {
+    std::string command;                 ///< list, check, replay, explain, certify, describe, help
+    std::vector<std::string> arguments;  ///< what stands beside the command
+    std::vector<std::string> argv;       ///< all of it, as typed
+    std::string help;                    ///< the text asked for, where command is help
+
+    std::string profile = "quick";
+    std::vector<std::string> match;  ///< globs on law ids
+    std::optional<std::uint64_t> seed;
+    std::optional<double> seconds;
+    std::optional<std::int64_t> cases;
+    int jobs = 1;
+    std::int64_t shard_index = 0, shard_count = 1;
+    std::string out = "attest-out";
+    std::string python = "python3";
+    std::chrono::milliseconds timeout{10'000};
+    std::string resume;
+    bool record_cases = false;
+    std::string source;            ///< FILE:LINE of the kernel, for editors and CI
+    std::string colour = "auto";   ///< auto, always, never
+    bool ascii = false;
+    std::string kernel, law;       ///< of replay and explain
+};
+
+/// argv without the program's name.
+Options parse_command_line(const std::vector<std::string>& argv);
+
+/// The two values with a syntax of their own: "60s", "500ms", "5m", "1h"; "0/4".
+double parse_duration(const std::string& option, const std::string& text);  ///< seconds
+void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& count);
+
+}  // namespace attest

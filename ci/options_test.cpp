@@ -1,0 +1,80 @@
+#include "ci/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+std::string complaint(const std::vector<std::string>& argv) {
+    try {
+        parse_command_line(argv);
+    } catch (const BadInput& error) {
+        std::string all = error.what();
+        for (const std::string& line : error.details()) all += "\n" + line;
+        return all;
+    }
+    return "";
+}
+
+TEST(Options, ReadsWhatIsTyped) {
+    const Options o = parse_command_line(
+        {"check", "./libmine.so", "--profile", "core", "--match", "masking.*", "--match", "rank.*",
+         "--seed", "18446744073709551615", "--time", "1.5m", "--cases", "7", "--jobs", "3",
+         "--shard", "1/4", "--out", "here", "--python", "py", "--timeout", "250ms", "--record",
+         "cases", "--source", "a.cu:12", "--color", "never", "--ascii"});
+    EXPECT_EQ(o.command, "check");
+    EXPECT_EQ(o.arguments, std::vector<std::string>{"./libmine.so"});
+    EXPECT_EQ(o.profile, "core");
+    EXPECT_EQ(o.match, (std::vector<std::string>{"masking.*", "rank.*"}));
+    EXPECT_EQ(o.seed, 18446744073709551615u);
+    EXPECT_EQ(o.seconds, 90.0);
+    EXPECT_EQ(o.cases, 7);
+    EXPECT_EQ(o.jobs, 3);
+    EXPECT_EQ(o.shard_index, 1);
+    EXPECT_EQ(o.shard_count, 4);
+    EXPECT_EQ(o.out, "here");
+    EXPECT_EQ(o.timeout.count(), 250);
+    EXPECT_TRUE(o.record_cases);
+    EXPECT_TRUE(o.ascii);
+}
+
+TEST(Options, KernelMayFollowMatch) {
+    const Options o = parse_command_line({"check", "--match", "a.*", "cpu_flash"});
+    EXPECT_EQ(o.arguments, std::vector<std::string>{"cpu_flash"});
+}
+
+TEST(Options, OneSentenceAMistake) {
+    EXPECT_EQ(complaint({"check", "./libmine.so", "--seeds", "7"})
+                  .substr(0, 56),
+              "no option --seeds for check; did you mean --seed?\nattest");
+    EXPECT_EQ(complaint({"check", "k", "--time", "60"}),
+              "--time 60: a number and a unit, such as 60s or 5m");
+    EXPECT_EQ(complaint({"check", "k", "--time", "-5s"}),
+              "--time -5s: a number and a unit, such as 60s or 5m");
+    EXPECT_EQ(complaint({"check", "k", "--shard", "4/4"}),
+              "--shard 4/4: i/n with 0 <= i < n, such as 0/4");
+    EXPECT_EQ(complaint({"check", "k", "--seed", "x"}),
+              "--seed x: a whole number from 0 to 18446744073709551615");
+    EXPECT_EQ(complaint({"check", "k", "--jobs", "0"}), "--jobs 0: a whole number, at least 1");
+    EXPECT_EQ(complaint({"check", "k", "--seed"}), "--seed needs one value");
+    EXPECT_EQ(complaint({"check", "k", "--color", "red"}),
+              "--color red: one of auto, always, never");
+    EXPECT_EQ(complaint({"check", "k", "--source", "a.cu"}),
+              "--source a.cu: FILE:LINE, such as kernels/mine.cu:120");
+    EXPECT_EQ(complaint({"chek"}).substr(0, 37), "no command chek; did you mean check?\n");
+    EXPECT_EQ(complaint({}).substr(0, 11), "no command\n");
+    EXPECT_EQ(complaint({"check", "a", "b"}).substr(0, 28), "\"b\" is more than check takes");
+}
+
+TEST(Options, HelpNamesEveryCommand) {
+    const Options o = parse_command_line({"--help"});
+    EXPECT_EQ(o.command, "help");
+    for (const char* command : {"list", "check", "replay", "explain", "certify", "describe"})
+        EXPECT_NE(o.help.find(command), std::string::npos) << command;
+    EXPECT_NE(parse_command_line({"check", "--help"}).help.find("--shard"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,152 @@
+#include "ci/profile.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "ci/embedded.hpp"
+#include "ci/suggest.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/json.hpp"
+
+namespace attest {
+
+namespace {
+
+using Kind = Json::Kind;
+
+// Reads the members of one object; every mistake points at its place.
+class Reader {
+public:
+    Reader(const JsonSource& source, const Json& object) : source_(source), object_(object) {
+        if (object.kind != Kind::object)
+            source.fail(object, "a profile is a JSON object", "ci/profiles/quick.json is one");
+    }
+
+    void whole(const char* key, std::int64_t least, std::int64_t& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        const auto number = value->kind == Kind::number ? parse_integer<std::int64_t>(value->text)
+                                                        : std::nullopt;
+        if (!number || *number < least)
+            fail(key, *value, "a whole number, at least " + std::to_string(least));
+        out = *number;
+    }
+    void share(const char* key, double& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        const auto number =
+            value->kind == Kind::number ? parse_decimal(value->text) : std::nullopt;
+        if (!number || !(*number >= 0 && *number <= 1)) fail(key, *value, "a share, from 0 to 1");
+        out = *number;
+    }
+    void text(const char* key, std::string& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        if (value->kind != Kind::string || value->text.empty()) fail(key, *value, "a text");
+        out = value->text;
+    }
+    void texts(const char* key, const std::vector<std::string>& allowed,
+               std::vector<std::string>& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        if (value->kind != Kind::array) fail(key, *value, "a list of texts");
+        out.clear();
+        for (const Json& one : value->items) {
+            if (one.kind != Kind::string) fail(key, one, "a list of texts");
+            if (!allowed.empty() &&
+                std::find(allowed.begin(), allowed.end(), one.text) == allowed.end())
+                fail(key, one, "made of " + listed(allowed));
+            out.push_back(one.text);
+        }
+    }
+    void finish(const std::vector<std::string>& required) const {
+        for (const JsonMember& member : object_.members)
+            if (std::find(seen_.begin(), seen_.end(), member.key) == seen_.end())
+                source_.fail(member.begin, member.end,
+                             "no key \"" + member.key + "\" in a profile" +
+                                 suggestion(member.key, seen_),
+                             "the keys are " + listed(seen_));
+        for (const std::string& key : required)
+            if (object_.find(key) == nullptr)
+                source_.fail(object_, "a profile needs the key \"" + key + "\"",
+                             "required are " + listed(required));
+    }
+
+private:
+    const Json* find(const char* key) {
+        seen_.emplace_back(key);
+        return object_.find(key);
+    }
+    [[noreturn]] void fail(const std::string& key, const Json& value,
+                           const std::string& allowed) const {
+        source_.fail(value, "\"" + key + "\" must be " + allowed, "");
+    }
+    static std::string listed(const std::vector<std::string>& words) {
+        std::string all;
+        for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+        return all;
+    }
+
+    const JsonSource& source_;
+    const Json& object_;
+    std::vector<std::string> seen_;
+};
+
+ProfileSummary parse(std::string_view text, const std::string& source_name) {
+    const JsonSource source{text, source_name};
+    const Json object = parse_json(source);
+    ProfileSummary out;
+    Profile& p = out.profile;
+    Reader read(source, object);
+    read.text("name", p.name);
+    read.whole("version", 1, p.version);
+    read.text("summary", out.summary);
+    read.whole("cases_per_law", 1, p.cases_per_law);
+    read.whole("scores_max", 1, p.scores_max);
+    read.whole("len_max", 1, p.len_max);
+    read.whole("dim_max", 1, p.dim_max);
+    read.texts("laws", {}, p.laws);
+    read.texts("laws_excluded", {}, p.laws_excluded);
+    read.texts("fails", {"violation", "structure", "suspect"}, p.fails);
+    read.share("discard_max", p.discard_max);
+    read.share("refuse_max", p.refuse_max);
+    read.whole("undrawn_pairs_max", 0, p.undrawn_pairs_max);
+    read.finish({"name", "version", "cases_per_law"});
+    return out;
+}
+
+}  // namespace
+
+Profile parse_profile(std::string_view json, const std::string& source_name) {
+    return parse(json, source_name).profile;
+}
+
+std::vector<ProfileSummary> builtin_profiles() {
+    std::vector<ProfileSummary> all;
+    for (const EmbeddedFile& file : embedded_profiles())
+        all.push_back(parse(file.text, std::string(file.path)));
+    std::stable_sort(all.begin(), all.end(), [](const ProfileSummary& a, const ProfileSummary& b) {
+        return a.profile.cases_per_law < b.profile.cases_per_law;
+    });
+    return all;
+}
+
+Profile load_profile(const std::string& name) {
+    if (name.ends_with(".json")) {
+        std::ifstream file(name, std::ios::binary);
+        std::ostringstream text;
+        text << file.rdbuf();
+        if (!file) throw BadInput("--profile " + name + ": no such file");
+        return parse_profile(text.str(), name);
+    }
+    std::vector<std::string> names;
+    for (const EmbeddedFile& file : embedded_profiles()) {
+        if (file.name == name) return parse_profile(file.text, std::string(file.path));
+        names.emplace_back(file.name);
+    }
+    throw BadInput("--profile " + name + ": no such profile" + suggestion(name, names),
+                   {"attest list profiles shows them; a file's name ends in .json"});
+}
+
+}  // namespace attest

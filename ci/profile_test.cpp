@@ -1,0 +1,58 @@
+#include "ci/profile.hpp"
+
+#include <gtest/gtest.h>
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+std::string complaint(const std::string& json) {
+    try {
+        parse_profile(json, "p.json");
+    } catch (const BadInput& error) {
+        std::string all = error.what();
+        for (const std::string& line : error.details()) all += "\n" + line;
+        return all;
+    }
+    return "";
+}
+
+TEST(Profile, BuiltInOnesAreReadable) {
+    const auto all = builtin_profiles();
+    ASSERT_EQ(all.size(), 4u);
+    EXPECT_EQ(all.front().profile.name, "quick");
+    for (const auto& [profile, summary] : all) {
+        EXPECT_FALSE(summary.empty());
+        EXPECT_EQ(load_profile(profile.name).cases_per_law, profile.cases_per_law);
+    }
+}
+
+TEST(Profile, MistakesPointAtThePlace) {
+    EXPECT_EQ(complaint(R"({"name":"x","version":1,"cases_per_law":10})"), "");
+    EXPECT_NE(complaint(R"({"name":"x","version":1})").find("needs the key \"cases_per_law\""),
+              std::string::npos);
+    const std::string zero = complaint(R"({"name":"x","version":1,"cases_per_law":0})");
+    EXPECT_TRUE(zero.starts_with("p.json:1:40: \"cases_per_law\" must be a whole number, at least 1"))
+        << zero;
+    EXPECT_NE(zero.find('^'), std::string::npos);
+    for (const char* bad : {R"({"name":"x","version":1,"cases_per_law":1.5})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"len_mx":3})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"fails":["all"]})",
+                            R"({"name":"x","name":"y","version":1,"cases_per_law":1})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"discard_max":2})",
+                            "{ \"name\": }", "[]", ""})
+        EXPECT_TRUE(complaint(bad).starts_with("p.json:1:")) << bad << ": " << complaint(bad);
+}
+
+TEST(Profile, UnknownNamesAreSuggested) {
+    try {
+        load_profile("quik");
+        FAIL();
+    } catch (const BadInput& error) {
+        EXPECT_STREQ(error.what(), "--profile quik: no such profile; did you mean quick?");
+    }
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,125 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ci/case_source.hpp"
+#include "ci/commands.hpp"
+#include "ci/number.hpp"
+#include "ci/run_verdict.hpp"
+#include "ci/screen.hpp"
+#include "ci/suggest.hpp"
+#include "properties/law/property.hpp"
+#include "properties/search/capability.hpp"
+#include "properties/search/draw.hpp"
+#include "properties/search/session_subject.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+// The law asked for, or every law this case lies in the space of.
+std::vector<const Property*> laws_for(const NamedCase& named, const Options& options,
+                                      Subject& kernel) {
+    const std::string wanted = options.law.empty() ? named.law : options.law;
+    if (!wanted.empty()) {
+        const Property* law = find_property(wanted);
+        std::vector<std::string> ids;
+        for (const Property& p : catalogue()) ids.push_back(p.id);
+        if (law == nullptr)
+            throw BadInput("--law " + wanted + ": no law of this name" + suggestion(wanted, ids),
+                           {"attest list laws shows them"});
+        return {law};
+    }
+    std::vector<const Property*> laws;
+    const Capability capability = declared_capability(kernel.manifest());
+    for (const Property& law : catalogue())
+        if (!why_not_applicable(law, capability) &&
+            in_space(law, capability, named.subject.problem) &&
+            in_space(law, named.subject.values))
+            laws.push_back(&law);
+    return laws;
+}
+
+void draw_violation(Screen& s, const CaseRecord& record) {
+    if (!record.verdict.violation) return;
+    const Violation& v = *record.verdict.violation;
+    s.fact("problem", s.bold(clean(v.problem)));
+    if (record.outcome != Outcome::ok || v.index.empty()) return;
+    const auto [expected, observed] = value_texts(v.expected, v.observed);
+    std::string line = s.bad(observed) + "   expected " + expected;
+    if (v.bound_kind == BoundKind::derived) {
+        line += "   bound " + bound_text(v.bound);
+        if (v.ratio > 1) line += "   " + s.bad(ratio_text(v.ratio) + " times the bound");
+    } else if (v.bound_kind == BoundKind::statistic) {
+        line += "   threshold " + bound_text(v.bound);
+    } else if (v.bound_kind == BoundKind::bits) {
+        line += "   to the bit";
+    }
+    s.fact("observed", line);
+}
+
+void draw_law(Screen& s, const Property& law, const CaseRecord& record) {
+    const Verdict& v = record.verdict;
+    const std::string mark = s.mark(name(v.decision)) + " " + s.pad(law.id, 28);
+    switch (v.decision) {
+        case Decision::violated:
+            s.line(mark + " " + s.bad("violated"));
+            draw_violation(s, record);
+            break;
+        case Decision::holds:
+            s.line(mark + " holds" +
+                   (law.compares == Compares::bound
+                        ? s.dim(", " + ratio_text(v.worst_ratio) + " of the bound")
+                        : ""));
+            break;
+        default: {
+            std::string word(name(v.decision));
+            std::replace(word.begin(), word.end(), '_', ' ');
+            s.line(mark + " " + s.warn(word) + s.dim(": " + clean(v.reason)), 32);
+        }
+    }
+}
+
+}  // namespace
+
+int replay_command(const Options& options) {
+    if (options.arguments.empty())
+        throw BadInput("replay: no case named", {"attest replay CASE, such as a stored id or a line"});
+    const NamedCase named = find_case(options.arguments.front(), options.out);
+    const KernelSpec spec = kernel_for(named, options);
+    SessionOptions session;
+    session.timeout = options.timeout;
+    SessionSubject kernel(spec, session);
+    const std::vector<const Property*> laws = laws_for(named, options, kernel);
+    if (laws.empty())
+        throw BadInput("replay: no law is tried on such a case",
+                       {"--law ID judges it by one law all the same"});
+
+    Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
+    s.line(s.bold("attest replay") + "  " + clean(kernel.manifest().name) + " " +
+           clean(kernel.manifest().version) + "  " + s.dim(clean(spec.text)));
+    s.line(print(named.subject), 2);
+    s.line();
+    std::int64_t violated = 0, holds = 0;
+    for (const Property* law : laws) {
+        const CaseRecord record = try_case(kernel, *law, named.subject);
+        violated += record.verdict.decision == Decision::violated;
+        holds += record.verdict.decision == Decision::holds;
+        draw_law(s, *law, record);
+    }
+    s.line();
+    const int code = violated > 0 ? exit_violated : holds > 0 ? exit_holds : exit_inconclusive;
+    const std::string tail = "   exit " + std::to_string(code);
+    if (violated > 0)
+        s.line(s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(violated) + " of " +
+               counted(static_cast<std::int64_t>(laws.size()), "law") + tail);
+    else if (holds > 0)
+        s.line(s.bold(s.symbol("● ", "") + "HOLDS") + "   " + counted(holds, "law") + tail);
+    else
+        s.line(s.warn(s.symbol("◐ ", "? ") + "INCONCLUSIVE") + "   nothing was judged" + tail);
+    write_out(s.text());
+    return code;
+}
+
+}  // namespace attest

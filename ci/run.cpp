@@ -1,0 +1,150 @@
+#include "ci/run.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ci/cause.hpp"
+#include "ci/counterexample_record.hpp"
+#include "ci/coverage.hpp"
+#include "ci/law_record.hpp"
+#include "ci/run_observer.hpp"
+#include "properties/search/session_subject.hpp"
+
+namespace attest {
+
+namespace {
+
+CampaignOptions campaign_options(const RunPlan& plan, const InterruptGuard& interrupt) {
+    const Options& o = plan.options;
+    CampaignOptions c;
+    c.kernel = plan.kernel;
+    c.profile = plan.profile;
+    c.match = plan.match;
+    c.seed = plan.seed;
+    c.seconds = o.seconds;
+    c.cases = o.cases;
+    c.jobs = o.jobs;
+    c.shard_index = o.shard_index;
+    c.shard_count = o.shard_count;
+    c.store = o.out + "/cases";
+    c.session.timeout = o.timeout;
+    c.session.poison_seed = plan.seed;
+    c.interrupted = &interrupt.count();
+    return c;
+}
+
+// The records a run begins with: its own, and what an earlier run left.
+std::vector<Record> first_records(const Records& records) {
+    std::vector<Record> list{records.run};
+    list.insert(list.end(), records.cases.begin(), records.cases.end());
+    for (const Record& law : records.laws)
+        if (law.at("verdict") != "violated") list.push_back(law);
+    return list;
+}
+
+// Violated laws, counterexamples, causes, coverage: what needs the whole run to be said.
+void write_findings(RunObserver& out, Records& records, const CampaignResult& result,
+                    const RunPlan& plan, Subject& kernel) {
+    std::vector<Record> violated_laws, counterexamples = std::move(records.counterexamples);
+    records.counterexamples.clear();
+    for (Record& law : records.laws)
+        if (law.at("verdict") == "violated") violated_laws.push_back(law);
+    std::erase_if(records.laws, [](const Record& law) { return law.at("verdict") == "violated"; });
+    for (const LawResult& law : result.laws) {
+        if (plan.earlier.law(law.property->id) != nullptr || out.wrote_law(law.property->id))
+            continue;
+        if (law.counterexample) {
+            violated_laws.push_back(law_record(law));
+            counterexamples.push_back(counterexample_record(law, &kernel));
+        } else {
+            out.write_law(law, law_record(law));
+        }
+    }
+    std::vector<Record> causes = group_causes(counterexamples);
+    for (Record& law : violated_laws) {
+        for (const Record& c : counterexamples)
+            if (c.at("law") == law.at("law")) law["cause"] = c.at("cause");
+        out.write(std::move(law));
+    }
+    for (Record& c : counterexamples) out.write(std::move(c));
+    for (Record& cause : causes) out.write(std::move(cause));
+    std::vector<Record> earlier = std::move(records.coverage);
+    records.coverage.clear();
+    for (Record& c : coverage_records(result, plan.profile.undrawn_pairs_max, &kernel, earlier))
+        out.write(std::move(c));
+}
+
+Record end_record(const RunVerdict& v, double seconds, bool interrupted) {
+    Record end{{"record", "end"},
+               {"v", 1},
+               {"verdict", v.verdict},
+               {"exit", v.exit},
+               {"laws",
+                {{"holds", v.holds},
+                 {"violated", v.violated},
+                 {"inconclusive", v.inconclusive},
+                 {"not_applicable", v.not_applicable},
+                 {"not_run", v.not_run}}},
+               {"cases", v.cases},
+               {"elements", v.elements},
+               {"seconds", seconds}};
+    if (interrupted) end["interrupted"] = true;
+    return end;
+}
+
+[[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const Records& records) {
+    const std::int64_t violated = std::count_if(
+        records.cases.begin(), records.cases.end(),
+        [](const Record& one) { return one.at("verdict") == "violated"; });
+    std::string remedy = failure.details().empty() ? "" : failure.details().front();
+    throw OutputFailed(failure.what(),
+                       {"the verdict so far stands: " +
+                        std::string(violated > 0 ? "violated" : "nothing violated") +
+                        (remedy.empty() ? "" : "; " + remedy)});
+}
+
+}  // namespace
+
+FinishedRun run_and_record(const Options& options) {
+    const RunPlan plan = plan_run(options);
+    // Loaded once before anything is written: a kernel that cannot be loaded leaves no results.
+    SessionOptions session;
+    session.timeout = plan.options.timeout;
+    SessionSubject kernel(plan.kernel, session);
+
+    FinishedRun run;
+    run.directory = plan.options.out;
+    Records& records = run.records;
+    records = plan.earlier;
+    records.end = nullptr;
+    records.run = run_record(plan, kernel.manifest());
+    Journal journal(run.directory, first_records(records));
+
+    InterruptGuard interrupt(plan.options.jobs);
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    Progress progress(stderr, terminal,
+                      style_of(STDERR_FILENO, plan.options.colour, plan.options.ascii));
+    RunObserver observer(journal, records, progress, interrupt, plan.options.record_cases);
+    try {
+        const bool anything = plan.options.resume.empty() || !plan.match.empty();
+        CampaignResult result;
+        result.manifest = kernel.manifest();
+        if (anything) result = run_campaign(campaign_options(plan, interrupt), observer);
+        progress.clear();
+        observer.rethrow();
+        write_findings(observer, records, result, plan, kernel);
+        observer.rethrow();
+        sort_records(records);
+        run.verdict = verdict_of(records, result.interrupted);
+        Record end = end_record(run.verdict, result.seconds, result.interrupted);
+        journal.finish(end);
+        records.end = std::move(end);
+    } catch (const OutputFailed& failure) {
+        progress.clear();
+        rethrow_with_verdict(failure, records);
+    }
+    return run;
+}
+
+}  // namespace attest

@@ -1,0 +1,54 @@
+#pragma once
+// Writes what happens during a campaign into the journal, and shows how far it is.
+
+#include <exception>
+#include <set>
+#include <string>
+
+#include "ci/interrupt.hpp"
+#include "ci/journal.hpp"
+#include "ci/progress.hpp"
+#include "ci/record.hpp"
+#include "properties/search/campaign.hpp"
+
+namespace attest {
+
+class RunObserver final : public CampaignObserver {
+public:
+    RunObserver(Journal& journal, Records& records, Progress& progress, InterruptGuard& interrupt,
+                bool record_cases)
+        : journal_(journal),
+          records_(records),
+          progress_(progress),
+          interrupt_(interrupt),
+          record_cases_(record_cases) {}
+
+    void on_case(const Property& law, const CaseRecord& record, double progress) override;
+    void on_violation(const Property& law, const CaseRecord& record) override;
+    void on_shrink(const Property& law, std::int64_t evaluation, const Case& subject) override;
+    void on_waiting(const Property& law, double seconds, double limit) override;
+    /// Laws that hold are written at once; a violation waits for its diagnosis.
+    void on_law(const LawResult& result) override;
+
+    /// The law's records, unless they are written already.
+    void write_law(const LawResult& result, const Record& law);
+    void write(Record record);
+    bool wrote_law(const std::string& law) const { return laws_.count(law) != 0; }
+
+    /// Throws what stopped the writing, if anything did.
+    void rethrow() const {
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+private:
+    void write_quietly(const Record& record);
+    Journal& journal_;
+    Records& records_;
+    Progress& progress_;
+    InterruptGuard& interrupt_;
+    bool record_cases_;
+    std::set<std::string> laws_, cases_;
+    std::exception_ptr failure_;
+};
+
+}  // namespace attest

@@ -1,0 +1,22 @@
+#pragma once
+// What the CPU kernels share of the border: saying no with a reason.
+
+#include <cstddef>
+
+#include "kernels/interface/attest_kernel.h"
+
+namespace attest::kernel {
+
+/// What a kernel does not do; everything else of the border's forward call it does. Dropout,
+/// gradients and ring buffers none of them do.
+struct Offer {
+    bool documents = true, paged = true, splits = true, rope = true, f64 = true;
+};
+
+/// The answer of supports(): 1, or 0 with a reason in the kernel's terms.
+int answer(const Offer& offer, const attest_problem* problem, char* reason,
+           std::size_t reason_cap) noexcept;
+
+int fail(char* error, std::size_t error_cap, const char* text) noexcept;  ///< returns 1
+
+}  // namespace attest::kernel

@@ -1,0 +1,142 @@
+#pragma once
+// cuda_decode: few queries, many keys. Each block takes one query row and one split of its keys;
+// four warps walk the split 32 keys at a time, a lane a key; the last block of a row to arrive
+// merges the partial results (m, l, sum) of all splits.
+//
+// The arrival counter orders the blocks: a partial result is written, fenced, then counted; whoever
+// counts last reads all of them. Keys may lie in pages. Rotary positions are applied to q and k as
+// they are read. Accumulates in f32.
+
+#include "kernels/cuda/flash.cuh"
+
+namespace attest_cuda {
+
+constexpr int decode_warps = 4, decode_dim_max = 256, decode_columns = decode_dim_max / 32;
+
+/// Channel c of a rotated vector; position is the token's.
+template <typename T>
+__device__ inline float rotated(const Params& p, const T* x, std::int64_t stride, std::int64_t c,
+                                std::int64_t position) {
+    const float mine = Number<T>::read(x[c * stride]);
+    if (c >= p.rope_dims) return mine;
+    const std::int64_t half = p.rope_dims / 2;
+    const std::int64_t pair = p.rope_interleaved ? c / 2 : c % half;
+    const bool second = p.rope_interleaved ? c % 2 == 1 : c >= half;
+    const std::int64_t partner =
+        p.rope_interleaved ? (second ? c - 1 : c + 1) : (second ? c - half : c + half);
+    // The angle needs more than f32: a position of 1e5 leaves f32 no digits of the turn.
+    const double angle = static_cast<double>(position) *
+                         pow(static_cast<double>(p.rope_base),
+                             -2.0 * static_cast<double>(pair) / static_cast<double>(p.rope_dims));
+    const float cosine = static_cast<float>(cos(angle)), sine = static_cast<float>(sin(angle));
+    const float other = Number<T>::read(x[partner * stride]);
+    return second ? mine * cosine + other * sine : mine * cosine - other * sine;
+}
+
+/// The running softmax of one warp: m and l are the same in all lanes, sum holds columns lane, lane
+/// + 32, ...
+struct Running {
+    float m, l, sum[decode_columns];
+};
+
+template <typename T>
+__device__ inline void walk_split(const Row& row, const float* q, std::int64_t first,
+                                  std::int64_t end, int warp, int lane, Running& r) {
+    const Params& p = row.p;
+    for (std::int64_t k0 = first + warp * 32; k0 < end; k0 += decode_warps * 32) {
+        const std::int64_t j = k0 + lane;
+        float s = -INFINITY;
+        if (j < end && j >= row.first_key() && j < row.end_key()) {
+            const T* k = row.key<T>(j);
+            float product = 0.0f;
+            for (std::int64_t c = 0; c < p.dim_qk; ++c)
+                product +=
+                    q[c] * (p.rope_dims > 0 ? rotated<T>(p, k, p.k.stride[3], c, p.rope_offset + j)
+                                            : Number<T>::read(k[c * p.k.stride[3]]));
+            s = row.score<T>(product * p.scale, j);
+        }
+        const float grown = larger(r.m, warp_max(s));
+        const float old = rescale(r.m, grown), w = weight(s, grown);
+        r.m = grown;
+        r.l = r.l * old + warp_sum(w);
+        const float rounded = Number<T>::read(Number<T>::round(w));
+        const unsigned visible = __ballot_sync(0xffffffffu, s != -INFINITY);
+        for (int c = 0; c < decode_columns; ++c) r.sum[c] *= old;
+        for (int source = 0; source < 32; ++source) {
+            const float weight_of = __shfl_sync(0xffffffffu, rounded, source);
+            if ((visible >> source & 1u) == 0) continue;
+            const T* v = row.value<T>(k0 + source);
+            for (int c = 0; c < decode_columns; ++c)
+                if (lane + 32 * c < p.dim_v)
+                    r.sum[c] += weight_of * Number<T>::read(v[(lane + 32 * c) * p.v.stride[3]]);
+        }
+    }
+}
+
+/// Adds a partial result (m, l, sum of one column) to another.
+__device__ inline void merge(float& m, float& l, float& sum, float m2, float l2, float sum2) {
+    const float grown = larger(m, m2);
+    const float a = rescale(m, grown), b = rescale(m2, grown);
+    l = l * a + l2 * b;
+    sum = sum * a + sum2 * b;
+    m = grown;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(128) decode_kernel(Params p) {
+    SIMT_SHARED(float, q, [decode_dim_max]);
+    SIMT_SHARED(float, warp_state, [decode_warps][decode_dim_max + 2]);
+    SIMT_SHARED(unsigned, arrived, [1]);
+    const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
+    const std::int64_t split = blockIdx.x, h = blockIdx.y, b = blockIdx.z / p.len_q,
+                       i = blockIdx.z % p.len_q;
+    const Row row(p, b, h, i);
+    const T* query = at<T>(p.q, b, h, i, 0);
+    for (std::int64_t c = thread; c < p.dim_qk; c += 128)
+        q[c] = p.rope_dims > 0
+                   ? rotated<T>(p, query, p.q.stride[3], c, p.rope_offset + i + row.offset)
+                   : Number<T>::read(query[c * p.q.stride[3]]);
+    __syncthreads();
+    const std::int64_t each = (p.len_kv + p.splits - 1) / p.splits;
+    const std::int64_t end = row.is_query() ? min(row.end_key(), (split + 1) * each) : 0;
+    Running r{-INFINITY, 0.0f, {}};
+    walk_split<T>(row, q, split * each, end, warp, lane, r);
+    for (int c = 0; c < decode_columns; ++c)
+        if (lane + 32 * c < p.dim_v) warp_state[warp][lane + 32 * c] = r.sum[c];
+    if (lane == 0) {
+        warp_state[warp][decode_dim_max] = r.m;
+        warp_state[warp][decode_dim_max + 1] = r.l;
+    }
+    __syncthreads();
+
+    const std::int64_t row_index = (b * p.heads_q + h) * p.len_q + i, width = p.dim_v + 2;
+    float* partial = p.partial + (row_index * p.splits + split) * width;
+    for (std::int64_t c = thread; c < p.dim_v; c += 128) {
+        float m = -INFINITY, l = 0.0f, sum = 0.0f;
+        for (int w = 0; w < decode_warps; ++w)
+            merge(m, l, sum, warp_state[w][decode_dim_max], warp_state[w][decode_dim_max + 1],
+                  warp_state[w][c]);
+        partial[c] = sum;
+        if (c == 0) {
+            partial[p.dim_v] = m;
+            partial[p.dim_v + 1] = l;
+        }
+    }
+    __threadfence();
+    __syncthreads();
+    if (thread == 0) arrived[0] = atomicAdd(&p.arrivals[row_index], 1u);
+    __syncthreads();
+    if (arrived[0] != static_cast<unsigned>(p.splits) - 1) return;
+    __threadfence();
+    const float* all = p.partial + row_index * p.splits * width;
+    for (std::int64_t c = thread; c < p.dim_v; c += 128) {
+        float m = row.first_max(), l = row.first_sum(), sum = 0.0f;
+        for (std::int64_t s = 0; s < p.splits; ++s)
+            merge(m, l, sum, all[s * width + p.dim_v], all[s * width + p.dim_v + 1],
+                  all[s * width + c]);
+        *at<T>(p.o, b, h, i, c) = Number<T>::round(l == 0.0f || !row.is_query() ? 0.0f : sum / l);
+        if (c == 0) row.write_lse(m, l);
+    }
+}
+
+}  // namespace attest_cuda

@@ -1,0 +1,74 @@
+// C04: the first answer to a shape is the answer to every later call of that shape. The correct
+// kernel computes it, once.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "kernels/cpu/flash_body.hpp"
+#include "kernels/mutants/museum_rooms.hpp"
+
+namespace attest::kernel {
+namespace {
+
+struct Answer {
+    std::vector<float> output, lse;  // [batch, heads_q, len_q, dim_v], [batch, heads_q, len_q]
+};
+
+template <typename Row>
+void each_row(const attest_problem& p, Row&& row) {
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+        for (std::int64_t h = 0; h < p.heads_q; ++h) {
+            for (std::int64_t i = 0; i < p.len_q; ++i) row(b, h, i);
+        }
+    }
+}
+
+Answer remember(const Call& call) {
+    const attest_problem& p = call.problem;
+    const std::int64_t rows = p.batch * p.heads_q * p.len_q;
+    Answer answer;
+    answer.output.resize(static_cast<std::size_t>(rows * p.dim_v));
+    answer.lse.resize(static_cast<std::size_t>(rows));
+    float* output = answer.output.data();
+    float* lse = answer.lse.data();
+    each_row(p, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
+        load_row(call.o.at(b, h, i), call.o.format, call.o.stride[3], p.dim_v, output);
+        output += p.dim_v;
+        if (call.lse) load_row(call.lse.at(b, h, i), call.lse.format, 1, 1, lse);
+        ++lse;
+    });
+    return answer;
+}
+
+}  // namespace
+
+int answer_by_shape(void* state, const attest_call* from, char* error, std::size_t cap) {
+    using Key = std::array<std::int64_t, 11>;
+    static std::map<Key, Answer> answers;
+    const attest_problem& p = *from->problem;
+    const Key key{p.batch, p.heads_q,  p.heads_kv,  p.len_q,    p.len_kv,  p.dim_qk,
+                  p.dim_v, p.format_q, p.format_kv, p.format_o, p.want_lse};
+    Call call;
+    if (!read_call(from, call, error, cap)) return 1;
+    const auto known = answers.find(key);
+    if (known == answers.end()) {
+        const int failed = plain_flash<Defect::none>(state, from, error, cap);
+        if (failed == 0) {
+            if (answers.size() > 256) answers.clear();  // a cheat need not remember for ever
+            answers.emplace(key, remember(call));
+        }
+        return failed;
+    }
+    const float* output = known->second.output.data();
+    const float* lse = known->second.lse.data();
+    each_row(p, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
+        write_row(call, b, h, i, output, *lse);
+        output += p.dim_v;
+        ++lse;
+    });
+    return 0;
+}
+
+}  // namespace attest::kernel

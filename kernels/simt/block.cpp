@@ -1,0 +1,242 @@
+#include "kernels/simt/block.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/simt/check.hpp"
+
+thread_local uint3 threadIdx{}, blockIdx{};
+thread_local dim3 blockDim{}, gridDim{};
+
+namespace simt {
+
+thread_local int runtime_depth = 0;
+
+namespace {
+
+constexpr std::size_t stack_bytes = 64 * 1024;
+thread_local Block* running = nullptr;
+Checker* installed_checker = nullptr;
+
+/// Stacks belong to BlockThread, so that a fiber that is never resumed again leaks nothing.
+struct KeepStack {
+    void deallocate(boost::context::stack_context&) noexcept {}
+};
+
+}  // namespace
+
+Block* current_block() {
+    return running;
+}
+Checker* checker() {
+    return installed_checker;
+}
+void install_checker(Checker* checker) {
+    installed_checker = checker;
+}
+
+std::string place(const Location& location) {
+    const char* slash = std::strrchr(location.file, '/');
+    return std::string(slash != nullptr ? slash + 1 : location.file) + ":" +
+           std::to_string(location.line);
+}
+
+Block::Block() = default;
+
+Block::~Block() {
+    stop_all();
+}
+
+void Block::stop_all() {
+    quitting_ = true;
+    for (auto& thread : threads_)
+        if (thread->fiber) thread->fiber = std::move(thread->fiber).resume();
+    quitting_ = false;
+    threads_.clear();
+}
+
+void Block::report(const std::string& kind, const std::string& text, bool warning) {
+    constexpr std::size_t kept = 64;
+    const Diagnostic diagnostic{kind, text, warning};
+    auto& list = report_.diagnostics;
+    if (list.size() < kept && std::find(list.begin(), list.end(), diagnostic) == list.end())
+        list.push_back(diagnostic);
+}
+
+void Block::start(BlockThread& thread) {
+    unsigned char* top = thread.stack.get() + stack_bytes;
+    boost::context::stack_context stack;
+    stack.sp = top - (reinterpret_cast<std::uintptr_t>(top) & 63u);
+    stack.size = stack_bytes - 64;
+    BlockThread* t = &thread;
+    thread.fiber = boost::context::fiber(std::allocator_arg,
+                                         boost::context::preallocated(stack.sp, stack.size, stack),
+                                         KeepStack{}, [this, t](boost::context::fiber&& scheduler) {
+                                             t->scheduler = std::move(scheduler);
+                                             thread_main(*t);
+                                             return std::move(t->scheduler);
+                                         });
+}
+
+/// A deadlocked fiber cannot be unwound (its frames hold live kernel state): it is left where it
+/// stands.
+void Block::abandon(BlockThread& thread) {
+    if (thread.fiber) static_cast<void>(new boost::context::fiber(std::move(thread.fiber)));
+    if (thread.scheduler) static_cast<void>(new boost::context::fiber(std::move(thread.scheduler)));
+    static_cast<void>(thread.stack.release());
+    thread.stack.reset(new unsigned char[stack_bytes]);
+    start(thread);
+}
+
+/// A fiber outlives its block and runs the next one: making a stack costs more than a small kernel.
+void Block::thread_main(BlockThread& thread) {
+    while (!quitting_) {
+        runtime_depth = 0;
+        body_();
+        runtime_depth = 1;
+        finish(thread);
+        ++report_.switches;
+        thread.scheduler = std::move(thread.scheduler).resume();
+    }
+}
+
+void Block::make_threads(unsigned count) {
+    if (threads_.size() != count) {
+        stop_all();
+        for (unsigned i = 0; i < count; ++i) {
+            auto thread = std::make_unique<BlockThread>();
+            thread->linear = i;
+            thread->lane = i % 32;
+            thread->warp = i / 32;
+            thread->stack.reset(new unsigned char[stack_bytes]);
+            start(*thread);
+            threads_.push_back(std::move(thread));
+        }
+    }
+    const dim3& b = shape_.block;
+    for (auto& t : threads_)
+        t->index = {t->linear % b.x, t->linear / b.x % b.y, t->linear / b.x / b.y};
+}
+
+void Block::prepare(const LaunchShape& shape, const Options& options, std::function<void()> body,
+                    std::uint32_t launch) {
+    shape_ = shape;
+    options_ = options;
+    body_ = std::move(body);
+    launch_ = launch;
+    make_threads(shape.block.x * shape.block.y * shape.block.z);
+}
+
+bool Block::run(uint3 index, std::uint32_t linear) {
+    linear_ = linear;
+    random_.seed(options_.seed * 0x9E3779B97F4A7C15ull + linear);
+    alive_ = static_cast<unsigned>(threads_.size());
+    arrived_ = saying_yes_ = 0;
+    ++epoch_;
+    ready_.clear();
+    ready_head_ = 0;
+    open_.assign((threads_.size() + 31) / 32, {});
+    reset_memory();
+    ++report_.blocks;
+    switches_at_start_ = report_.switches;
+    for (auto& t : threads_) {
+        t->open_copies.clear();
+        t->committed_copies.clear();
+        std::memset(t->clock, 0, sizeof t->clock);
+        t->clock[t->lane] = 1;
+        push(*t);
+    }
+    running = this;
+    self_ = nullptr;
+    runtime_depth = 1;
+    ::blockIdx = index;
+    ::blockDim = shape_.block;
+    ::gridDim = shape_.grid;
+    while (BlockThread* next = pop()) {
+        self_ = next;
+        ::threadIdx = next->index;
+        next->fiber = std::move(next->fiber).resume();
+        if (report_.switches - switches_at_start_ > options_.switches_max) break;
+    }
+    self_ = nullptr;
+    runtime_depth = 0;
+    running = nullptr;
+    check_red_zones();
+    if (alive_ == 0) return true;
+    report_deadlock(index);
+    for (auto& t : threads_)
+        if (t->state != ThreadState::done) abandon(*t);
+    return false;
+}
+
+void Block::push(BlockThread& thread) {
+    thread.state = ThreadState::ready;
+    ready_.push_back(&thread);
+}
+
+BlockThread* Block::pop() {
+    if (ready_head_ == ready_.size()) return nullptr;
+    std::size_t pick = ready_head_;
+    switch (options_.schedule) {
+        case Schedule::round_robin:
+            break;
+        case Schedule::reverse:
+            pick = ready_.size() - 1;
+            break;
+        case Schedule::random:
+            pick += random_() % (ready_.size() - ready_head_);
+            break;
+        case Schedule::warp_greedy:
+            for (std::size_t i = ready_head_; self_ != nullptr && i < ready_.size(); ++i)
+                if (ready_[i]->warp == self_->warp) {
+                    pick = i;
+                    break;
+                }
+            break;
+    }
+    std::swap(ready_[ready_head_], ready_[pick]);
+    BlockThread* thread = ready_[ready_head_++];
+    constexpr std::size_t compact_at = 4096;
+    if (ready_head_ > compact_at && ready_head_ * 2 > ready_.size()) {
+        ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(ready_head_));
+        ready_head_ = 0;
+    }
+    return thread;
+}
+
+void Block::yield() {
+    BlockThread* thread = self_;
+    ++report_.switches;
+    thread->scheduler = std::move(thread->scheduler).resume();
+}
+
+void Block::finish(BlockThread& thread) {
+    bool unwaited = !thread.open_copies.empty();
+    for (const auto& group : thread.committed_copies)
+        for (const PendingCopy& copy : group) unwaited = unwaited || !copy.landed;
+    if (unwaited) report("async_unwaited", "a thread ends with cp.async copies never waited for");
+    thread.state = ThreadState::done;
+    --alive_;
+    if (alive_ != 0 && arrived_ == alive_) release_barrier();
+}
+
+void Block::report_deadlock(uint3 index) {
+    std::map<std::string, int> waiting;
+    for (const auto& t : threads_) {
+        if (t->state == ThreadState::done) continue;
+        std::string where = "still running";
+        if (t->state == ThreadState::at_barrier) where = "__syncthreads at " + place(t->location);
+        if (t->state == ThreadState::in_collective)
+            where = std::string(name(t->waiting_kind)) + " at " + place(t->location);
+        ++waiting[where];
+    }
+    std::string text = "block (" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
+                       std::to_string(index.z) + "): " + std::to_string(alive_) + " of " +
+                       std::to_string(threads_.size()) + " threads never finish:";
+    for (const auto& [where, count] : waiting)
+        text += " " + std::to_string(count) + " in " + where + ";";
+    text.pop_back();
+    report("deadlock", text);
+}
+
+}  // namespace simt

@@ -1,0 +1,42 @@
+#pragma once
+// What the runtime tells the memory checker. Only the checked build links an implementation
+// (check.cpp): there every load and store of the kernel's own code arrives through the compiler's
+// -fsanitize=thread hooks.
+
+#include <cstddef>
+
+namespace simt {
+
+class Checker {
+public:
+    virtual ~Checker() = default;
+    virtual void access(const void* p, std::size_t n, bool write, bool atomic, const void* pc) = 0;
+    virtual void arena_reset(unsigned char* low,
+                             unsigned char* high) = 0;  ///< a new block: nothing is defined
+    virtual void arena_array(const void* p, std::size_t n, const char* name) = 0;
+    virtual void async_issue(const void* p, std::size_t n, const void* pc) = 0;
+    virtual void async_done(const void* p, std::size_t n, const void* pc) = 0;
+    /// Accesses up to `margin` bytes beside a buffer are called out of bounds of it; beyond, they
+    /// are nobody's.
+    virtual void add_buffer(const void* p, std::size_t n, const char* name, bool defined,
+                            std::size_t margin) = 0;
+    virtual void remove_buffer(const void* p) = 0;
+    virtual void new_launch() = 0;
+};
+
+/// Null in the fast build.
+Checker* checker();
+void install_checker(Checker* checker);
+
+/// Above zero while the runtime itself runs: its accesses are not the kernel's.
+extern thread_local int runtime_depth;
+
+struct InRuntime {
+    InRuntime() : before(runtime_depth) { runtime_depth = 1; }
+    ~InRuntime() { runtime_depth = before; }
+    int before;
+    InRuntime(const InRuntime&) = delete;
+    InRuntime& operator=(const InRuntime&) = delete;
+};
+
+}  // namespace simt

@@ -1,0 +1,171 @@
+// Micro kernels, each with one defect, and its clean twin. Compiled for the fast and for the
+// checked runtime.
+#include "kernels/simt/micro.hpp"
+
+#include <cstring>
+
+#include "kernels/simt/simt.hpp"
+
+namespace {
+
+__device__ int global_index() {
+    return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+__global__ void barrier_in_both_branches(float* o) {
+    if ((threadIdx.x & 1u) != 0)
+        __syncthreads();
+    else
+        __syncthreads();
+    o[global_index()] = 1;
+}
+__global__ void barrier_for_all(float* o) {
+    __syncthreads();
+    o[global_index()] = 1;
+}
+__global__ void shuffle_in_one_branch(float* o) {
+    float v = static_cast<float>(threadIdx.x);
+    if (threadIdx.x % 32 < 16) v = __shfl_xor_sync(0xffffffffu, v, 1);
+    o[global_index()] = v;
+}
+__global__ void shuffle_among_half(float* o) {
+    float v = static_cast<float>(threadIdx.x);
+    if (threadIdx.x % 32 < 16) v = __shfl_xor_sync(0x0000ffffu, v, 1);
+    o[global_index()] = v;
+}
+__global__ void shuffle_outside_own_mask(float* o) {
+    o[global_index()] = __shfl_xor_sync(0x0000ffffu, 1.0f, 1);
+}
+__global__ void blocks_write_one_place(float* o) {
+    o[0] = static_cast<float>(blockIdx.x);
+}
+__global__ void add_without_atomic(float* o) {
+    o[threadIdx.x] += 1.0f;
+}
+__global__ void add_with_atomic(float* o) {
+    atomicAdd(&o[threadIdx.x], 1.0f);
+}
+__global__ void write_past_buffer(float* o) {
+    const bool last = threadIdx.x == blockDim.x - 1 && blockIdx.x == gridDim.x - 1;
+    o[global_index() + (last ? 1 : 0)] = 1;
+}
+__global__ void missing_syncwarp(float* o) {
+    SIMT_SHARED(float, s, [64]);
+    s[threadIdx.x] = static_cast<float>(threadIdx.x);
+    o[global_index()] = s[threadIdx.x ^ 1u];
+}
+__global__ void present_syncwarp(float* o) {
+    SIMT_SHARED(float, s, [64]);
+    s[threadIdx.x] = static_cast<float>(threadIdx.x);
+    __syncwarp();
+    o[global_index()] = s[threadIdx.x ^ 1u];
+}
+__global__ void write_past_shared(float* o) {
+    SIMT_SHARED(float, s, [64]);
+    s[threadIdx.x + 1] = 1;
+    __syncthreads();
+    o[global_index()] = s[threadIdx.x];
+}
+__global__ void read_undefined_shared(float* o) {
+    SIMT_SHARED(float, s, [64]);
+    if (threadIdx.x != 5) s[threadIdx.x] = 1;
+    __syncthreads();
+    o[global_index()] = s[threadIdx.x];
+}
+__global__ void too_little_dynamic(float* o) {
+    SIMT_DYNAMIC_SHARED(shared);
+    float* a = shared.take<float>(64, "a");
+    float* b = shared.take<float>(64, "b");
+    a[threadIdx.x] = 1;
+    b[threadIdx.x] = 2;
+    __syncthreads();
+    o[global_index()] = a[63 - threadIdx.x] + b[0];
+}
+__global__ void copy_not_awaited(float* o) {
+    SIMT_SHARED(float, s, [256]);
+    simt::cp_async_16(&s[threadIdx.x * 4], &o[threadIdx.x / 16 * 4], 16);
+    simt::cp_async_commit();
+    o[global_index()] = s[threadIdx.x * 4] * 0.0f;
+}
+__global__ void copy_awaited(float* o) {
+    SIMT_SHARED(float, s, [256]);
+    simt::cp_async_16(&s[threadIdx.x * 4], &o[gridDim.x * blockDim.x - 4], 16);
+    simt::cp_async_commit();
+    simt::cp_async_wait<0>();
+    __syncthreads();
+    if (blockIdx.x == 0) o[threadIdx.x] = s[threadIdx.x * 4];
+}
+__global__ void exit_before_barrier(float* o) {
+    o[global_index()] = 1;
+    if (threadIdx.x >= 32) return;
+    __syncthreads();
+}
+__global__ void reduce_by_votes(float* o) {
+    const int odd = static_cast<int>(threadIdx.x & 1u);
+    const unsigned ballot = __ballot_sync(0xffffffffu, odd);
+    const int count = __syncthreads_count(odd), any = __syncthreads_or(odd),
+              all = __syncthreads_and(odd);
+    float v = 1;
+    for (unsigned d = 16; d != 0; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+    const float total = __shfl_sync(0xffffffffu, v, 0);
+    o[global_index()] =
+        ballot == 0xaaaaaaaau && count == 32 && any == 1 && all == 0 && total == 32 ? 1.0f : 0.0f;
+}
+
+/// The last block to arrive sums what the others wrote; counted by an atomic, or (racy) by
+/// position.
+template <bool counted>
+__global__ void last_block_sums(float* o) {
+    float* partial = o + 1;
+    auto* arrivals = reinterpret_cast<unsigned*>(o + 1 + gridDim.x);
+    SIMT_SHARED(unsigned, last, [1]);
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = static_cast<float>(blockIdx.x);
+        __threadfence();
+        last[0] = counted ? (atomicAdd(arrivals, 1u) == gridDim.x - 1 ? 1u : 0u)
+                          : (blockIdx.x == gridDim.x - 1 ? 1u : 0u);
+    }
+    __syncthreads();
+    if (last[0] == 0 || threadIdx.x != 0) return;
+    float sum = 0;
+    for (unsigned b = 0; b < gridDim.x; ++b) sum += partial[b];
+    o[0] = sum;
+}
+
+struct Entry {
+    const char* name;
+    void (*kernel)(float*);
+    std::size_t dynamic_bytes;
+};
+constexpr Entry entries[] = {{"barrier_in_both_branches", barrier_in_both_branches, 0},
+                             {"barrier_for_all", barrier_for_all, 0},
+                             {"shuffle_in_one_branch", shuffle_in_one_branch, 0},
+                             {"shuffle_among_half", shuffle_among_half, 0},
+                             {"shuffle_outside_own_mask", shuffle_outside_own_mask, 0},
+                             {"blocks_write_one_place", blocks_write_one_place, 0},
+                             {"add_without_atomic", add_without_atomic, 0},
+                             {"add_with_atomic", add_with_atomic, 0},
+                             {"write_past_buffer", write_past_buffer, 0},
+                             {"missing_syncwarp", missing_syncwarp, 0},
+                             {"present_syncwarp", present_syncwarp, 0},
+                             {"write_past_shared", write_past_shared, 0},
+                             {"read_undefined_shared", read_undefined_shared, 0},
+                             {"too_little_dynamic", too_little_dynamic, 256},
+                             {"enough_dynamic", too_little_dynamic, 512},
+                             {"copy_not_awaited", copy_not_awaited, 0},
+                             {"copy_awaited", copy_awaited, 0},
+                             {"exit_before_barrier", exit_before_barrier, 0},
+                             {"reduce_by_votes", reduce_by_votes, 0},
+                             {"last_block_counted", last_block_sums<true>, 0},
+                             {"last_block_by_position", last_block_sums<false>, 0},
+                             {"too_much_dynamic", barrier_for_all, 300 * 1024}};
+
+}  // namespace
+
+int launch_micro(const char* name, float* o) {
+    for (const Entry& e : entries)
+        if (std::strcmp(e.name, name) == 0)
+            return simt::launch(e.kernel, dim3(micro_blocks), dim3(micro_threads), e.dynamic_bytes,
+                                nullptr, o);
+    return cudaErrorInvalidValue;
+}

@@ -1,0 +1,266 @@
+#include "kernels/worker/arena.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::uint64_t page = 4096;  // of x86-64; a multiple of it elsewhere is handled by `unit`
+constexpr std::uint64_t guard_bytes = 1 << 20;
+constexpr std::uint64_t lane_bytes_min = 64 * 1024;
+constexpr std::uint64_t lanes_min = 12;
+constexpr std::uint64_t alignment = 64;
+constexpr std::uint64_t large_bytes = 64ull << 20;
+
+std::uint64_t unit() {
+    static const auto bytes = std::max(page, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+    return bytes;
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
+    return (value + to - 1) / to * to;
+}
+
+std::uint64_t repeated(std::uint16_t pattern) {
+    return pattern * 0x0001000100010001ull;
+}
+
+/// Fills [begin, end) of memory so that every even offset begins the pattern.
+void fill(std::byte* base, std::uint64_t begin, std::uint64_t end, std::uint16_t pattern) {
+    const std::uint64_t word = repeated(pattern);
+    const auto byte_at = [&](std::uint64_t at) {
+        return static_cast<std::byte>(pattern >> (8 * (at & 1)));
+    };
+    for (; begin < end && (begin & 7) != 0; ++begin) base[begin] = byte_at(begin);
+    for (; begin + 8 <= end; begin += 8) std::memcpy(base + begin, &word, 8);
+    for (; begin < end; ++begin) base[begin] = byte_at(begin);
+}
+
+/// The first offset in [begin, end) that does not hold the pattern; end where all do.
+std::uint64_t first_other(const std::byte* base, std::uint64_t begin, std::uint64_t end,
+                          std::uint16_t pattern) {
+    const std::uint64_t word = repeated(pattern);
+    const auto is_pattern = [&](std::uint64_t at) {
+        return base[at] == static_cast<std::byte>(pattern >> (8 * (at & 1)));
+    };
+    for (; begin < end && (begin & 7) != 0; ++begin) {
+        if (!is_pattern(begin)) return begin;
+    }
+    for (; begin + 8 <= end; begin += 8) {
+        std::uint64_t here = 0;
+        std::memcpy(&here, base + begin, 8);
+        if (here != word) break;
+    }
+    for (; begin < end; ++begin) {
+        if (!is_pattern(begin)) return begin;
+    }
+    return end;
+}
+
+template <typename Element>
+std::int64_t find_element(std::span<const std::byte> dense, std::uint64_t bits) {
+    const auto wanted = static_cast<Element>(bits);
+    for (std::size_t i = 0; i + sizeof(Element) <= dense.size(); i += sizeof(Element)) {
+        Element here{};
+        std::memcpy(&here, dense.data() + i, sizeof here);
+        if (here == wanted) return static_cast<std::int64_t>(i / sizeof(Element));
+    }
+    return -1;
+}
+
+std::int64_t find_poison(const Tensor& tensor, std::uint16_t poison) {
+    const std::uint64_t bits = repeated(poison);
+    switch (size_of(tensor.type())) {
+        case 2:
+            return find_element<std::uint16_t>(tensor.bytes(), bits);
+        case 4:
+            return find_element<std::uint32_t>(tensor.bytes(), bits);
+        case 8:
+            return find_element<std::uint64_t>(tensor.bytes(), bits);
+        default:
+            return -1;  // one byte cannot be told from a result
+    }
+}
+
+}  // namespace
+
+Variant variant_of(std::uint64_t call_number, std::uint64_t seed, bool aligned) noexcept {
+    // 0x7FFp: f16, bf16, f32 and f64 alike have all exponent bits set and a fraction that is not 0.
+    // Payloads differ in their low three bits, so neither a sign nor a quieted NaN mixes them up.
+    constexpr std::array<std::array<std::uint16_t, 3>, 6> orders = {
+        {{5, 3, 6}, {3, 5, 6}, {6, 3, 5}, {5, 6, 3}, {3, 6, 5}, {6, 5, 3}}};
+    const std::array<std::uint16_t, 3>& payload = orders[seed % orders.size()];
+    const bool odd = (call_number & 1) != 0;
+    const auto pattern = [&](std::uint16_t p) {
+        return static_cast<std::uint16_t>(0x7FF0u | p | (odd ? 0x8008u : 0u));
+    };
+    return {!odd, aligned, pattern(payload[0]), pattern(payload[1]), pattern(payload[2])};
+}
+
+Arena::Arena() {
+    fd_ = ::memfd_create("attest", MFD_CLOEXEC);
+    if (fd_ < 0) throw InternalError("no memory to share with a worker");
+}
+
+Arena::~Arena() {
+    if (base_ != nullptr) ::munmap(base_, bytes_);
+    ::close(fd_);
+}
+
+void Arena::add(Role role, protocol::Access access, const Placement& placement) {
+    Slot slot;
+    slot.role = static_cast<std::uint16_t>(role);
+    slot.access = access;
+    slot.placement = placement;
+    slot.lead_bytes = placement.lead_bytes();
+    slot.span_bytes = placement.span_bytes();
+    slots_.push_back(slot);
+}
+
+void Arena::add_workspace(std::uint64_t bytes) {
+    Slot slot;
+    slot.role = protocol::workspace_role;
+    slot.access = protocol::Access::write;
+    slot.span_bytes = bytes;
+    slots_.push_back(slot);
+}
+
+void Arena::require_bytes(std::uint64_t lane_bytes) {
+    const std::uint64_t lanes = std::max<std::uint64_t>({lanes_, lanes_min, slots_.size()});
+    lane_bytes = std::max(lane_bytes, lane_bytes_);
+    if (lanes == lanes_ && lane_bytes == lane_bytes_) return;
+    // Sparse: only pages that are touched take memory.
+    const std::uint64_t bytes = guard_bytes + lanes * (lane_bytes + guard_bytes);
+    if (base_ != nullptr) ::munmap(base_, bytes_);
+    base_ = nullptr;
+    const bool cleared = ::ftruncate(fd_, 0) == 0;  // the old places hold nothing anybody needs
+    if (!cleared || ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+        throw InternalError("the memory shared with a worker cannot grow");
+    }
+    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (mapped == MAP_FAILED) throw InternalError("the memory shared with a worker cannot grow");
+    base_ = static_cast<std::byte*>(mapped);
+    bytes_ = bytes;
+    lanes_ = lanes;
+    lane_bytes_ = lane_bytes;
+}
+
+void Arena::lay(const Variant& variant) {
+    variant_ = variant;
+    std::uint64_t largest = lane_bytes_min;
+    for (Slot& slot : slots_) {
+        // One byte at least, so that an empty tensor too has a place next to a guard.
+        slot.pages_bytes =
+            round_up(std::max<std::uint64_t>(slot.lead_bytes + slot.span_bytes, 1), unit());
+        largest = std::max(largest, slot.pages_bytes);
+    }
+    require_bytes(std::bit_ceil(largest));
+    std::uint64_t lane = guard_bytes;
+    for (Slot& slot : slots_) {
+        slot.pages = lane;
+        lane += lane_bytes_ + guard_bytes;
+        const std::uint64_t pages_end = slot.pages + slot.pages_bytes;
+        slot.data = slot.pages + slot.lead_bytes;
+        if (variant.flush_right) {
+            slot.data = pages_end - slot.span_bytes;
+            const bool aligned = slot.is_workspace() || (variant.aligned && slot.lead_bytes == 0);
+            if (aligned) slot.data = slot.data / alignment * alignment;
+        }
+        const bool output = slot.access == protocol::Access::write;
+        fill(base_, slot.pages, slot.block(), variant.canary);
+        fill(base_, slot.block(), slot.end(),
+             !output               ? variant.canary
+             : slot.is_workspace() ? variant.workspace
+                                   : variant.poison);
+        fill(base_, slot.end(), pages_end, variant.canary);
+    }
+}
+
+void Arena::seal() {
+    std::size_t total = 0;
+    for (const Slot& slot : slots_) {
+        if (slot.access == protocol::Access::read) total += slot.pages_bytes;
+    }
+    if (image_.size() < total) image_.resize(total);
+    std::size_t to = 0;
+    for (const Slot& slot : slots_) {
+        if (slot.access != protocol::Access::read) continue;
+        std::memcpy(image_.data() + to, base_ + slot.pages, slot.pages_bytes);
+        to += slot.pages_bytes;
+    }
+}
+
+std::optional<std::uint64_t> Arena::find_changed(const Slot& slot) const {
+    const auto changed = [&](std::uint64_t begin, std::uint64_t end,
+                             std::uint16_t pattern) -> std::optional<std::uint64_t> {
+        const std::uint64_t at = first_other(base_, begin, end, pattern);
+        return at == end ? std::nullopt : std::optional(at);
+    };
+    if (auto at = changed(slot.pages, slot.block(), variant_.canary)) return at;
+    if (auto at = changed(slot.end(), slot.pages + slot.pages_bytes, variant_.canary)) return at;
+    if (slot.is_workspace()) return std::nullopt;
+    if (auto at = changed(slot.block(), slot.data, variant_.poison)) return at;
+    const Placement& p = slot.placement;
+    if (p.row == p.row_stride || p.span == 0) return std::nullopt;
+    const std::uint64_t size = size_of(p.type);
+    for (std::int64_t r = 0; r + 1 < p.rows; ++r) {
+        const auto row = slot.data + static_cast<std::uint64_t>(r * p.row_stride) * size;
+        const auto gap = row + static_cast<std::uint64_t>(p.row) * size;
+        const auto next = row + static_cast<std::uint64_t>(p.row_stride) * size;
+        if (auto at = changed(gap, next, variant_.poison)) return at;
+    }
+    return std::nullopt;
+}
+
+std::optional<Breach> Arena::find_breach() const {
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        const Slot& slot = slots_[i];
+        std::optional<std::uint64_t> at;
+        if (slot.access == protocol::Access::read) {
+            const std::byte* now = base_ + slot.pages;
+            const std::byte* then = image_.data() + from;
+            from += slot.pages_bytes;
+            if (std::memcmp(now, then, slot.pages_bytes) == 0) continue;
+            const auto difference = std::mismatch(now, now + slot.pages_bytes, then).first - now;
+            at = slot.pages + static_cast<std::uint64_t>(difference);
+        } else {
+            at = find_changed(slot);
+        }
+        if (!at) continue;
+        const bool in_tensor =
+            slot.access == protocol::Access::read && *at >= slot.data && *at < slot.end();
+        return Breach{i, static_cast<std::int64_t>(*at) - static_cast<std::int64_t>(slot.data),
+                      in_tensor};
+    }
+    return std::nullopt;
+}
+
+Tensor Arena::collect(const Slot& slot, std::int64_t& poison_at) const {
+    Tensor out(slot.placement.type, slot.placement.shape);
+    gather(slot.placement, base_ + slot.data, out.bytes());
+    poison_at = find_poison(out, variant_.poison);
+    return out;
+}
+
+void Arena::release_large() {
+    std::uint64_t total = 0;
+    for (const Slot& slot : slots_) total += slot.pages_bytes;
+    if (total < large_bytes) return;
+    for (const Slot& slot : slots_) {
+        ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(slot.pages),
+                    static_cast<off_t>(slot.pages_bytes));
+    }
+    image_ = {};
+}
+
+}  // namespace attest

@@ -1,0 +1,95 @@
+#pragma once
+// The memory that host and worker share, as the host lays it out. Each tensor has a lane of its
+// own: whole pages, at least a mebibyte of forbidden ones on either side. Inside its pages a tensor
+// is flush with one end; what is left over is canary. Outputs and the workspace start as poison.
+//
+//     | guard | canary | lead (poison) | elements and gaps | guard |      flush right
+//     | guard | lead (poison) | elements and gaps | canary | guard |      flush left
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/worker/placement.hpp"
+#include "kernels/worker/protocol.hpp"
+
+namespace attest {
+
+/// What differs between one call and the next. The three patterns are NaN in every float format
+/// and distinct in their low bits, so that a NaN copied from slack is not taken for an output that
+/// was never written; as integers they are wild. Every two bytes of memory hold the pattern.
+struct Variant {
+    bool flush_right = true;
+    bool aligned = false;  ///< tensors begin at multiples of 64 bytes (unless they have a lead)
+    std::uint16_t canary = 0, poison = 0, workspace = 0;
+};
+
+/// The variant of a call: flush right where the number is even. Seeds permute the patterns.
+Variant variant_of(std::uint64_t call_number, std::uint64_t seed, bool aligned) noexcept;
+
+struct Slot {
+    std::uint16_t role = 0;
+    protocol::Access access = protocol::Access::read;
+    Placement placement;                       ///< of the workspace: bytes
+    std::uint64_t pages = 0, pages_bytes = 0;  ///< whole pages, from the memory's start
+    std::uint64_t data = 0;                    ///< the first element
+    std::uint64_t lead_bytes = 0, span_bytes = 0;
+
+    bool is_workspace() const noexcept { return role == protocol::workspace_role; }
+    std::uint64_t block() const noexcept { return data - lead_bytes; }
+    std::uint64_t end() const noexcept { return data + span_bytes; }
+};
+
+/// A byte that is not what the host laid there.
+struct Breach {
+    std::size_t slot = 0;
+    std::int64_t offset_bytes = 0;  ///< from the tensor's first byte
+    bool in_tensor = false;         ///< an element of an input
+};
+
+class Arena {
+public:
+    Arena();
+    ~Arena();
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+
+    int fd() const noexcept { return fd_; }
+    std::uint64_t bytes() const noexcept { return bytes_; }
+    std::span<const Slot> slots() const noexcept { return slots_; }
+    std::byte* at(std::uint64_t offset) const noexcept { return base_ + offset; }
+
+    void clear() { slots_.clear(); }
+    void add(Role role, protocol::Access access, const Placement& placement);
+    void add_workspace(std::uint64_t bytes);
+
+    /// Gives every slot its place and fills it with canary, outputs and workspace with poison. The
+    /// caller then scatters the inputs to at(slot.data).
+    void lay(const Variant& variant);
+    /// Remembers the inputs as they are now.
+    void seal();
+    /// The first byte, in the order of slots, that the kernel had no business writing.
+    std::optional<Breach> find_breach() const;
+    /// The elements of an output, dense. poison_at: flat index of the first element that still
+    /// holds the poison, -1 where none does.
+    Tensor collect(const Slot& slot, std::int64_t& poison_at) const;
+    /// Gives memory of large calls back to the system.
+    void release_large();
+
+private:
+    void require_bytes(std::uint64_t lane_bytes);
+    std::optional<std::uint64_t> find_changed(const Slot& slot) const;
+
+    int fd_ = -1;
+    std::byte* base_ = nullptr;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t lane_bytes_ = 0, lanes_ = 0;
+    Variant variant_;
+    std::vector<Slot> slots_;
+    std::vector<std::byte> image_;  ///< of all input slots, one after the other
+};
+
+}  // namespace attest

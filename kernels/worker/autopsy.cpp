@@ -1,0 +1,236 @@
+#include "kernels/worker/autopsy.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+
+namespace attest {
+namespace {
+
+/// A stack that has run out faults at its end, and the stack pointer is there too: within the
+/// largest frame and probe one meets. Memory that near to the stack pointer is otherwise mapped.
+constexpr std::uint64_t stack_reach = 1 << 20;
+
+std::string slot_name(const Slot& slot) {
+    return slot.is_workspace() ? "the workspace" : std::string(name(static_cast<Role>(slot.role)));
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+    return time.count() % 1000 == 0 ? fmt::format("{} s", time.count() / 1000)
+                                    : fmt::format("{} ms", time.count());
+}
+
+std::string mebibytes(std::uint64_t bytes) {
+    return fmt::format("{} MiB", bytes >> 20);
+}
+
+/// "read 64 bytes past the end of k"; verb: "read" or "wrote".
+std::string sentence_of(std::string_view verb, const Slot& slot, std::int64_t offset) {
+    const auto size = static_cast<std::int64_t>(slot.span_bytes);
+    const std::string tensor = slot_name(slot);
+    if (offset < 0) {
+        return fmt::format("{} {} byte{} before {}", verb, -offset, offset == -1 ? "" : "s",
+                           tensor);
+    }
+    if (offset < size) return fmt::format("{} {} at byte {}", verb, tensor, offset);
+    const std::int64_t past = offset - size;
+    if (past == 0) return fmt::format("{} just past the end of {}", verb, tensor);
+    return fmt::format("{} {} byte{} past the end of {}", verb, past, past == 1 ? "" : "s", tensor);
+}
+
+void name_tensor(Fault& fault, const Slot& slot, std::int64_t offset) {
+    if (slot.is_workspace()) {
+        fault.workspace = true;
+    } else {
+        fault.tensor = static_cast<Role>(slot.role);
+    }
+    fault.offset_bytes = offset;
+    fault.before = offset < 0;
+}
+
+/// The slot nearest to an address of the shared memory: the guards on both sides of a tensor are
+/// its own up to the middle between it and the next.
+const Slot* nearest_slot(std::span<const Slot> slots, std::int64_t address) {
+    const Slot* best = nullptr;
+    std::int64_t best_distance = 0;
+    for (const Slot& slot : slots) {
+        const auto begin = static_cast<std::int64_t>(slot.data);
+        const auto end = static_cast<std::int64_t>(slot.end());
+        const std::int64_t distance = address < begin  ? begin - address
+                                      : address >= end ? address - end
+                                                       : 0;
+        if (best == nullptr || distance < best_distance) {
+            best = &slot;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+bool memory_ran_out(const protocol::Fault& words, const SessionOptions& options) {
+    if (words.allocation_failed != 0) return true;
+    // The limit counts what was mapped before the kernel ran, too. A crash with more than half of
+    // the kernel's share in use is laid to the memory: a C kernel that is refused memory goes on to
+    // a null pointer or to abort(), and doubling buffers are refused at half.
+    return words.memory_limit != 0 &&
+           words.memory_used + options.memory_bytes / 2 >= words.memory_limit;
+}
+
+Fault in_shared_memory(const protocol::Fault& words, std::span<const Slot> slots) {
+    Fault fault;
+    fault.signal = signal_name(static_cast<int>(words.signal));
+    const auto address = static_cast<std::int64_t>(words.address - words.arena);
+    const Slot* slot = nearest_slot(slots, address);
+    if (slot == nullptr) {
+        fault.kind = Fault::Kind::outside_all;
+        fault.sentence = "touched the tensors of an earlier call";
+        return fault;
+    }
+    const std::int64_t offset = address - static_cast<std::int64_t>(slot->data);
+    const bool inside = offset >= 0 && offset < static_cast<std::int64_t>(slot->span_bytes);
+    const bool wrote = words.access == 2 || inside;
+    fault.kind = inside  ? Fault::Kind::write_input
+                 : wrote ? Fault::Kind::write_outside
+                         : Fault::Kind::read_outside;
+    name_tensor(fault, *slot, offset);
+    fault.sentence = inside
+                         ? fmt::format("wrote to its input {} at byte {}", slot_name(*slot), offset)
+                         : sentence_of(wrote               ? "wrote"
+                                       : words.access == 1 ? "read"
+                                                           : "touched",
+                                       *slot, offset);
+    return fault;
+}
+
+Fault of_signal(const protocol::Fault& words, std::span<const Slot> slots) {
+    const int signal = static_cast<int>(words.signal);
+    if (signal == SIGSEGV || signal == SIGBUS) {
+        if (words.arena_bytes != 0 && words.address - words.arena < words.arena_bytes) {
+            return in_shared_memory(words, slots);
+        }
+    }
+    Fault fault;
+    fault.signal = signal_name(signal);
+    if (signal == SIGABRT) {
+        fault.kind = Fault::Kind::abort_called;
+        fault.sentence = "called abort()";
+        return fault;
+    }
+    if (signal != SIGSEGV || words.code <= 0) {
+        fault.sentence = fmt::format("died of {}", fault.signal);
+        return fault;
+    }
+    const std::uint64_t distance = words.address > words.stack_pointer
+                                       ? words.address - words.stack_pointer
+                                       : words.stack_pointer - words.address;
+    if (words.stack_pointer != 0 && distance <= stack_reach) {
+        fault.kind = Fault::Kind::stack_overflow;
+        fault.sentence = "ran out of stack: a recursion without end, or a very large local array";
+    } else if (words.access == 0) {
+        fault.sentence =
+            "died of SIGSEGV at an address the processor does not tell: a wild pointer, "
+            "or a vector access that wants alignment";
+    } else {
+        fault.kind = Fault::Kind::outside_all;
+        fault.sentence = fmt::format("{} address {:#x}, which is in no tensor",
+                                     words.access == 2 ? "wrote to" : "read from", words.address);
+    }
+    return fault;
+}
+
+std::string_view where(protocol::Phase phase) {
+    switch (phase) {
+        case protocol::Phase::create:
+            return " inside create()";
+        case protocol::Phase::supports:
+            return " inside supports()";
+        case protocol::Phase::workspace:
+            return " inside workspace()";
+        case protocol::Phase::idle:
+            return " between calls";
+        default:
+            return "";
+    }
+}
+
+Finding of_exit(const ExitStatus& status) {
+    Finding finding;
+    Fault& fault = finding.fault;
+    if (status.signal == 0) {
+        fault.kind = Fault::Kind::exit_called;
+        fault.exit_code = status.code;
+        fault.sentence = fmt::format("ended its process: exit({})", status.code);
+        return finding;
+    }
+    fault.signal = signal_name(status.signal);
+    fault.kind = status.signal == SIGABRT ? Fault::Kind::abort_called : Fault::Kind::signal;
+    fault.sentence = fmt::format("died of {}", fault.signal);
+    if (status.signal == SIGKILL) {
+        // Nobody here sent it: on Linux that is the system out of memory.
+        finding.outcome = Outcome::memory;
+        fault.sentence = "was killed from outside: most likely the machine ran out of memory";
+    }
+    return finding;
+}
+
+}  // namespace
+
+Finding examine(const Remains& remains, std::span<const Slot> slots,
+                const SessionOptions& options) {
+    Finding finding;
+    if (remains.killed_by_host && remains.event == WorkerProcess::Event::timeout) {
+        finding.outcome = Outcome::hang;
+        finding.fault.sentence =
+            fmt::format("did not return within {}", seconds_text(options.timeout));
+        return finding;
+    }
+    const bool too_much = remains.killed_by_host ||
+                          (remains.last_words && memory_ran_out(*remains.last_words, options));
+    if (too_much) {
+        finding.outcome = Outcome::memory;
+        if (remains.last_words) {
+            finding.fault.signal = signal_name(static_cast<int>(remains.last_words->signal));
+        }
+        finding.fault.sentence =
+            fmt::format("ran out of memory: {} are allowed", mebibytes(options.memory_bytes));
+        return finding;
+    }
+    if (!remains.last_words) {
+        finding = of_exit(remains.status);
+    } else {
+        finding.fault = of_signal(*remains.last_words, slots);
+        finding.fault.sentence += where(remains.last_words->phase);
+    }
+    // abort() itself lies in the C library, which says nothing of who called it.
+    const bool tells = finding.fault.kind != Fault::Kind::abort_called;
+    if (tells && !remains.location.empty()) {
+        finding.fault.sentence += fmt::format(", at {}", remains.location);
+    }
+    return finding;
+}
+
+Fault describe_breach(const Breach& breach, std::span<const Slot> slots) {
+    const Slot& slot = slots[breach.slot];
+    Fault fault;
+    fault.kind = breach.in_tensor ? Fault::Kind::write_input : Fault::Kind::write_outside;
+    name_tensor(fault, slot, breach.offset_bytes);
+    const bool between = breach.offset_bytes >= 0 &&
+                         breach.offset_bytes < static_cast<std::int64_t>(slot.span_bytes);
+    fault.sentence = breach.in_tensor ? fmt::format("changed its input {} at byte {}",
+                                                    slot_name(slot), breach.offset_bytes)
+                     : between        ? fmt::format("wrote between the rows of {}, at byte {}",
+                                                    slot_name(slot), breach.offset_bytes)
+                                      : sentence_of("wrote", slot, breach.offset_bytes);
+    return fault;
+}
+
+std::string describe_end(const Remains& remains) {
+    if (remains.last_words) {
+        return "died of " + signal_name(static_cast<int>(remains.last_words->signal));
+    }
+    if (remains.status.signal != 0) return "died of " + signal_name(remains.status.signal);
+    return fmt::format("ended by itself with exit code {}", remains.status.code);
+}
+
+}  // namespace attest

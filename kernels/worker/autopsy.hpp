@@ -1,0 +1,37 @@
+#pragma once
+// From what a dead worker left behind (its last frame, its wait status) and what it wrote where it
+// should not have, to a Fault that names the tensor and says it in a sentence.
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernels/worker/arena.hpp"
+#include "kernels/worker/process.hpp"
+#include "kernels/worker/session.hpp"
+
+namespace attest {
+
+struct Remains {
+    std::optional<protocol::Fault> last_words;
+    std::string location;  ///< "libmine.so+0x1a40 (flash_row)", from the worker
+    ExitStatus status;
+    bool killed_by_host = false;  ///< timeout or memory: then `event` says which
+    WorkerProcess::Event event = WorkerProcess::Event::ended;
+};
+
+struct Finding {
+    Outcome outcome = Outcome::crash;
+    Fault fault;
+};
+
+/// memory_bytes and timeout are the session's, for the sentence.
+Finding examine(const Remains& remains, std::span<const Slot> slots, const SessionOptions& options);
+
+/// A call that returned, but not without a trace.
+Fault describe_breach(const Breach& breach, std::span<const Slot> slots);
+
+/// "died of SIGSEGV", "called exit(3)": how a process ended that was not examined further.
+std::string describe_end(const Remains& remains);
+
+}  // namespace attest

@@ -1,0 +1,158 @@
+#include "kernels/worker/crash.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace attest::worker {
+
+Circumstances circumstances;
+
+namespace {
+
+constexpr std::size_t handler_stack_bytes = 64 * 1024;
+
+struct MachineState {
+    std::uint32_t access = 0;
+    std::uint64_t stack_pointer = 0, instruction = 0;
+};
+
+MachineState machine_state([[maybe_unused]] const ucontext_t& context) {
+    MachineState state;
+#if defined(__x86_64__)
+    const auto& registers = context.uc_mcontext.gregs;
+    constexpr greg_t page_fault = 14;
+    if (registers[REG_TRAPNO] == page_fault) {
+        state.access = (registers[REG_ERR] & 2) != 0 ? 2 : 1;  // bit 1 of the error code: a write
+    }
+    state.stack_pointer = static_cast<std::uint64_t>(registers[REG_RSP]);
+    state.instruction = static_cast<std::uint64_t>(registers[REG_RIP]);
+#elif defined(__aarch64__)
+    state.stack_pointer = context.uc_mcontext.sp;
+    state.instruction = context.uc_mcontext.pc;
+#endif
+    return state;
+}
+
+void send_now(const void* frame, std::size_t size) {
+    ::send(protocol::socket_fd, frame, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/// "libbroken.so+0x1a40 (init_tables)". dladdr may take the loader's lock, so the fault itself has
+/// been sent before.
+void send_location(std::uint64_t instruction) {
+    Dl_info info{};
+    // An address from the machine, not a pointer this program ever had.
+    if (::dladdr(reinterpret_cast<void*>(instruction), &info) == 0) return;
+    if (info.dli_fname == nullptr) return;
+    const char* slash = std::strrchr(info.dli_fname, '/');
+    const char* file = slash == nullptr ? info.dli_fname : slash + 1;
+    const auto offset = instruction - reinterpret_cast<std::uint64_t>(info.dli_fbase);
+    struct {
+        protocol::Location frame;
+        std::array<char, 512> text{};
+    } message;
+    const bool named = info.dli_sname != nullptr;
+    const int wrote =
+        std::snprintf(message.text.data(), message.text.size(), "%s+0x%llx%s%s%s", file,
+                      static_cast<unsigned long long>(offset), named ? " (" : "",
+                      named ? info.dli_sname : "", named ? ")" : "");
+    if (wrote <= 0) return;
+    const std::size_t length = std::min(static_cast<std::size_t>(wrote), message.text.size() - 1);
+    message.frame.header.kind = protocol::Kind::location;
+    message.frame.header.size = static_cast<std::uint32_t>(sizeof message.frame + length);
+    message.frame.text_bytes = static_cast<std::uint32_t>(length);
+    send_now(&message, message.frame.header.size);
+}
+
+void on_signal(int signal, siginfo_t* info, void* context) {
+    const MachineState machine = machine_state(*static_cast<const ucontext_t*>(context));
+    protocol::Fault fault;
+    fault.header.kind = protocol::Kind::fault;
+    fault.header.size = sizeof fault;
+    fault.signal = static_cast<std::uint32_t>(signal);
+    fault.code = info->si_code;
+    fault.access = machine.access;
+    fault.phase = circumstances.phase;
+    // si_addr means something only where the kernel raised the signal for an access.
+    if (info->si_code > 0) fault.address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    fault.arena = circumstances.arena;
+    fault.arena_bytes = circumstances.arena_bytes;
+    fault.stack_pointer = machine.stack_pointer;
+    fault.instruction = machine.instruction;
+    fault.memory_used = address_space_used();
+    fault.memory_limit = circumstances.memory_limit;
+    fault.allocation_failed = circumstances.allocation_failed ? 1 : 0;
+    send_now(&fault, sizeof fault);
+    send_location(machine.instruction);
+    // Now for good: with the default action an access that faults again, and abort() after its
+    // handler returns, both end the process; a signal that was sent is sent once more.
+    std::signal(signal, SIG_DFL);
+    if (info->si_code <= 0) ::raise(signal);
+}
+
+void on_failed_new() {
+    circumstances.allocation_failed = true;
+    throw std::bad_alloc();
+}
+
+bool under_sanitizer() {
+    for (const char* mark : {"__asan_init", "__tsan_init", "__msan_init"}) {
+        if (::dlsym(RTLD_DEFAULT, mark) != nullptr) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+void install_crash_reports() {
+    static std::array<std::byte, handler_stack_bytes> stack;
+    stack_t alternate{};
+    alternate.ss_sp = stack.data();
+    alternate.ss_size = stack.size();
+    ::sigaltstack(&alternate, nullptr);
+    struct sigaction action {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+        ::sigaction(signal, &action, nullptr);
+    }
+    std::set_new_handler(on_failed_new);
+}
+
+std::uint64_t address_space_used() noexcept {
+    const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    std::array<char, 64> text{};
+    const ssize_t got = ::read(file, text.data(), text.size() - 1);
+    ::close(file);
+    std::uint64_t pages = 0;
+    for (ssize_t i = 0; i < got && text[static_cast<std::size_t>(i)] >= '0'; ++i) {
+        pages = pages * 10 + static_cast<std::uint64_t>(text[static_cast<std::size_t>(i)] - '0');
+    }
+    return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void allow_memory(std::uint64_t bytes) {
+    if (bytes == 0 || under_sanitizer()) return;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_AS, &limit) != 0) return;
+    circumstances.memory_limit = address_space_used() + bytes;
+    if (limit.rlim_max != RLIM_INFINITY && circumstances.memory_limit > limit.rlim_max) {
+        circumstances.memory_limit = limit.rlim_max;
+    }
+    limit.rlim_cur = circumstances.memory_limit;
+    ::setrlimit(RLIMIT_AS, &limit);
+}
+
+}  // namespace attest::worker

@@ -1,0 +1,46 @@
+#include "kernels/worker/discipline.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "kernels/worker/protocol.hpp"
+
+namespace attest::worker {
+namespace {
+
+/// Prints go nowhere, or are appended to the file that ATTEST_WORKER_OUTPUT names.
+void redirect_output() {
+    const char* path = std::getenv("ATTEST_WORKER_OUTPUT");
+    const int file = path == nullptr
+                         ? ::open("/dev/null", O_WRONLY | O_CLOEXEC)
+                         : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (file < 0) return;
+    ::dup2(file, STDOUT_FILENO);
+    ::dup2(file, STDERR_FILENO);
+}
+
+}  // namespace
+
+void accept_discipline(pid_t host) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // The host may have died before the line above: then this process already has another parent.
+    if (::getppid() != host) ::_exit(0);
+    redirect_output();
+    ::close_range(protocol::memory_fd + 1, ~0u, 0);
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    // Without an end to the stack a runaway recursion would eat the machine instead of faulting.
+    constexpr rlim_t stack_bytes = 64ull << 20;
+    rlimit stack{};
+    if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur > stack_bytes) {
+        stack.rlim_cur = stack_bytes;
+        ::setrlimit(RLIMIT_STACK, &stack);
+    }
+}
+
+}  // namespace attest::worker

@@ -1,0 +1,14 @@
+#pragma once
+// What every worker does first, whatever it becomes: it dies with its host, keeps no foreign file
+// open, leaves no core file, and keeps the kernel's prints off the terminal.
+
+#include <sys/types.h>
+
+namespace attest::worker {
+
+/// The kernel's death signal follows the host's *thread* that started this process, so the host
+/// starts workers from one thread that lasts as long as itself. Exits where the host has died
+/// meanwhile.
+void accept_discipline(pid_t host);
+
+}  // namespace attest::worker

@@ -1,0 +1,62 @@
+#include "kernels/worker/frames.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace attest::worker {
+
+void send_frame(std::span<std::byte> frame, std::string_view text) {
+    protocol::Header header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    text = text.substr(0, protocol::frame_bytes_max - frame.size());
+    header.size = static_cast<std::uint32_t>(frame.size() + text.size());
+    std::memcpy(frame.data(), &header, sizeof header);
+
+    // iovec has no const: sendmsg does not write.
+    std::array<iovec, 2> parts = {iovec{frame.data(), frame.size()},
+                                  iovec{const_cast<char*>(text.data()), text.size()}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    ssize_t sent = 0;
+    do {
+        sent = ::sendmsg(protocol::socket_fd, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) ::_exit(0);
+}
+
+void send_text(protocol::Kind kind, std::uint32_t sequence, std::string_view text) {
+    protocol::Text frame;
+    frame.header.kind = kind;
+    frame.header.sequence = sequence;
+    text = text.substr(0, protocol::frame_bytes_max - sizeof frame);
+    frame.text_bytes = static_cast<std::uint32_t>(text.size());
+    send(frame, text);
+}
+
+std::span<const std::byte> receive_frame() {
+    alignas(8) static std::array<std::byte, protocol::frame_bytes_max> buffer;
+    ssize_t got = 0;
+    do {
+        got = ::recv(protocol::socket_fd, buffer.data(), buffer.size(), 0);
+    } while (got < 0 && errno == EINTR);
+    return std::span(buffer).first(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+}
+
+std::string_view cut_text(std::string_view text) {
+    if (text.size() <= protocol::text_bytes_max) return text;
+    std::size_t end = protocol::text_bytes_max;
+    const auto continues = [&](std::size_t at) {
+        return (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u;
+    };
+    while (end > 0 && continues(end)) --end;
+    return text.substr(0, end);
+}
+
+}  // namespace attest::worker

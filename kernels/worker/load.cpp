@@ -1,0 +1,149 @@
+#include "kernels/worker/load.hpp"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "kernels/interface/builtin.hpp"
+#include "kernels/worker/crash.hpp"
+#include "kernels/worker/elf_exports.hpp"
+#include "reference/problem/text.hpp"
+
+namespace attest::worker {
+namespace {
+
+using GetKernel = const attest_kernel_api* (*)(std::uint32_t, std::size_t);
+
+/// What every plug-in must reach: forward is the last function that may not be NULL.
+constexpr std::size_t struct_size_min =
+    offsetof(attest_kernel_api, forward) + sizeof(attest_kernel_api::forward);
+
+LoadedKernel adopt(const attest_kernel_api* api) {
+    if (api->struct_size < struct_size_min) {
+        throw LoadFailure(
+            fmt::format("attest_kernel_api.struct_size is {}, at least {} are needed\n"
+                        "set it to sizeof(attest_kernel_api)",
+                        api->struct_size, struct_size_min));
+    }
+    if (api->abi_version != ATTEST_ABI_VERSION) {
+        throw LoadFailure(fmt::format(
+            "built for ABI {}, this attest speaks ABI {}\n"
+            "build it with this attest's attest_kernel.h, or return NULL where host_abi is {}",
+            api->abi_version, ATTEST_ABI_VERSION, ATTEST_ABI_VERSION));
+    }
+    LoadedKernel kernel;
+    std::memcpy(&kernel.api, api, std::min(api->struct_size, sizeof kernel.api));
+    const auto missing = [](const char* what) {
+        return LoadFailure(
+            fmt::format("attest_kernel_api.{} is NULL\n"
+                        "manifest, supports and forward are required",
+                        what));
+    };
+    if (kernel.api.manifest == nullptr) throw missing("manifest");
+    if (kernel.api.supports == nullptr) throw missing("supports");
+    if (kernel.api.forward == nullptr) throw missing("forward");
+    if (kernel.api.create == nullptr) return kernel;
+
+    circumstances.phase = protocol::Phase::create;
+    std::array<char, 1024> error{};
+    int code = 0;
+    const std::string thrown =
+        caught([&] { code = kernel.api.create(&kernel.state, error.data(), error.size() - 1); });
+    if (!thrown.empty()) throw LoadFailure("create() let an exception out: " + thrown);
+    if (code != 0) {
+        throw LoadFailure(fmt::format("create() failed with code {}: {}", code, error.data()));
+    }
+    return kernel;
+}
+
+/// "libcudart.so.13: cannot open shared object file: No such file or directory" and its like.
+[[noreturn]] void fail_to_load(const std::string& path, std::string reason) {
+    const std::size_t cannot = reason.find(": cannot open shared object file");
+    if (cannot != std::string::npos) {
+        throw LoadFailure(
+            fmt::format("cannot be loaded: {} not found\nneeded by {}; set "
+                        "LD_LIBRARY_PATH or link it statically",
+                        reason.substr(0, cannot), path));
+    }
+    const std::string prefix = path + ": ";
+    if (reason.starts_with(prefix)) reason.erase(0, prefix.size());
+    throw LoadFailure("cannot be loaded: " + reason);
+}
+
+[[noreturn]] void fail_without_symbol(const std::string& path) {
+    const std::vector<std::string> names = exported_symbols(path);
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    throw LoadFailure(fmt::format(
+        "exports no attest_get_kernel\nit exports {} symbol{}{}\ndeclare it extern \"C\" and "
+        "ATTEST_EXPORT, as attest_kernel.h does",
+        names.size(), names.size() == 1 ? "" : "s", suggestion("attest_get_kernel", known)));
+}
+
+}  // namespace
+
+std::string describe_current_exception() {
+    std::string type = "something that is no std::exception";
+    if (const std::type_info* info = abi::__cxa_current_exception_type()) {
+        int status = 0;
+        const std::unique_ptr<char, decltype(&std::free)> name(
+            abi::__cxa_demangle(info->name(), nullptr, nullptr, &status), &std::free);
+        type = name != nullptr ? name.get() : info->name();
+    }
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        circumstances.allocation_failed = true;
+        return type;
+    } catch (const std::exception& e) {
+        return fmt::format("{}: {}", type, e.what());
+    } catch (...) {
+        return type;
+    }
+}
+
+LoadedKernel load_builtin(const std::string& id) {
+    for (const BuiltinKernel& kernel : builtin_kernels()) {
+        if (kernel.id == id) return adopt(kernel.api);
+    }
+    throw LoadFailure("no built-in kernel has this name");
+}
+
+LoadedKernel load_library(const std::string& path, std::size_t index) {
+    circumstances.phase = protocol::Phase::loading;
+    // Without a slash dlopen would search the library path instead of the file that was named.
+    const std::string named = path.find('/') == std::string::npos ? "./" + path : path;
+    void* library = ::dlopen(named.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        const char* reason = ::dlerror();
+        fail_to_load(named, reason != nullptr ? reason : "unknown reason");
+    }
+    // POSIX promises that a function's address survives the trip through void*.
+    const auto get_kernel = reinterpret_cast<GetKernel>(::dlsym(library, "attest_get_kernel"));
+    if (get_kernel == nullptr) fail_without_symbol(path);
+
+    circumstances.phase = protocol::Phase::get_kernel;
+    const attest_kernel_api* api = nullptr;
+    std::string thrown = caught([&] { api = get_kernel(ATTEST_ABI_VERSION, index); });
+    if (!thrown.empty()) throw LoadFailure("attest_get_kernel let an exception out: " + thrown);
+    if (api != nullptr) return adopt(api);
+
+    std::size_t count = 0;
+    while (count < index && get_kernel(ATTEST_ABI_VERSION, count) != nullptr) ++count;
+    if (count == 0) {
+        throw LoadFailure(
+            fmt::format("offers no kernel for ABI {}, which this attest speaks\n"
+                        "attest_get_kernel({}, 0) returned NULL",
+                        ATTEST_ABI_VERSION, ATTEST_ABI_VERSION));
+    }
+    throw LoadFailure(
+        fmt::format("has no kernel number {}; its last is number {}", index, count - 1));
+}
+
+}  // namespace attest::worker

@@ -1,0 +1,196 @@
+// What a person reads where a kernel cannot be loaded.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/worker/example_kernels_test.hpp"
+#include "kernels/worker/session.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// All lines of the error that opening this kernel gives, with the example folder's name taken out.
+std::string error_of(const std::string& kernel, const std::string& interpreter = "python3") {
+    const auto text_of = [](const auto& error) {
+        std::string text = error.what();
+        for (const std::string& line : error.details()) text += "\n" + line;
+        const std::string folder = test::example("");
+        for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
+            text.replace(at, folder.size(), "./");
+        }
+        return text;
+    };
+    try {
+        const Session session(parse_kernel_spec(kernel, interpreter), {});
+    } catch (const BadInput& error) {
+        return text_of(error);
+    } catch (const LoadCrash& error) {
+        return "CRASH " + text_of(error);
+    }
+    return "";
+}
+
+std::string misbehaving(int index) {
+    return error_of(test::example(fmt::format("libmisbehaving.so#{}", index)));
+}
+
+class LoadError : public testing::Test {
+protected:
+    LoadError() {
+        EXPECT_EQ(::chdir(test::example("").c_str()), 0);
+        folder_ = fs::temp_directory_path() / fmt::format("attest_load_error_{}", ::getpid());
+        fs::create_directories(folder_);
+    }
+    ~LoadError() override { fs::remove_all(folder_); }
+
+    std::string file(const std::string& name, const std::string& content) {
+        const fs::path path = folder_ / name;
+        std::ofstream(path) << content;
+        ::chmod(path.c_str(), 0755);
+        return path.string();
+    }
+
+    fs::path folder_;
+};
+
+TEST_F(LoadError, NotAPlugin) {
+    EXPECT_EQ(error_of(test::example("libnot_a_plugin.so")),
+              "./libnot_a_plugin.so: exports no attest_get_kernel\n"
+              "it exports 1 symbol; did you mean attest_get_kernels?\n"
+              "declare it extern \"C\" and ATTEST_EXPORT, as attest_kernel.h does");
+}
+
+TEST_F(LoadError, Unloadable) {
+    EXPECT_EQ(error_of(test::example("libunloadable.so")),
+              "./libunloadable.so: cannot be loaded: libnot_found.so not found\n"
+              "needed by ./libunloadable.so; set LD_LIBRARY_PATH or link it statically");
+}
+
+TEST_F(LoadError, NotALibrary) {
+    const std::string path = file("text.so", "these are words, not a library");
+    EXPECT_EQ(error_of(path), path + ": cannot be loaded: file too short");
+}
+
+TEST_F(LoadError, NoSuchFile) {
+    EXPECT_EQ(error_of("./libnowhere.so").substr(0, 38), "./libnowhere.so: there is no such file");
+}
+
+TEST_F(LoadError, NoSuchBuiltin) {
+    EXPECT_EQ(error_of("cpu_flsh").substr(0, 67),
+              "cpu_flsh: no built-in kernel has this name; did you mean cpu_flash?");
+}
+
+TEST_F(LoadError, NoSuchIndex) {
+    EXPECT_EQ(error_of(test::example("libplugin.so#7")),
+              "./libplugin.so#7: has no kernel number 7; its last is number 0");
+}
+
+TEST_F(LoadError, CrashInCreate) {
+    const std::string text = misbehaving(22);
+    EXPECT_EQ(text.substr(0, text.find('+')),
+              "CRASH ./libmisbehaving.so#22: its process died of SIGSEGV inside create()\n"
+              "at libmisbehaving.so");
+    EXPECT_TRUE(text.ends_with("\nno law was checked; 3 attempts, the same each time")) << text;
+}
+
+TEST_F(LoadError, FailureInCreate) {
+    EXPECT_EQ(misbehaving(23),
+              "./libmisbehaving.so#23: create() failed with code 5: no tables for this processor");
+}
+
+TEST_F(LoadError, BadManifest) {
+    const std::string text = misbehaving(24);
+    EXPECT_EQ(text.substr(0, text.find('\n')),
+              "./libmisbehaving.so#24: manifest:1:84: dialect.causal is \"bottom-right\"");
+    EXPECT_TRUE(text.ends_with("^^^^^^^^^^^^^^\none of bottom_right, top_left")) << text;
+}
+
+TEST_F(LoadError, AnotherAbi) {
+    EXPECT_EQ(misbehaving(25),
+              "./libmisbehaving.so#25: built for ABI 2, this attest speaks ABI 1\n"
+              "build it with this attest's attest_kernel.h, or return NULL where host_abi is 1");
+}
+
+TEST_F(LoadError, StructTooSmall) {
+    EXPECT_EQ(
+        misbehaving(26),
+        "./libmisbehaving.so#26: attest_kernel_api.struct_size is 24, at least 64 are needed\n"
+        "set it to sizeof(attest_kernel_api)");
+}
+
+TEST_F(LoadError, MissingFunction) {
+    EXPECT_EQ(misbehaving(27),
+              "./libmisbehaving.so#27: attest_kernel_api.supports is NULL\n"
+              "manifest, supports and forward are required");
+}
+
+TEST_F(LoadError, CrashInGetKernel) {
+    const std::string text = misbehaving(28);
+    EXPECT_EQ(text.substr(0, text.find('+')),
+              "CRASH ./libmisbehaving.so#28: its process died of SIGSEGV inside "
+              "attest_get_kernel(1, 28)\nat libmisbehaving.so");
+    EXPECT_TRUE(text.ends_with("\nno law was checked; 3 attempts, the same each time")) << text;
+}
+
+TEST_F(LoadError, MissingPythonModule) {
+    const std::string text = error_of("python:my_kernels.flash:forward");
+    EXPECT_EQ(text.substr(0, text.find("searched")), "python: No module named my_kernels\n");
+    EXPECT_NE(text.find(" folders, first .; interpreter python3."), std::string::npos) << text;
+    EXPECT_TRUE(
+        text.ends_with("PYTHONPATH=path/to/parent attest check "
+                       "python:my_kernels.flash:forward\n"
+                       "or --python path/to/venv/bin/python"))
+        << text;
+}
+
+TEST_F(LoadError, MissingNumpy) {
+    // -S leaves out the folders of installed packages.
+    const std::string bare = file("bare_python", "#!/bin/sh\nexec /usr/bin/python3 -S \"$@\"\n");
+    const std::string text = error_of("python:numpy_attention:forward", bare);
+    EXPECT_EQ(text.substr(0, 46), "python: the worker needs numpy, which python3.");
+    EXPECT_TRUE(text.ends_with(" -m pip install numpy")) << text;
+}
+
+TEST_F(LoadError, PythonRaisesAtImport) {
+    EXPECT_EQ(error_of("python:raises_at_import:forward"),
+              "python: raises_at_import:forward raised at import\n"
+              "raises_at_import.py:5  import no_such_framework  # noqa: E402, F401\n"
+              "ModuleNotFoundError: No module named 'no_such_framework'\n"
+              "no law was checked");
+}
+
+TEST_F(LoadError, PythonFunctionAndManifest) {
+    EXPECT_EQ(error_of("python:numpy_attention:forwrd"),
+              "python: numpy_attention has no function forwrd; did you mean forward?");
+    EXPECT_EQ(error_of("python:json:loads").substr(0, 57),
+              "python: json has no dict ATTEST, the kernel's manifest\nAT");
+}
+
+TEST_F(LoadError, NoSuchInterpreter) {
+    EXPECT_EQ(error_of("python:numpy_attention:forward", "./no_python"),
+              "python: ./no_python cannot be run: No such file or directory");
+}
+
+TEST_F(LoadError, AProgramThatSpeaksNoFrames) {
+    const std::string text = error_of("exec:" + file("silent", "#!/bin/sh\nexit 3\n"));
+    EXPECT_NE(text.find(": its process ended by itself with exit code 3 while it was loaded\n"),
+              std::string::npos)
+        << text;
+}
+
+TEST_F(LoadError, AFileNamesAKernel) {
+    EXPECT_EQ(
+        error_of(file("mine.json", "{\"library\": \"" + test::example("libplugin.so") + "\"}")),
+        "");
+}
+
+}  // namespace
+}  // namespace attest

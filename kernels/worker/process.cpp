@@ -1,0 +1,141 @@
+#include "kernels/worker/process.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "kernels/interface/worker_directory.hpp"
+#include "kernels/worker/spawner.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+/// How long a wait lasts before the deadline, the memory and the process itself are looked at. Only
+/// calls that take longer than this pay for the looking.
+constexpr std::chrono::milliseconds slice{20};
+
+/// The answer that is waited for, or what may come at any time.
+bool is_wanted(std::span<const std::byte> frame, protocol::Kind kind, std::uint32_t sequence) {
+    protocol::Header header;
+    if (frame.size() < sizeof header) return false;
+    std::memcpy(&header, frame.data(), sizeof header);
+    if (header.magic != protocol::magic || header.version != protocol::version) return false;
+    if (header.size != frame.size()) return false;
+    return (header.kind == kind && header.sequence == sequence) ||
+           header.kind == protocol::Kind::fault || header.kind == protocol::Kind::load_error;
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+    const char* name = ::sigabbrev_np(signal);
+    return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memory_fd)
+    : buffer_(protocol::frame_bytes_max) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        throw InternalError(fmt::format("no socket for a worker: {}", std::strerror(errno)));
+    }
+    const timeval wait{0, std::chrono::microseconds(slice).count()};
+    ::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    socket_ = ends[0];
+    std::vector<std::string> command = {worker_program(), fmt::format("{}", ::getpid())};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    try {
+        pid_ = spawn_worker(command, ends[1], memory_fd);
+    } catch (...) {
+        ::close(ends[0]);
+        ::close(ends[1]);
+        throw;
+    }
+    ::close(ends[1]);
+}
+
+WorkerProcess::~WorkerProcess() {
+    end(std::chrono::milliseconds(0));
+    ::close(socket_);
+}
+
+bool WorkerProcess::send(const void* frame, std::size_t bytes) noexcept {
+    ssize_t sent = 0;
+    do {
+        sent = ::send(socket_, frame, bytes, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent == static_cast<ssize_t>(bytes);
+}
+
+WorkerProcess::Received WorkerProcess::receive(protocol::Kind kind, std::uint32_t sequence,
+                                               Clock::time_point deadline,
+                                               std::uint64_t memory_bytes) {
+    for (;;) {
+        const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+        // The other end died with frames unread. That is told once, before what it had sent itself.
+        if (got < 0 && errno == ECONNRESET) continue;
+        if (got > 0) {
+            const auto frame =
+                std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got));
+            if (is_wanted(frame, kind, sequence)) return {Event::frame, frame};
+        } else {
+            const bool waited = got < 0 && (errno == EAGAIN || errno == EINTR);
+            // A child of the kernel's may hold the socket open after the worker has died.
+            if (!waited || has_ended()) return {Event::ended, {}};
+            if (memory_bytes != 0 && private_memory() > memory_bytes) return {Event::memory, {}};
+        }
+        if (Clock::now() >= deadline) return {Event::timeout, {}};
+    }
+}
+
+bool WorkerProcess::has_ended() {
+    if (reaped_) return true;
+    const pid_t ended = ::waitpid(pid_, &status_, WNOHANG);
+    // Where the program ignores SIGCHLD, nobody is left to wait for.
+    reaped_ = ended == pid_ || (ended < 0 && errno == ECHILD);
+    return reaped_;
+}
+
+ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
+    // Most deaths are milliseconds away; waiting for them beats killing what was about to speak.
+    const Clock::time_point until = Clock::now() + patience;
+    while (!has_ended() && Clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    if (!reaped_) {
+        ::kill(-pid_, SIGKILL);
+        ::kill(pid_, SIGKILL);
+        while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+        }
+        reaped_ = true;
+    }
+    ::kill(-pid_, SIGKILL);  // what the kernel started and left behind
+    ExitStatus status;
+    if (WIFSIGNALED(status_)) status.signal = WTERMSIG(status_);
+    if (WIFEXITED(status_)) status.code = WEXITSTATUS(status_);
+    return status;
+}
+
+std::uint64_t WorkerProcess::private_memory() const {
+    const std::string path = fmt::format("/proc/{}/statm", pid_);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                               &std::fclose);
+    unsigned long long size = 0, resident = 0, shared = 0;
+    if (file == nullptr ||
+        std::fscanf(file.get(), "%llu %llu %llu", &size, &resident, &shared) != 3)
+        return 0;
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return resident > shared ? (resident - shared) * page : 0;
+}
+
+}  // namespace attest

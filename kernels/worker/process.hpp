@@ -1,0 +1,68 @@
+#pragma once
+// A worker process as the host holds it: its socket, its end, and why it ended.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/worker/protocol.hpp"
+
+namespace attest {
+
+/// How a process ended. signal is 0 where it exited by itself.
+struct ExitStatus {
+    int signal = 0;
+    int code = 0;
+};
+
+std::string signal_name(int signal);  ///< "SIGSEGV"; "signal 40" where it has no name
+
+class WorkerProcess {
+public:
+    using Clock = std::chrono::steady_clock;
+    enum class Event { frame, ended, timeout, memory };
+    struct Received {
+        Event event = Event::ended;
+        std::span<const std::byte> frame;  ///< valid until the next receive()
+    };
+
+    /// Starts `attest_worker HOST arguments...` with the memory file as its descriptor 4. Throws
+    /// InternalError where no process can be started.
+    WorkerProcess(const std::vector<std::string>& arguments, int memory_fd);
+    ~WorkerProcess();  ///< kills it and waits
+    WorkerProcess(const WorkerProcess&) = delete;
+    WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+    pid_t id() const noexcept { return pid_; }
+
+    /// False where the other end is closed.
+    bool send(const void* frame, std::size_t bytes) noexcept;
+
+    /// The next frame of this kind and sequence, or of the kinds that may come at any time
+    /// (load_error, fault). Frames that are malformed are dropped: what comes from a kernel's
+    /// process is not to be trusted. memory_bytes: private resident memory at which to give up, 0
+    /// for none.
+    Received receive(protocol::Kind kind, std::uint32_t sequence, Clock::time_point deadline,
+                     std::uint64_t memory_bytes);
+
+    /// Kills the process and everything in its group, and says how it had ended. Waits `patience`
+    /// first for it to end by itself.
+    ExitStatus end(std::chrono::milliseconds patience);
+
+    std::uint64_t private_memory() const;  ///< resident bytes it shares with nobody; 0 if unknown
+
+private:
+    bool has_ended();
+
+    pid_t pid_ = -1;
+    int socket_ = -1;
+    bool reaped_ = false;
+    int status_ = 0;
+    std::vector<std::byte> buffer_;
+};
+
+}  // namespace attest

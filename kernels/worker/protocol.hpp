@@ -1,0 +1,137 @@
+#pragma once
+// The frames between host and worker, as they lie in memory: little-endian, no padding, every
+// offset fixed. PROTOCOL.md says the same byte by byte for programs in other languages; the
+// assertions below keep the two from drifting apart.
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/interface/attest_kernel.h"
+#include "kernels/worker/protocol_data.hpp"
+
+namespace attest::protocol {
+
+static_assert(std::endian::native == std::endian::little, "frames are little-endian");
+
+inline constexpr std::uint32_t magic = 0x54544157;  // the bytes "WATT"
+inline constexpr std::uint16_t version = 1;
+inline constexpr int socket_fd = 3;
+inline constexpr int memory_fd = 4;
+/// A frame is one message of the socket. Texts that would not fit are cut.
+inline constexpr std::size_t frame_bytes_max = 128 * 1024;
+inline constexpr std::size_t text_bytes_max = 4096;  // of a reason or an error
+inline constexpr std::size_t tensors_max = ATTEST_ROLE_COUNT + 1;
+inline constexpr std::uint16_t workspace_role = 0xFFFF;
+
+enum class Kind : std::uint16_t {
+    hello = 1,       // host: the first frame
+    manifest = 2,    // worker: hello's answer, JSON text
+    load_error = 3,  // worker: hello's answer where the kernel cannot be loaded: lines of text
+    supports = 4,    // host
+    answer = 5,      // worker
+    call = 6,        // host
+    reply = 7,       // worker
+    fault = 8,       // worker: it is about to die of a signal
+    location = 9     // worker: after fault, where in the code: text
+};
+
+struct Header {
+    std::uint32_t magic = protocol::magic;
+    std::uint16_t version = protocol::version;
+    Kind kind = Kind::hello;
+    std::uint32_t size = 0;      // of the whole frame
+    std::uint32_t sequence = 0;  // an answer repeats its question's
+};
+
+struct Hello {
+    Header header;
+    std::uint64_t memory_bytes = 0;  // what the kernel may allocate; 0: no limit
+    std::uint32_t abi_version = ATTEST_ABI_VERSION;
+    std::uint32_t reserved = 0;
+};
+
+struct Supports {
+    Header header;
+    Problem problem;
+};
+
+struct Answer {
+    Header header;
+    std::uint32_t yes = 0;
+    std::uint32_t text_bytes = 0;  // of the reason, which follows
+    std::uint64_t workspace_bytes = 0;
+};
+
+enum class Operation : std::uint32_t { forward = 0, backward = 1, append = 2 };
+
+struct Call {
+    Header header;
+    Problem problem;
+    std::uint64_t memory_bytes = 0;     // size of the shared memory now
+    std::uint64_t workspace_bytes = 0;  // the workspace's place is a tensor of role 0xFFFF
+    Operation operation = Operation::forward;
+    std::uint32_t tensor_count = 0;
+    std::array<Tensor, tensors_max> tensors{};  // tensor_count of them are sent
+};
+
+enum class Status : std::uint32_t {
+    done = 0,
+    error = 1,      // the kernel returned non-zero; text
+    workspace = 2,  // nothing was run: the kernel wants workspace_bytes
+    exception = 3,  // an exception reached the border; text
+    memory = 4,     // an allocation failed; text
+    absent = 5      // the kernel has no such operation
+};
+
+struct Reply {
+    Header header;
+    Status status = Status::done;
+    std::int32_t code = 0;              // what the kernel returned
+    std::uint64_t workspace_bytes = 0;  // wanted
+    std::uint64_t outputs = 0;          // bit of every role that was returned
+    std::uint32_t text_bytes = 0;
+    std::uint32_t reserved = 0;
+};
+
+enum class Phase : std::uint32_t {
+    loading = 0,
+    get_kernel = 1,
+    create = 2,
+    supports = 3,
+    workspace = 4,
+    operation = 5,
+    idle = 6
+};
+
+struct Fault {
+    Header header;
+    std::uint32_t signal = 0;
+    std::int32_t code = 0;     // si_code
+    std::uint32_t access = 0;  // 0 unknown, 1 read, 2 write
+    Phase phase = Phase::loading;
+    std::uint64_t address = 0;
+    std::uint64_t arena = 0, arena_bytes = 0;  // where the shared memory is mapped
+    std::uint64_t stack_pointer = 0;
+    std::uint64_t instruction = 0;
+    std::uint64_t memory_used = 0, memory_limit = 0;  // of the address space; limit 0: none
+    std::uint32_t allocation_failed = 0;              // operator new failed in this call
+    std::uint32_t reserved = 0;
+};
+
+struct Location {
+    Header header;
+    std::uint32_t text_bytes = 0;
+    std::uint32_t reserved = 0;
+};
+
+/// A text alone: manifest and load_error.
+using Text = Location;
+
+static_assert(sizeof(Header) == 16 && sizeof(Hello) == 32);
+static_assert(sizeof(Supports) == 216 && sizeof(Answer) == 32);
+static_assert(offsetof(Call, memory_bytes) == 216 && offsetof(Call, tensors) == 240);
+static_assert(sizeof(Reply) == 48 && sizeof(Fault) == 96 && sizeof(Text) == 24);
+
+}  // namespace attest::protocol

@@ -1,0 +1,100 @@
+"""Finding the kernel's module and function; saying in a few lines why they cannot be had."""
+
+import difflib
+import importlib
+import json
+import os
+import sys
+import traceback
+
+
+class LoadError(Exception):
+    """The sentence, then lines of detail."""
+
+
+def interpreter():
+    return f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def require_numpy():
+    try:
+        import numpy  # noqa: F401
+    except ImportError as error:
+        raise LoadError(
+            f"the worker needs numpy, which {interpreter()} does not have\n"
+            f"{interpreter()} -m pip install numpy"
+        ) from error
+
+
+def _searched(own_folder):
+    folders = [f for f in sys.path if os.path.realpath(f or ".") != own_folder]
+    first = os.path.relpath(folders[0] or ".") if folders else "none"
+    return f"searched {len(folders)} folders, first {first}; interpreter {interpreter()}"
+
+
+def _import(module_name, function_name):
+    own_folder = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if missing and (module_name == missing or module_name.startswith(missing + ".")):
+            spec = f"python:{module_name}:{function_name}"
+            raise LoadError(
+                f"No module named {missing}\n{_searched(own_folder)}\n"
+                f"PYTHONPATH=path/to/parent attest check {spec}\n"
+                "or --python path/to/venv/bin/python"
+            ) from error
+        raise _raised(module_name, function_name, error) from error
+    except BaseException as error:
+        raise _raised(module_name, function_name, error) from error
+
+
+def _raised(module_name, function_name, error):
+    return LoadError(
+        f"{module_name}:{function_name} raised at import\n{place_of(error)}"
+        f"{describe(error)}\nno law was checked"
+    )
+
+
+def describe(error):
+    return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
+
+
+def place_of(error):
+    """'flash.py:12  import triton', a line of its own: the deepest frame outside Python itself."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{os.path.basename(error.filename)}:{error.lineno}  {(error.text or '').strip()}\n"
+    own_folder = os.path.dirname(os.path.realpath(__file__))
+    standard = os.path.dirname(os.path.realpath(os.__file__))
+    place = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        folder = os.path.dirname(os.path.realpath(frame.filename))
+        foreign = frame.filename.startswith("<") or folder.startswith((own_folder, standard))
+        if not foreign or "site-packages" in folder or "dist-packages" in folder:
+            place = f"{os.path.basename(frame.filename)}:{frame.lineno}  {frame.line}\n"
+    return place
+
+
+class Kernel:
+    """A module's manifest text, forward function and optional supports."""
+
+    def __init__(self, module_name, function_name):
+        module = _import(module_name, function_name)
+        self.forward = getattr(module, function_name, None)
+        if not callable(self.forward):
+            near = difflib.get_close_matches(function_name, dir(module), 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise LoadError(f"{module_name} has no function {function_name}{hint}")
+        manifest = getattr(module, "ATTEST", None)
+        if not isinstance(manifest, dict):
+            raise LoadError(
+                f"{module_name} has no dict ATTEST, the kernel's manifest\n"
+                f'ATTEST = {{"name": "{function_name}", "version": "1", "formats": ["f32"]}}'
+            )
+        try:
+            self.manifest = json.dumps(manifest, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
+        self.declared = manifest
+        self.supports = getattr(module, "supports", None)

@@ -1,0 +1,124 @@
+"""The loop: a frame comes, the kernel is asked, a frame goes."""
+
+import resource
+import sys
+
+import numpy as np
+
+from attest_worker import loading, protocol, support
+from attest_worker.memory import SharedMemory
+from attest_worker.protocol import CALL, HELLO, PROBLEM, ROLES, Kind, Problem, Status
+
+O_BIT = 1 << ROLES.index("o")
+LSE_BIT = 1 << ROLES.index("lse")
+
+
+class KernelError(Exception):
+    """What a kernel returned cannot be its output."""
+
+
+def _store(name, target, result):
+    array = np.asarray(result)
+    if array.dtype != target.dtype:
+        wanted = "uint16, the bits of bfloat16" if target.dtype == np.uint16 else target.dtype
+        raise KernelError(f"{name} has dtype {array.dtype}, asked for is {wanted}")
+    if array.shape != target.shape:
+        raise KernelError(f"{name} has shape {array.shape}, asked for is {target.shape}")
+    if array is not target:
+        target[...] = array
+
+
+class Server:
+    def __init__(self, connection, kernel):
+        self._connection = connection
+        self._kernel = kernel
+        self._memory = SharedMemory()
+        self._memory_bytes = 0
+
+    def serve(self):
+        handlers = {Kind.HELLO: self._hello, Kind.SUPPORTS: self._supports, Kind.CALL: self._call}
+        while True:
+            kind, sequence, body = self._connection.receive()
+            if kind not in handlers:
+                return
+            handlers[kind](sequence, body)
+
+    def _hello(self, sequence, body):
+        self._memory_bytes, _, _ = HELLO.unpack_from(body)
+        self._allow_memory(self._memory_bytes)
+        self._connection.send_text(Kind.MANIFEST, sequence, self._kernel.manifest)
+
+    def _allow_memory(self, more):
+        # JAX reserves address space far beyond what it uses; attest watches resident memory as well.
+        if not self._memory_bytes or "jax" in sys.modules:
+            return
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        limit = used + more
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+    def _supports(self, sequence, body):
+        problem = Problem.of(body[: PROBLEM.size])
+        try:
+            if self._kernel.supports is None:
+                answer = support.declared_answer(self._kernel.declared, problem)
+            else:
+                answer = self._kernel.supports(problem)
+        except BaseException as error:
+            answer = f"supports() raised {loading.describe(error)}"
+        yes = answer is True
+        reason = answer if isinstance(answer, str) else f"supports() returned {answer!r}"
+        text = b"" if yes else protocol.cut(reason)
+        self._connection.send(
+            Kind.ANSWER, sequence, protocol.ANSWER.pack(yes, len(text), 0), text
+        )
+
+    def _call(self, sequence, body):
+        status, outputs, text = Status.DONE, 0, b""
+        try:
+            status, outputs = self._run(body)
+        except MemoryError as error:
+            status, text = Status.MEMORY, protocol.cut(f"MemoryError: {error}")
+        except KernelError as error:
+            status, text = Status.ERROR, protocol.cut(str(error))
+        except BaseException as error:
+            place = loading.place_of(error).split("  ")[0]
+            where = f" ({place})" if place else ""
+            status, text = Status.ERROR, protocol.cut(loading.describe(error) + where)
+        self._connection.send(
+            Kind.REPLY, sequence, protocol.REPLY.pack(status, 0, 0, outputs, len(text), 0), text
+        )
+
+    def _run(self, body):
+        problem = Problem.of(body[: PROBLEM.size])
+        memory_bytes, _, operation, count = CALL.unpack_from(body, PROBLEM.size)
+        if operation != 0:
+            return Status.ABSENT, 0
+        if memory_bytes != self._memory.bytes:
+            self._allow_memory(self._memory_bytes + memory_bytes)
+            self._memory.resize(memory_bytes)
+        arrays = self._memory.tensors(body[PROBLEM.size + CALL.size :], count)
+        tensors = {name: array for name, array, _ in arrays}
+        q, k, v = tensors.pop("q"), tensors.pop("k"), tensors.pop("v")
+        lse = tensors.get("lse")
+        before = None if lse is None else lse.tobytes()
+
+        result = self._kernel.forward(problem, q, k, v, **tensors)
+
+        returned_lse = isinstance(result, tuple)
+        if returned_lse:
+            if len(result) != 2:
+                raise KernelError(f"returned {len(result)} values; o or (o, lse) are asked for")
+            result, lse_result = result
+            if lse is not None:
+                _store("lse", lse, lse_result)
+        if result is not None:
+            _store("o", tensors["o"], result)
+        outputs = O_BIT
+        # Where only o is returned the LSE may still have been filled in place.
+        if lse is not None and (returned_lse or result is None or lse.tobytes() != before):
+            outputs |= LSE_BIT
+        return Status.DONE, outputs

@@ -1,0 +1,126 @@
+// Python kernels that misbehave.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "kernels/worker/example_kernels_test.hpp"
+#include "kernels/worker/session.hpp"
+
+namespace attest {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Python : public testing::Test {
+protected:
+    Python() {
+        EXPECT_EQ(::chdir(test::example("").c_str()), 0);
+        problem_.len_q = 3;
+        problem_.len_kv = 5;
+        problem_.dim_qk = 4;
+        inputs_ = make_inputs({.problem = problem_, .values = {}});
+    }
+
+    CallResult call(const std::string& function, std::uint64_t number = 0) {
+        session_ = std::make_unique<Session>(
+            parse_kernel_spec("python:misbehaving:" + function),
+            SessionOptions{.timeout = milliseconds(20000), .memory_bytes = 256u << 20});
+        for (std::uint64_t i = 0; i < number; ++i) session_->forward(problem_, inputs_);
+        return session_->forward(problem_, inputs_);
+    }
+
+    void expect_error(const CallResult& result, const std::string& reason) {
+        EXPECT_EQ(name(result.outcome), "error");
+        EXPECT_EQ(result.reason, reason);
+        EXPECT_NE(session_->process_id(), 0);
+    }
+
+    Problem problem_;
+    TensorSet inputs_;
+    std::unique_ptr<Session> session_;
+};
+
+TEST_F(Python, ReturningOnlyTheOutput) {
+    const CallResult result = call("returns_only_o");
+    EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+    EXPECT_TRUE(result.outputs.has(Role::o));
+    EXPECT_FALSE(result.outputs.has(Role::lse));
+    EXPECT_FALSE(result.outputs_unwritten);
+}
+
+TEST_F(Python, FillingInPlace) {
+    const CallResult result = call("fills_in_place");
+    EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+    EXPECT_TRUE(result.outputs.has(Role::lse));
+    EXPECT_FALSE(result.outputs_unwritten);
+}
+
+TEST_F(Python, LeavingAnOutputUnwritten) {
+    for (std::uint64_t side : {0, 1}) {
+        const CallResult result = call("leaves_output_unwritten", side);
+        EXPECT_TRUE(result.outputs_unwritten);
+        EXPECT_EQ(result.unwritten_role, Role::o);
+        EXPECT_EQ(result.unwritten_index, 0);
+    }
+}
+
+TEST_F(Python, Raising) {
+    expect_error(call("raises"), "ValueError: the tile does not fit (misbehaving.py:27)");
+}
+
+TEST_F(Python, ReturningAnotherShapeOrType) {
+    expect_error(call("returns_wrong_shape"), "o has shape (1, 1, 3), asked for is (1, 1, 3, 4)");
+    expect_error(call("returns_wrong_dtype"), "o has dtype float64, asked for is float32");
+}
+
+TEST_F(Python, WritingToAnInput) {
+    expect_error(call("writes_input"),
+                 "ValueError: assignment destination is read-only (misbehaving.py:39)");
+}
+
+TEST_F(Python, EndingTheProcess) {
+    const CallResult result = call("calls_os_exit");
+    EXPECT_EQ(result.outcome, Outcome::crash);
+    ASSERT_TRUE(result.fault.has_value());
+    EXPECT_EQ(result.fault->kind, Fault::Kind::exit_called);
+    EXPECT_EQ(result.fault->exit_code, 3);
+    expect_error(call("calls_sys_exit"), "SystemExit: 3 (misbehaving.py:47)");
+}
+
+TEST_F(Python, ReadingPastTheEnd) {
+    const CallResult result = call("reads_past_k");
+    EXPECT_EQ(result.outcome, Outcome::crash);
+    ASSERT_TRUE(result.fault.has_value());
+    EXPECT_EQ(result.fault->signal, "SIGSEGV");
+}
+
+TEST_F(Python, WritingBeforeTheStart) {
+    const CallResult result = call("writes_before_o");
+    EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+    ASSERT_TRUE(result.fault.has_value());
+    EXPECT_EQ(result.fault->sentence, "wrote 4 bytes before o");
+    EXPECT_EQ(call("writes_before_o", 1).outcome, Outcome::crash);
+}
+
+TEST_F(Python, NeverReturning) {
+    call("fills_in_place");
+    session_ = std::make_unique<Session>(parse_kernel_spec("python:misbehaving:never_returns"),
+                                         SessionOptions{.timeout = milliseconds(500)});
+    EXPECT_EQ(session_->forward(problem_, inputs_).outcome, Outcome::hang);
+}
+
+TEST_F(Python, UsingAllMemory) {
+    EXPECT_EQ(call("uses_all_memory").outcome, Outcome::memory);
+}
+
+TEST_F(Python, DeclaresWhatItIsAskedFor) {
+    problem_.mask.causal = true;
+    const CallResult result = call("fills_in_place");
+    EXPECT_EQ(result.outcome, Outcome::refused);
+    EXPECT_EQ(result.reason, "the manifest does not list the feature causal");
+}
+
+}  // namespace
+}  // namespace attest

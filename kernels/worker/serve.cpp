@@ -1,0 +1,229 @@
+#include "kernels/worker/serve.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "kernels/worker/crash.hpp"
+#include "kernels/worker/frames.hpp"
+#include "kernels/worker/shared_memory.hpp"
+
+namespace attest::worker {
+namespace {
+
+using protocol::Phase;
+using protocol::Status;
+
+attest_problem to_border(const protocol::Problem& w) {
+    attest_problem p{};
+    p.struct_size = sizeof p;
+    p.batch = w.batch;
+    p.heads_q = w.heads_q;
+    p.heads_kv = w.heads_kv;
+    p.len_q = w.len_q;
+    p.len_kv = w.len_kv;
+    p.dim_qk = w.dim_qk;
+    p.dim_v = w.dim_v;
+    p.format_q = w.format_q;
+    p.format_kv = w.format_kv;
+    p.format_o = w.format_o;
+    p.scale = w.scale;
+    p.causal = w.causal;
+    p.window_left = w.window_left;
+    p.window_right = w.window_right;
+    p.softcap = w.softcap;
+    p.mask_kind = w.mask_kind;
+    p.rope_kind = w.rope_kind;
+    p.rope_base = w.rope_base;
+    p.rope_dims = w.rope_dims;
+    p.rope_offset = w.rope_offset;
+    p.alibi = w.alibi;
+    p.sink = w.sink;
+    p.dropout_p = w.dropout_p;
+    p.dropout_seed = w.dropout_seed;
+    p.page_size = w.page_size;
+    p.cache_len = w.cache_len;
+    p.splits = w.splits;
+    p.want_lse = w.want_lse;
+    p.want_grad = w.want_grad;
+    p.flags = w.flags;
+    return p;
+}
+
+class Server {
+public:
+    explicit Server(const LoadedKernel& kernel) : kernel_(kernel) {}
+
+    /// False where the frame is none of ours.
+    bool handle(std::span<const std::byte> frame) {
+        protocol::Header header;
+        if (frame.size() < sizeof header) return false;
+        std::memcpy(&header, frame.data(), sizeof header);
+        if (header.magic != protocol::magic || header.version != protocol::version) return false;
+        sequence_ = header.sequence;
+        circumstances.allocation_failed = false;
+        switch (header.kind) {
+            case protocol::Kind::hello:
+                hello(frame);
+                return true;
+            case protocol::Kind::supports:
+                supports(frame);
+                return true;
+            case protocol::Kind::call:
+                call(frame);
+                return true;
+            default:
+                return false;
+        }
+    }
+
+private:
+    void hello(std::span<const std::byte> frame) {
+        protocol::Hello hello;
+        std::memcpy(&hello, frame.data(), std::min(frame.size(), sizeof hello));
+        allow_memory(hello.memory_bytes);
+        circumstances.phase = Phase::idle;
+        send_text(protocol::Kind::manifest, sequence_, kernel_.api.manifest);
+    }
+
+    void supports(std::span<const std::byte> frame) {
+        protocol::Supports question;
+        std::memcpy(&question, frame.data(), std::min(frame.size(), sizeof question));
+        const attest_problem problem = to_border(question.problem);
+        text_.fill(0);
+        int yes = 0;
+        circumstances.phase = Phase::supports;
+        std::string thrown = caught([&] {
+            yes = kernel_.api.supports(kernel_.state, &problem, text_.data(), text_.size() - 1);
+        });
+        protocol::Answer answer;
+        answer.header.kind = protocol::Kind::answer;
+        answer.header.sequence = sequence_;
+        if (yes != 0 && thrown.empty()) {
+            answer.yes = 1;
+            thrown = caught([&] { answer.workspace_bytes = workspace(problem); });
+        }
+        std::string text = text_.data();
+        if (!thrown.empty()) {
+            answer.yes = 0;
+            text = "supports() or workspace() let an exception out: " + thrown;
+        }
+        const std::string_view reason = answer.yes != 0 ? std::string_view() : cut_text(text);
+        circumstances.phase = Phase::idle;
+        answer.text_bytes = static_cast<std::uint32_t>(reason.size());
+        send(answer, reason);
+    }
+
+    void call(std::span<const std::byte> frame) {
+        protocol::Call& c = call_;
+        std::memcpy(&c, frame.data(), std::min(frame.size(), sizeof c));
+        protocol::Reply reply;
+        reply.header.kind = protocol::Kind::reply;
+        reply.header.sequence = sequence_;
+        std::string text;
+        if (c.tensor_count > protocol::tensors_max) {
+            reply.status = Status::error;
+            text = "the host sent more tensors than there are roles";
+        } else {
+            const std::string thrown = caught([&] { text = run(c, reply); });
+            if (!thrown.empty()) {
+                reply.status = circumstances.allocation_failed ? Status::memory : Status::exception;
+                text = thrown;
+            }
+        }
+        circumstances.phase = Phase::idle;
+        const std::string_view shown = cut_text(text);
+        reply.text_bytes = static_cast<std::uint32_t>(shown.size());
+        send(reply, shown);
+    }
+
+    std::string run(const protocol::Call& c, protocol::Reply& reply) {
+        const attest_problem problem = to_border(c.problem);
+        reply.workspace_bytes = workspace(problem);
+        if (reply.workspace_bytes != c.workspace_bytes) {
+            reply.status = Status::workspace;
+            return {};
+        }
+        const auto operation = c.operation == protocol::Operation::forward    ? kernel_.api.forward
+                               : c.operation == protocol::Operation::backward ? kernel_.api.backward
+                                                                              : kernel_.api.append;
+        if (operation == nullptr) {
+            reply.status = Status::absent;
+            return {};
+        }
+        memory_.resize(c.memory_bytes);
+        const auto tensors = std::span(c.tensors).first(c.tensor_count);
+        memory_.open(tensors);
+        attest_call border = lay_out(tensors, reply.outputs);
+        border.problem = &problem;
+        border.workspace_bytes = c.workspace_bytes;
+        // The text buffer is cleared for its first byte only: a kernel writes a terminated text.
+        text_[0] = 0;
+        text_.back() = 0;
+        circumstances.phase = Phase::operation;
+        reply.code = operation(kernel_.state, &border, text_.data(), text_.size() - 1);
+        circumstances.phase = Phase::idle;
+        if (reply.code == 0) return {};
+        reply.status = Status::error;
+        return text_[0] != 0 ? std::string(text_.data())
+                             : fmt::format("returned {} without a text", reply.code);
+    }
+
+    attest_call lay_out(std::span<const protocol::Tensor> tensors, std::uint64_t& outputs) {
+        attest_call border{};
+        border.struct_size = sizeof border;
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            const protocol::Tensor& t = tensors[i];
+            std::byte* data = memory_.at(t.data);
+            if (t.role == protocol::workspace_role) {
+                border.workspace = data;
+                continue;
+            }
+            if (t.role >= ATTEST_ROLE_COUNT) continue;
+            shapes_[i] = t.shape;
+            strides_[i] = t.stride;
+            DLTensor& d = tensors_[i];
+            d = DLTensor{data,
+                         {ATTEST_DL_CPU, 0},
+                         t.ndim,
+                         {t.code, t.bits, 1},
+                         shapes_[i].data(),
+                         strides_[i].data(),
+                         0};
+            border.tensor[t.role] = &d;
+            if (t.access == protocol::Access::write) outputs |= std::uint64_t{1} << t.role;
+        }
+        return border;
+    }
+
+    std::uint64_t workspace(const attest_problem& problem) {
+        if (kernel_.api.workspace == nullptr) return 0;
+        circumstances.phase = Phase::workspace;
+        const std::uint64_t wanted = kernel_.api.workspace(kernel_.state, &problem);
+        circumstances.phase = Phase::idle;
+        return wanted;
+    }
+
+    const LoadedKernel& kernel_;
+    SharedMemory memory_;
+    std::uint32_t sequence_ = 0;
+    protocol::Call call_;
+    std::array<char, protocol::text_bytes_max> text_{};
+    std::array<DLTensor, protocol::tensors_max> tensors_{};
+    std::array<std::array<std::int64_t, 4>, protocol::tensors_max> shapes_{}, strides_{};
+};
+
+}  // namespace
+
+void serve(const LoadedKernel& kernel) {
+    Server server(kernel);
+    for (;;) {
+        const std::span<const std::byte> frame = receive_frame();
+        if (frame.empty() || !server.handle(frame)) return;
+    }
+}
+
+}  // namespace attest::worker

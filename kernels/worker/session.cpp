@@ -1,0 +1,266 @@
+#include "kernels/worker/session.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <vector>
+
+#include "kernels/worker/call_layout.hpp"
+#include "kernels/worker/wire_problem.hpp"
+#include "kernels/worker/worker_link.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/text.hpp"
+
+namespace attest {
+namespace {
+
+/// Laws go back and forth between a problem and its variations: that many answers are kept.
+constexpr std::size_t answers_max = 16;
+/// How often a kernel may change its mind about the workspace it wants for one call.
+constexpr int workspace_attempts = 3;
+
+struct KnownAnswer {
+    protocol::Problem problem;
+    WorkerLink::SupportAnswer answer;
+};
+
+bool same_problem(const protocol::Problem& a, const protocol::Problem& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;  // no padding: see protocol.hpp
+}
+
+}  // namespace
+
+std::string_view name(Outcome outcome) noexcept {
+    switch (outcome) {
+        case Outcome::ok:
+            return "ok";
+        case Outcome::refused:
+            return "refused";
+        case Outcome::error:
+            return "error";
+        case Outcome::crash:
+            return "crash";
+        case Outcome::hang:
+            return "hang";
+        case Outcome::memory:
+            return "memory";
+    }
+    return "";
+}
+
+struct Session::State {
+    KernelSpec spec;
+    SessionOptions options;
+    Arena arena;
+    std::unique_ptr<WorkerLink> link;
+    Manifest manifest;
+    bool aligned = false;
+    std::uint64_t call_number = 0;
+    std::vector<KnownAnswer> answers;
+    std::size_t next_answer = 0;
+
+    void start() {
+        answers.clear();
+        next_answer = 0;
+        link = std::make_unique<WorkerLink>(spec, options, arena);
+    }
+
+    void keep(const protocol::Problem& problem, const WorkerLink::SupportAnswer& answer) {
+        if (answers.size() < answers_max) {
+            answers.push_back({problem, answer});
+        } else {
+            answers[next_answer++ % answers_max] = {problem, answer};
+        }
+    }
+
+    WorkerLink::SupportAnswer* find(const protocol::Problem& problem) {
+        for (KnownAnswer& known : answers) {
+            if (same_problem(known.problem, problem)) return &known.answer;
+        }
+        return nullptr;
+    }
+
+    /// The kernel's answer, asked or remembered. A death leaves no link behind.
+    std::variant<WorkerLink::SupportAnswer, Remains> ask(const protocol::Problem& problem) {
+        if (link == nullptr) start();
+        if (const auto* known = find(problem)) return *known;
+        auto answer = link->ask_support(problem, options);
+        if (std::holds_alternative<Remains>(answer)) {
+            link.reset();
+        } else {
+            keep(problem, std::get<WorkerLink::SupportAnswer>(answer));
+        }
+        return answer;
+    }
+
+    std::variant<WorkerLink::CallAnswer, Remains> send(const protocol::Problem& problem,
+                                                       std::uint64_t workspace_bytes,
+                                                       double& seconds) {
+        protocol::Call frame;
+        frame.problem = problem;
+        frame.memory_bytes = arena.bytes();
+        frame.workspace_bytes = workspace_bytes;
+        for (const Slot& slot : arena.slots()) frame.tensors[frame.tensor_count++] = to_wire(slot);
+        const auto start = WorkerProcess::Clock::now();
+        auto answer = link->call(frame, options);
+        seconds = std::chrono::duration<double>(WorkerProcess::Clock::now() - start).count();
+        return answer;
+    }
+
+    CallResult died(const Remains& remains, std::span<const Slot> slots) {
+        link.reset();
+        CallResult result;
+        Finding finding = examine(remains, slots, options);
+        result.outcome = finding.outcome;
+        result.reason = finding.fault.sentence;
+        result.fault = std::move(finding.fault);
+        return result;
+    }
+
+    void collect_outputs(std::uint64_t returned, CallResult& result) {
+        for (const Slot& slot : arena.slots()) {
+            if (slot.access != protocol::Access::write || slot.is_workspace()) continue;
+            if ((returned >> slot.role & 1) == 0) continue;
+            std::int64_t poison_at = -1;
+            const auto role = static_cast<Role>(slot.role);
+            result.outputs.put(role, arena.collect(slot, poison_at));
+            if (poison_at >= 0 && !result.outputs_unwritten) {
+                result.outputs_unwritten = true;
+                result.unwritten_role = role;
+                result.unwritten_index = poison_at;
+            }
+        }
+    }
+
+    CallResult judge(const WorkerLink::CallAnswer& answer) {
+        CallResult result;
+        result.reason = answer.text;
+        switch (answer.reply.status) {
+            case protocol::Status::done:
+                result.reason.clear();
+                collect_outputs(answer.reply.outputs, result);
+                break;
+            case protocol::Status::exception:
+                result.outcome = Outcome::crash;
+                result.fault.emplace();
+                result.fault->kind = Fault::Kind::exception;
+                result.fault->sentence =
+                    "let an exception cross the border: " + printable(answer.text, 300);
+                return result;
+            case protocol::Status::memory:
+                result.outcome = Outcome::memory;
+                result.fault.emplace();
+                result.fault->kind = Fault::Kind::exception;
+                result.fault->sentence = fmt::format("ran out of memory: {} MiB are allowed",
+                                                     options.memory_bytes >> 20);
+                return result;
+            case protocol::Status::absent:
+                result.outcome = Outcome::refused;
+                result.reason = "the kernel has no such operation";
+                break;
+            case protocol::Status::workspace:
+                result.outcome = Outcome::error;
+                result.reason = "workspace() gives another size each time it is asked";
+                break;
+            case protocol::Status::error:
+            default:
+                result.outcome = Outcome::error;
+                break;
+        }
+        if (const std::optional<Breach> breach = arena.find_breach()) {
+            result.fault = describe_breach(*breach, arena.slots());
+        }
+        return result;
+    }
+};
+
+Session::Session(const KernelSpec& spec, const SessionOptions& options)
+    : state_(std::make_unique<State>()) {
+    state_->spec = spec;
+    state_->options = options;
+    state_->start();
+    const std::string source = spec.border == Border::python ? "python" : spec.text;
+    state_->manifest = parse_manifest(state_->link->manifest_text(), source);
+    if (state_->manifest.memory == Memory::cuda) {
+        throw BadInput(fmt::format("{}: it wants its tensors in CUDA memory", source),
+                       {"this attest lays tensors in host memory only"});
+    }
+    // A kernel that says what it can do, and says nothing of layouts, may count on the alignment
+    // that every allocator gives; any other has to do without.
+    state_->aligned =
+        state_->manifest.features_declared && !state_->manifest.features.has(Feature::layout);
+}
+
+Session::~Session() = default;
+
+const Manifest& Session::manifest() const noexcept {
+    return state_->manifest;
+}
+
+bool Session::supports(const Problem& problem, std::string* reason) {
+    const auto answer = state_->ask(to_wire(problem));
+    if (const auto* remains = std::get_if<Remains>(&answer)) {
+        const Finding finding = examine(*remains, {}, state_->options);
+        throw BadInput(fmt::format("{}: its process was lost when it was asked what it supports",
+                                   state_->spec.text),
+                       {finding.fault.sentence, print(problem)});
+    }
+    const auto& said = std::get<WorkerLink::SupportAnswer>(answer);
+    if (reason != nullptr) *reason = said.yes ? "" : said.reason;
+    return said.yes;
+}
+
+CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
+    State& s = *state_;
+    const protocol::Problem wire = to_wire(problem);
+    const auto supported = s.ask(wire);
+    if (const auto* remains = std::get_if<Remains>(&supported)) return s.died(*remains, {});
+    const auto& said = std::get<WorkerLink::SupportAnswer>(supported);
+    if (!said.yes) {
+        CallResult result;
+        result.outcome = Outcome::refused;
+        result.reason = said.reason;
+        return result;
+    }
+    const Variant variant = variant_of(s.call_number++, s.options.poison_seed, s.aligned);
+    std::uint64_t workspace_bytes = said.workspace_bytes;
+    CallResult result;
+    for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
+        lay_out_call(s.arena, problem, inputs, workspace_bytes, variant);
+        double seconds = 0;
+        auto answer = s.send(wire, workspace_bytes, seconds);
+        if (const auto* remains = std::get_if<Remains>(&answer)) {
+            result = s.died(*remains, s.arena.slots());
+            result.seconds = seconds;
+            break;
+        }
+        const auto& replied = std::get<WorkerLink::CallAnswer>(answer);
+        result = s.judge(replied);
+        result.seconds = seconds;
+        if (replied.reply.status != protocol::Status::workspace) break;
+        workspace_bytes = replied.reply.workspace_bytes;
+        if (auto* known = s.find(wire)) known->workspace_bytes = workspace_bytes;
+    }
+    s.arena.release_large();
+    return result;
+}
+
+void Session::begin_case() noexcept {
+    state_->call_number = 0;
+}
+
+void Session::set_timeout(std::chrono::milliseconds timeout) noexcept {
+    state_->options.timeout = timeout;
+}
+
+void Session::restart() {
+    state_->link.reset();
+    state_->start();
+    begin_case();
+}
+
+int Session::process_id() const noexcept {
+    return state_->link != nullptr ? state_->link->process_id() : 0;
+}
+
+}  // namespace attest

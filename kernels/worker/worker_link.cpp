@@ -1,0 +1,248 @@
+#include "kernels/worker/worker_link.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+using Clock = WorkerProcess::Clock;
+
+/// Importing a large Python framework from a cold disk takes most of a minute.
+constexpr std::chrono::milliseconds load_time_min{60'000};
+constexpr std::chrono::milliseconds last_words_patience{250};
+constexpr int load_attempts = 3;
+constexpr std::string_view default_interpreter = "python3";
+constexpr std::string_view system_interpreter = "/usr/bin/python3";
+constexpr std::string_view lacks_numpy = "the worker needs numpy";
+
+/// The interpreter that stands for the default one, once it is known which has numpy.
+std::mutex interpreter_mutex;
+std::string known_interpreter;
+
+std::vector<std::string> arguments_of(const KernelSpec& spec, const std::string& interpreter) {
+    switch (spec.border) {
+        case Border::builtin:
+            return {"builtin", spec.id};
+        case Border::c_abi:
+            return {"library", spec.path, fmt::format("{}", spec.index)};
+        case Border::python:
+            return {"python", interpreter, worker_python_directory(), spec.module, spec.function};
+        case Border::executable:
+            break;
+    }
+    std::vector<std::string> arguments = {"program", spec.path};
+    arguments.insert(arguments.end(), spec.arguments.begin(), spec.arguments.end());
+    return arguments;
+}
+
+std::string source_of(const KernelSpec& spec) {
+    return spec.border == Border::python ? "python" : spec.text;
+}
+
+template <typename Frame>
+Frame read_frame(std::span<const std::byte> bytes) {
+    Frame frame;
+    std::memcpy(static_cast<void*>(&frame), bytes.data(), std::min(bytes.size(), sizeof frame));
+    return frame;
+}
+
+/// The text after a frame's fixed part, as far as it was really sent.
+std::string read_text(std::span<const std::byte> bytes, std::size_t fixed, std::uint32_t length) {
+    if (bytes.size() <= fixed) return {};
+    const std::size_t sent = std::min<std::size_t>(length, bytes.size() - fixed);
+    std::string text(sent, '\0');
+    std::memcpy(text.data(), bytes.data() + fixed, sent);
+    return text;
+}
+
+/// A load_error's text is the sentence and, on lines of their own, its details.
+BadInput load_failure(const std::string& source, const std::string& text) {
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    std::vector<std::string> details(lines.begin() + 1, lines.end());
+    if (details.size() > 4) details.resize(4);
+    return BadInput(fmt::format("{}: {}", source, lines.front()), std::move(details));
+}
+
+std::string load_phase(const KernelSpec& spec, const Remains& remains) {
+    if (!remains.last_words) return "while it was loaded";
+    switch (remains.last_words->phase) {
+        case protocol::Phase::get_kernel:
+            return fmt::format("inside attest_get_kernel({}, {})", ATTEST_ABI_VERSION, spec.index);
+        case protocol::Phase::create:
+            return "inside create()";
+        default:
+            return "while it was loaded";
+    }
+}
+
+LoadCrash load_crash(const KernelSpec& spec, const Remains& remains, bool same) {
+    std::vector<std::string> details;
+    if (!remains.location.empty()) details.push_back("at " + remains.location);
+    const bool hung = remains.killed_by_host;
+    details.push_back(
+        hung ? "no law was checked"
+        : same
+            ? fmt::format("no law was checked; {} attempts, the same each time", load_attempts)
+            : fmt::format("no law was checked; {} attempts, each time another way", load_attempts));
+    const std::string source = source_of(spec);
+    if (hung) {
+        return LoadCrash(
+            fmt::format("{}: it was not loaded within {} s", source, load_time_min.count() / 1000),
+            std::move(details));
+    }
+    return LoadCrash(fmt::format("{}: its process {} {}", source, describe_end(remains),
+                                 load_phase(spec, remains)),
+                     std::move(details));
+}
+
+bool same_end(const Remains& a, const Remains& b) {
+    return describe_end(a) == describe_end(b) && a.location == b.location;
+}
+
+}  // namespace
+
+WorkerLink::WorkerLink(const KernelSpec& spec, const SessionOptions& options, const Arena& arena) {
+    Remains first;
+    bool same = true;
+    for (int attempt = 0; attempt < load_attempts; ++attempt) {
+        Remains remains;
+        std::string interpreter = spec.interpreter;
+        const bool by_default =
+            spec.border == Border::python && spec.interpreter == default_interpreter;
+        if (by_default) {
+            const std::lock_guard lock(interpreter_mutex);
+            if (!known_interpreter.empty()) interpreter = known_interpreter;
+        }
+        bool alive = false;
+        try {
+            alive = load_once(spec, interpreter, arena, options, remains);
+        } catch (const BadInput& missing) {
+            const bool other =
+                by_default && interpreter == default_interpreter &&
+                std::string_view(missing.what()).find(lacks_numpy) != std::string_view::npos;
+            if (!other) throw;
+            interpreter = system_interpreter;
+            try {
+                alive = load_once(spec, interpreter, arena, options, remains);
+            } catch (const BadInput& also) {
+                if (std::string_view(also.what()).find(lacks_numpy) == std::string_view::npos)
+                    throw;
+                throw missing;
+            }
+        }
+        if (alive) {
+            if (by_default) {
+                const std::lock_guard lock(interpreter_mutex);
+                known_interpreter = interpreter;
+            }
+            memory_at_start_ = process_->private_memory();
+            return;
+        }
+        if (remains.killed_by_host) throw load_crash(spec, remains, true);
+        if (attempt == 0) first = remains;
+        same = same && same_end(first, remains);
+    }
+    throw load_crash(spec, first, same);
+}
+
+bool WorkerLink::load_once(const KernelSpec& spec, const std::string& interpreter,
+                           const Arena& arena, const SessionOptions& options, Remains& remains) {
+    process_.reset();
+    process_ = std::make_unique<WorkerProcess>(arguments_of(spec, interpreter), arena.fd());
+    sequence_ = 1;
+    protocol::Hello hello;
+    hello.header.sequence = sequence_;
+    hello.header.size = sizeof hello;
+    hello.memory_bytes = options.memory_bytes;
+    process_->send(&hello, sizeof hello);
+    const auto deadline = Clock::now() + std::max(load_time_min, options.timeout);
+    const auto received = process_->receive(protocol::Kind::manifest, sequence_, deadline, 0);
+    if (received.event == WorkerProcess::Event::frame) {
+        const auto text = read_frame<protocol::Text>(received.frame);
+        const std::string content = read_text(received.frame, sizeof text, text.text_bytes);
+        if (text.header.kind == protocol::Kind::load_error) {
+            throw load_failure(source_of(spec), content);
+        }
+        if (text.header.kind == protocol::Kind::manifest) {
+            manifest_text_ = content;
+            return true;
+        }
+    }
+    remains = collect_remains(received);
+    return false;
+}
+
+Remains WorkerLink::collect_remains(WorkerProcess::Received received) {
+    Remains remains;
+    remains.event = received.event;
+    remains.killed_by_host = received.event == WorkerProcess::Event::timeout ||
+                             received.event == WorkerProcess::Event::memory;
+    if (received.event == WorkerProcess::Event::frame) {
+        remains.last_words = read_frame<protocol::Fault>(received.frame);
+        const auto place =
+            process_->receive(protocol::Kind::location, 0, Clock::now() + last_words_patience, 0);
+        if (place.event == WorkerProcess::Event::frame) {
+            const auto location = read_frame<protocol::Location>(place.frame);
+            remains.location = read_text(place.frame, sizeof location, location.text_bytes);
+        }
+    }
+    remains.status =
+        process_->end(remains.killed_by_host ? std::chrono::milliseconds(0) : last_words_patience);
+    return remains;
+}
+
+std::variant<std::span<const std::byte>, Remains> WorkerLink::exchange(
+    protocol::Header& question, std::size_t bytes, protocol::Kind answer,
+    const SessionOptions& options) {
+    question.sequence = ++sequence_;
+    question.size = static_cast<std::uint32_t>(bytes);
+    const auto deadline = Clock::now() + options.timeout;
+    process_->send(&question, bytes);  // where it fails, receive() sees the same end
+    const auto received =
+        process_->receive(answer, sequence_, deadline,
+                          options.memory_bytes == 0 ? 0 : options.memory_bytes + memory_at_start_);
+    if (received.event == WorkerProcess::Event::frame &&
+        read_frame<protocol::Header>(received.frame).kind == answer) {
+        return received.frame;
+    }
+    return collect_remains(received);
+}
+
+std::variant<WorkerLink::SupportAnswer, Remains> WorkerLink::ask_support(
+    const protocol::Problem& problem, const SessionOptions& options) {
+    protocol::Supports question;
+    question.header.kind = protocol::Kind::supports;
+    question.problem = problem;
+    auto exchanged = exchange(question.header, sizeof question, protocol::Kind::answer, options);
+    if (auto* remains = std::get_if<Remains>(&exchanged)) return std::move(*remains);
+    const auto frame = std::get<std::span<const std::byte>>(exchanged);
+    const auto answer = read_frame<protocol::Answer>(frame);
+    return SupportAnswer{answer.yes != 0, read_text(frame, sizeof answer, answer.text_bytes),
+                         answer.workspace_bytes};
+}
+
+std::variant<WorkerLink::CallAnswer, Remains> WorkerLink::call(protocol::Call& frame,
+                                                               const SessionOptions& options) {
+    frame.header.kind = protocol::Kind::call;
+    const std::size_t bytes =
+        offsetof(protocol::Call, tensors) + frame.tensor_count * sizeof(protocol::Tensor);
+    auto exchanged = exchange(frame.header, bytes, protocol::Kind::reply, options);
+    if (auto* remains = std::get_if<Remains>(&exchanged)) return std::move(*remains);
+    const auto received = std::get<std::span<const std::byte>>(exchanged);
+    CallAnswer answer;
+    answer.reply = read_frame<protocol::Reply>(received);
+    answer.text = read_text(received, sizeof answer.reply, answer.reply.text_bytes);
+    return answer;
+}
+
+}  // namespace attest

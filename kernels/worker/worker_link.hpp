@@ -1,0 +1,57 @@
+#pragma once
+// A kernel in a process of its own, loaded and answering: the process, the memory shared with it,
+// and the question-and-answer part of the protocol. It is made anew for every restart.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "kernels/worker/arena.hpp"
+#include "kernels/worker/autopsy.hpp"
+#include "kernels/worker/process.hpp"
+#include "kernels/worker/session.hpp"
+
+namespace attest {
+
+class WorkerLink {
+public:
+    struct SupportAnswer {
+        bool yes = false;
+        std::string reason;
+        std::uint64_t workspace_bytes = 0;
+    };
+    struct CallAnswer {
+        protocol::Reply reply;
+        std::string text;
+    };
+
+    /// Starts the worker and loads the kernel: BadInput, LoadCrash or InternalError. A crash while
+    /// loading is tried three times.
+    WorkerLink(const KernelSpec& spec, const SessionOptions& options, const Arena& arena);
+
+    const std::string& manifest_text() const noexcept { return manifest_text_; }
+    pid_t process_id() const noexcept { return process_->id(); }
+
+    std::variant<SupportAnswer, Remains> ask_support(const protocol::Problem& problem,
+                                                     const SessionOptions& options);
+    /// The frame's fixed part is filled by the caller, header excepted.
+    std::variant<CallAnswer, Remains> call(protocol::Call& frame, const SessionOptions& options);
+
+private:
+    /// Starts one process; false where it died before it said anything.
+    bool load_once(const KernelSpec& spec, const std::string& interpreter, const Arena& arena,
+                   const SessionOptions& options, Remains& remains);
+    std::variant<std::span<const std::byte>, Remains> exchange(protocol::Header& question,
+                                                               std::size_t bytes,
+                                                               protocol::Kind answer,
+                                                               const SessionOptions& options);
+    Remains collect_remains(WorkerProcess::Received received);
+
+    std::unique_ptr<WorkerProcess> process_;
+    std::string manifest_text_;
+    std::uint32_t sequence_ = 0;
+    std::uint64_t memory_at_start_ = 0;
+};
+
+}  // namespace attest

@@ -1,0 +1,160 @@
+// Decode: a sequence continued through a KV cache gives the rows that one causal prefill gives,
+// however it is cut, paged or batched.
+
+#include <algorithm>
+#include <vector>
+
+#include "properties/law/property.hpp"
+#include "properties/law/steps.hpp"
+
+namespace attest::laws {
+
+namespace {
+
+constexpr FeatureSet full_sequences = FeatureSet::all()
+                                          .without(Feature::dropout)
+                                          .without(Feature::lens_q)
+                                          .without(Feature::documents);
+
+/// Every query stands behind the sequence's start: a step of it is a step of a decode.
+bool continues(const Problem& p) {
+    const auto& lens = p.mask.lens_kv;
+    return p.len_q >= 1 && p.len_kv >= p.len_q &&
+           std::all_of(lens.begin(), lens.end(), [&](auto keys) { return keys >= p.len_q; });
+}
+bool several_queries(const Problem& p) {
+    return p.len_q >= 2 && continues(p);
+}
+bool past_keys(const Problem& p) {
+    return p.cache.len >= 1;
+}
+bool several_sequences(const Problem& p) {
+    return p.batch >= 2;
+}
+
+constexpr const char* file = "properties/decode.cpp";
+constexpr const char* source = "Pope et al. 2022, Efficiently scaling transformer inference";
+
+Property prefill() {
+    return {
+        .id = "decode.prefill",
+        .statement = "Token-by-token decoding gives the rows of the full causal prefill.",
+        .statement_short = "token-by-token decode = causal prefill, row by row",
+        .why =
+            "Under a causal mask query i sees keys 0 .. i + Tk - Tq, and a decode step at that "
+            "position finds just these keys in its cache, at the same positions: the same O_i "
+            "and L_i. The step may split and sum differently, so the two agree within the sum "
+            "of their bounds.",
+        .source = source,
+        .compares = Compares::bound,
+        .cases = {.allow = full_sequences,
+                  .require = FeatureSet(Feature::causal),
+                  .scores_max = 8192,
+                  .len_max = 300,
+                  .dim_max = 64,
+                  .admits = continues},
+        .check = steps_of_one,
+        .file = file,
+    };
+}
+
+Property chunked() {
+    return {
+        .id = "decode.chunked",
+        .statement =
+            "Cutting the queries into chunks, also of several tokens, gives the same rows.",
+        .statement_short = "any chunking of the prefill gives the same rows",
+        .why =
+            "As decode.prefill: a chunk that ends at query e finds keys 0 .. e + Tk - Tq, and each "
+            "of its rows sees the keys up to its own position.",
+        .source = "Agrawal et al. 2023, Sarathi (chunked prefill)",
+        .compares = Compares::bound,
+        .cases = {.allow = full_sequences,
+                  .require = FeatureSet(Feature::causal),
+                  .scores_max = 8192,
+                  .len_max = 300,
+                  .dim_max = 64,
+                  .admits = several_queries},
+        .check = steps_of_chunks,
+        .file = file,
+    };
+}
+
+Property offset() {
+    return {
+        .id = "decode.offset",
+        .statement = "A decoding query is rotated at its place behind the cached keys, not at 0.",
+        .statement_short = "RoPE positions start at the cache's length",
+        .why =
+            "Query i of a sequence with n_b keys and q_b queries stands at n_b - q_b + i. What a "
+            "kernel answers that restarts at 0 is the square problem without cache, whose query "
+            "i stands at i. Where the references of the two are apart, the output must be in "
+            "the first one's interval.",
+        .source = "Su et al. 2021, RoFormer, eq. 16",
+        .compares = Compares::bound,
+        .cases = {.allow = full_sequences.without(Feature::mask_additive).without(Feature::alibi),
+                  .require = FeatureSet(Feature::rope, Feature::cache),
+                  .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
+                            ValueKind::logit50},
+                  .scores_max = 2048,
+                  .len_max = 100,
+                  .dim_max = 64,
+                  .admits = past_keys},
+        .check = positions_continue,
+        .file = file,
+    };
+}
+
+Property paged() {
+    return {
+        .id = "decode.paged",
+        .statement =
+            "A paged cache gives the rows of a contiguous one; renaming physical pages "
+            "changes no bit.",
+        .statement_short = "paged = contiguous; renaming pages changes no bit",
+        .why =
+            "The block table says where a key lies, not what it is. Renamed pages change addresses "
+            "alone, so a deterministic kernel repeats its arithmetic; another page size or none "
+            "may cut the sum elsewhere, within the bounds. Page tails and pages nobody names "
+            "hold NaN.",
+        .source = "Kwon et al. 2023, PagedAttention",
+        .compares = Compares::bits,
+        .cases = {.allow = FeatureSet::all().without(Feature::dropout),
+                  .require = FeatureSet(Feature::cache, Feature::paged),
+                  .scores_max = 8192,
+                  .len_max = 300,
+                  .dim_max = 64},
+        .check = pages_do_not_matter,
+        .file = file,
+    };
+}
+
+Property batch() {
+    return {
+        .id = "decode.batch",
+        .statement = "Sequences of different lengths in one batch come out as if each were alone.",
+        .statement_short = "each sequence of a ragged batch as if alone",
+        .why =
+            "A row depends on its own sequence. Alone, the axis lengths are the sequence's own, "
+            "and a kernel may choose other tiles and splits: within the bounds.",
+        .source = source,
+        .compares = Compares::bound,
+        .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::documents),
+                  .require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q),
+                                  FeatureSet(Feature::cache)},
+                  .scores_max = 8192,
+                  .len_max = 300,
+                  .dim_max = 64,
+                  .admits = several_sequences},
+        .check = sequences_stand_alone,
+        .file = file,
+    };
+}
+
+}  // namespace
+
+std::vector<Property> decode() {
+    return {prefill(), chunked(), offset(), paged(), batch()};
+}
+
+}  // namespace attest::laws

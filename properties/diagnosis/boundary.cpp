@@ -1,0 +1,151 @@
+#include "properties/diagnosis/boundary.hpp"
+
+#include <bit>
+#include <map>
+
+#include "properties/diagnosis/relation.hpp"
+
+namespace attest {
+
+namespace {
+
+constexpr std::size_t points_max = 400;  // report.md: at most that many are recorded
+
+/// A set of cases as bits.
+class CaseBits {
+public:
+    explicit CaseBits(std::size_t count) : words_((count + 63) / 64) {}
+    void set(std::size_t n) { words_[n / 64] |= std::uint64_t{1} << (n % 64); }
+    std::int64_t count() const {
+        std::int64_t total = 0;
+        for (const std::uint64_t w : words_) total += std::popcount(w);
+        return total;
+    }
+    CaseBits operator&(const CaseBits& o) const {
+        CaseBits both = *this;
+        for (std::size_t n = 0; n < words_.size(); ++n) both.words_[n] &= o.words_[n];
+        return both;
+    }
+
+private:
+    std::vector<std::uint64_t> words_;
+};
+
+struct Found {
+    bool any = false;
+    std::size_t first = 0, second = 0;  // relations; equal: one alone
+    std::int64_t inside = 0;
+};
+
+// All F failures lie among the `inside` of `of` cases. Were they spread at random, that would have
+// probability C(inside, F) / C(of, F) = prod_k (inside - k) / (of - k).
+double chance(std::int64_t inside, std::int64_t of, std::int64_t failed) {
+    double p = 1;
+    for (std::int64_t k = 0; k < failed; ++k)
+        p *= static_cast<double>(inside - k) / static_cast<double>(of - k);
+    return p;
+}
+
+std::string joined(const Relation& a, const Relation& b) {
+    const std::string when = "when ";
+    if (a.says.starts_with(when) && b.says.starts_with(when))
+        return "only " + a.says + " and " + b.says.substr(when.size());
+    return "only " + a.says + ", " + b.says;
+}
+
+void draw(Boundary& boundary, const std::vector<const CaseRecord*>& cases) {
+    std::map<std::array<std::int64_t, 2>, std::int64_t> points;
+    for (const CaseRecord* record : cases) {
+        std::array<std::int64_t, 2> at{};
+        for (std::size_t n = 0; n < boundary.axes.size(); ++n)
+            at[n] = quantity_of(record->subject.problem, boundary.axes[n]);
+        const bool failed = record->verdict.decision == Decision::violated;
+        // A place where one case fails is drawn as failing.
+        auto& value = points[at];
+        value = std::max<std::int64_t>(value, failed ? 1 : 0);
+    }
+    for (const auto& [at, failed] : points)
+        if (failed != 0 && boundary.points.size() < points_max)
+            boundary.points.push_back({at[0], at[1], 1});
+    for (const auto& [at, failed] : points)
+        if (failed == 0 && boundary.points.size() < points_max)
+            boundary.points.push_back({at[0], at[1], 0});
+}
+
+Found search(const std::vector<Relation>& all, const std::vector<CaseBits>& true_of,
+             const CaseBits& failing, std::int64_t of) {
+    const std::int64_t failed = failing.count();
+    std::vector<std::size_t> necessary;
+    for (std::size_t n = 0; n < all.size(); ++n)
+        if ((true_of[n] & failing).count() == failed && true_of[n].count() < of)
+            necessary.push_back(n);
+    Found best;
+    for (const std::size_t n : necessary) {
+        const std::int64_t inside = true_of[n].count();
+        if (!best.any || inside < best.inside) best = {true, n, n, inside};
+    }
+    if (!best.any) return best;
+    // Two relations are worth their words where they leave at most half of the holding cases inside
+    // that one leaves.
+    const std::int64_t holding = best.inside - failed;
+    Found pair;
+    for (std::size_t a = 0; a < necessary.size(); ++a)
+        for (std::size_t b = a + 1; b < necessary.size(); ++b) {
+            const std::int64_t inside = (true_of[necessary[a]] & true_of[necessary[b]]).count();
+            if (2 * (inside - failed) <= holding && inside < best.inside &&
+                (!pair.any || inside < pair.inside))
+                pair = {true, necessary[a], necessary[b], inside};
+        }
+    const double singles = static_cast<double>(all.size());
+    const double pairs = singles * (singles - 1) / 2;
+    constexpr double accepted = 1.0 / 100;  // of runs report a relation that is none
+    // The more telling one first.
+    if (pair.any && true_of[pair.second].count() < true_of[pair.first].count())
+        std::swap(pair.first, pair.second);
+    if (pair.any && chance(pair.inside, of, failed) * pairs <= accepted) return pair;
+    if (chance(best.inside, of, failed) * singles <= accepted) return best;
+    return {};
+}
+
+}  // namespace
+
+Boundary find_boundary(const std::vector<CaseRecord>& records) {
+    std::vector<const CaseRecord*> cases;
+    for (const CaseRecord& record : records)
+        if (record.number >= 0 && (record.verdict.decision == Decision::violated ||
+                                   record.verdict.decision == Decision::holds))
+            cases.push_back(&record);
+    const std::vector<Relation> all = relations();
+    std::vector<CaseBits> true_of(all.size(), CaseBits(cases.size()));
+    CaseBits failing(cases.size());
+    for (std::size_t k = 0; k < cases.size(); ++k) {
+        if (cases[k]->verdict.decision == Decision::violated) failing.set(k);
+        for (std::size_t n = 0; n < all.size(); ++n)
+            if (all[n].holds(cases[k]->subject)) true_of[n].set(k);
+    }
+    Boundary boundary;
+    const std::int64_t of = static_cast<std::int64_t>(cases.size()), failed = failing.count();
+    const Found found =
+        failed > 0 && failed < of ? search(all, true_of, failing, of) : Found{};
+    boundary.axes = {"len_kv", "len_q"};
+    if (found.any) {
+        const Relation &a = all[found.first], &b = all[found.second];
+        boundary.found = true;
+        boundary.says = found.first == found.second ? "only " + a.says : joined(a, b);
+        boundary.inside = found.inside;
+        boundary.outside = of - found.inside;
+        const std::string other = !a.other.empty()           ? a.other
+                                  : b.quantity != a.quantity ? b.quantity
+                                                             : std::string();
+        if (!a.quantity.empty()) boundary.axes = {a.quantity, other.empty() ? "len_q" : other};
+        if (boundary.axes[0] == boundary.axes[1]) boundary.axes[1] = "len_kv";
+    } else {
+        boundary.says = failed == of ? "in every case" : "in no pattern found";
+        boundary.inside = of;
+    }
+    boundary.inside_failed = failed;
+    draw(boundary, cases);
+    return boundary;
+}
+
+}  // namespace attest

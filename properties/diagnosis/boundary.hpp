@@ -1,0 +1,26 @@
+#pragma once
+// When a law fails: the relation of lengths, dimensions, features and formats that best separates
+// the cases that fail from those that hold, such as "only when Tq != Tk".
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "properties/search/campaign.hpp"
+
+namespace attest {
+
+struct Boundary {
+    bool found = false;  ///< a relation separates; else `says` tells what is known
+    std::string says;    ///< "only when Tq ≠ Tk"
+    std::int64_t inside_failed = 0, inside = 0, outside_failed = 0, outside = 0;  ///< cases
+    std::vector<std::string> axes;                     ///< the two quantities it is drawn over
+    std::vector<std::array<std::int64_t, 3>> points;   ///< x, y, 1 where a case there fails
+};
+
+/// A relation is reported where every failing case fulfils it and so good a separation would come
+/// by chance, over all relations tried, in less than one run of a hundred.
+Boundary find_boundary(const std::vector<CaseRecord>& records);
+
+}  // namespace attest

@@ -1,0 +1,95 @@
+#include "properties/diagnosis/boundary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "reference/problem/case.hpp"
+
+namespace attest {
+namespace {
+
+// Cases drawn as plainly as can be, failing where the planted condition says so.
+std::vector<CaseRecord> drawn(std::size_t count, std::uint64_t seed,
+                              const std::function<bool(const Case&)>& fails) {
+    constexpr std::int64_t landmarks[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129};
+    std::vector<CaseRecord> records;
+    std::uint64_t index = 0;
+    const auto pick = [&](std::uint64_t n) {
+        return static_cast<std::int64_t>(counter_bits(seed, 1, index++) % n);
+    };
+    for (std::size_t n = 0; n < count; ++n) {
+        CaseRecord record;
+        record.number = static_cast<std::int64_t>(n);
+        Problem& p = record.subject.problem;
+        p.len_q = landmarks[pick(15)];
+        p.len_kv = pick(4) == 0 ? p.len_q : landmarks[pick(15)];
+        p.dim_qk = landmarks[pick(10)];
+        p.heads_kv = 1 + pick(3);
+        p.heads_q = p.heads_kv * (1 + pick(4));
+        p.mask.causal = pick(2) == 0;
+        p.softcap = pick(4) == 0 ? 5 : 0;
+        const Precision formats[] = {Precision::f32, Precision::f16, Precision::bf16};
+        p.format_q = p.format_kv = p.format_o = formats[pick(3)];
+        record.verdict.decision = fails(record.subject) ? Decision::violated : Decision::holds;
+        records.push_back(record);
+    }
+    return records;
+}
+
+TEST(Boundary, FindsThePlantedRelation) {
+    const auto says = [](const std::function<bool(const Case&)>& fails) {
+        return find_boundary(drawn(500, 7, fails)).says;
+    };
+    EXPECT_EQ(says([](const Case& c) { return c.problem.len_q != c.problem.len_kv; }),
+              "only when Tq ≠ Tk");
+    EXPECT_EQ(says([](const Case& c) { return c.problem.len_kv % 64 == 1 && c.problem.len_kv > 1; }),
+              "only when Tk mod 64 = 1 and Tk > 1");
+    EXPECT_EQ(says([](const Case& c) { return c.problem.softcap > 0; }), "only with a soft cap");
+    EXPECT_EQ(says([](const Case& c) {
+                  return c.problem.mask.causal && c.problem.len_q != c.problem.len_kv;
+              }),
+              "only when Tq ≠ Tk, with a causal mask");
+    EXPECT_EQ(says([](const Case& c) { return c.problem.format_q != Precision::f32; }),
+              "only in f16, bf16");
+    EXPECT_EQ(says([](const Case&) { return true; }), "in every case");
+}
+
+TEST(Boundary, CountsAndPointsAreThoseOfTheCases) {
+    const auto records = drawn(300, 3, [](const Case& c) {
+        return c.problem.len_q > c.problem.len_kv;
+    });
+    const Boundary b = find_boundary(records);
+    ASSERT_TRUE(b.found);
+    std::int64_t failed = 0;
+    for (const CaseRecord& r : records) failed += r.verdict.decision == Decision::violated;
+    EXPECT_EQ(b.inside_failed, failed);
+    EXPECT_EQ(b.inside, failed);
+    EXPECT_EQ(b.outside_failed, 0);
+    EXPECT_EQ(b.inside + b.outside, 300);
+    EXPECT_LE(b.points.size(), 400u);
+    for (const auto& [x, y, fails] : b.points) EXPECT_EQ(fails == 1, y > x);
+}
+
+// The stated rate: relations reported of failures that follow none, at most one run of a hundred.
+TEST(Boundary, FailuresWithoutPatternGetNone) {
+    int reported = 0;
+    constexpr int runs = 400;
+    for (int run = 0; run < runs; ++run) {
+        std::uint64_t n = 0;
+        const auto records = drawn(120, static_cast<std::uint64_t>(run), [&](const Case&) {
+            return counter_bits(99, static_cast<std::uint64_t>(run), n++) % 10 == 0;
+        });
+        reported += find_boundary(records).found;
+    }
+    EXPECT_LE(reported, runs / 100 + 6);  // three standard deviations above 4 of 400
+}
+
+TEST(Boundary, NoCasesNoBoundary) {
+    EXPECT_FALSE(find_boundary({}).found);
+    const auto one = drawn(1, 1, [](const Case&) { return true; });
+    EXPECT_EQ(find_boundary(one).says, "in every case");
+}
+
+}  // namespace
+}  // namespace attest

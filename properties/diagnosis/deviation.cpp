@@ -1,0 +1,31 @@
+#include "properties/diagnosis/deviation.hpp"
+
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+std::span<const Deviation> deviations() {
+    static const std::vector<Deviation> list = [] {
+        std::vector<Deviation> all;
+        for (auto part : {lse_deviations(), mask_deviations(), head_deviations(),
+                          position_deviations(), score_deviations(), output_deviations()})
+            all.insert(all.end(), part.begin(), part.end());
+        return all;
+    }();
+    return list;
+}
+
+std::optional<Expected> predict(const Deviation& deviation, const Specification& asked,
+                                const Expected& truth) {
+    try {
+        if (deviation.formula) return deviation.formula(asked, truth);
+        const std::optional<Specification> other = deviation.respecify(asked);
+        if (!other) return std::nullopt;
+        return attend(other->problem, other->dialect, other->numerics, other->inputs);
+    } catch (const BadInput&) {
+        return std::nullopt;  // the deviation makes a problem of this call that has no meaning
+    }
+}
+
+}  // namespace attest

@@ -1,0 +1,60 @@
+#pragma once
+// A deviation is a wrong specification that real kernels were once found to compute: another mask
+// alignment, another scale, another head. Each maps what was asked to what such a kernel would
+// answer, with the same error bounds as the truth has. diagnose() looks for the one that explains
+// an output.
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reference/bound/expected.hpp"
+#include "reference/problem/dialect.hpp"
+#include "reference/problem/problem.hpp"
+#include "reference/problem/tensor.hpp"
+
+namespace attest {
+
+/// Everything the reference needs to answer one call.
+struct Specification {
+    Problem problem;
+    Dialect dialect;
+    Numerics numerics;
+    TensorSet inputs;
+};
+
+struct Deviation {
+    std::string id;    ///< what is wrong, snake_case: "causal_top_left"
+    std::string says;  ///< completes "it computes ...": "a causal mask aligned top-left"
+
+    /// The call such a kernel answers instead; none where this call gives the deviation nothing to
+    /// change. Empty where `formula` is given.
+    std::function<std::optional<Specification>(const Specification&)> respecify;
+
+    /// The answer itself, where no specification of attention gives it; `truth` is the reference's
+    /// answer. An empty output or lse is not judged.
+    std::function<std::optional<Expected>(const Specification&, const Expected& truth)> formula;
+
+    /// What the kernel declares of this point, in words; empty where the problem alone says it.
+    std::function<std::string(const Specification&)> declares;
+};
+
+/// All known deviations. Where two explain an output equally well, the earlier one is reported, so
+/// the more particular stand first.
+std::span<const Deviation> deviations();
+
+/// The families the list is made of; each in a file of its own.
+std::vector<Deviation> mask_deviations();
+std::vector<Deviation> score_deviations();
+std::vector<Deviation> position_deviations();
+std::vector<Deviation> head_deviations();
+std::vector<Deviation> output_deviations();
+std::vector<Deviation> lse_deviations();
+
+/// What a deviation expects of a call; none where it does not apply.
+std::optional<Expected> predict(const Deviation& deviation, const Specification& asked,
+                                const Expected& truth);
+
+}  // namespace attest

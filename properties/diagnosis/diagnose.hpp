@@ -1,0 +1,45 @@
+#pragma once
+// Which wrong specification explains a kernel's output: the reference is run again under a list of
+// known deviations, and the one whose answer matches within the bound, element by element, on every
+// failing case looked at, is reported. A deviation that could not tell itself from the truth on
+// these cases is no explanation.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "properties/diagnosis/deviation.hpp"
+#include "properties/search/campaign.hpp"
+
+namespace attest {
+
+/// One failing case with what the kernel answered, and what it should have.
+struct Evidence {
+    Specification asked;
+    Expected truth;
+    TensorSet observed;
+};
+
+struct Diagnosis {
+    bool known = false;
+    std::string id, says, declared;
+    std::int64_t agree = 0, of = 0;  ///< elements within the bound, of those compared
+    std::int64_t cases = 0;          ///< failing cases looked at
+    std::int64_t tried = 0;          ///< deviations that had something to say of these cases
+    std::string next_id;             ///< the second best, and how many elements it explains
+    std::int64_t next_agree = 0;
+};
+
+/// What the kernel computes instead. Runs the kernel on the smallest case, the case as found, other
+/// failing cases of the law, and wider relatives of the smallest case; those whose own output agrees
+/// with the reference are no evidence.
+Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
+                   const std::vector<CaseRecord>& records);
+
+/// The same for evidence that is already at hand.
+Diagnosis explain_evidence(const std::vector<Evidence>& evidence);
+
+/// The evidence of one case; none where the kernel does not answer, or answers as it should.
+std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject);
+
+}  // namespace attest

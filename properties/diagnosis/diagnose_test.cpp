@@ -1,0 +1,219 @@
+// Every deviation is played by a kernel that computes it, and must be recognised; kernels that are
+// right, or wrong in no known way, must not be accused of anything.
+
+#include "properties/diagnosis/diagnose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "properties/diagnosis/respecify.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+using Answer = std::function<Expected(const Specification&, const Expected& truth)>;
+
+// A kernel made of the reference itself, or of one deviation of it, rounded to the output's format.
+class Actor final : public Subject {
+public:
+    explicit Actor(Answer answer, const Dialect& dialect = {}) : answer_(std::move(answer)) {
+        manifest_.name = "actor";
+        manifest_.dialect = dialect;
+        manifest_.formats = {Precision::f32};
+    }
+    const Manifest& manifest() const noexcept override { return manifest_; }
+    bool supports(const Problem&, std::string*) override { return true; }
+    CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+        const Specification s{problem, manifest_.dialect, manifest_.numerics, inputs};
+        const Expected truth = attend(problem, s.dialect, s.numerics, inputs);
+        const Expected own = answer_(s, truth);
+        CallResult result;
+        Tensor& o = result.outputs.put(
+            Role::o, Tensor(element_type(problem.format_o), truth.output_shape));
+        for (std::int64_t n = 0; n < o.size(); ++n)
+            o.set(n, (own.output.empty() ? truth : own).output[static_cast<std::size_t>(n)].value);
+        Tensor& lse = result.outputs.put(
+            Role::lse, Tensor(ElementType::f32, {problem.batch, problem.heads_q, problem.len_q, 1}));
+        for (std::int64_t n = 0; n < lse.size(); ++n)
+            lse.set(n, (own.lse.empty() ? truth : own).lse[static_cast<std::size_t>(n)].value);
+        return result;
+    }
+    void restart() override {}
+    void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+private:
+    Answer answer_;
+    Manifest manifest_;
+};
+
+std::vector<Case> read_stages() {
+    std::vector<Case> list;
+    for (const char* line : {
+             "b2 hq6 hkv2 tq5 tk7 d6 causal f32",
+             "b2 hq4 hkv2 tq7 tk5 d6 causal f32",
+             "b1 hq2 hkv2 tq9 tk9 d4 window 3 1 f32",
+             "b1 hq2 hkv2 tq9 tk12 d4 causal window 3 -1 f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 mask bool f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 mask additive f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 f32",
+             "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 3,3 f32",
+             "b1 hq6 hkv2 tq3 tk3 d13 scale 0.5 f32",
+             "b1 hq3 hkv3 tq3 tk5 d13 dv7 f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 mask additive f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 sink f32",
+             "b1 hq4 hkv4 tq5 tk5 d4 alibi f32",
+             "b1 hq2 hkv2 tq5 tk5 d8 rope half base 100 dims 4 f32",
+             "b1 hq2 hkv2 tq2 tk6 d8 rope half cache 4 f32",
+             "b1 hq2 hkv2 tq3 tk7 d4 splits 2 f32",
+             "b1 hq1 hkv1 tq3 tk33 d4 f32",
+             "b1 hq1 hkv1 tq3 tk300 d4 f32",
+             "b1 hq6 hkv6 tq4 tk4 d4 f32",
+             "b1 hq1 hkv1 tq2 tk2 d1 f32",
+         }) {
+        try {
+            list.push_back(parse_case(line));
+        } catch (const BadInput& error) {
+            ADD_FAILURE() << line << ": " << error.what();
+        }
+    }
+    return list;
+}
+
+const std::vector<Case>& stages() {
+    static const std::vector<Case> list = read_stages();
+    return list;
+}
+
+Answer acting(const Deviation& deviation) {
+    return [&deviation](const Specification& s, const Expected& truth) {
+        const std::optional<Expected> own = predict(deviation, s, truth);
+        return own ? *own : truth;
+    };
+}
+
+constexpr int stages_a_deviation = 4;  // more would show the same again
+
+// Deviations that are each other on every call: naming either is right.
+bool same_thing(const std::string& a, const std::string& b) {
+    static const std::set<std::set<std::string>> pairs{
+        {"causal_one_less", "causal_unasked"},
+        // d^(-1/4) is the default scale of sqrt(d) channels; only its square tells.
+        {"uniform_visible", "uniform_all"},
+    };
+    return a == b || pairs.count({a, b}) != 0;
+}
+
+TEST(Diagnose, EveryDeviationIsRecognised) {
+    std::map<std::string, std::string> wrong;
+    std::set<std::string> never_played;
+    Dialect other;
+    other.causal = CausalAlignment::top_left;
+    other.empty_row = EmptyRow::nan;
+    for (const Deviation& deviation : deviations()) {
+        int played = 0;
+        for (const Dialect& dialect : {Dialect{}, other}) {
+            Actor actor(acting(deviation), dialect);
+            for (const Case& stage : stages()) {
+                if (played == stages_a_deviation || !evidence_of(actor, stage)) continue;
+                ++played;
+                Counterexample c;
+                c.smallest = c.found.subject = stage;
+                const Diagnosis d = diagnose(actor, c, {});
+                if (!d.known || !same_thing(d.id, deviation.id))
+                    wrong[deviation.id] = (d.known ? d.id : "not known") + " on " + print(stage) +
+                                          " (" + std::to_string(d.agree) + "/" +
+                                          std::to_string(d.of) + ", next " + d.next_id + ")";
+                else
+                    EXPECT_EQ(d.agree, d.of);
+            }
+        }
+        if (played == 0) never_played.insert(deviation.id);
+    }
+    for (const auto& [id, said] : wrong) ADD_FAILURE() << id << " was taken for " << said;
+    for (const std::string& id : never_played) ADD_FAILURE() << id << " has no stage";
+}
+
+TEST(Diagnose, ARightKernelIsNoEvidence) {
+    Actor right([](const Specification&, const Expected& truth) { return truth; });
+    for (const Case& stage : stages()) EXPECT_FALSE(evidence_of(right, stage)) << print(stage);
+}
+
+TEST(Diagnose, AnUnknownBugStaysUnknown) {
+    // Every value a tenth too large: no specification of attention does that.
+    Actor odd([](const Specification&, const Expected& truth) {
+        Expected own = truth;
+        for (ExpectedElement& e : own.output) e.value *= 1.1;
+        return own;
+    });
+    Counterexample c;
+    c.smallest = c.found.subject = stages().front();
+    const Diagnosis d = diagnose(odd, c, {});
+    EXPECT_FALSE(d.known) << d.id;
+    EXPECT_GT(d.tried, 10);
+    EXPECT_GT(d.of, d.agree);
+    EXPECT_GT(d.cases, 0);
+}
+
+TEST(Diagnose, OutputsOfALowerPrecisionAreNamed) {
+    Actor low([](const Specification&, const Expected& truth) {
+        Expected own = truth;
+        for (ExpectedElement& e : own.output) e.value = round_to(e.value, Precision::bf16);
+        return own;
+    });
+    Counterexample c;
+    c.smallest = c.found.subject = stages().front();
+    const Diagnosis d = diagnose(low, c, {});
+    EXPECT_TRUE(d.known);
+    EXPECT_EQ(d.id, "output_bf16");
+}
+
+TEST(Diagnose, DeathsAreNotExplained) {
+    Actor right([](const Specification&, const Expected& truth) { return truth; });
+    Counterexample c;
+    c.smallest = c.found.subject = stages().front();
+    c.outcome = Outcome::crash;
+    EXPECT_FALSE(diagnose(right, c, {}).known);
+    EXPECT_EQ(diagnose(right, c, {}).tried, 0);
+}
+
+TEST(Deviations, HaveDistinctNamesAndSentences) {
+    std::set<std::string> ids, says;
+    for (const Deviation& d : deviations()) {
+        EXPECT_TRUE(ids.insert(d.id).second) << d.id;
+        EXPECT_TRUE(says.insert(d.says).second) << d.says;
+        EXPECT_NE(static_cast<bool>(d.respecify), static_cast<bool>(d.formula)) << d.id;
+    }
+    EXPECT_GE(ids.size(), 60u);
+}
+
+// The rules written out as a mask must be the problem itself, whatever the problem.
+TEST(Respecify, RulesWrittenOutChangeNothing) {
+    for (const Case& stage : stages()) {
+        for (const CausalAlignment causal : {CausalAlignment::bottom_right,
+                                             CausalAlignment::top_left})
+            for (const WindowEnds ends : {WindowEnds::inclusive, WindowEnds::exclusive}) {
+                Dialect dialect;
+                dialect.causal = causal;
+                dialect.window_ends = ends;
+                const Specification s{stage.problem, dialect, {}, make_inputs(stage)};
+                const Specification w = with_rules(s, rules_of(s));
+                const Expected a = attend(s.problem, s.dialect, s.numerics, s.inputs);
+                const Expected b = attend(w.problem, w.dialect, w.numerics, w.inputs);
+                ASSERT_EQ(a.output.size(), b.output.size());
+                for (std::size_t n = 0; n < a.output.size(); ++n)
+                    EXPECT_LE(std::abs(a.output[n].value - b.output[n].value),
+                              a.output[n].error + b.output[n].error)
+                        << print(stage);
+            }
+    }
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,87 @@
+// Heads and sequences mixed up: the wrong key/value head, or batch 0 for everyone.
+
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest {
+
+namespace {
+
+using HeadOf = std::function<std::int64_t(const Problem&, std::int64_t)>;
+
+Deviation mapping_deviation(std::string id, std::string says, HeadOf head_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [head_of = std::move(head_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                const Problem& problem = s.problem;
+                bool differs = false;
+                for (std::int64_t h = 0; h < problem.heads_q; ++h)
+                    differs = differs || head_of(problem, h) != h / group_size(problem);
+                if (!differs) return std::nullopt;
+                return with_heads(s, [&](std::int64_t h) { return head_of(problem, h); });
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+std::int64_t power_of_two_at_least(std::int64_t n) {
+    std::int64_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
+
+Deviation batch_deviation(std::string id, std::string says, std::vector<Role> roles) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [roles = std::move(roles)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (s.problem.batch < 2) return std::nullopt;
+                Specification out = s;
+                for (const Role role : roles) {
+                    const Tensor& from = s.inputs[role];
+                    out.inputs.put(role, remake(from.type(), from.shape(),
+                                                [&](std::int64_t, std::int64_t h, std::int64_t t,
+                                                    std::int64_t c) {
+                                                    return from.at(0, h, t, c);
+                                                }));
+                }
+                return out;
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+}  // namespace
+
+std::vector<Deviation> head_deviations() {
+    const auto declared = [](const Specification&) -> std::string {
+        return "query head h reads key/value head floor(h / (Hq / Hkv))";
+    };
+    std::vector<Deviation> list{
+        mapping_deviation("heads_modulo", "query head h reading key/value head h mod Hkv",
+                          [](const Problem& p, std::int64_t h) { return h % p.heads_kv; }),
+        mapping_deviation("heads_divided_by_kv", "query head h reading key/value head h / Hkv",
+                          [](const Problem& p, std::int64_t h) { return h / p.heads_kv; }),
+        mapping_deviation("heads_group_padded", "groups of heads rounded up to a power of two",
+                          [](const Problem& p, std::int64_t h) {
+                              return h / power_of_two_at_least(group_size(p));
+                          }),
+        mapping_deviation("heads_first", "every query head reading key/value head 0",
+                          [](const Problem&, std::int64_t) { return std::int64_t{0}; }),
+        mapping_deviation("heads_reversed", "key/value heads in reverse order",
+                          [](const Problem& p, std::int64_t h) {
+                              return p.heads_kv - 1 - h / group_size(p);
+                          }),
+    };
+    for (Deviation& d : list) d.declares = declared;
+    list.push_back(batch_deviation("batch_first", "every sequence as if it were the first",
+                                   {Role::q, Role::k, Role::v}));
+    list.push_back(batch_deviation("batch_first_keys_values",
+                                   "every sequence reading the keys and values of the first",
+                                   {Role::k, Role::v}));
+    list.push_back(batch_deviation("batch_first_values",
+                                   "every sequence reading the values of the first", {Role::v}));
+    return list;
+}
+
+}  // namespace attest

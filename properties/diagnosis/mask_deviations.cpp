@@ -1,0 +1,244 @@
+// Which keys a query sees, wrongly: alignment, off by one, ignored, inverted.
+
+#include <cmath>
+
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest {
+
+namespace {
+
+using Change = std::function<void(Rules&)>;
+
+// A deviation that changes the rules where `has` says that there is something to change.
+Deviation rule_deviation(std::string id, std::string says,
+                         std::function<bool(const Specification&)> has, Change change) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [has = std::move(has), change = std::move(change)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!has(s)) return std::nullopt;
+                Rules rules = rules_of(s);
+                change(rules);
+                return with_rules(s, rules);
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+bool has_causal(const Specification& s) { return s.problem.mask.causal; }
+bool has_diagonal(const Specification& s) {
+    return s.problem.mask.causal || s.problem.mask.window.limited();
+}
+bool has_left(const Specification& s) { return s.problem.mask.window.left >= 0; }
+bool has_right(const Specification& s) { return s.problem.mask.window.right >= 0; }
+bool has_window(const Specification& s) { return s.problem.mask.window.limited(); }
+bool has_key_lengths(const Specification& s) { return !s.problem.mask.lens_kv.empty(); }
+bool has_documents(const Specification& s) { return !s.problem.mask.documents_q.empty(); }
+bool has_mask(const Specification& s) { return s.problem.mask.tensor.kind != MaskKind::none; }
+bool has_boolean(const Specification& s) {
+    return s.problem.mask.tensor.kind == MaskKind::boolean;
+}
+bool has_additive(const Specification& s) {
+    return s.problem.mask.tensor.kind == MaskKind::additive;
+}
+
+std::string declared_alignment(const Specification& s) {
+    if (s.problem.cache.present) return "a cache: query i stands at position Tk - Tq + i";
+    return s.dialect.causal == CausalAlignment::bottom_right
+               ? "bottom_right: key j is visible to query i iff j <= i + Tk - Tq"
+               : "top_left: key j is visible to query i iff j <= i";
+}
+
+std::vector<Deviation> causal_deviations() {
+    std::vector<Deviation> list{
+        rule_deviation(
+            "causal_top_left", "a causal mask aligned top-left",
+            [](const Specification& s) {
+                return has_diagonal(s) && (s.dialect.causal != CausalAlignment::top_left ||
+                                           s.problem.cache.present);
+            },
+            [](Rules& r) {
+                r.top_left = true;
+                r.past_cache = false;
+            }),
+        rule_deviation(
+            "causal_bottom_right", "a causal mask aligned bottom-right",
+            [](const Specification& s) {
+                return has_diagonal(s) && s.dialect.causal == CausalAlignment::top_left &&
+                       !s.problem.cache.present;
+            },
+            [](Rules& r) { r.top_left = false; }),
+        rule_deviation("causal_one_more", "a causal mask that shows one key too many", has_causal,
+                       [](Rules& r) { r.diagonal = 1; }),
+        rule_deviation("causal_one_less", "a causal mask that hides the query's own key",
+                       has_causal, [](Rules& r) { r.diagonal = -1; }),
+        rule_deviation("causal_ignored", "no causal mask at all", has_causal,
+                       [](Rules& r) { r.causal = false; }),
+        rule_deviation(
+            "causal_unasked", "a causal mask although none was asked for",
+            [](const Specification& s) { return !s.problem.mask.causal; },
+            [](Rules& r) { r.causal = true; }),
+        rule_deviation(
+            "causal_unasked_top_left", "a causal mask aligned top-left although none was asked for",
+            [](const Specification& s) { return !s.problem.mask.causal; },
+            [](Rules& r) {
+                r.causal = r.top_left = true;
+                r.past_cache = false;
+            }),
+    };
+    for (Deviation& d : list) d.declares = declared_alignment;
+    for (Deviation& d : list)
+        if (d.id.find("unasked") != std::string::npos) d.declares = {};
+    return list;
+}
+
+std::vector<Deviation> window_deviations() {
+    return {
+        rule_deviation("window_left_one_more", "a window one key wider to the left", has_left,
+                       [](Rules& r) { ++r.window.left; }),
+        rule_deviation("window_right_one_more", "a window one key wider to the right", has_right,
+                       [](Rules& r) { ++r.window.right; }),
+        rule_deviation(
+            "window_left_one_less", "a window one key narrower on the left",
+            [](const Specification& s) { return s.problem.mask.window.left > 0; },
+            [](Rules& r) { --r.window.left; }),
+        rule_deviation(
+            "window_right_one_less", "a window one key narrower on the right",
+            [](const Specification& s) { return s.problem.mask.window.right > 0; },
+            [](Rules& r) { --r.window.right; }),
+        rule_deviation("window_ignored", "no window at all", has_window,
+                       [](Rules& r) { r.window = {}; }),
+        rule_deviation("window_left_ignored", "no limit to the left of the window", has_left,
+                       [](Rules& r) { r.window.left = -1; }),
+        rule_deviation("window_right_ignored", "no limit to the right of the window", has_right,
+                       [](Rules& r) { r.window.right = -1; }),
+        rule_deviation(
+            "window_swapped", "a window with its left and right limits exchanged",
+            [](const Specification& s) {
+                return s.problem.mask.window.left != s.problem.mask.window.right;
+            },
+            [](Rules& r) { std::swap(r.window.left, r.window.right); }),
+    };
+}
+
+Deviation finite_hidden(std::string id, std::string says, double score) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [score](const Specification& s) -> std::optional<Specification> {
+                return with_rules(s, rules_of(s), score);
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+Deviation mask_values_deviation(std::string id, std::string says,
+                                std::function<bool(const Specification&)> has,
+                                std::function<double(const Specification&, double)> value_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [has = std::move(has), value_of = std::move(value_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!has(s)) return std::nullopt;
+                return with_mask_values(s, [&](double v) { return value_of(s, v); });
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+std::vector<Deviation> tensor_deviations() {
+    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    return {
+        mask_values_deviation("mask_inverted", "a boolean mask with 0 and 1 exchanged", has_boolean,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v != 0 ? minus_infinity : 0.0;
+                              }),
+        mask_values_deviation("mask_boolean_added", "a boolean mask added to the scores as 0 and 1",
+                              has_boolean, [](const Specification&, double v) { return v; }),
+        mask_values_deviation(
+            "mask_additive_as_boolean", "an additive mask read as boolean: visible where not zero",
+            has_additive, [minus_infinity](const Specification&, double v) {
+                return v != 0 ? 0.0 : minus_infinity;
+            }),
+        rule_deviation("mask_ignored", "no mask tensor at all", has_mask,
+                       [](Rules& r) { r.mask_tensor = false; }),
+        mask_values_deviation("mask_additive_sign_alone",
+                              "an additive mask that hides keys, but adds nothing", has_additive,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v == minus_infinity ? v : 0.0;
+                              }),
+        mask_values_deviation(
+            "bias_scaled", "an additive mask multiplied by the scale", has_additive,
+            [](const Specification& s, double v) { return v * effective_scale(s.problem); }),
+        mask_values_deviation("bias_negated", "an additive mask subtracted instead of added",
+                              has_additive, [minus_infinity](const Specification&, double v) {
+                                  return v == minus_infinity ? v : -v;
+                              }),
+        mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
+                              [](const Specification&, double v) { return 2 * v; }),
+    };
+}
+
+std::vector<Deviation> length_deviations() {
+    std::vector<Deviation> list{
+        rule_deviation("key_lengths_ignored", "every key of the axis, whatever the lengths say",
+                       has_key_lengths, [](Rules& r) { r.key_lengths = false; }),
+        rule_deviation("documents_ignored", "one sequence instead of packed documents",
+                       has_documents, [](Rules& r) { r.documents = false; }),
+        rule_deviation(
+            "first_key_ignored", "attention without the first key",
+            [](const Specification& s) { return s.problem.len_kv > 1; },
+            [](Rules& r) { r.also_hidden = [](const Place& p) { return p.column == 0; }; }),
+        rule_deviation("last_key_ignored", "attention without the last key",
+                       [](const Specification& s) { return s.problem.len_kv > 1; },
+                       [](Rules& r) {
+                           r.also_hidden = [](const Place& p) { return p.column == p.len_kv - 1; };
+                       }),
+    };
+    for (const std::int64_t tile : {8, 16, 32, 64, 128, 256})
+        list.push_back(rule_deviation(
+            "tail_dropped_" + std::to_string(tile),
+            "only whole tiles of " + std::to_string(tile) + " keys, without the rest",
+            [tile](const Specification& s) { return s.problem.len_kv > tile; },
+            [tile](Rules& r) {
+                r.also_hidden = [tile](const Place& p) {
+                    return p.len_kv > tile && p.column >= p.len_kv / tile * tile;
+                };
+            }));
+    list.push_back({.id = "split_tail_dropped",
+                    .says = "Tk / splits keys a split, without the remainder",
+                    .respecify = [](const Specification& s) -> std::optional<Specification> {
+                        const std::int64_t n = s.problem.splits;
+                        if (n < 2) return std::nullopt;
+                        Rules rules = rules_of(s);
+                        rules.also_hidden = [n](const Place& p) {
+                            return p.column >= p.len_kv / n * n;
+                        };
+                        return with_rules(s, rules);
+                    },
+                    .formula = {},
+                    .declares = {}});
+    for (const std::int64_t tile : {4, 8, 16, 32, 64, 128, 256})
+        list.push_back({.id = "tail_padded_" + std::to_string(tile),
+                        .says = "keys of zeros that fill the last tile of " +
+                                std::to_string(tile) + ", each with score 0",
+                        .respecify = [tile](const Specification& s) {
+                            return with_zero_tail(s, tile);
+                        },
+                        .formula = {},
+                        .declares = {}});
+    return list;
+}
+
+}  // namespace
+
+std::vector<Deviation> mask_deviations() {
+    std::vector<Deviation> all = causal_deviations();
+    for (auto part : {window_deviations(), tensor_deviations(), length_deviations()})
+        all.insert(all.end(), part.begin(), part.end());
+    all.push_back(finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf",
+                                -10000.0));
+    return all;
+}
+
+}  // namespace attest

@@ -1,0 +1,239 @@
+// Answers that no specification of attention gives: constants, means, sums that are not divided,
+// inputs handed back.
+
+#include <cmath>
+#include <limits>
+
+#include "properties/diagnosis/respecify.hpp"
+#include "reference/oracle/oracle.hpp"
+
+namespace attest {
+
+namespace {
+
+using ElementOf =
+    std::function<ExpectedElement(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c)>;
+
+Expected output_of(const Problem& problem, const ElementOf& element) {
+    Expected out;
+    out.output_shape = {problem.batch, problem.heads_q, problem.len_q, value_dim(problem)};
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+        for (std::int64_t h = 0; h < problem.heads_q; ++h)
+            for (std::int64_t i = 0; i < problem.len_q; ++i)
+                for (std::int64_t c = 0; c < value_dim(problem); ++c)
+                    out.output.push_back(element(b, h, i, c));
+    return out;
+}
+
+Deviation formula_deviation(
+    std::string id, std::string says,
+    std::function<std::optional<Expected>(const Specification&, const Expected&)> formula) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = {},
+            .formula = std::move(formula),
+            .declares = {}};
+}
+
+Deviation constant_deviation(std::string id, std::string says, double value) {
+    return formula_deviation(
+        std::move(id), std::move(says),
+        [value](const Specification& s, const Expected&) -> std::optional<Expected> {
+            return output_of(s.problem, [value](auto, auto, auto, auto) {
+                return ExpectedElement{value, 0, 0};
+            });
+        });
+}
+
+// The denominator l = sum_j exp(S_ij - m) of each row as the reference has it, and what a kernel's
+// own l may differ by: |log l' - log l| <= e means |l' - l| <= l (exp(e) - 1).
+struct Denominator {
+    double sum = 0, relative = 0;
+};
+
+Denominator denominator_of(const Specification& s, const Expected& truth, std::int64_t b,
+                           std::int64_t h, std::int64_t i) {
+    const RowDetail row = row_detail(s.problem, s.dialect, s.inputs, b, h, i);
+    const std::size_t flat =
+        static_cast<std::size_t>((b * s.problem.heads_q + h) * s.problem.len_q + i);
+    const double e =
+        flat < truth.lse.size() ? truth.lse[flat].bound + truth.lse[flat].error : 0.0;
+    return {row.sum, std::expm1(e)};
+}
+
+// sum_j exp(S_ij - m) v_j, never divided by l: O l. With |O' - O| <= bound and l' within its
+// relative error r, |O' l' - O l| <= l (bound (1 + r) + |O| r).
+std::optional<Expected> not_divided(const Specification& s, const Expected& truth) {
+    Denominator row;
+    std::size_t n = 0;
+    return output_of(s.problem,
+                     [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+                         if (c == 0) row = denominator_of(s, truth, b, h, i);
+                         const ExpectedElement& o = truth.output[n++];
+                         if (!(row.sum > 0)) return o;
+                         const double slack = o.bound + o.error;
+                         return ExpectedElement{o.value * row.sum, 0,
+                                                row.sum * (slack * (1 + row.relative) +
+                                                           std::abs(o.value) * row.relative)};
+                     });
+}
+
+// The value of the key with the largest score, all others with weight 0. Exact where the largest is
+// alone.
+std::optional<Expected> largest_alone(const Specification& s, const Expected& truth) {
+    std::int64_t best = -1;
+    const Tensor& v = s.inputs[Role::v];
+    const std::int64_t group = group_size(s.problem);
+    std::size_t n = 0;
+    return output_of(
+        s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+            const ExpectedElement& o = truth.output[n++];
+            if (c == 0) {
+                best = -1;
+                const RowDetail row = row_detail(s.problem, s.dialect, s.inputs, b, h, i);
+                for (std::size_t j = 0; j < row.scores.size(); ++j)
+                    if (row.weights[j] > 0 &&
+                        (best < 0 || row.scores[j] > row.scores[static_cast<std::size_t>(best)]))
+                        best = static_cast<std::int64_t>(j);
+            }
+            return best < 0 ? o : ExpectedElement{v.at(b, h / group, best, c), 0, 0};
+        });
+}
+
+std::optional<Expected> input_v(const Specification& s, const Expected&) {
+    const Tensor& v = s.inputs[Role::v];
+    const Problem& p = s.problem;
+    if (p.len_q != p.len_kv) return std::nullopt;
+    return output_of(p, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+        return ExpectedElement{v.at(b, h / group_size(p), i, c), 0, 0};
+    });
+}
+
+// Q = 0 and no bias: every visible key weighs the same.
+std::optional<Specification> uniform(const Specification& s, const Rules& rules) {
+    Specification out = with_rules(s, rules);
+    const Tensor& q = s.inputs[Role::q];
+    out.inputs.put(Role::q, Tensor(q.type(), q.shape()));
+    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    out = with_mask_values(out, [minus_infinity](double x) {
+        return x == minus_infinity ? minus_infinity : 0.0;
+    });
+    out.problem.alibi = false;
+    out.problem.sink = false;
+    out.problem.rope = {};
+    out.problem.softcap = 0;
+    return out;
+}
+
+// A large finite score instead of -inf: where every key of a query is hidden, all of them weigh the
+// same; where one is visible, the others vanish beside it as they should.
+std::optional<Expected> mean_in_empty_rows(const Specification& s, const Expected& truth) {
+    Rules rules;
+    rules.documents = rules.mask_tensor = false;
+    const Specification flat = *uniform(s, rules);
+    const Expected mean = attend(flat.problem, flat.dialect, flat.numerics, flat.inputs);
+    Expected out = truth;
+    out.lse.clear();
+    bool any = false;
+    const std::size_t dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
+        const std::int64_t i = static_cast<std::int64_t>(row) % s.problem.len_q;
+        const std::int64_t b =
+            static_cast<std::int64_t>(row) / (s.problem.heads_q * s.problem.len_q);
+        const bool query = i < length_of(s.problem.mask.lens_q, s.problem.len_q, b);
+        if (truth.row_empty[row] == 0 || !query) continue;
+        any = true;
+        for (std::size_t c = 0; c < dim; ++c) out.output[row * dim + c] = mean.output[row * dim + c];
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
+// The splits' own outputs averaged with equal weight instead of merged by their log-sum-exp.
+std::optional<Expected> splits_averaged(const Specification& s, const Expected&) {
+    const std::int64_t n = s.problem.splits;
+    if (n < 2 || s.problem.sink) return std::nullopt;
+    Expected sum;
+    const std::int64_t per_split = (s.problem.len_kv + n - 1) / n;
+    std::int64_t used = 0;
+    for (std::int64_t begin = 0; begin < s.problem.len_kv; begin += per_split, ++used) {
+        Rules rules = rules_of(s);
+        rules.also_hidden = [begin, per_split](const Place& p) {
+            return p.column < begin || p.column >= begin + per_split;
+        };
+        const Specification part = with_rules(s, rules);
+        const Expected e = attend(part.problem, part.dialect, part.numerics, part.inputs);
+        if (sum.output.empty()) {
+            sum.output_shape = e.output_shape;
+            sum.output = e.output;
+            continue;
+        }
+        for (std::size_t k = 0; k < sum.output.size(); ++k) {
+            sum.output[k].value += e.output[k].value;
+            sum.output[k].error += e.output[k].error;
+            sum.output[k].bound += e.output[k].bound;
+        }
+    }
+    for (ExpectedElement& o : sum.output) {
+        const double count = static_cast<double>(used);
+        o = {o.value / count, o.error / count, o.bound / count};
+    }
+    return sum;
+}
+
+Deviation empty_rows(std::string id, std::string says, EmptyRow policy) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [policy](const Specification& s) -> std::optional<Specification> {
+                if (s.dialect.empty_row == policy || s.dialect.empty_row == EmptyRow::refuse)
+                    return std::nullopt;
+                Specification out = s;
+                out.dialect.empty_row = policy;
+                return out;
+            },
+            .formula = {},
+            .declares = [](const Specification& s) -> std::string {
+                return s.dialect.empty_row == EmptyRow::zeros
+                           ? "zeros: a query that sees no key gives 0"
+                           : "nan: a query that sees no key gives NaN";
+            }};
+}
+
+}  // namespace
+
+std::vector<Deviation> output_deviations() {
+    std::vector<Deviation> list{
+        empty_rows("empty_row_nan", "NaN where a query sees no key", EmptyRow::nan),
+        empty_rows("empty_row_zeros", "zeros where a query sees no key", EmptyRow::zeros),
+        constant_deviation("zeros", "zeros everywhere", 0.0),
+        constant_deviation("nan", "NaN everywhere", std::numeric_limits<double>::quiet_NaN()),
+        {.id = "uniform_visible",
+         .says = "the plain mean of the visible values",
+         .respecify = [](const Specification& s) { return uniform(s, rules_of(s)); },
+         .formula = {},
+         .declares = {}},
+        {.id = "uniform_all",
+         .says = "the plain mean of all values",
+         .respecify =
+             [](const Specification& s) {
+                 Rules rules;
+                 rules.key_lengths = rules.documents = rules.mask_tensor = false;
+                 return uniform(s, rules);
+             },
+         .formula = {},
+         .declares = {}},
+        formula_deviation("hidden_finite",
+                          "the plain mean of all values where a query sees no key: a finite score "
+                          "stands for -inf",
+                          mean_in_empty_rows),
+        formula_deviation("not_divided", "weights that are never divided by their sum",
+                          not_divided),
+        formula_deviation("splits_averaged", "the splits averaged with equal weight",
+                          splits_averaged),
+        formula_deviation("largest_alone", "the value of the largest score alone", largest_alone),
+        formula_deviation("input_v", "the input V handed back", input_v),
+    };
+    return list;
+}
+
+}  // namespace attest

@@ -1,0 +1,143 @@
+// Positions taken wrongly: ALiBi of the wrong sign, rotation in the wrong pairs or from the wrong
+// origin.
+
+#include <cmath>
+
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest {
+
+namespace {
+
+std::optional<Specification> with_slopes(const Specification& s,
+                                         const std::function<double(std::int64_t)>& slope_of) {
+    if (!s.problem.alibi) return std::nullopt;
+    Specification out = s;
+    const Tensor& slopes = s.inputs[Role::alibi_slopes];
+    Tensor changed(ElementType::f64, slopes.shape());
+    for (std::int64_t h = 0; h < slopes.size(); ++h) changed.set(h, slope_of(h));
+    out.inputs.put(Role::alibi_slopes, std::move(changed));
+    return out;
+}
+
+// Channel pair c of a rotation, as axis indices.
+std::pair<std::int64_t, std::int64_t> pair_of(const Rope& rope, std::int64_t dims, std::int64_t c) {
+    if (rope.style == RopeStyle::interleaved) return {2 * c, 2 * c + 1};
+    return {c, c + dims / 2};
+}
+
+// Turns the queries of a tensor by -angle(offset of the sequence): after the reference's own
+// rotation query i then stands at offset + i instead of offset + i + Tk - Tq.
+Tensor turned_back(const Specification& s) {
+    const Problem& problem = s.problem;
+    const Tensor& q = s.inputs[Role::q];
+    Tensor out(ElementType::f64, q.shape());
+    for (std::int64_t n = 0; n < q.size(); ++n) out.set(n, q.get(n));
+    const std::int64_t dims = problem.rope.dims != 0 ? problem.rope.dims : problem.dim_qk;
+    for (std::int64_t b = 0; b < problem.batch; ++b) {
+        const double offset =
+            static_cast<double>(length_of(problem.mask.lens_kv, problem.len_kv, b) -
+                                length_of(problem.mask.lens_q, problem.len_q, b));
+        for (std::int64_t h = 0; h < problem.heads_q; ++h)
+            for (std::int64_t i = 0; i < problem.len_q; ++i)
+                for (std::int64_t c = 0; c < dims / 2; ++c) {
+                    const double angle =
+                        -offset * std::pow(problem.rope.base, -2.0 * static_cast<double>(c) /
+                                                                  static_cast<double>(dims));
+                    const auto [x, y] = pair_of(problem.rope, dims, c);
+                    const double a = q.at(b, h, i, x), z = q.at(b, h, i, y);
+                    out.put(b, h, i, x, a * std::cos(angle) - z * std::sin(angle));
+                    out.put(b, h, i, y, a * std::sin(angle) + z * std::cos(angle));
+                }
+    }
+    return out;
+}
+
+bool has_rope(const Specification& s) { return s.problem.rope.style != RopeStyle::none; }
+
+Deviation rope_deviation(std::string id, std::string says, std::function<void(Specification&)> change) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [change = std::move(change)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!has_rope(s)) return std::nullopt;
+                Specification out = s;
+                change(out);
+                if (out.problem == s.problem && out.inputs == s.inputs) return std::nullopt;
+                return out;
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+std::vector<Deviation> rope_deviations() {
+    return {
+        rope_deviation("rope_ignored", "no rotation by position",
+                       [](Specification& s) { s.problem.rope = {}; }),
+        rope_deviation("rope_other_style", "a rotation of the other pairs of channels",
+                       [](Specification& s) {
+                           s.problem.rope.style = s.problem.rope.style == RopeStyle::half
+                                                      ? RopeStyle::interleaved
+                                                      : RopeStyle::half;
+                       }),
+        rope_deviation("rope_query_at_zero",
+                       "queries rotated from position 0, as if nothing were cached",
+                       [](Specification& s) {
+                           if (s.problem.len_q != s.problem.len_kv || !s.problem.mask.lens_kv.empty())
+                               s.inputs.put(Role::q, turned_back(s));
+                       }),
+        rope_deviation("rope_all_channels", "every channel rotated instead of the first few",
+                       [](Specification& s) { s.problem.rope.dims = 0; }),
+        rope_deviation("rope_two_channels_more", "two channels too many rotated",
+                       [](Specification& s) {
+                           Rope& rope = s.problem.rope;
+                           if (rope.dims != 0 && rope.dims + 2 <= s.problem.dim_qk) rope.dims += 2;
+                       }),
+        rope_deviation("rope_default_base", "a rotation of base 10000 instead of the one given",
+                       [](Specification& s) { s.problem.rope.base = Rope{}.base; }),
+    };
+}
+
+}  // namespace
+
+std::vector<Deviation> position_deviations() {
+    std::vector<Deviation> list = rope_deviations();
+    const auto slope = [](const Specification& s, std::int64_t h) {
+        return s.inputs[Role::alibi_slopes].get(h);
+    };
+    list.push_back({.id = "alibi_negated",
+                    .says = "ALiBi of the wrong sign",
+                    .respecify = [slope](const Specification& s) {
+                        return with_slopes(s, [&](std::int64_t h) { return -slope(s, h); });
+                    },
+                    .formula = {},
+                    .declares = {}});
+    list.push_back({.id = "alibi_ignored",
+                    .says = "no ALiBi at all",
+                    .respecify = [](const Specification& s) {
+                        return with_slopes(s, [](std::int64_t) { return 0.0; });
+                    },
+                    .formula = {},
+                    .declares = {}});
+    list.push_back({.id = "alibi_next_head",
+                    .says = "the ALiBi slope of the next head",
+                    .respecify = [slope](const Specification& s) {
+                        return with_slopes(s, [&](std::int64_t h) {
+                            return slope(s, (h + 1) % s.problem.heads_q);
+                        });
+                    },
+                    .formula = {},
+                    .declares = {}});
+    list.push_back({.id = "alibi_scaled",
+                    .says = "ALiBi multiplied by the scale",
+                    .respecify = [slope](const Specification& s) {
+                        return with_slopes(s, [&](std::int64_t h) {
+                            return slope(s, h) * effective_scale(s.problem);
+                        });
+                    },
+                    .formula = {},
+                    .declares = {}});
+    return list;
+}
+
+}  // namespace attest

@@ -1,0 +1,151 @@
+#include "properties/diagnosis/relation.hpp"
+
+#include "reference/problem/feature.hpp"
+
+namespace attest {
+
+namespace {
+
+using Holds = std::function<bool(const Case&)>;
+
+bool power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+void add_lengths(std::vector<Relation>& list) {
+    const auto add = [&list](std::string says, std::function<bool(const Problem&)> holds) {
+        list.push_back({std::move(says), "len_kv", "len_q",
+                        [holds = std::move(holds)](const Case& c) { return holds(c.problem); }});
+    };
+    add("when Tq ≠ Tk", [](const Problem& p) { return p.len_q != p.len_kv; });
+    add("when Tq > Tk", [](const Problem& p) { return p.len_q > p.len_kv; });
+    add("when Tq < Tk", [](const Problem& p) { return p.len_q < p.len_kv; });
+    add("when Tq = Tk", [](const Problem& p) { return p.len_q == p.len_kv; });
+    add("when Tq = 1", [](const Problem& p) { return p.len_q == 1; });
+    add("when Tq > 1", [](const Problem& p) { return p.len_q > 1; });
+    add("when Tk = 1", [](const Problem& p) { return p.len_kv == 1; });
+    add("when Tk > 1", [](const Problem& p) { return p.len_kv > 1; });
+}
+
+// Above a power of two, on a tile's edge, next to it: where kernels change their path.
+void add_sizes(std::vector<Relation>& list) {
+    struct Axis {
+        const char *name, *symbol;
+    };
+    for (const Axis axis : {Axis{"len_kv", "Tk"}, Axis{"len_q", "Tq"}, Axis{"dim_qk", "D"},
+                            Axis{"dim_v", "Dv"}}) {
+        const std::string id = axis.name, symbol = axis.symbol;
+        const auto add = [&](const std::string& says, std::function<bool(std::int64_t)> holds) {
+            list.push_back({"when " + symbol + " " + says, id, "",
+                            [id, holds = std::move(holds)](const Case& c) {
+                                return holds(quantity_of(c.problem, id));
+                            }});
+        };
+        for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256}) {
+            const std::string text = std::to_string(n);
+            add("> " + text, [n](std::int64_t x) { return x > n; });
+            add("≤ " + text, [n](std::int64_t x) { return x <= n; });
+            add("mod " + text + " ≠ 0", [n](std::int64_t x) { return x % n != 0; });
+            add("mod " + text + " = 0", [n](std::int64_t x) { return x % n == 0; });
+            add("mod " + text + " = 1", [n](std::int64_t x) { return x % n == 1; });
+        }
+    }
+}
+
+void add_heads(std::vector<Relation>& list) {
+    const auto add = [&list](std::string says, std::string axis, std::string other,
+                             std::function<bool(const Problem&)> holds) {
+        list.push_back({std::move(says), std::move(axis), std::move(other),
+                        [holds = std::move(holds)](const Case& c) { return holds(c.problem); }});
+    };
+    add("when batch > 1", "batch", "", [](const Problem& p) { return p.batch > 1; });
+    add("when Hq > 1", "heads_q", "", [](const Problem& p) { return p.heads_q > 1; });
+    add("when Hkv > 1", "heads_kv", "", [](const Problem& p) { return p.heads_kv > 1; });
+    add("when Hq / Hkv is no power of two", "heads_q", "heads_kv",
+        [](const Problem& p) { return !power_of_two(group_size(p)); });
+    add("when Hq / Hkv ≠ Hkv", "heads_q", "heads_kv",
+        [](const Problem& p) { return group_size(p) != p.heads_kv; });
+    add("when Dv ≠ D", "dim_qk", "dim_v",
+        [](const Problem& p) { return value_dim(p) != p.dim_qk; });
+    add("when splits > 1", "splits", "len_kv", [](const Problem& p) { return p.splits > 1; });
+}
+
+std::string feature_words(Feature f) {
+    switch (f) {
+        case Feature::window: return "a window";
+        case Feature::causal: return "a causal mask";
+        case Feature::lens_q: return "query lengths";
+        case Feature::lens_kv: return "key lengths";
+        case Feature::mask_bool: return "a boolean mask";
+        case Feature::mask_additive: return "an additive mask";
+        case Feature::documents: return "packed documents";
+        case Feature::softcap: return "a soft cap";
+        case Feature::sink: return "a sink";
+        case Feature::alibi: return "ALiBi";
+        case Feature::rope: return "RoPE";
+        case Feature::gqa: return "grouped heads";
+        case Feature::dim_v: return "Dv ≠ D";
+        case Feature::scale: return "an explicit scale";
+        case Feature::cache: return "a cache";
+        case Feature::paged: return "a paged cache";
+        case Feature::layout: return "a layout of its own";
+        case Feature::lse: return "the log-sum-exp asked for";
+        case Feature::mixed_formats: return "mixed formats";
+        default: return std::string(name(f));
+    }
+}
+
+void add_features(std::vector<Relation>& list) {
+    for (int n = 0; n < feature_count; ++n) {
+        const Feature f = static_cast<Feature>(n);
+        list.push_back({"with " + feature_words(f), "", "",
+                        [f](const Case& c) { return features_of(c.problem).has(f); }});
+        list.push_back({"without " + feature_words(f), "", "",
+                        [f](const Case& c) { return !features_of(c.problem).has(f); }});
+    }
+}
+
+void add_formats_and_values(std::vector<Relation>& list) {
+    for (const Precision p : {Precision::f64, Precision::f32, Precision::f16, Precision::bf16})
+        list.push_back({"in " + std::string(name(p)), "", "",
+                        [p](const Case& c) { return c.problem.format_q == p; }});
+    list.push_back({"in f16, bf16", "", "", [](const Case& c) {
+                        return c.problem.format_q == Precision::f16 ||
+                               c.problem.format_q == Precision::bf16;
+                    }});
+    for (int n = 0; n < value_kind_count; ++n) {
+        const ValueKind kind = static_cast<ValueKind>(n);
+        list.push_back({"for values " + std::string(name(kind)), "", "",
+                        [kind](const Case& c) { return c.values.kind == kind; }});
+    }
+    list.push_back({"for large logits", "", "", [](const Case& c) {
+                        return c.values.kind == ValueKind::logit1e3 ||
+                               c.values.kind == ValueKind::logit1e4 ||
+                               c.values.kind == ValueKind::negative_logits;
+                    }});
+}
+
+}  // namespace
+
+std::int64_t quantity_of(const Problem& p, const std::string& axis) {
+    if (axis == "len_q") return p.len_q;
+    if (axis == "len_kv") return p.len_kv;
+    if (axis == "dim_qk") return p.dim_qk;
+    if (axis == "dim_v") return value_dim(p);
+    if (axis == "batch") return p.batch;
+    if (axis == "heads_q") return p.heads_q;
+    if (axis == "heads_kv") return p.heads_kv;
+    if (axis == "group") return group_size(p);
+    if (axis == "splits") return p.splits;
+    return p.cache.page_size;
+}
+
+std::vector<Relation> relations() {
+    std::vector<Relation> list;
+    add_lengths(list);
+    add_features(list);
+    add_heads(list);
+    add_formats_and_values(list);
+    add_sizes(list);
+    return list;
+}
+
+}  // namespace attest

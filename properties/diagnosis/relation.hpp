@@ -1,0 +1,28 @@
+#pragma once
+// The relations a boundary may be made of: statements about a problem that are true or false.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "reference/problem/case.hpp"
+
+namespace attest {
+
+struct Relation {
+    std::string says;     ///< completes "only ...": "when Tq ≠ Tk", "with a window"
+    std::string quantity; ///< the axis it is about: "len_kv"; empty: none
+    std::string other;    ///< a second axis; empty: none
+    std::function<bool(const Case&)> holds;
+};
+
+/// Every relation tried, the simplest first: where two separate equally well, the earlier is
+/// reported.
+std::vector<Relation> relations();
+
+/// The value of an axis a boundary is drawn over: len_q, len_kv, dim_qk, dim_v, batch, heads_q,
+/// heads_kv, group, splits, page_size.
+std::int64_t quantity_of(const Problem& problem, const std::string& axis);
+
+}  // namespace attest

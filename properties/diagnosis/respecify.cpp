@@ -1,0 +1,221 @@
+#include "properties/diagnosis/respecify.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attest {
+
+namespace {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+// What the mask tensor adds to a score: 0 or -inf where it is boolean.
+double mask_value(const Specification& s, const Place& p) {
+    const MaskTensor& kind = s.problem.mask.tensor;
+    if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;
+    const Tensor& mask = s.inputs[Role::mask];
+    const double value = mask.at(mask.shape()[0] == 1 ? 0 : p.batch,
+                                 mask.shape()[1] == 1 ? 0 : p.head,
+                                 mask.shape()[2] == 1 ? 0 : p.query, p.key);
+    if (kind.kind == MaskKind::additive) return value;
+    return value != 0 ? 0 : minus_infinity;
+}
+
+struct Span {
+    std::int64_t document, index, length;
+};
+
+// The document an axis position lies in; document -1 past the last.
+Span document_at(const std::vector<std::int64_t>& lengths, std::int64_t position) {
+    std::int64_t begin = 0;
+    for (std::size_t n = 0; n < lengths.size(); ++n) {
+        if (position < begin + lengths[n])
+            return {static_cast<std::int64_t>(n), position - begin, lengths[n]};
+        begin += lengths[n];
+    }
+    return {-1, position - begin, 0};
+}
+
+Place place_of(const Specification& s, const Rules& rules, std::int64_t b, std::int64_t h,
+               std::int64_t i, std::int64_t j) {
+    const Mask& mask = s.problem.mask;
+    Place p{b, h, i, j, i, j, length_of(mask.lens_q, s.problem.len_q, b), s.problem.len_kv, true};
+    if (rules.key_lengths) p.len_kv = length_of(mask.lens_kv, s.problem.len_kv, b);
+    if (rules.documents && !mask.documents_q.empty()) {
+        const Span query = document_at(mask.documents_q, i);
+        const Span key = document_at(mask.documents_kv, j);
+        p.same_document = query.document == key.document && query.document >= 0;
+        p.row = query.index;
+        p.column = key.index;
+        p.len_q = query.length;
+        p.len_kv = key.length;
+    }
+    return p;
+}
+
+void erase_written_out(Specification& s, const Rules& rules) {
+    Mask& mask = s.problem.mask;
+    mask.causal = false;
+    mask.window = {};
+    mask.documents_q.clear();
+    mask.documents_kv.clear();
+    s.inputs.erase(Role::cu_seqlens_q);
+    s.inputs.erase(Role::cu_seqlens_kv);
+    if (!rules.key_lengths) {
+        mask.lens_kv.clear();
+        s.inputs.erase(Role::lens_kv);
+    }
+}
+
+}  // namespace
+
+std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t axis, std::int64_t b) {
+    return lens.empty() ? axis : lens[static_cast<std::size_t>(b)];
+}
+
+Tensor remake(ElementType type, const Shape& shape,
+              const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>&
+                  element) {
+    Tensor tensor(type, shape);
+    for (std::int64_t a = 0; a < shape[0]; ++a)
+        for (std::int64_t b = 0; b < shape[1]; ++b)
+            for (std::int64_t c = 0; c < shape[2]; ++c)
+                for (std::int64_t d = 0; d < shape[3]; ++d)
+                    tensor.put(a, b, c, d, element(a, b, c, d));
+    return tensor;
+}
+
+Rules rules_of(const Specification& s) {
+    Rules rules;
+    rules.causal = s.problem.mask.causal;
+    rules.window = s.problem.mask.window;
+    rules.ends = s.dialect.window_ends;
+    rules.top_left = s.dialect.causal == CausalAlignment::top_left;
+    rules.past_cache = s.problem.cache.present;
+    return rules;
+}
+
+std::int64_t diagonal_offset(const Rules& rules, const Place& place) {
+    return rules.top_left && !rules.past_cache ? 0 : place.len_kv - place.len_q;
+}
+
+bool hidden(const Rules& rules, const Place& p) {
+    if (!p.same_document) return true;
+    if (rules.key_lengths && p.column >= p.len_kv) return true;
+    const std::int64_t here = p.row + diagonal_offset(rules, p);
+    if (rules.causal && p.column > here + rules.diagonal) return true;
+    // `exclusive` admits distances strictly below a positive limit, and distance 0 for a limit of
+    // 0 (reference/problem/README.md).
+    const auto beyond = [&](std::int64_t distance, std::int64_t limit) {
+        if (limit < 0 || distance <= 0) return false;
+        return rules.ends == WindowEnds::exclusive && limit > 0 ? distance >= limit
+                                                                : distance > limit;
+    };
+    if (beyond(here - p.column, rules.window.left)) return true;
+    if (beyond(p.column - here, rules.window.right)) return true;
+    return rules.also_hidden && rules.also_hidden(p);
+}
+
+Specification with_rules(const Specification& s, const Rules& rules, double finite) {
+    Specification out = s;
+    const Problem& problem = s.problem;
+    out.inputs.put(
+        Role::mask,
+        remake(ElementType::f64, {problem.batch, problem.heads_q, problem.len_q, problem.len_kv},
+               [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+                   const Place p = place_of(s, rules, b, h, i, j);
+                   const double tensor = rules.mask_tensor ? mask_value(s, p) : 0.0;
+                   if (hidden(rules, p) || tensor == minus_infinity) return finite;
+                   return tensor;
+               }));
+    out.problem.mask.tensor = {MaskKind::additive, false, false, false};
+    erase_written_out(out, rules);
+    return out;
+}
+
+Specification with_mask_values(const Specification& s,
+                               const std::function<double(double)>& value_of) {
+    Specification out = s;
+    const Tensor& mask = s.inputs[Role::mask];
+    out.inputs.put(Role::mask,
+                   remake(ElementType::f64, mask.shape(),
+                          [&](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+                              return value_of(mask.at(a, b, c, d));
+                          }));
+    out.problem.mask.tensor.kind = MaskKind::additive;
+    return out;
+}
+
+std::optional<Specification> with_heads(const Specification& s,
+                                        const std::function<std::int64_t(std::int64_t)>& head_of) {
+    for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
+        if (head_of(h) < 0 || head_of(h) >= s.problem.heads_kv) return std::nullopt;
+    Specification out = s;
+    for (const Role role : {Role::k, Role::v}) {
+        const Tensor& from = s.inputs[role];
+        Shape shape = from.shape();
+        shape[1] = s.problem.heads_q;
+        out.inputs.put(role,
+                       remake(from.type(), shape,
+                              [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
+                                  return from.at(b, head_of(h), t, c);
+                              }));
+    }
+    out.problem.heads_kv = s.problem.heads_q;
+    return out;
+}
+
+Specification with_scale(const Specification& s, double scale) {
+    Specification out = s;
+    out.problem.scale = scale;
+    return out;
+}
+
+std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile) {
+    const Problem& problem = s.problem;
+    if (problem.alibi || problem.rope.style != RopeStyle::none || problem.cache.present ||
+        !problem.mask.documents_q.empty())
+        return std::nullopt;
+    const auto padded = [&](std::int64_t n) { return (n + tile - 1) / tile * tile; };
+    const auto keys = [&](std::int64_t b) {
+        return length_of(problem.mask.lens_kv, problem.len_kv, b);
+    };
+    std::int64_t longest = problem.len_kv;
+    bool adds = false;
+    for (std::int64_t b = 0; b < problem.batch; ++b) {
+        longest = std::max(longest, padded(keys(b)));
+        adds = adds || padded(keys(b)) != keys(b);
+    }
+    if (!adds) return std::nullopt;
+    const Rules rules = rules_of(s);
+    Specification out = s;
+    for (const Role role : {Role::k, Role::v}) {
+        const Tensor& from = s.inputs[role];
+        Shape shape = from.shape();
+        shape[2] = longest;
+        out.inputs.put(role,
+                       remake(from.type(), shape,
+                              [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
+                                  return t < keys(b) ? from.at(b, h, t, c) : 0.0;
+                              }));
+    }
+    out.inputs.put(
+        Role::mask, remake(ElementType::f64, {problem.batch, problem.heads_q, problem.len_q, longest},
+                           [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+                               const bool added = j >= keys(b);
+                               if (j >= padded(keys(b))) return minus_infinity;
+                               Rules tail = rules;
+                               tail.key_lengths = !added;
+                               Place p = place_of(s, rules, b, h, i, j);
+                               if (hidden(tail, p)) return minus_infinity;
+                               return added ? 0.0 : mask_value(s, p);
+                           }));
+    out.problem.mask.tensor = {MaskKind::additive, false, false, false};
+    out.problem.len_kv = longest;
+    Rules written = rules;
+    written.key_lengths = false;
+    erase_written_out(out, written);
+    return out;
+}
+
+}  // namespace attest

@@ -1,0 +1,72 @@
+#pragma once
+// Ways to write a wrong specification as a right one of another problem, so that the reference
+// itself computes it: an explicit additive mask can say any visibility, repeated heads any head
+// mapping, added keys of zeros any padding.
+
+#include <functional>
+#include <limits>
+
+#include "properties/diagnosis/deviation.hpp"
+
+namespace attest {
+
+/// Where a query and a key stand: sequence, and the packed document where there are any.
+struct Place {
+    std::int64_t batch = 0, head = 0, query = 0, key = 0;  ///< axis indices
+    std::int64_t row = 0, column = 0;  ///< query and key, counted in their document
+    std::int64_t len_q = 0, len_kv = 0;  ///< of the sequence or document
+    bool same_document = true;
+};
+
+/// The built-in mask rules of a problem, each open to change. Rows past lens_q stay what they are:
+/// the reference knows them by the problem itself.
+struct Rules {
+    bool causal = false;
+    std::int64_t diagonal = 0;  ///< added to the causal limit: 1 shows one key too many
+    bool top_left = false;
+    Window window;
+    WindowEnds ends = WindowEnds::inclusive;
+    bool key_lengths = true, documents = true, mask_tensor = true;
+    bool past_cache = false;  ///< offset is that of a cache whatever the alignment
+    std::function<bool(const Place&)> also_hidden;  ///< a further rule; empty: none
+};
+
+Rules rules_of(const Specification& s);
+
+/// What stands on the causal diagonal of a sequence: bottom_right, or a cache, puts query i at
+/// len_kv - len_q + i.
+std::int64_t diagonal_offset(const Rules& rules, const Place& place);
+
+/// True where the rules hide the key; the mask tensor apart.
+bool hidden(const Rules& rules, const Place& place);
+
+/// The same problem with these rules written out as an additive mask in f64; a mask tensor the
+/// problem has is folded in. `finite` is added for hidden keys instead of -inf where it is finite.
+Specification with_rules(const Specification& s, const Rules& rules,
+                         double finite = -std::numeric_limits<double>::infinity());
+
+/// The problem with its mask tensor mapped element by element: visible as a number where boolean.
+Specification with_mask_values(const Specification& s,
+                               const std::function<double(double)>& value_of);
+
+/// Query head h reads key/value head head_of(h): K and V repeated to as many heads as queries.
+/// None where head_of leaves the heads there are.
+std::optional<Specification> with_heads(const Specification& s,
+                                        const std::function<std::int64_t(std::int64_t)>& head_of);
+
+Specification with_scale(const Specification& s, double scale);
+
+/// Each sequence's keys are followed by keys and values of zeros, up to a multiple of `tile`, that
+/// the causal mask and window alone can hide. None where no key is added, or where positions
+/// matter.
+std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile);
+
+/// A tensor of another shape, element by element.
+Tensor remake(ElementType type, const Shape& shape,
+              const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>&
+                  element);
+
+/// Length of sequence b: lens[b], or the axis.
+std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t axis, std::int64_t b);
+
+}  // namespace attest

@@ -1,0 +1,230 @@
+// Scores made wrongly: another scale, a soft cap left out or misplaced, channels dropped, a sink
+// forgotten.
+
+#include <cmath>
+#include <numbers>
+
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest {
+
+namespace {
+
+// A deviation that is another scale; nothing to change where it is the scale asked for.
+Deviation scale_deviation(std::string id, std::string says,
+                          std::function<double(const Specification&)> scale) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [scale = std::move(scale)](
+                             const Specification& s) -> std::optional<Specification> {
+                const double wrong = scale(s);
+                if (wrong == effective_scale(s.problem) || !std::isfinite(wrong))
+                    return std::nullopt;
+                return with_scale(s, wrong);
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+double root_of_dim(std::int64_t dim) { return 1.0 / std::sqrt(static_cast<double>(dim)); }
+
+double default_scale(const Specification& s) {
+    Problem p = s.problem;
+    p.scale.reset();
+    return effective_scale(p);
+}
+
+std::int64_t power_of_two_at_least(std::int64_t n) {
+    std::int64_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
+
+std::vector<Deviation> scale_deviations() {
+    return {
+        scale_deviation("scale_default", "the default scale 1/sqrt(d) instead of the explicit one",
+                        default_scale),
+        scale_deviation("scale_one", "unscaled scores", [](const Specification&) { return 1.0; }),
+        scale_deviation(
+            "scale_inverse_dim", "a scale of 1/d instead of 1/sqrt(d)",
+            [](const Specification& s) { return 1.0 / static_cast<double>(s.problem.dim_qk); }),
+        scale_deviation("scale_twice", "the scale applied twice",
+                        [](const Specification& s) {
+                            const double scale = effective_scale(s.problem);
+                            return scale * scale;
+                        }),
+        scale_deviation("scale_padded_8", "a scale made from d rounded up to a multiple of 8",
+                        [](const Specification& s) {
+                            return root_of_dim((s.problem.dim_qk + 7) / 8 * 8);
+                        }),
+        scale_deviation("scale_padded_16", "a scale made from d rounded up to a multiple of 16",
+                        [](const Specification& s) {
+                            return root_of_dim((s.problem.dim_qk + 15) / 16 * 16);
+                        }),
+        scale_deviation("scale_padded_power", "a scale made from d rounded up to a power of two",
+                        [](const Specification& s) {
+                            return root_of_dim(power_of_two_at_least(s.problem.dim_qk));
+                        }),
+        scale_deviation(
+            "scale_value_dim", "a scale made from the dimension of V",
+            [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
+        scale_deviation("scale_model_dim", "a scale made from heads times d",
+                        [](const Specification& s) {
+                            return root_of_dim(s.problem.dim_qk * s.problem.heads_q);
+                        }),
+        scale_deviation("scale_root_twice", "a scale of d^(-1/4)",
+                        [](const Specification& s) {
+                            return std::sqrt(root_of_dim(s.problem.dim_qk));
+                        }),
+        scale_deviation("scale_inverted", "scores divided by the scale",
+                        [](const Specification& s) { return 1.0 / effective_scale(s.problem); }),
+        scale_deviation("scale_negated", "scores of the wrong sign",
+                        [](const Specification& s) { return -effective_scale(s.problem); }),
+        scale_deviation("exponent_base_two", "2^score where e^score is meant",
+                        [](const Specification& s) {
+                            return effective_scale(s.problem) * std::numbers::ln2;
+                        }),
+        scale_deviation("exponent_log2_twice", "scores multiplied by log2(e) once too often",
+                        [](const Specification& s) {
+                            return effective_scale(s.problem) * std::numbers::log2e;
+                        }),
+    };
+}
+
+std::vector<Deviation> softcap_deviations() {
+    const auto capped = [](const Specification& s) { return s.problem.softcap > 0; };
+    return {
+        {.id = "softcap_before_scale",
+         .says = "the soft cap taken before the scale",
+         // c tanh(x / c) scale = (c scale) tanh(scale x / (c scale)): a cap of c scale.
+         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
+             const double scale = effective_scale(s.problem);
+             if (!capped(s) || scale == 1 || !(scale > 0)) return std::nullopt;
+             Specification out = s;
+             out.problem.softcap = s.problem.softcap * scale;
+             return out;
+         },
+         .formula = {},
+         .declares = {}},
+        {.id = "softcap_ignored",
+         .says = "no soft cap at all",
+         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
+             if (!capped(s)) return std::nullopt;
+             Specification out = s;
+             out.problem.softcap = 0;
+             return out;
+         },
+         .formula = {},
+         .declares = {}},
+        {.id = "softcap_other_place",
+         .says = "the soft cap on the other side of the bias",
+         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
+             if (!capped(s) || s.problem.mask.tensor.kind != MaskKind::additive)
+                 return std::nullopt;
+             Specification out = s;
+             out.dialect.softcap = s.dialect.softcap == SoftcapPlace::before_bias
+                                       ? SoftcapPlace::after_bias
+                                       : SoftcapPlace::before_bias;
+             return out;
+         },
+         .formula = {},
+         .declares = [](const Specification& s) -> std::string {
+             return s.dialect.softcap == SoftcapPlace::before_bias
+                        ? "before_bias: S = cap(scale q.k) + bias"
+                        : "after_bias: S = cap(scale q.k + bias)";
+         }},
+    };
+}
+
+std::vector<Deviation> channel_deviations() {
+    std::vector<Deviation> list;
+    for (const std::int64_t lane : {4, 8, 16, 32})
+        list.push_back(
+            {.id = "channels_dropped_" + std::to_string(lane),
+             .says = "scores without the last d mod " + std::to_string(lane) + " channels",
+             .respecify = [lane](const Specification& s) -> std::optional<Specification> {
+                 const std::int64_t kept = s.problem.dim_qk / lane * lane;
+                 if (kept == s.problem.dim_qk) return std::nullopt;
+                 Specification out = s;
+                 const Tensor& q = s.inputs[Role::q];
+                 out.inputs.put(Role::q, remake(q.type(), q.shape(),
+                                                [&](std::int64_t b, std::int64_t h, std::int64_t t,
+                                                    std::int64_t c) {
+                                                    return c < kept ? q.at(b, h, t, c) : 0.0;
+                                                }));
+                 return out;
+             },
+             .formula = {},
+             .declares = {}});
+    list.push_back({.id = "query_key_exchanged",
+                    .says = "queries and keys exchanged",
+                    .respecify = [](const Specification& s) -> std::optional<Specification> {
+                        if (s.inputs[Role::q].shape() != s.inputs[Role::k].shape())
+                            return std::nullopt;
+                        Specification out = s;
+                        std::swap(out.inputs[Role::q], out.inputs[Role::k]);
+                        return out;
+                    },
+                    .formula = {},
+                    .declares = {}});
+    list.push_back({.id = "values_are_keys",
+                    .says = "keys read where values are meant",
+                    .respecify = [](const Specification& s) -> std::optional<Specification> {
+                        if (s.inputs[Role::k].shape() != s.inputs[Role::v].shape())
+                            return std::nullopt;
+                        Specification out = s;
+                        out.inputs[Role::v] = out.inputs[Role::k];
+                        return out;
+                    },
+                    .formula = {},
+                    .declares = {}});
+    return list;
+}
+
+Deviation sink_deviation(std::string id, std::string says,
+                         std::function<double(const Specification&, double)> value_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [value_of = std::move(value_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.sink) return std::nullopt;
+                Specification out = s;
+                const Tensor& sinks = s.inputs[Role::sinks];
+                out.inputs.put(Role::sinks,
+                               remake(ElementType::f64, sinks.shape(),
+                                      [&](std::int64_t a, std::int64_t b, std::int64_t c,
+                                          std::int64_t d) {
+                                          return value_of(s, sinks.at(a, b, c, d));
+                                      }));
+                return out;
+            },
+            .formula = {},
+            .declares = {}};
+}
+
+}  // namespace
+
+std::vector<Deviation> score_deviations() {
+    std::vector<Deviation> all = scale_deviations();
+    for (auto part : {softcap_deviations(), channel_deviations()})
+        all.insert(all.end(), part.begin(), part.end());
+    all.push_back({.id = "sink_omitted",
+                   .says = "softmax without the sink",
+                   .respecify = [](const Specification& s) -> std::optional<Specification> {
+                       if (!s.problem.sink) return std::nullopt;
+                       Specification out = s;
+                       out.problem.sink = false;
+                       out.inputs.erase(Role::sinks);
+                       return out;
+                   },
+                   .formula = {},
+                   .declares = {}});
+    all.push_back(sink_deviation(
+        "sink_scaled", "a sink multiplied by the scale",
+        [](const Specification& s, double v) { return v * effective_scale(s.problem); }));
+    all.push_back(sink_deviation("sink_zero", "a sink of 0 whatever its value",
+                                 [](const Specification&, double) { return 0.0; }));
+    return all;
+}
+
+}  // namespace attest

@@ -1,0 +1,116 @@
+#include "properties/law/alibi.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "properties/law/paired_runs.hpp"
+#include "properties/law/reading.hpp"
+
+namespace attest {
+
+namespace {
+
+/// Slopes that are powers of two: slope * |i - j| is then exact in the mask's format for
+/// |i - j| < 2^p, so that the explicit bias is the same real number.
+std::vector<double> exact_slopes(const Trial& trial) {
+    std::vector<double> slopes;
+    for (std::int64_t h = 0; h < trial.problem().heads_q; ++h)
+        slopes.push_back(std::ldexp(
+            1.0, -static_cast<int>(1 + trial.random_below(stream_of("position.alibi"), h, 6))));
+    return slopes;
+}
+
+TensorSet with_slopes(const Trial& trial, const std::vector<double>& slopes) {
+    TensorSet inputs = trial.inputs();
+    for (std::size_t h = 0; h < slopes.size(); ++h)
+        inputs[Role::alibi_slopes].set(static_cast<std::int64_t>(h), slopes[h]);
+    return inputs;
+}
+
+/// The distance |i + off - j| as reference/problem/README.md has it.
+std::int64_t distance(const Sight& sight, const Row& row, std::int64_t key, bool cached) {
+    const std::int64_t offset = cached ? sight.length_kv(row.batch) - sight.length_q(row.batch) : 0;
+    return std::abs(row.query + offset - key);
+}
+
+Verdict alibi_is_a_bias(const Call& built_in, const std::vector<double>& slopes) {
+    const Trial& trial = built_in.trial();
+    const Problem& problem = built_in.problem();
+    const Sight sight = built_in.sight();
+    Problem p = problem;
+    p.alibi = false;
+    p.mask.tensor = {MaskKind::additive, false, false, false};
+    if (!trial.supports(p)) return not_applicable("the kernel takes no additive mask");
+    TensorSet inputs = built_in.inputs();
+    inputs.erase(Role::alibi_slopes);
+    Tensor bias(type_of(p, Role::mask), *shape_of(p, Role::mask));
+    std::int64_t flat = 0;
+    for (const Row& row : all_rows(p))
+        for (std::int64_t j = 0; j < p.len_kv; ++j, ++flat)
+            bias.set(flat, -slopes[static_cast<std::size_t>(row.head)] *
+                               static_cast<double>(distance(sight, row, j, p.cache.present)));
+    inputs.put(Role::mask, std::move(bias));
+    const Call explicit_bias(trial, p, std::move(inputs));
+    Likeness likeness;
+    likeness.rows = defined_rows(built_in);
+    likeness.sentence = [&](const RowMatch& match) {
+        return name_of(problem, match.first) +
+               " gets another answer when its ALiBi term is written out as a bias";
+    };
+    return compare_runs(built_in, explicit_bias, likeness);
+}
+
+/// Flat scores and one column of V that shows a near key, one that shows a far one: the near one
+/// weighs more.
+Verdict near_weighs_more(const Trial& trial, const TensorSet& with_exact_slopes) {
+    const Problem& problem = trial.problem();
+    if (value_dim(problem) < 2) return inconclusive("two weights need two channels");
+    const std::uint64_t stream = stream_of("position.alibi.near");
+    const std::int64_t near = trial.random_below(stream, 0, problem.len_kv);
+    const std::int64_t far = trial.random_below(stream, 1, problem.len_kv);
+    TensorSet inputs = with_exact_slopes;
+    inputs[Role::q] = tensor_of(problem, Role::q, [](auto...) { return 0.0; });
+    Tensor& values = inputs[Role::v];
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+        for (std::int64_t g = 0; g < problem.heads_kv; ++g)
+            for (std::int64_t j = 0; j < problem.len_kv; ++j) {
+                values.put(b, g, j, 0, j == near ? 1 : 0);
+                values.put(b, g, j, 1, j == far ? 1 : 0);
+            }
+    const Call call(trial, problem, std::move(inputs));
+    std::int64_t compared = 0;
+    for (const RowMatch& match : defined_rows(call)) {
+        const auto [b, h, i] = match.first;
+        const std::int64_t at = call.output().flat(b, h, i, 0);
+        const auto order = contrast(call, at, call, at + 1);
+        if (!order) continue;
+        ++compared;
+        if (!order->shown())
+            return violated(missing_change(call, *order,
+                                           fmt::format("{} does not weigh keys {} and {} by their "
+                                                       "distance",
+                                                       name_of(problem, match.first), near, far)),
+                            compared);
+    }
+    return nothing_compared(compared, 0, "both keys are as far from every query");
+}
+
+}  // namespace
+
+Verdict alibi_is_its_bias(const Trial& trial) {
+    const std::vector<double> slopes = exact_slopes(trial);
+    TensorSet inputs = with_slopes(trial, slopes);
+    Verdict order = near_weighs_more(trial, inputs);
+    if (order.decision == Decision::violated) return order;
+    const Call built_in(trial, trial.problem(), std::move(inputs));
+    Verdict bias = alibi_is_a_bias(built_in, slopes);
+    if (bias.decision == Decision::violated) return bias;
+    return nothing_compared(order.elements + bias.elements, bias.worst_ratio,
+                            "no distance of this case shows");
+}
+
+}  // namespace attest

@@ -1,0 +1,62 @@
+#include "properties/law/log_weights.hpp"
+
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attest {
+
+namespace {
+
+/// Every element an interval; `shift` is added to each of its row.
+template <typename Shift>
+LogMatrix collect(const Weights& weights, std::int64_t batch, std::int64_t head, Shift&& shift) {
+    const Problem& p = weights.first().problem();
+    LogMatrix matrix;
+    matrix.centre.resize(p.len_q, p.len_kv);
+    double squares = 0;
+    for (std::int64_t i = 0; i < p.len_q; ++i) {
+        const Row row{batch, head, i};
+        const Interval added = shift(row);
+        for (std::int64_t j = 0; j < p.len_kv; ++j) {
+            const Interval score = log(weights.at(row, j)) + added;
+            matrix.centre(i, j) = score.finite() ? score.mid() : 0;
+            const double radius =
+                score.finite() ? score.radius() : std::numeric_limits<double>::infinity();
+            squares += radius * radius;
+        }
+    }
+    // The sum of squares and its root are off by less than their number times 2^-53.
+    matrix.perturbation = std::sqrt(squares) * (1 + 0x1p-30);
+    return matrix;
+}
+
+}  // namespace
+
+LogMatrix centred_scores(const Weights& weights, std::int64_t batch, std::int64_t head) {
+    LogMatrix matrix = collect(weights, batch, head, [](const Row&) { return Interval{}; });
+    const double size = matrix.centre.norm();
+    matrix.centre.colwise() -= matrix.centre.rowwise().mean().eval();
+    // The means themselves are computed in double.
+    matrix.perturbation += static_cast<double>(matrix.centre.cols() + 2) * 0x1p-52 * size;
+    return matrix;
+}
+
+LogMatrix full_scores(const Weights& weights, std::int64_t batch, std::int64_t head) {
+    return collect(weights, batch, head,
+                   [&](const Row& row) { return lse_truth(weights.first(), row); });
+}
+
+Eigen::VectorXd singular_values(const Eigen::MatrixXd& matrix) {
+    return Eigen::JacobiSVD<Eigen::MatrixXd>(matrix).singularValues();
+}
+
+// Jacobi rotations are backward stable: the values computed are those of a matrix off by a modest
+// polynomial of the size times 2^-53 (Higham 2002, section 19.9; Demmel 1997, 5.4.3). m n rotations
+// of a few roundings each are covered by 8 m n.
+double svd_error(const Eigen::MatrixXd& matrix) {
+    return 8.0 * static_cast<double>(matrix.rows() * matrix.cols()) * 0x1p-53 * matrix.norm();
+}
+
+}  // namespace attest

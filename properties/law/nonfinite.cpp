@@ -1,0 +1,169 @@
+// Non-finite numbers go where they are seen. A NaN in a query reaches its own row, a NaN in a key
+// the rows that see the key, a NaN or an infinity in one channel of a value that channel of those
+// rows; everything else keeps its bits.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "properties/law/hidden.hpp"
+#include "properties/law/neighbours.hpp"
+#include "properties/law/reading.hpp"
+
+namespace attest {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// One entry overwritten, and whom it reaches: all channels of the rows, or `channel` alone.
+struct Injection {
+    TensorSet inputs;
+    std::vector<RowMatch> reached, untouched;
+    std::int64_t channel = -1;
+    std::string what;  ///< "NaN in key 3"
+};
+
+std::string where(const Problem& problem, std::int64_t batch, std::int64_t head_kv) {
+    std::string text;
+    if (problem.heads_kv > 1) text += fmt::format(" of key/value head {}", head_kv);
+    if (problem.batch > 1) text += fmt::format(" of sequence {}", batch);
+    return text;
+}
+
+Injection into_query(const Call& base) {
+    const Trial& trial = base.trial();
+    const Problem& problem = base.problem();
+    const std::uint64_t stream = stream_of("hygiene.nonfinite.q");
+    const Row row{trial.random_below(stream, 0, problem.batch),
+                  trial.random_below(stream, 1, problem.heads_q),
+                  trial.random_below(stream, 2, problem.len_q)};
+    Injection injection;
+    injection.inputs = base.inputs();
+    injection.inputs[Role::q].put(row.batch, row.head, row.query,
+                                  trial.random_below(stream, 3, problem.dim_qk), nan);
+    const Sight sight = base.sight();
+    for (const RowMatch& match : defined_rows(base)) {
+        if (!(match.first == row))
+            injection.untouched.push_back(match);
+        else if (sight.is_query(row) && !sight.empty(row))
+            injection.reached.push_back(match);
+    }
+    injection.what = "NaN in " + name_of(problem, row);
+    return injection;
+}
+
+Injection into_key(const Call& base, Role role, double value) {
+    const Trial& trial = base.trial();
+    const Problem& problem = base.problem();
+    const std::uint64_t stream = stream_of("hygiene.nonfinite.kv") + (role == Role::k ? 0 : 10);
+    const std::int64_t batch = trial.random_below(stream, 0, problem.batch);
+    const std::int64_t head_kv = trial.random_below(stream, 1, problem.heads_kv);
+    const std::int64_t key = trial.random_below(stream, 2, problem.len_kv);
+    Injection injection;
+    injection.inputs = base.inputs();
+    Tensor& tensor = injection.inputs[role];
+    const std::int64_t channel = trial.random_below(stream, 3, tensor.shape()[3]);
+    tensor.put(batch, head_kv, key, channel, value);
+    if (role == Role::v) injection.channel = channel;
+    const Sight sight = base.sight();
+    for (const RowMatch& match : defined_rows(base)) {
+        const bool reads = match.first.batch == batch &&
+                           match.first.head / group_size(problem) == head_kv &&
+                           sight.sees(match.first, key);
+        (reads ? injection.reached : injection.untouched).push_back(match);
+    }
+    injection.what =
+        fmt::format("{} in {} {}{}", std::isnan(value) ? "NaN" : "an infinity",
+                    role == Role::k ? "key" : "value", key, where(problem, batch, head_kv));
+    return injection;
+}
+
+Violation swallowed(const Call& changed, const Row& row, std::int64_t channel,
+                    const std::string& what) {
+    const bool output = channel < value_dim(changed.problem());
+    Violation v;
+    v.problem =
+        fmt::format("{} does not reach {}, which sees it", what, name_of(changed.problem(), row));
+    v.tensor = output ? Role::o : Role::lse;
+    v.index = {row.batch, row.head, row.query};
+    if (output) v.index.push_back(channel);
+    v.element_name = (output ? "output of " : "log-sum-exp of ") + name_of(changed.problem(), row);
+    v.expected = nan;
+    v.observed = output ? changed.output().at(row.batch, row.head, row.query, channel)
+                        : changed.lse().at(row.batch, row.head, row.query, 0);
+    v.bound_kind = BoundKind::exact;
+    v.ratio = infinity;
+    return v;
+}
+
+Verdict try_injection(const Call& base, Injection injection) {
+    const Call changed(base.trial(), base.problem(), std::move(injection.inputs));
+    const std::int64_t channels = value_dim(base.problem());
+    const bool one_channel = injection.channel >= 0;
+    std::int64_t compared = 0;
+    for (const RowMatch& match : injection.reached) {
+        const auto [b, h, i] = match.first;
+        for (std::int64_t c = 0; c < channels; ++c) {
+            if (one_channel && c != injection.channel) continue;
+            ++compared;
+            if (std::isfinite(changed.output().at(b, h, i, c)))
+                return violated(swallowed(changed, match.first, c, injection.what), compared);
+        }
+        if (one_channel || !changed.has_lse()) continue;
+        ++compared;
+        if (!std::isnan(changed.lse().at(b, h, i, 0)))
+            return violated(swallowed(changed, match.first, channels, injection.what), compared);
+    }
+    // The other channels of a row that sees a value are untouched too.
+    for (const RowMatch& match : injection.reached) {
+        const auto [b, h, i] = match.first;
+        for (std::int64_t c = 0; one_channel && c < channels; ++c) {
+            const std::int64_t at = changed.output().flat(b, h, i, c);
+            if (c == injection.channel || std::isfinite(changed.output().get(at))) continue;
+            if (!admitted(base.expected_output(at), base.output_format()).bounded) continue;
+            Violation v = swallowed(changed, match.first, c, injection.what);
+            v.problem = fmt::format("{} reaches channel {} of {}, which does not read it",
+                                    injection.what, c, name_of(base.problem(), match.first));
+            v.expected = base.output().get(at);
+            return violated(std::move(v), compared);
+        }
+    }
+    Likeness likeness;
+    likeness.rows = injection.untouched;
+    likeness.bits = base.trial().numerics().deterministic;
+    likeness.sentence = [&](const RowMatch& match) {
+        return fmt::format("{} reaches {}, which cannot see it", injection.what,
+                           name_of(base.problem(), match.first));
+    };
+    Verdict verdict = compare_runs(base, changed, likeness);
+    verdict.elements += compared;
+    return verdict;
+}
+
+}  // namespace
+
+Verdict nonfinite_propagates(const Trial& trial) {
+    if (trial.dialect().nonfinite == Nonfinite::unspecified)
+        return not_applicable("the kernel leaves non-finite inputs unspecified");
+    const Call base(trial);
+    std::int64_t elements = 0;
+    for (const double value : {nan, infinity, -infinity}) {
+        Verdict verdict = try_injection(base, into_key(base, Role::v, value));
+        if (verdict.decision == Decision::violated) return verdict;
+        elements += verdict.elements;
+    }
+    // An infinity in K may stand for a weight of zero or of everything: only NaN has one meaning.
+    Verdict key = try_injection(base, into_key(base, Role::k, nan));
+    if (key.decision == Decision::violated) return key;
+    Verdict query = try_injection(base, into_query(base));
+    if (query.decision == Decision::violated) return query;
+    return nothing_compared(elements + key.elements + query.elements, 0,
+                            "no row of this case has an answer to compare");
+}
+
+}  // namespace attest

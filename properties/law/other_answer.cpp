@@ -1,0 +1,51 @@
+#include "properties/law/other_answer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace attest {
+
+OtherAnswer same_shape(const Call& call, Expected expected) {
+    const Tensor& output = call.output();
+    OtherAnswer other;
+    other.expected = std::move(expected);
+    other.flat = [&output](const Row& row, std::int64_t channel) {
+        return output.flat(row.batch, row.head, row.query, channel);
+    };
+    return other;
+}
+
+Verdict not_the_other(const Call& call, const OtherAnswer& other) {
+    const Problem& problem = call.problem();
+    const Precision format = call.output_format();
+    std::int64_t compared = 0;
+    double worst = 0;
+    for (const RowMatch& match : defined_rows(call))
+        for (std::int64_t c = 0; c < value_dim(problem); ++c) {
+            const Row& row = match.first;
+            const std::int64_t at = call.output().flat(row.batch, row.head, row.query, c);
+            const ExpectedElement& asked = call.expected_output(at);
+            const ExpectedElement& instead =
+                other.expected.output[static_cast<std::size_t>(other.flat(row, c))];
+            if (certain_change(admitted(asked, format), admitted(instead, format)) == 0) continue;
+            ++compared;
+            const double observed = call.output().get(at);
+            const double ratio = error_ratio(observed, asked, format);
+            if (judge(observed, asked, format) != Agreement::disagrees) {
+                worst = std::max(worst, ratio);
+                continue;
+            }
+            Violation v;
+            v.problem = other.sentence(row, judge(observed, instead, format) == Agreement::agrees);
+            v.index = {row.batch, row.head, row.query, c};
+            v.element_name = "output of " + name_of(problem, row);
+            v.expected = asked.value;
+            v.observed = observed;
+            v.bound = asked.bound + asked.error;
+            v.ratio = ratio;
+            return violated(std::move(v), compared);
+        }
+    return nothing_compared(compared, worst, "both specifications give the same answers here");
+}
+
+}  // namespace attest

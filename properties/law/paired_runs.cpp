@@ -1,0 +1,248 @@
+#include "properties/law/paired_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "properties/law/interval.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Precision precision_of(NumberFormat format, Precision same) {
+    switch (format) {
+        case NumberFormat::same:
+            return same;
+        case NumberFormat::f64:
+            return Precision::f64;
+        case NumberFormat::f32:
+            return Precision::f32;
+        case NumberFormat::f16:
+            return Precision::f16;
+        case NumberFormat::bf16:
+            return Precision::bf16;
+    }
+    return same;
+}
+
+/// One element of each run.
+struct Elements {
+    Role role = Role::o;
+    std::int64_t first = 0, second = 0;
+    double sign = 1;
+};
+
+/// The ratio of two observations of one truth: at most 1 where they can both be right; none where
+/// the bounds say nothing.
+std::optional<double> ratio_within_bounds(const Call& a, const Call& b, const Elements& e) {
+    const bool output = e.role == Role::o;
+    const ExpectedElement& expected_a =
+        output ? a.expected_output(e.first) : a.expected_lse(e.first);
+    const ExpectedElement& expected_b =
+        output ? b.expected_output(e.second) : b.expected_lse(e.second);
+    const double observed_a = a.outputs()[e.role].get(e.first);
+    const double observed_b = e.sign * b.outputs()[e.role].get(e.second);
+    if (!std::isfinite(expected_a.value) || !std::isfinite(expected_b.value)) {
+        // A truth that is infinite or NaN is met by kind, by both.
+        const bool same = std::isnan(expected_a.value)
+                              ? std::isnan(observed_a) && std::isnan(observed_b)
+                              : observed_a == observed_b;
+        return same ? 0 : infinity;
+    }
+    if (!std::isfinite(expected_a.bound) || !std::isfinite(expected_b.bound)) return std::nullopt;
+    const Precision format_a = output ? a.output_format() : a.lse_format();
+    const Precision format_b = output ? b.output_format() : b.lse_format();
+    const Interval truth_a = truth_of(observed_a, expected_a.bound, format_a);
+    const Interval truth_b = truth_of(observed_b, expected_b.bound, format_b);
+    const double ratio = separation(truth_a, truth_b);
+    // separation divides rounded numbers; meet compares the outward rounded ends and decides.
+    return meet(truth_a, truth_b) ? std::min(ratio, 1.0) : std::max(ratio, std::nextafter(1.0, 2));
+}
+
+Violation difference(const Call& a, const Call& b, const RowMatch& rows, const Elements& e,
+                     bool bits, double ratio, std::string sentence) {
+    Violation v;
+    v.problem = std::move(sentence);
+    v.tensor = e.role;
+    const Shape at = index_of(a.outputs()[e.role].shape(), e.first);
+    v.index = {at[0], at[1], at[2]};
+    v.element_name = e.role == Role::o ? "output of " : "log-sum-exp of ";
+    v.element_name += name_of(a.problem(), rows.first);
+    if (e.role == Role::o) v.index.push_back(at[3]);
+    v.expected = a.outputs()[e.role].get(e.first);
+    v.observed = e.sign * b.outputs()[e.role].get(e.second);
+    v.bound_kind = bits ? BoundKind::bits : BoundKind::derived;
+    v.ratio = bits ? infinity : ratio;
+    if (!bits) {
+        const bool output = e.role == Role::o;
+        const double bounds =
+            output ? a.expected_output(e.first).bound + b.expected_output(e.second).bound
+                   : a.expected_lse(e.first).bound + b.expected_lse(e.second).bound;
+        const Precision format = output ? a.output_format() : a.lse_format();
+        v.bound =
+            bounds + preimage(v.expected, format).radius() + preimage(v.observed, format).radius();
+    }
+    return v;
+}
+
+}  // namespace
+
+Call::Call(const Trial& trial)
+    : trial_(&trial),
+      problem_(trial.problem()),
+      inputs_(trial.inputs()),
+      outputs_(trial.observed()) {}
+
+Call::Call(const Trial& trial, Problem problem, TensorSet inputs)
+    : trial_(&trial),
+      problem_(std::move(problem)),
+      inputs_(std::move(inputs)),
+      outputs_(trial.run(problem_, inputs_)) {}
+
+const Expected& Call::expected() const {
+    if (!expected_) expected_ = trial_->expected(problem_, inputs_);
+    return *expected_;
+}
+
+Precision Call::output_format() const {
+    const Precision stored = problem_.format_o;
+    const Precision declared = precision_of(trial_->numerics().output, stored);
+    // Rounded to the coarser of the two: the finer one then holds the result exactly.
+    return traits(declared).significand_bits < traits(stored).significand_bits ? declared : stored;
+}
+
+Precision Call::lse_format() const {
+    return problem_.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
+}
+
+std::optional<Call> call_if_supported(const Trial& trial, const Problem& problem,
+                                      TensorSet inputs) {
+    if (!trial.supports(problem)) return std::nullopt;
+    return Call(trial, problem, std::move(inputs));
+}
+
+TensorSet blank_inputs(const Problem& problem) {
+    require_valid(problem);
+    Case c;
+    c.problem = problem;
+    return make_inputs(c);
+}
+
+std::vector<RowMatch> defined_rows(const Call& call) {
+    const Sight sight = call.sight();
+    const EmptyRow policy = call.trial().dialect().empty_row;
+    std::vector<RowMatch> rows;
+    for (const Row& row : all_rows(call.problem())) {
+        // With a sink there is always one term in the denominator: nothing is undefined.
+        const bool empty = policy != EmptyRow::zeros && !call.problem().sink && sight.empty(row);
+        if (empty && policy == EmptyRow::refuse) continue;
+        rows.push_back({row, row, !empty});
+    }
+    return rows;
+}
+
+Verdict compare_runs(const Call& first, const Call& second, const Likeness& likeness) {
+    const bool lse = likeness.lse && first.has_lse() && second.has_lse();
+    const Tensor &a = first.output(), &b = second.output();
+    const std::int64_t channels = a.shape()[3];
+    std::int64_t compared = 0;
+    double worst = 0;
+    for (const RowMatch& rows : likeness.rows) {
+        const auto [ab, ah, ai] = rows.first;
+        const auto [bb, bh, bi] = rows.second;
+        for (std::int64_t c = 0; c < channels + (lse && rows.lse ? 1 : 0); ++c) {
+            Elements e;
+            if (c < channels) {
+                const auto at = static_cast<std::size_t>(c);
+                e.first = a.flat(ab, ah, ai, c);
+                e.second =
+                    b.flat(bb, bh, bi, likeness.channels.empty() ? c : likeness.channels[at]);
+                e.sign = likeness.signs.empty() ? 1 : likeness.signs[at];
+            } else {
+                e = {Role::lse, first.lse().flat(ab, ah, ai, 0), second.lse().flat(bb, bh, bi, 0)};
+            }
+            double ratio = 0;
+            if (likeness.bits) {
+                require(e.sign > 0, "bits are compared without a change of sign");
+                const bool same = same_element(first.outputs()[e.role], e.first,
+                                               second.outputs()[e.role], e.second);
+                ratio = same ? 0 : infinity;
+            } else {
+                const std::optional<double> within = ratio_within_bounds(first, second, e);
+                if (!within) continue;
+                ratio = *within;
+            }
+            ++compared;
+            if (!(ratio <= 1))
+                return violated(difference(first, second, rows, e, likeness.bits, ratio,
+                                           likeness.sentence(rows)),
+                                compared);
+            worst = std::max(worst, ratio);
+        }
+    }
+    return holds(compared, worst);
+}
+
+Admitted admitted(const ExpectedElement& expected, Precision format) {
+    if (!std::isfinite(expected.value) || !std::isfinite(expected.bound) ||
+        !std::isfinite(expected.error))
+        return {};
+    const double radius = expected.bound + expected.error;
+    if (radius == 0) {
+        const double exact = round_to(expected.value, format);
+        return {exact, exact, true};
+    }
+    const Interval reals = Interval::around(expected.value, std::nextafter(radius, infinity));
+    return {round_to(reals.lo, format), round_to(reals.hi, format), true};
+}
+
+double certain_change(const Admitted& first, const Admitted& second) {
+    if (!first.bounded || !second.bounded) return 0;
+    if (second.low > first.high) return second.low - first.high;
+    if (second.high < first.low) return second.high - first.low;
+    return 0;
+}
+
+// Observed changes are differences of members of the two intervals, so at least the difference of
+// their nearest ends, and the rounding of both differences to double is monotone.
+bool shows(double observed_change, double certain) {
+    return certain > 0 ? observed_change >= certain : observed_change <= certain;
+}
+
+std::optional<Contrast> contrast(const Call& first, std::int64_t flat_first, const Call& second,
+                                 std::int64_t flat_second) {
+    const ExpectedElement &a = first.expected_output(flat_first),
+                          &b = second.expected_output(flat_second);
+    const double certain =
+        certain_change(admitted(a, first.output_format()), admitted(b, second.output_format()));
+    // An end that rounds to infinity leaves a change of any size possible.
+    if (certain == 0 || !std::isfinite(certain)) return std::nullopt;
+    return Contrast{flat_first, flat_second, b.value - a.value,
+                    second.output().get(flat_second) - first.output().get(flat_first), certain};
+}
+
+Violation missing_change(const Call& first, const Contrast& contrast, std::string sentence) {
+    Violation v;
+    v.problem = std::move(sentence);
+    const Shape at = index_of(first.output().shape(), contrast.flat_first);
+    v.index.assign(at.begin(), at.end());
+    v.element_name = "change of the output of " + name_of(first.problem(), {at[0], at[1], at[2]});
+    v.expected = contrast.expected;
+    v.observed = contrast.observed;
+    v.bound = std::abs(contrast.expected) - std::abs(contrast.certain);
+    v.ratio = v.bound > 0 ? std::abs(contrast.observed - contrast.expected) / v.bound : infinity;
+    return v;
+}
+
+Verdict nothing_compared(std::int64_t elements, double worst_ratio, std::string_view reason) {
+    return elements > 0 ? holds(elements, worst_ratio) : inconclusive(std::string(reason));
+}
+
+}  // namespace attest

@@ -1,0 +1,123 @@
+#pragma once
+// Paired runs: a kernel is run on x and on a transformed x', and the two outputs are compared as the
+// law says. Where the law promises the same arithmetic, to the bit. Where it promises the same
+// real number T only, by the two derived bounds: before its last rounding each run is within
+// bound_1, bound_2 of T, so the sets of numbers T can be, given what was observed, must meet.
+// And where the law promises a difference, by the reference: two elements whose admitted
+// intervals do not meet must come out apart.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/law/compare.hpp"
+#include "properties/law/sight.hpp"
+#include "properties/law/trial.hpp"
+#include "properties/law/verdict.hpp"
+
+namespace attest {
+
+/// One call of the kernel and, when asked for, what the reference expects of it.
+class Call {
+public:
+    explicit Call(const Trial& trial);  ///< the case itself
+    Call(const Trial& trial, Problem problem, TensorSet inputs);  ///< a further call, made here
+
+    const Trial& trial() const noexcept { return *trial_; }
+    const Problem& problem() const noexcept { return problem_; }
+    const TensorSet& inputs() const noexcept { return inputs_; }
+    const Tensor& output() const { return outputs_[Role::o]; }  ///< [batch, heads_q, len_q, dim_v]
+    bool has_lse() const noexcept { return outputs_.has(Role::lse); }
+    const Tensor& lse() const { return outputs_[Role::lse]; }  ///< [batch, heads_q, len_q]
+    const TensorSet& outputs() const noexcept { return outputs_; }
+
+    const Expected& expected() const;
+    const ExpectedElement& expected_output(std::int64_t flat) const {
+        return expected().output[static_cast<std::size_t>(flat)];
+    }
+    const ExpectedElement& expected_lse(std::int64_t flat) const {
+        return expected().lse[static_cast<std::size_t>(flat)];
+    }
+    Sight sight() const { return {problem_, trial_->dialect(), inputs_}; }
+    Precision output_format() const;  ///< in which the last rounding of an output happens
+    Precision lse_format() const;
+
+private:
+    const Trial* trial_;
+    Problem problem_;
+    TensorSet inputs_, outputs_;
+    mutable std::optional<Expected> expected_;
+};
+
+/// A further call where the kernel takes the problem; none where it would refuse it.
+std::optional<Call> call_if_supported(const Trial& trial, const Problem& problem, TensorSet inputs);
+
+/// Inputs of the shapes and kinds that `problem` needs (lengths, block table, ... follow from it):
+/// the law then puts its own q, k, v, mask, slopes and sinks in. Throws BadInput on a problem that
+/// contradicts itself.
+TensorSet blank_inputs(const Problem& problem);
+
+/// Which row of the second run is which row of the first.
+struct RowMatch {
+    Row first, second;
+    bool lse = true;  ///< whether the log-sum-exp of this row is defined
+};
+
+/// How two runs correspond.
+struct Likeness {
+    std::vector<RowMatch> rows;
+    /// Channel c of the first output is channel channels[c] of the second, times signs[c]; empty:
+    /// the same, unsigned.
+    std::vector<std::int64_t> channels;
+    std::vector<double> signs;
+    bool lse = true;
+    bool bits = false;  ///< the law promises the same arithmetic
+    /// The one-line sentence of a violation.
+    std::function<std::string(const RowMatch&)> sentence;
+};
+
+/// The rows of a problem that the dialect defines: not the empty ones where it says refuse; without
+/// their log-sum-exp where it says nan. A row matches itself.
+std::vector<RowMatch> defined_rows(const Call& call);
+
+/// Both runs' elements, by bits or by the two bounds. An element whose bound is infinite is not
+/// compared and not counted.
+Verdict compare_runs(const Call& first, const Call& second, const Likeness& likeness);
+
+/// Numbers a kernel of the declared numerics may leave: [rd(value-bound-error),
+/// rd(value+bound+error)]; rounding is monotone.
+struct Admitted {
+    double low = 0, high = 0;
+    bool bounded = false;  ///< false: the reference says nothing (infinite bound, NaN)
+};
+Admitted admitted(const ExpectedElement& expected, Precision format);
+
+/// How much `second` certainly exceeds `first` (negative: falls below it); 0 where they may be
+/// equal. Decided by the references alone, never by what was observed.
+double certain_change(const Admitted& first, const Admitted& second);
+
+/// Whether the observed change is at least the certain one, in its direction.
+bool shows(double observed_change, double certain);
+
+/// Element `flat_first` of one output against `flat_second` of another, whose references are
+/// apart for certain.
+struct Contrast {
+    std::int64_t flat_first = 0, flat_second = 0;
+    double expected = 0;  ///< change
+    double observed = 0;
+    double certain = 0;  ///< the least change, signed
+    bool shown() const { return shows(observed, certain); }
+};
+/// None where the references do not separate the two elements.
+std::optional<Contrast> contrast(const Call& first, std::int64_t flat_first, const Call& second,
+                                 std::int64_t flat_second);
+
+/// The violation of a contrast that is not shown: expected and observed are changes.
+Violation missing_change(const Call& first, const Contrast& contrast, std::string sentence);
+
+/// What stands in a verdict when every comparison was void.
+Verdict nothing_compared(std::int64_t elements, double worst_ratio, std::string_view reason);
+
+}  // namespace attest

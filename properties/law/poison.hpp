@@ -1,0 +1,17 @@
+#pragma once
+// What lies outside a sequence, or is hidden in it, may hold anything: other numbers, huge ones,
+// NaN.
+
+#include "properties/law/trial.hpp"
+#include "properties/law/verdict.hpp"
+
+namespace attest {
+
+/// Keys, values and queries past a sequence's lengths, overwritten with ordinary and huge numbers.
+Verdict padding_changes_nothing(const Trial& trial);
+
+/// Everything hidden, overwritten with NaN, infinities and huge numbers; and no cache slot without
+/// a key is read.
+Verdict poison_changes_nothing(const Trial& trial);
+
+}  // namespace attest

@@ -1,0 +1,70 @@
+#pragma once
+// Probes: values that make a black-box kernel show its weights. A column of V that is a power of
+// two at one key and zero at all others returns that key's weight. Sizes and places are random, and
+// a column of ordinary data stays among them where there is room: a kernel cannot tell that it is
+// being probed.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "properties/law/reading.hpp"
+#include "properties/law/verdict.hpp"
+
+namespace attest {
+
+/// Column c of kv head g in batch b shows the weight of key[at(b, g, c)], times size[at(b, g, c)];
+/// key -1: ordinary data.
+struct UnitColumns {
+    std::int64_t heads = 1, columns = 1;
+    std::vector<std::int64_t> key;
+    std::vector<double> size;
+
+    std::size_t at(std::int64_t batch, std::int64_t head_kv, std::int64_t column) const noexcept {
+        return static_cast<std::size_t>((batch * heads + head_kv) * columns + column);
+    }
+};
+
+/// Unit columns for a problem: key_of(batch, head_kv, column) is a key, or -1.
+UnitColumns unit_columns(
+    const Trial& trial, const Problem& problem, std::uint64_t stream,
+    const std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)>& key_of);
+
+/// The V that holds them.
+Tensor unit_values(const Trial& trial, const Problem& problem, const UnitColumns& units,
+                   std::uint64_t stream);
+
+/// A run with unit columns: the weight that a column shows to a row.
+struct UnitRun {
+    Call call;
+    UnitColumns units;
+    /// Within [0, 1]; the column must show a key.
+    Interval weight(const Row& row, std::int64_t column) const;
+};
+UnitRun run_units(const Trial& trial, const Problem& problem, const TensorSet& inputs,
+                  std::uint64_t stream, UnitColumns units);
+
+/// The whole matrix P of every head, read in as few runs as the kernel's value dimension allows.
+class Weights {
+public:
+    static Weights read(const Trial& trial, const Problem& problem, const TensorSet& inputs,
+                        std::uint64_t stream);
+
+    const Interval& at(const Row& row, std::int64_t key) const noexcept {
+        const std::int64_t flat = (row.batch * heads_ + row.head) * queries_ + row.query;
+        return weight_[static_cast<std::size_t>(flat * keys_ + key)];
+    }
+    /// One of the runs: its LSE is that of every run, which differ in V alone.
+    const Call& first() const { return *first_; }
+    /// Violated where the kernel returned a weight that is no number.
+    const std::optional<Verdict>& fault() const noexcept { return fault_; }
+
+private:
+    std::int64_t heads_ = 0, queries_ = 0, keys_ = 0;
+    std::vector<Interval> weight_;
+    std::optional<Call> first_;
+    std::optional<Verdict> fault_;
+};
+
+}  // namespace attest

@@ -1,0 +1,68 @@
+#include "properties/law/reading.hpp"
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+std::int64_t flat(const Problem& problem, const Row& row) noexcept {
+    return (row.batch * problem.heads_q + row.head) * problem.len_q + row.query;
+}
+
+double output(const Call& call, const Row& row, std::int64_t channel) {
+    return call.output().get(flat(call.problem(), row) * value_dim(call.problem()) + channel);
+}
+
+const ExpectedElement& element(const Call& call, const Row& row, std::int64_t channel) {
+    return call.expected_output(flat(call.problem(), row) * value_dim(call.problem()) + channel);
+}
+
+bool blind(const Call& call, const Row& row) {
+    const auto& lens = call.problem().mask.lens_q;
+    if (!lens.empty() && row.query >= lens[static_cast<std::size_t>(row.batch)]) return true;
+    return call.expected().row_empty[static_cast<std::size_t>(flat(call.problem(), row))] != 0;
+}
+
+Interval truth(const Call& call, const Row& row, std::int64_t channel) {
+    return truth_of(output(call, row, channel), element(call, row, channel).bound,
+                    call.output_format());
+}
+
+Interval lse_truth(const Call& call, const Row& row) {
+    const std::int64_t at = flat(call.problem(), row);
+    const Interval own =
+        truth_of(call.lse().get(at), call.expected_lse(at).bound, call.lse_format());
+    if (call.trial().dialect().lse_base == LseBase::e) return own;
+    return own * log(Interval::exactly(2));
+}
+
+Tensor tensor_of(const Problem& problem, Role role, const ElementRule& value) {
+    const auto shape = shape_of(problem, role);
+    require(shape.has_value(), "a law makes only tensors that its problem has");
+    Tensor tensor(type_of(problem, role), *shape);
+    std::int64_t next = 0;
+    for (std::int64_t b = 0; b < (*shape)[0]; ++b)
+        for (std::int64_t h = 0; h < (*shape)[1]; ++h)
+            for (std::int64_t t = 0; t < (*shape)[2]; ++t)
+                for (std::int64_t c = 0; c < (*shape)[3]; ++c)
+                    tensor.set(next++, value(b, h, t, c));
+    return tensor;
+}
+
+double on_grid(const Trial& trial, std::uint64_t stream, std::uint64_t index, std::int64_t most,
+               double over) {
+    return static_cast<double>(trial.random_below(stream, index, 2 * most + 1) - most) / over;
+}
+
+Problem plain(Problem problem, std::int64_t len_q, std::int64_t len_kv) {
+    problem.len_q = len_q;
+    problem.len_kv = len_kv;
+    problem.mask = {};
+    problem.softcap = 0;
+    problem.sink = problem.alibi = false;
+    problem.rope = {};
+    problem.dropout = {};
+    problem.cache = {};
+    return canonical(std::move(problem));
+}
+
+}  // namespace attest

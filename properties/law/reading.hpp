@@ -1,0 +1,50 @@
+#pragma once
+// What a law reads off one call: for every output an interval that holds the truth if the kernel is
+// what it declares.
+
+#include <cstdint>
+#include <functional>
+
+#include "properties/law/interval.hpp"
+#include "properties/law/paired_runs.hpp"
+
+namespace attest {
+
+std::int64_t flat(const Problem& problem, const Row& row) noexcept;
+
+double output(const Call& call, const Row& row, std::int64_t channel);
+const ExpectedElement& element(const Call& call, const Row& row, std::int64_t channel);
+
+/// Whether the row sees no key: an empty row, or no query at all.
+bool blind(const Call& call, const Row& row);
+
+/// Where the true O_ic lies by the kernel's answer; NaN ends where that is NaN, everything where
+/// the bound is infinite.
+Interval truth(const Call& call, const Row& row, std::int64_t channel);
+
+/// Where the true L_i lies by the kernel's answer, in natural units; the call has an LSE and the
+/// row sees a key.
+Interval lse_truth(const Call& call, const Row& row);
+
+/// A tensor of the problem's role whose element (b, h, t, c) is value(b, h, t, c), rounded.
+using ElementRule =
+    std::function<double(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c)>;
+Tensor tensor_of(const Problem& problem, Role role, const ElementRule& value);
+
+/// A whole number from -most to most, over `over` (a power of two): exact in every format while
+/// most is at most 256.
+double on_grid(const Trial& trial, std::uint64_t stream, std::uint64_t index, std::int64_t most,
+               double over);
+
+/// The problem with every mask, cache, position, sink and cap taken off, and lengths as given.
+Problem plain(Problem problem, std::int64_t len_q, std::int64_t len_kv);
+
+/// Names a stream of Trial's randomness by what it is for.
+constexpr std::uint64_t stream_of(const char* purpose) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
+    for (; *purpose != '\0'; ++purpose)
+        hash = (hash ^ static_cast<std::uint8_t>(*purpose)) * 0x100000001b3ull;
+    return hash;
+}
+
+}  // namespace attest

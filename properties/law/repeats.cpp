@@ -1,0 +1,178 @@
+#include "properties/law/repeats.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "properties/law/paired_runs.hpp"
+#include "properties/law/reading.hpp"
+#include "properties/law/twins.hpp"
+
+namespace attest {
+
+namespace {
+
+/// The same call again: the other flush, another poison.
+Verdict repeat(const Call& first, bool bits, const char* change) {
+    const Call second(first.trial(), first.problem(), first.inputs());
+    Likeness likeness;
+    likeness.rows = defined_rows(first);
+    likeness.bits = bits;
+    likeness.sentence = [&, change](const RowMatch& match) {
+        return name_of(first.problem(), match.first) + change;
+    };
+    return compare_runs(first, second, likeness);
+}
+
+Verdict compare_copy(const Call& first, const Call& second, std::int64_t of, std::int64_t at,
+                     const char* change) {
+    Likeness likeness;
+    likeness.bits = true;
+    for (RowMatch match : defined_rows(first)) {
+        if (match.first.batch != of) continue;
+        match.second.batch = at;
+        likeness.rows.push_back(match);
+    }
+    likeness.sentence = [&, change](const RowMatch& match) {
+        return name_of(first.problem(), match.first) + change;
+    };
+    return compare_runs(first, second, likeness);
+}
+
+Layout drawn_layout(const Trial& trial, std::uint64_t use) {
+    constexpr std::array orders = {AxisOrder::bhtd, AxisOrder::bthd, AxisOrder::tbhd,
+                                   AxisOrder::bhdt};
+    const std::uint64_t stream = stream_of("hygiene.layout");
+    return {orders[static_cast<std::size_t>(trial.random_below(stream, use, 4))],
+            trial.random_below(stream + 1, use, 4), trial.random_below(stream + 2, use, 3)};
+}
+
+/// The case without masks and positions, which tie lengths together.
+Problem bare(Problem p) {
+    p.mask = {};
+    p.cache = {};
+    p.alibi = false;
+    p.rope = {};
+    return p;
+}
+
+}  // namespace
+
+Verdict repeats_bits(const Trial& trial) {
+    const Call first(trial);
+    Verdict once = repeat(first, true, " gets other bits when the same call is made again");
+    if (once.decision != Decision::holds) return once;
+    return merge(std::move(once),
+                 repeat(first, true, " gets other bits when the same call is made again"));
+}
+
+/// Two calls, one in each flush: the worker reports what they touch. Where reading past an end only
+/// meets slack, that is poison, and other poison in the second call: the answers differ.
+Verdict memory_does_not_show(const Trial& trial) {
+    return repeat(Call(trial), trial.numerics().deterministic,
+                  " changes with what lies in memory around the tensors");
+}
+
+/// Outputs hold NaN before the call, of two patterns by turns, and the worker looks for them bit by
+/// bit. An element that is NaN although the reference knows it was not computed either.
+Verdict outputs_are_numbers(const Trial& trial) {
+    const Call call(trial);
+    const Problem& problem = call.problem();
+    std::int64_t compared = 0;
+    for (const RowMatch& match : defined_rows(call))
+        for (std::int64_t c = 0; c < value_dim(problem); ++c) {
+            const auto [b, h, i] = match.first;
+            const std::int64_t at = call.output().flat(b, h, i, c);
+            const double observed = call.output().get(at);
+            if (!admitted(call.expected_output(at), call.output_format()).bounded) continue;
+            ++compared;
+            if (!std::isnan(observed)) continue;
+            Violation v;
+            v.problem = name_of(problem, match.first) + " is left without an output";
+            v.index = {b, h, i, c};
+            v.element_name = "output of " + name_of(problem, match.first);
+            v.expected = call.expected_output(at).value;
+            v.observed = observed;
+            v.bound_kind = BoundKind::exact;
+            v.ratio = observed;
+            return violated(std::move(v), compared);
+        }
+    return nothing_compared(compared, 0, "no output of this case is known to be a number");
+}
+
+/// Alone, and in a batch several times as large: axis lengths stay what they are.
+Verdict batch_does_not_show(const Trial& trial) {
+    constexpr std::int64_t copies = 4;
+    const Call first(trial);
+    const Problem& problem = first.problem();
+    const std::int64_t chosen =
+        trial.random_below(stream_of("hygiene.batch_invariant"), 0, problem.batch);
+    Verdict sum = not_applicable("the kernel takes no other batch");
+    Twin alone = with_sequences(problem, first.inputs(), {chosen});
+    if (const auto call = call_if_supported(trial, alone.problem, std::move(alone.inputs)))
+        sum = compare_copy(first, *call, chosen, 0, " gets other bits when its sequence is alone");
+    if (sum.decision == Decision::violated) return sum;
+    std::vector<std::int64_t> from;
+    for (std::int64_t n = 0; n < copies * problem.batch; ++n) from.push_back(n % problem.batch);
+    Twin crowd = with_sequences(problem, first.inputs(), from);
+    const auto call = call_if_supported(trial, crowd.problem, std::move(crowd.inputs));
+    if (!call) return sum;
+    return merge(std::move(sum),
+                 compare_copy(first, *call, chosen, (copies - 1) * problem.batch + chosen,
+                              " gets other bits in a larger batch"));
+}
+
+Verdict layout_does_not_show(const Trial& trial) {
+    constexpr std::uint64_t layouts_tried = 3;
+    const Call first(trial);
+    Verdict sum = not_applicable("the kernel takes no other layout of this problem");
+    for (std::uint64_t n = 0; n < layouts_tried; ++n) {
+        Problem problem = first.problem();
+        problem.layout_q = drawn_layout(trial, 4 * n);
+        problem.layout_k = drawn_layout(trial, 4 * n + 1);
+        problem.layout_v = drawn_layout(trial, 4 * n + 2);
+        problem.layout_o = drawn_layout(trial, 4 * n + 3);
+        if (problem == first.problem()) continue;
+        const auto second = call_if_supported(trial, problem, first.inputs());
+        if (!second) continue;
+        Likeness likeness;
+        likeness.rows = defined_rows(first);
+        likeness.sentence = [&](const RowMatch& match) {
+            return name_of(problem, match.first) + " gets another answer in another memory layout";
+        };
+        sum = merge(std::move(sum), compare_runs(first, *second, likeness));
+        if (sum.decision == Decision::violated) break;
+    }
+    return sum;
+}
+
+Verdict degenerate_shapes_work(const Trial& trial) {
+    std::array<Problem, 5> problems;
+    problems.fill(bare(trial.problem()));
+    problems[0].len_kv = 1;
+    problems[1].dim_qk = problems[1].dim_v = 1;
+    problems[2].len_kv = 0;
+    problems[3].len_q = 0;
+    problems[4].batch = 0;
+    const bool empty_defined = trial.dialect().empty_row != EmptyRow::refuse;
+    Verdict sum = not_applicable("the kernel takes no degenerate shape");
+    for (const Problem& problem : problems) {
+        if (problem.len_kv == 0 && !empty_defined) continue;
+        if (!trial.supports(problem)) continue;
+        const TensorSet inputs = blank_inputs(problem);
+        const TensorSet observed = trial.run(problem, inputs);
+        // An axis of extent 0 leaves nothing to compare: returning is all that is asked.
+        if (observed[Role::o].size() == 0) continue;
+        sum = merge(std::move(sum), trial.compare(problem, inputs, observed));
+        if (sum.decision == Decision::violated) {
+            sum.violation->problem += problem.len_kv == 0   ? " (no keys at all)"
+                                      : problem.len_kv == 1 ? " (a single key)"
+                                                            : " (a single channel)";
+            return sum;
+        }
+    }
+    return sum;
+}
+
+}  // namespace attest

@@ -1,0 +1,45 @@
+#pragma once
+// Statistics whose false-positive rate is a theorem, not a simulation: sums normalised by their own
+// squares, chi-square, and binomial counts. Each bound holds for every number of samples, and its
+// proof or source stands above it.
+
+#include <cstdint>
+#include <string>
+
+#include "properties/law/verdict.hpp"
+
+namespace attest {
+
+/// Z = sum x / sqrt(sum x^2) of terms whose signs are independent and fair given their sizes.
+/// Whatever the sizes, P(|Z| > t) <= 2 exp(-t^2 / 2): given them Z is a Rademacher sum of weights w
+/// with sum w^2 = 1, E exp(tZ) = prod cosh(t w) <= prod exp(t^2 w^2 / 2) = exp(t^2 / 2), and
+/// Chernoff (Efron 1969; Hoeffding 1963). So it needs no model of the variance, and a wrong one
+/// costs nothing.
+class SelfNormalised {
+public:
+    void add(double x) noexcept;
+    double value() const noexcept;  ///< 0 where every term was 0; NaN where one was NaN or infinite
+    std::int64_t samples() const noexcept { return samples_; }
+
+    /// The threshold for a false-positive rate, and the statistic with it.
+    static double threshold(double false_positive_rate);
+    Statistic statistic(std::string name, double false_positive_rate) const;
+
+private:
+    double sum_ = 0, squares_ = 0;
+    std::int64_t samples_ = 0;
+};
+
+/// A sum of n squares of independent standard normals lies in [low, high] but for `rate` of the
+/// time, half of it on each side. With x = ln(2 / rate): P(X >= n + 2 sqrt(n x) + 2 x) <= exp(-x)
+/// and P(X <= n - 2 sqrt(n x)) <= exp(-x) (Laurent and Massart 2000, lemma 1).
+struct ChiSquareInterval {
+    double low = 0, high = 0;
+};
+ChiSquareInterval chi_square_interval(std::int64_t n, double false_positive_rate);
+
+/// An upper bound on the chance of a count at least as far from n p, on its side, as `count`:
+/// exp(-n KL(count/n || p)) (Chernoff). 1 where count/n is p. At least 0 trials, p in (0, 1).
+double binomial_tail(std::int64_t n, std::int64_t count, double p);
+
+}  // namespace attest

@@ -1,0 +1,243 @@
+#include "properties/law/steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "properties/law/other_answer.hpp"
+#include "properties/law/reading.hpp"
+#include "properties/law/twins.hpp"
+
+namespace attest {
+
+namespace {
+
+/// Rows of the whole that a step computes.
+Likeness rows_of_step(const Call& whole, std::int64_t begin, std::int64_t count) {
+    Likeness likeness;
+    for (RowMatch match : defined_rows(whole)) {
+        const std::int64_t query = match.first.query;
+        if (query < begin || query >= begin + count) continue;
+        match.second.query = query - begin;
+        likeness.rows.push_back(match);
+    }
+    return likeness;
+}
+
+bool has_positions(const Problem& p) {
+    return p.alibi || p.rope.style != RopeStyle::none;
+}
+
+Verdict compare_step(const Call& whole, std::int64_t begin, std::int64_t count) {
+    const auto step = step_of(whole, begin, count);
+    if (!step) return not_applicable("the kernel takes no problem that continues a sequence");
+    Likeness likeness = rows_of_step(whole, begin, count);
+    likeness.sentence = [&](const RowMatch& match) {
+        const std::string query = name_of(whole.problem(), match.first);
+        if (count == 1)
+            return fmt::format("{} gets another answer when it is decoded after {} keys", query,
+                               step->problem().len_kv - 1);
+        return fmt::format("{} gets another answer in a chunk of {} queries after {} keys", query,
+                           count, step->problem().len_kv - count);
+    };
+    return compare_runs(whole, *step, likeness);
+}
+
+/// Compares the steps [cuts[n], cuts[n + 1]).
+Verdict compare_steps(const Call& whole,
+                      const std::vector<std::pair<std::int64_t, std::int64_t>>& steps) {
+    std::int64_t elements = 0;
+    double worst = 0;
+    for (const auto& [begin, count] : steps) {
+        Verdict verdict = compare_step(whole, begin, count);
+        if (verdict.decision == Decision::violated || verdict.decision == Decision::not_applicable)
+            return verdict;
+        elements += verdict.elements;
+        worst = std::max(worst, verdict.worst_ratio);
+    }
+    return nothing_compared(elements, worst, "no row of this case has an answer to compare");
+}
+
+}  // namespace
+
+std::optional<Call> step_of(const Call& whole, std::int64_t begin, std::int64_t count) {
+    const Trial& trial = whole.trial();
+    const Problem& problem = whole.problem();
+    const bool bottom_right = trial.dialect().causal == CausalAlignment::bottom_right;
+    // A cache aligns bottom-right whatever the dialect; on equal lengths the two are the same.
+    const bool square = problem.len_q == problem.len_kv && problem.mask.lens_kv.empty();
+    const bool long_enough = std::all_of(problem.mask.lens_kv.begin(), problem.mask.lens_kv.end(),
+                                         [&](std::int64_t keys) { return keys >= problem.len_q; });
+    if ((problem.cache.present || bottom_right || square) && long_enough &&
+        problem.len_kv >= problem.len_q) {
+        Twin twin = continued(problem, whole.inputs(), begin, count, true);
+        if (trial.supports(twin.problem)) return Call(trial, twin.problem, std::move(twin.inputs));
+    }
+    if (problem.cache.present || has_positions(problem) || !bottom_right ||
+        problem.len_kv - (problem.len_q - begin - count) < 1)
+        return std::nullopt;
+    Twin twin = continued(problem, whole.inputs(), begin, count, false);
+    return call_if_supported(trial, twin.problem, std::move(twin.inputs));
+}
+
+Verdict steps_of_one(const Trial& trial) {
+    constexpr std::int64_t steps_max = 6;
+    const Call whole(trial);
+    const std::int64_t queries = whole.problem().len_q;
+    std::set<std::int64_t> tokens = {0, queries - 1};
+    for (std::int64_t n = 0; n < queries && n < steps_max - 2; ++n)
+        tokens.insert(
+            queries <= steps_max ? n : trial.random_below(stream_of("decode.prefill"), n, queries));
+    std::vector<std::pair<std::int64_t, std::int64_t>> steps;
+    for (const std::int64_t token : tokens) steps.emplace_back(token, 1);
+    return compare_steps(whole, steps);
+}
+
+Verdict steps_of_chunks(const Trial& trial) {
+    constexpr std::int64_t cuts_max = 3;
+    const Call whole(trial);
+    const std::int64_t queries = whole.problem().len_q;
+    std::set<std::int64_t> cuts = {0, queries};
+    for (std::int64_t n = 0; n < cuts_max; ++n)
+        cuts.insert(trial.random_below(stream_of("decode.chunked"), n, queries));
+    if (cuts.size() == 2 && queries > 1) cuts.insert(1);
+    std::vector<std::pair<std::int64_t, std::int64_t>> steps;
+    for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut)
+        steps.emplace_back(*cut, *std::next(cut) - *cut);
+    return compare_steps(whole, steps);
+}
+
+namespace {
+
+/// What a kernel answers that counts positions from 0 in every step: query i turns as at position
+/// i, key j as at position j. A square problem without a cache has just these positions; its mask
+/// is written out, and rows past the step's queries are zero.
+Twin restarted(const Call& step) {
+    const Problem& problem = step.problem();
+    const Sight sight = step.sight();
+    Problem p = problem;
+    p.len_q = p.len_kv;
+    p.cache = {};
+    p.mask = {};
+    p.mask.tensor.kind = MaskKind::boolean;
+    TensorSet inputs = step.inputs();
+    Tensor q(inputs[Role::q].type(), *shape_of(p, Role::q));
+    Tensor mask(ElementType::u8, *shape_of(p, Role::mask));
+    for (const Row& row : all_rows(problem)) {
+        for (std::int64_t c = 0; c < p.dim_qk; ++c)
+            copy_element(q, q.flat(row.batch, row.head, row.query, c), inputs[Role::q],
+                         inputs[Role::q].flat(row.batch, row.head, row.query, c));
+        for (std::int64_t j = 0; j < p.len_kv; ++j)
+            mask.put(row.batch, row.head, row.query, j, sight.sees(row, j) ? 1 : 0);
+    }
+    // Slots that hold no key are hidden from every row of the twin, but no reference needs NaN
+    // there.
+    inputs.put(Role::q, std::move(q));
+    inputs.put(Role::mask, std::move(mask));
+    return adopt(p, inputs);
+}
+
+}  // namespace
+
+Verdict positions_continue(const Trial& trial) {
+    const Call step(trial);
+    const Problem& problem = step.problem();
+    const Twin zero = restarted(step);
+    const Sight sight = step.sight();
+    OtherAnswer answer;
+    answer.expected = trial.expected(zero.problem, zero.inputs);
+    answer.flat = [&](const Row& row, std::int64_t channel) {
+        const std::int64_t head = row.batch * problem.heads_q + row.head;
+        return (head * zero.problem.len_q + row.query) * value_dim(problem) + channel;
+    };
+    answer.sentence = [&](const Row& row, bool matches) {
+        const std::int64_t position =
+            sight.length_kv(row.batch) - sight.length_q(row.batch) + row.query;
+        return matches ? fmt::format("{} is rotated at position {}, not at {}",
+                                     name_of(problem, row), row.query, position)
+                       : fmt::format("{} is not rotated at its position {}", name_of(problem, row),
+                                     position);
+    };
+    return not_the_other(step, answer);
+}
+
+namespace {
+
+Verdict compare_paging(const Call& base, const Call& other, bool bits, const char* change) {
+    Likeness likeness;
+    likeness.rows = defined_rows(base);
+    likeness.bits = bits;
+    likeness.sentence = [&, change](const RowMatch& match) {
+        return name_of(base.problem(), match.first) + " changes when " + change;
+    };
+    return compare_runs(base, other, likeness);
+}
+
+}  // namespace
+
+Verdict pages_do_not_matter(const Trial& trial) {
+    const Call base(trial);
+    const Problem& problem = base.problem();
+    const std::int64_t pages = (*pool_shape_of(problem, Role::k))[0];
+    const auto renamed = permutation(trial, stream_of("decode.paged"), pages);
+    TensorSet inputs = base.inputs();
+    Tensor& table = inputs[Role::block_table];
+    for (std::int64_t i = 0; i < table.size(); ++i)
+        if (table.get(i) >= 0)
+            table.set(i, static_cast<double>(renamed[static_cast<std::size_t>(table.get(i))]));
+    // Only addresses differ: a deterministic kernel repeats the same arithmetic.
+    Verdict sum = compare_paging(base, Call(trial, problem, std::move(inputs)),
+                                 trial.numerics().deterministic,
+                                 "the physical pages of its cache are renamed");
+    if (sum.decision == Decision::violated) return sum;
+    for (const std::int64_t page :
+         {std::int64_t{0}, problem.cache.page_size == 8 ? std::int64_t{16} : std::int64_t{8}}) {
+        Problem other = problem;
+        other.cache.page_size = page;
+        if (!trial.supports(other)) continue;
+        Twin twin = adopt(other, base.inputs());
+        Verdict verdict =
+            compare_paging(base, Call(trial, twin.problem, std::move(twin.inputs)), false,
+                           page == 0 ? "its cache is contiguous instead of paged"
+                                     : "its cache has pages of another size");
+        if (verdict.decision == Decision::violated) return verdict;
+        sum.elements += verdict.elements;
+        sum.worst_ratio = std::max(sum.worst_ratio, verdict.worst_ratio);
+    }
+    return sum;
+}
+
+Verdict sequences_stand_alone(const Trial& trial) {
+    constexpr std::int64_t few = 3;
+    const Call base(trial);
+    const Problem& problem = base.problem();
+    const Sight sight = base.sight();
+    std::int64_t elements = 0;
+    double worst = 0;
+    for (std::int64_t b = 0; b < std::min(problem.batch, few); ++b) {
+        if (sight.length_q(b) == 0 || sight.length_kv(b) == 0) continue;
+        Twin twin = sequence_alone(problem, base.inputs(), b);
+        const auto alone = call_if_supported(trial, twin.problem, std::move(twin.inputs));
+        if (!alone) continue;
+        Likeness likeness;
+        for (RowMatch match : defined_rows(base)) {
+            if (match.first.batch != b || !sight.is_query(match.first)) continue;
+            match.second.batch = 0;
+            likeness.rows.push_back(match);
+        }
+        likeness.sentence = [&](const RowMatch& match) {
+            return name_of(problem, match.first) +
+                   " gets another answer when its sequence is run alone";
+        };
+        Verdict verdict = compare_runs(base, *alone, likeness);
+        if (verdict.decision == Decision::violated) return verdict;
+        elements += verdict.elements;
+        worst = std::max(worst, verdict.worst_ratio);
+    }
+    return nothing_compared(elements, worst, "no sequence of this case can be run alone");
+}
+
+}  // namespace attest

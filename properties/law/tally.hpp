@@ -1,0 +1,100 @@
+#pragma once
+// What a law has compared so far: how many elements, how near the worst came to its bound, and the
+// first that was violated. A law that compared nothing never holds.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "properties/law/compare.hpp"
+#include "properties/law/interval.hpp"
+#include "properties/law/verdict.hpp"
+#include "reference/bound/expected.hpp"
+#include "reference/problem/problem.hpp"
+
+namespace attest {
+
+/// One logical element of one tensor.
+struct Place {
+    Role role = Role::o;
+    std::vector<std::int64_t> index;
+};
+inline Place output_at(const Row& row, std::int64_t channel) {
+    return {Role::o, {row.batch, row.head, row.query, channel}};
+}
+inline Place lse_at(const Row& row) {
+    return {Role::lse, {row.batch, row.head, row.query}};
+}
+
+/// "output of query 3, channel 1", with batch and head where there are several.
+std::string element_name(const Problem& problem, const Place& place);
+
+class Tally {
+public:
+    explicit Tally(const Problem& problem) : problem_(&problem) {}
+
+    /// One observed number against what is known of it. An element whose bound is infinite is not
+    /// compared: nothing is claimed of it. False where it is violated; `sentence` is called then.
+    template <typename Sentence>
+    bool element(double observed, const ExpectedElement& expected, Precision format,
+                 const Place& place, Sentence&& sentence) {
+        if (!claimed(expected)) return true;
+        if (judge(observed, expected, format) != Agreement::disagrees)
+            return agreed(error_ratio(observed, expected, format));
+        return disagreed(expected.value, observed, expected.bound + expected.error,
+                         error_ratio(observed, expected, format), place,
+                         std::forward<Sentence>(sentence)());
+    }
+
+    /// Two enclosures of numbers that are equal by the law. An unbounded one is not compared.
+    template <typename Sentence>
+    bool same(const Interval& expected, const Interval& observed, const Place& place,
+              Sentence&& sentence) {
+        if (unbounded(expected) || unbounded(observed)) return true;
+        const double ratio = separation(expected, observed);
+        if (meet(expected, observed)) return agreed(ratio);
+        return disagreed(expected.mid(), observed.mid(), expected.radius() + observed.radius(),
+                         ratio, place, std::forward<Sentence>(sentence)());
+    }
+
+    /// A number that is at most `limit`, both known within their intervals.
+    template <typename Sentence>
+    bool at_most(const Interval& observed, const Interval& limit, const Place& place,
+                 Sentence&& sentence) {
+        if (unbounded(limit) || unbounded(observed)) return true;
+        if (observed.lo <= limit.hi) return agreed(0);
+        return disagreed(limit.hi, observed.mid(), observed.radius() + limit.radius(),
+                         separation(limit, observed), place, std::forward<Sentence>(sentence)());
+    }
+
+    /// A fact that no rounding excuses: `observed` is as it must be, or is not.
+    template <typename Sentence>
+    bool fact(bool holds, double expected, double observed, const Place& place,
+              Sentence&& sentence) {
+        if (holds) return agreed(0);
+        return disagreed(expected, observed, 0, 0, place, std::forward<Sentence>(sentence)(),
+                         BoundKind::exact);
+    }
+
+    std::int64_t elements() const noexcept { return elements_; }
+    double worst_ratio() const noexcept { return worst_; }
+    bool violated() const noexcept { return violation_.has_value(); }
+
+    /// Violated, holds, or not applicable with `nothing` where nothing was compared.
+    Verdict verdict(const std::string& nothing) const;
+
+private:
+    static bool claimed(const ExpectedElement& expected) noexcept;
+    static bool unbounded(const Interval& interval) noexcept;
+    bool agreed(double ratio) noexcept;
+    bool disagreed(double expected, double observed, double bound, double ratio, const Place& place,
+                   std::string sentence, BoundKind kind = BoundKind::derived);
+
+    const Problem* problem_;
+    std::int64_t elements_ = 0;
+    double worst_ = 0;
+    std::optional<Violation> violation_;
+};
+
+}  // namespace attest

@@ -1,0 +1,98 @@
+#include "properties/law/verdict.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace attest {
+
+std::string_view name(Decision decision) noexcept {
+    constexpr std::array<std::string_view, 5> names = {"not_applicable", "not_run", "holds",
+                                                       "inconclusive", "violated"};
+    return names[static_cast<std::size_t>(decision)];
+}
+
+std::string_view name(Compares compares) noexcept {
+    constexpr std::array<std::string_view, 4> names = {"bound", "bits", "statistic", "property"};
+    return names[static_cast<std::size_t>(compares)];
+}
+
+std::string_view name(BoundKind kind) noexcept {
+    constexpr std::array<std::string_view, 5> names = {"derived", "exact", "bits", "statistic",
+                                                       "declared"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(ViolationClass c) noexcept {
+    constexpr std::array<std::string_view, 3> names = {"violation", "structure", "suspect"};
+    return names[static_cast<std::size_t>(c)];
+}
+
+Verdict holds(std::int64_t elements, double worst_ratio) {
+    if (!(elements > 0)) return inconclusive("nothing was compared");
+    if (std::isnan(worst_ratio)) return inconclusive("an error/bound is not a number");
+    Verdict verdict;
+    verdict.decision = Decision::holds;
+    verdict.elements = elements;
+    verdict.worst_ratio = worst_ratio;
+    return verdict;
+}
+
+Verdict violated(Violation violation, std::int64_t elements) {
+    Verdict verdict;
+    verdict.decision = Decision::violated;
+    verdict.elements = elements;
+    verdict.worst_ratio = violation.ratio;
+    verdict.violation = std::move(violation);
+    return verdict;
+}
+
+Verdict inconclusive(std::string reason) {
+    Verdict verdict;
+    verdict.decision = Decision::inconclusive;
+    verdict.reason = std::move(reason);
+    return verdict;
+}
+
+Verdict not_applicable(std::string reason) {
+    Verdict verdict;
+    verdict.decision = Decision::not_applicable;
+    verdict.reason = std::move(reason);
+    return verdict;
+}
+
+namespace {
+
+/// NaN counts as the largest: an error nobody can measure is the worst there is.
+double larger_ratio(double a, double b) noexcept {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+    return a < b ? b : a;
+}
+
+/// How near the statistic is to its threshold; NaN or a threshold of nothing counts as beyond it.
+double strain(const Statistic& s) noexcept {
+    const double strain = std::abs(s.value) / s.threshold;
+    return std::isnan(strain) ? std::numeric_limits<double>::infinity() : strain;
+}
+
+}  // namespace
+
+Verdict merge(Verdict a, const Verdict& b) {
+    const bool b_is_worse = static_cast<int>(b.decision) > static_cast<int>(a.decision);
+    Verdict merged = std::move(a);
+    if (b_is_worse) {
+        merged.decision = b.decision;
+        merged.reason = b.reason;
+    }
+    merged.worst_ratio = larger_ratio(merged.worst_ratio, b.worst_ratio);
+    merged.elements += b.elements;
+    merged.undecided += b.undecided;
+    if (!merged.violation) merged.violation = b.violation;
+    const bool b_is_nearer =
+        b.statistic && (!merged.statistic || strain(*b.statistic) > strain(*merged.statistic));
+    if (b_is_nearer) merged.statistic = b.statistic;
+    return merged;
+}
+
+}  // namespace attest

@@ -1,0 +1,71 @@
+#include "properties/law/verdict.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace attest {
+namespace {
+
+TEST(Verdict, NothingComparedNeverHolds) {
+    EXPECT_EQ(holds(0).decision, Decision::inconclusive);
+    EXPECT_EQ(holds(-1).decision, Decision::inconclusive);
+    EXPECT_EQ(holds(1).decision, Decision::holds);
+    EXPECT_EQ(Verdict{}.decision, Decision::inconclusive);
+}
+
+TEST(Verdict, ARatioThatIsNoNumberNeverHolds) {
+    EXPECT_EQ(holds(3, std::nan("")).decision, Decision::inconclusive);
+}
+
+TEST(Verdict, MergingIsWorstFirst) {
+    Violation violation;
+    violation.problem = "wrong";
+    const Verdict bad = violated(violation), doubt = inconclusive("too few"), good = holds(4, 0.5);
+    EXPECT_EQ(merge(good, doubt).decision, Decision::inconclusive);
+    EXPECT_EQ(merge(good, doubt).reason, "too few");
+    EXPECT_EQ(merge(doubt, bad).decision, Decision::violated);
+    EXPECT_EQ(merge(bad, good).violation->problem, "wrong");
+    EXPECT_EQ(merge(good, not_applicable("no mask")).decision, Decision::holds);
+    EXPECT_EQ(merge(not_applicable("no mask"), good).decision, Decision::holds);
+}
+
+TEST(Verdict, NanIsTheLargestRatioHoweverItIsMerged) {
+    Verdict odd = holds(1, 0.25);
+    odd.worst_ratio = std::nan("");
+    EXPECT_TRUE(std::isnan(merge(odd, holds(1, 7)).worst_ratio));
+    EXPECT_TRUE(std::isnan(merge(holds(1, 7), odd).worst_ratio));
+    EXPECT_EQ(merge(holds(1, 0.5), holds(1, 0.25)).worst_ratio, 0.5);
+}
+
+TEST(Verdict, TheFirstViolationIsKept) {
+    Violation first, second;
+    first.problem = "first";
+    second.problem = "second";
+    EXPECT_EQ(merge(violated(first), violated(second)).violation->problem, "first");
+}
+
+Verdict drawn_verdict() {
+    using rc::gen::element;
+    Verdict v;
+    v.decision = *element(Decision::not_applicable, Decision::not_run, Decision::holds,
+                          Decision::inconclusive, Decision::violated);
+    v.worst_ratio = *element(0.0, 0.5, 2.0);
+    v.elements = *rc::gen::inRange(0, 9);
+    return v;
+}
+
+RC_GTEST_PROP(Verdict, MergingIsAssociativeAndCounts, ()) {
+    const Verdict a = drawn_verdict(), b = drawn_verdict(), c = drawn_verdict();
+    const Verdict left = merge(merge(a, b), c), right = merge(a, merge(b, c));
+    RC_ASSERT(left.decision == right.decision);
+    RC_ASSERT(left.elements == a.elements + b.elements + c.elements);
+    RC_ASSERT(left.elements == right.elements);
+    RC_ASSERT(left.worst_ratio == right.worst_ratio);
+    RC_ASSERT(left.decision >= a.decision && left.decision >= c.decision);
+}
+
+}  // namespace
+}  // namespace attest

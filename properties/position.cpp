@@ -1,0 +1,253 @@
+// Position: rotary embeddings turn queries and keys by their places and change no norm; ALiBi adds
+// a slope times the distance.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "properties/law/alibi.hpp"
+#include "properties/law/other_answer.hpp"
+#include "properties/law/paired_runs.hpp"
+#include "properties/law/property.hpp"
+#include "properties/law/reading.hpp"
+
+namespace attest::laws {
+
+namespace {
+
+/// Distances of a few places up to those where the angles of a long context lie.
+Verdict check_rope_relative(const Trial& trial) {
+    constexpr std::int64_t shifts[] = {1, 7, 64, 1000, 4096};
+    const Call first(trial);
+    Problem shifted = first.problem();
+    shifted.rope.offset += shifts[trial.random_below(stream_of("position.rope_relative"), 0, 5)];
+    if (!trial.supports(shifted))
+        return not_applicable("the kernel takes no other offset of the rotary positions");
+    const Call second(trial, shifted, first.inputs());
+    Likeness likeness;
+    likeness.rows = defined_rows(first);
+    likeness.sentence = [&](const RowMatch& match) {
+        return fmt::format("{} changes when every position moves by {}",
+                           name_of(shifted, match.first),
+                           shifted.rope.offset - first.problem().rope.offset);
+    };
+    return compare_runs(first, second, likeness);
+}
+
+/// Tokens of the case as sequences of one token each: query and key stand at the same place, so the
+/// one score is scale q.k with the embedding and without it.
+Verdict check_rope_norm(const Trial& trial) {
+    constexpr std::int64_t tokens_max = 8;
+    const Problem& base = trial.problem();
+    const std::int64_t tokens = std::min({base.len_q, base.len_kv, tokens_max});
+    Problem turned = base;
+    turned.batch = tokens;
+    turned.len_q = turned.len_kv = 1;
+    turned.mask = {};
+    turned.cache = {};
+    turned.sink = turned.alibi = false;
+    turned.splits = 0;
+    turned.rope.offset =
+        base.rope.offset + trial.random_below(stream_of("position.rope_norm"), 0, 1000);
+    Problem straight = turned;
+    straight.rope = {};
+    if (!trial.supports(turned) || !trial.supports(straight))
+        return not_applicable("the kernel takes no single token, or none without the embedding");
+    TensorSet inputs = blank_inputs(turned);
+    for (const Role role : {Role::q, Role::k, Role::v}) {
+        const Tensor& source = trial.inputs()[role];
+        inputs[role] = tensor_of(turned, role, [&](std::int64_t t, auto h, auto, auto c) {
+            const double x = source.at(0, h, t, c);
+            return std::isfinite(x) ? x : 0;  // a slot of a cache that holds no key
+        });
+    }
+    const Call first(trial, straight, inputs);
+    const Call second(trial, turned, inputs);
+    if (!first.has_lse() || !second.has_lse())
+        return not_applicable("the kernel returns no log-sum-exp of a single token");
+    Likeness likeness;
+    likeness.rows = defined_rows(first);
+    likeness.sentence = [&](const RowMatch& match) {
+        return fmt::format(
+            "turning query and key of one token by the same angles changes their "
+            "score (token {})",
+            match.first.batch);
+    };
+    return compare_runs(first, second, likeness);
+}
+
+struct OtherRope {
+    std::string name;
+    Rope rope;
+};
+
+std::vector<OtherRope> other_ropes(const Problem& problem) {
+    const Rope& rope = problem.rope;
+    const bool interleaved = rope.style == RopeStyle::interleaved;
+    const std::int64_t dims = rope.dims == 0 ? problem.dim_qk : rope.dims;
+    std::vector<OtherRope> others;
+    const auto offer = [&](std::string name, auto change) {
+        Rope other = rope;
+        change(other);
+        others.push_back({std::move(name), other});
+    };
+    offer(interleaved ? "paired in halves" : "paired in neighbours",
+          [&](Rope& r) { r.style = interleaved ? RopeStyle::half : RopeStyle::interleaved; });
+    if (dims < problem.dim_qk && problem.dim_qk % 2 == 0)
+        offer("turning every channel", [](Rope& r) { r.dims = 0; });
+    if (dims + 2 < problem.dim_qk)
+        offer("turning one pair too many", [&](Rope& r) { r.dims = dims + 2; });
+    if (dims > 2) offer("turning one pair too few", [&](Rope& r) { r.dims = dims - 2; });
+    if (rope.base != 10000)
+        offer("of the default base", [](Rope& r) { r.base = 10000; });
+    else
+        offer("of another base", [](Rope& r) { r.base = 500000; });
+    return others;
+}
+
+Verdict check_rope_style(const Trial& trial) {
+    const Call call(trial);
+    const Problem& problem = call.problem();
+    std::int64_t compared = 0;
+    double worst = 0;
+    for (const OtherRope& other : other_ropes(problem)) {
+        Problem p = problem;
+        p.rope = other.rope;
+        OtherAnswer answer = same_shape(call, trial.expected(p, call.inputs()));
+        answer.sentence = [&](const Row& row, bool matches) {
+            return name_of(problem, row) + (matches ? " is rotated by an embedding " + other.name
+                                                    : " is not rotated as the problem says");
+        };
+        Verdict verdict = not_the_other(call, answer);
+        if (verdict.decision == Decision::violated) return verdict;
+        compared += verdict.elements;
+        worst = std::max(worst, verdict.worst_ratio);
+    }
+    return nothing_compared(compared, worst, "other embeddings give the same answers here");
+}
+
+constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
+constexpr const char* file = "properties/position.cpp";
+constexpr const char* roformer = "Su et al. 2021, RoFormer, eq. 16 and section 3.2";
+
+bool two_keys(const Problem& p) {
+    return p.len_kv >= 2;
+}
+bool styles_differ(const Problem& p) {
+    return p.len_kv >= 2 && p.dim_qk >= 4;
+}
+bool some_token(const Problem& p) {
+    return p.len_q >= 1 && p.len_kv >= 1 && p.batch >= 1;
+}
+
+Property rope_relative() {
+    return {
+        .id = "position.rope_relative",
+        .statement = "Moving every rotary position by the same offset changes nothing.",
+        .statement_short = "scores depend on i - j alone under RoPE",
+        .why =
+            "R(a)^T R(b) = R(b - a) for rotations of each channel pair, so (R(i) q).(R(j) k) = "
+            "q.R(j - i) k: a common offset cancels. Angles are rounded at both offsets, so the "
+            "two runs agree within the sum of their bounds, which grow with the position.",
+        .source = roformer,
+        .compares = Compares::bound,
+        .cases = {.allow = undropped,
+                  .require = FeatureSet(Feature::rope),
+                  .scores_max = 4096,
+                  .len_max = 200,
+                  .dim_max = 64,
+                  .admits = two_keys},
+        .check = check_rope_relative,
+        .file = file,
+    };
+}
+
+Property rope_norm() {
+    Property law{
+        .id = "position.rope_norm",
+        .statement = "Turning a query and a key at the same position leaves their score as it is.",
+        .statement_short = "rotation keeps q.k of a token with itself",
+        .why =
+            "R(t) is orthogonal: (R q).(R k) = q.k, and with q = k the norm. Over a single key "
+            "L = scale q.k, so the log-sum-exp with the embedding is that without it, within the "
+            "sum of the bounds.",
+        .source = roformer,
+        .compares = Compares::bound,
+        .cases = {.allow = undropped,
+                  .require = FeatureSet(Feature::rope),
+                  .scores_max = 1024,
+                  .len_max = 64,
+                  .dim_max = 128,
+                  .admits = some_token},
+        .check = check_rope_norm,
+        .file = file,
+    };
+    law.needs.lse = true;
+    return law;
+}
+
+Property rope_style() {
+    return {
+        .id = "position.rope_style",
+        .statement =
+            "Channels are paired, bounded and turned as the problem says: neighbours or "
+            "halves, the rotary channels alone, by the given base.",
+        .statement_short = "interleaved or half, rotary channels, base: as asked",
+        .why =
+            "Other pairings, numbers of rotary channels and bases obey the relative law as well, "
+            "so "
+            "only their answers tell them apart. Where the reference of such another embedding "
+            "is apart from the asked one's, the output must be in the latter's interval.",
+        .source = "GPT-J (interleaved), GPT-NeoX (halves, partial rotary)",
+        .compares = Compares::bound,
+        .cases = {.allow = undropped,
+                  .require = FeatureSet(Feature::rope),
+                  .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
+                            ValueKind::logit50},
+                  .scores_max = 1024,
+                  .len_max = 64,
+                  .dim_max = 64,
+                  .admits = styles_differ},
+        .check = check_rope_style,
+        .file = file,
+    };
+}
+
+Property alibi() {
+    return {
+        .id = "position.alibi",
+        .statement =
+            "ALiBi is the bias -slope |i - j|, written out or built in: near keys weigh "
+            "more than far ones.",
+        .statement_short = "ALiBi = an explicit bias -m |i - j|",
+        .why =
+            "With slopes that are powers of two, slope * |i - j| is exact in every format for "
+            "distances up to 256, so built-in term and additive mask are the same real numbers; "
+            "the runs agree within the sum of their bounds. With Q = 0, P_ij falls with the "
+            "distance: where the references of two weights are apart, so must the weights be.",
+        .source = "Press, Smith, Lewis 2021, Train short, test long",
+        .compares = Compares::bound,
+        .cases = {.allow = undropped.without(Feature::mask_bool)
+                               .without(Feature::mask_additive)
+                               .without(Feature::softcap),
+                  .require = FeatureSet(Feature::alibi),
+                  .scores_max = 4096,
+                  .len_max = 200,
+                  .dim_max = 64,
+                  .admits = two_keys},
+        .check = alibi_is_its_bias,
+        .file = file,
+    };
+}
+
+}  // namespace
+
+std::vector<Property> position() {
+    return {rope_norm(), rope_relative(), rope_style(), alibi()};
+}
+
+}  // namespace attest::laws

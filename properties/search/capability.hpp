@@ -1,0 +1,42 @@
+#pragma once
+// What a kernel can be asked for: its manifest, narrowed by what supports() says before the first
+// case. A kernel that takes head dimensions of multiples of 8 alone has no field to say so in;
+// drawing only what it takes leaves the share of refusals to those nobody could foresee.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/law/property.hpp"
+#include "properties/search/campaign.hpp"
+#include "properties/search/subject.hpp"
+
+namespace attest {
+
+struct Capability {
+    std::vector<Precision> formats;
+    FeatureSet features;
+    Dialect dialect;
+    Numerics numerics;
+    std::int64_t dim_max = 0;  ///< 0: no limit of the kernel's own
+    std::int64_t len_max = 0;
+    std::vector<std::int64_t> dims;  ///< the only head dimensions it takes; empty: any
+};
+
+/// What the manifest alone says.
+Capability declared_capability(const Manifest& manifest);
+
+/// Asks supports() about one small problem in every format, head dimension and undeclared feature.
+/// `narrowed` is told, in sentences for people, what will not be drawn. Where the kernel says no to
+/// everything, nothing is narrowed: the refusals are then counted where they happen.
+Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed);
+
+/// Why this law cannot be asked of this kernel, in the kernel's terms; none where it can.
+std::optional<std::string> why_not_applicable(const Property& property,
+                                              const Capability& capability);
+
+/// The sets of CaseSpace::require_any that the kernel has; one empty set where none is asked for.
+std::vector<FeatureSet> alternatives(const CaseSpace& space, const Capability& capability);
+
+}  // namespace attest

@@ -1,0 +1,182 @@
+#include "properties/search/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+/// An element that does not plainly agree.
+struct Suspect {
+    Role role;
+    std::int64_t row, flat;
+    bool disagrees;  ///< else undecided
+    double ratio;
+};
+
+struct Tally {
+    std::int64_t elements = 0;
+    double worst_ratio = 0;  ///< of the elements that agree
+    std::vector<Suspect> suspects;
+};
+
+Precision lse_format(const Problem& problem) noexcept {
+    return problem.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
+}
+
+void judge_elements(Tally& tally, const std::vector<double>& observed, std::int64_t first,
+                    std::int64_t count, const std::vector<ExpectedElement>& expected,
+                    Precision format, Role role, std::int64_t row) {
+    for (std::int64_t flat = first; flat < first + count; ++flat) {
+        const auto at = static_cast<std::size_t>(flat);
+        const Agreement agreement = judge(observed[at], expected[at], format);
+        const double ratio = error_ratio(observed[at], expected[at], format);
+        ++tally.elements;
+        if (agreement == Agreement::agrees) {
+            tally.worst_ratio = std::max(tally.worst_ratio, ratio);
+        } else {
+            const bool disagrees = agreement == Agreement::disagrees;
+            tally.suspects.push_back({role, row, flat, disagrees, ratio});
+        }
+    }
+}
+
+Tally tally_of(const Comparison& c, const Expected& expected) {
+    Tally tally;
+    const bool has_o = c.observed.has(Role::o);
+    const std::vector<double> o = has_o ? c.observed[Role::o].to_doubles() : std::vector<double>{};
+    const bool has_lse = c.observed.has(Role::lse);
+    const std::vector<double> lse =
+        has_lse ? c.observed[Role::lse].to_doubles() : std::vector<double>{};
+    const auto rows = static_cast<std::int64_t>(expected.row_empty.size());
+    const std::int64_t width = value_dim(c.problem);
+    require(!has_o || (static_cast<std::int64_t>(o.size()) == rows * width &&
+                       expected.output.size() == o.size()),
+            "observed and expected outputs have one shape");
+    require(!has_lse || lse.size() == expected.lse.size(),
+            "observed and expected log-sum-exps have one shape");
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const bool empty = expected.row_empty[static_cast<std::size_t>(row)] != 0;
+        if (empty && c.dialect.empty_row == EmptyRow::refuse) continue;
+        if (has_o)
+            judge_elements(tally, o, row * width, width, expected.output, c.problem.format_o,
+                           Role::o, row);
+        if (has_lse && !(empty && c.dialect.empty_row == EmptyRow::nan))
+            judge_elements(tally, lse, row, 1, expected.lse, lse_format(c.problem), Role::lse, row);
+    }
+    return tally;
+}
+
+/// Disagreements first, the worst of them first; NaN ratios are the worst. Ties by place.
+void order(std::vector<Suspect>& suspects) {
+    const auto rank = [](const Suspect& s) {
+        return std::isnan(s.ratio) ? std::numeric_limits<double>::infinity() : s.ratio;
+    };
+    std::stable_sort(suspects.begin(), suspects.end(), [&](const Suspect& a, const Suspect& b) {
+        if (a.disagrees != b.disagrees) return a.disagrees;
+        return rank(a) > rank(b);
+    });
+}
+
+std::string place(const Problem& problem, const std::vector<std::int64_t>& index, Role role) {
+    std::string text = role == Role::lse ? "log-sum-exp of query " : "output of query ";
+    text += std::to_string(index[2]);
+    if (problem.heads_q > 1) text += ", head " + std::to_string(index[1]);
+    if (problem.batch > 1) text += ", sequence " + std::to_string(index[0]);
+    if (role == Role::o && value_dim(problem) > 1) text += ", channel " + std::to_string(index[3]);
+    return text;
+}
+
+Violation violation_at(const Comparison& c, const Suspect& suspect,
+                       const ExpectedElement& expected) {
+    const Problem& p = c.problem;
+    const bool is_lse = suspect.role == Role::lse;
+    Violation v;
+    v.tensor = suspect.role;
+    v.index = {suspect.row / (p.heads_q * p.len_q), suspect.row / p.len_q % p.heads_q,
+               suspect.row % p.len_q};
+    if (!is_lse) v.index.push_back(suspect.flat % value_dim(p));
+    v.element_name = place(p, v.index, suspect.role);
+    v.problem = "the " + v.element_name + " is outside its bound of the reference";
+    v.expected = expected.value;
+    v.observed = c.observed[suspect.role].get(suspect.flat);
+    v.bound = expected.bound + expected.error;
+    v.bound_kind = BoundKind::derived;
+    v.ratio = error_ratio(v.observed, expected, is_lse ? lse_format(p) : p.format_o);
+    return v;
+}
+
+/// One row again in exact arithmetic: the first of its suspects that still disagrees, or how many
+/// are still open.
+struct Second {
+    const Suspect* confirmed = nullptr;
+    std::int64_t undecided = 0;
+    std::int64_t withdrawn = 0;  ///< disagreements that exact arithmetic does not share
+};
+
+Second look_again(const Comparison& c, const std::vector<Suspect>& suspects, std::int64_t row,
+                  const Expected& exact) {
+    Second second;
+    for (const Suspect& s : suspects) {
+        if (s.row != row) continue;
+        const auto at = static_cast<std::size_t>(s.flat);
+        const bool is_lse = s.role == Role::lse;
+        const ExpectedElement& e = is_lse ? exact.lse[at] : exact.output[at];
+        const Precision format = is_lse ? lse_format(c.problem) : c.problem.format_o;
+        switch (judge(c.observed[s.role].get(s.flat), e, format)) {
+            case Agreement::agrees:
+                second.withdrawn += s.disagrees ? 1 : 0;
+                break;
+            case Agreement::undecided:
+                ++second.undecided;
+                break;
+            case Agreement::disagrees:
+                if (second.confirmed == nullptr) second.confirmed = &s;
+                break;
+        }
+    }
+    return second;
+}
+
+}  // namespace
+
+Verdict compare_with(const Comparison& comparison, const Expected& expected) {
+    Tally tally = tally_of(comparison, expected);
+    order(tally.suspects);
+    std::vector<std::int64_t> seen;
+    std::int64_t undecided = 0, withdrawn = 0;
+    for (const Suspect& suspect : tally.suspects) {
+        if (std::find(seen.begin(), seen.end(), suspect.row) != seen.end()) continue;
+        seen.push_back(suspect.row);
+        const Expected exact =
+            attend_rows(comparison.problem, comparison.dialect, comparison.numerics,
+                        comparison.inputs, {suspect.row}, Arithmetic::exact);
+        const Second second = look_again(comparison, tally.suspects, suspect.row, exact);
+        if (second.confirmed != nullptr) {
+            const Suspect& s = *second.confirmed;
+            const auto at = static_cast<std::size_t>(s.flat);
+            const ExpectedElement& e = s.role == Role::lse ? exact.lse[at] : exact.output[at];
+            return violated(violation_at(comparison, s, e), tally.elements);
+        }
+        undecided += second.undecided;
+        withdrawn += second.withdrawn;
+    }
+    if (withdrawn > 0 || undecided > 0) {
+        Verdict verdict =
+            inconclusive(withdrawn > 0 ? "double-double and exact arithmetic disagree on an element"
+                                       : "exact arithmetic could not decide an element");
+        verdict.elements = tally.elements;
+        verdict.undecided = undecided;
+        verdict.worst_ratio = tally.worst_ratio;
+        return verdict;
+    }
+    return holds(tally.elements, tally.worst_ratio);
+}
+
+}  // namespace attest

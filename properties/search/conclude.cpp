@@ -1,0 +1,100 @@
+#include "properties/search/conclude.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace attest {
+
+namespace {
+
+/// A violation the profile does not fail on is a doubt: it is kept in its record and named here.
+Verdict graded(const Verdict& verdict, const Profile& profile) {
+    if (verdict.decision != Decision::violated) return verdict;
+    const std::string_view its_class =
+        verdict.violation ? name(verdict.violation->violation_class) : name(ViolationClass{});
+    if (std::find(profile.fails.begin(), profile.fails.end(), its_class) != profile.fails.end())
+        return verdict;
+    Verdict doubt = verdict;
+    doubt.decision = Decision::inconclusive;
+    doubt.reason = std::string(its_class) + ": " + verdict.violation->problem;
+    doubt.violation.reset();
+    return doubt;
+}
+
+std::string percent(double share) {
+    return std::to_string(std::llround(100 * share)) + " %";
+}
+
+/// The commonest reason the kernel gave.
+std::string commonest(const std::map<std::string, std::int64_t>& refusals) {
+    const auto most =
+        std::max_element(refusals.begin(), refusals.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == refusals.end() || most->first.empty() ? "" : ", mostly: " + most->first;
+}
+
+std::string nothing_judged(const LawResult& law, const Effort& effort, const std::string& why) {
+    if (effort.slots == 0) return "no case was tried";
+    std::string text = "none of " + std::to_string(effort.slots) + " cases could be judged";
+    if (law.refused > 0)
+        text += "; the kernel refused " + std::to_string(law.refused) + " draws" +
+                commonest(law.refusals);
+    if (law.discarded > 0)
+        text += "; " + std::to_string(law.discarded) +
+                " draws were outside the law's precondition or left it nothing to compare";
+    return why.empty() ? text : text + " (" + why + ")";
+}
+
+/// Why what was judged is too little, or empty.
+std::string too_little(const LawResult& law, const Profile& profile, const Effort& effort) {
+    const auto share = [](std::int64_t part, std::int64_t whole) {
+        return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+    };
+    const double refused = share(law.refused, law.refused + law.cases);
+    if (!(refused <= profile.refuse_max))
+        return "the kernel refused " + percent(refused) + " of the draws, " +
+               percent(profile.refuse_max) + " are allowed" + commonest(law.refusals);
+    const double lost = share(effort.slots - law.cases, effort.slots);
+    if (!(lost <= profile.discard_max))
+        return "only " + std::to_string(law.cases) + " of " + std::to_string(effort.slots) +
+               " cases could be judged; " + std::to_string(law.discarded) +
+               " draws left the law nothing to compare";
+    if (effort.cut)
+        return "interrupted after " + std::to_string(law.cases) + " of " +
+               std::to_string(effort.planned) + " cases";
+    return "";
+}
+
+}  // namespace
+
+void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
+    const std::string why = std::exchange(law.verdict, {}).reason;
+    law.violated = 0;
+    if (law.records.empty()) {
+        law.verdict = inconclusive(nothing_judged(law, effort, why));
+        if (effort.slots == 0 && effort.cut) {
+            law.verdict.decision = Decision::not_run;
+            law.verdict.reason = "interrupted before its first case";
+        }
+        return;
+    }
+    Verdict merged = graded(law.records.front().verdict, profile);
+    law.violated += merged.decision == Decision::violated;
+    for (std::size_t i = 1; i < law.records.size(); ++i) {
+        const Verdict next = graded(law.records[i].verdict, profile);
+        law.violated += next.decision == Decision::violated;
+        merged = merge(std::move(merged), next);
+    }
+    if (merged.decision == Decision::holds) {
+        std::string reason = too_little(law, profile, effort);
+        if (!reason.empty()) {
+            merged.decision = Decision::inconclusive;
+            merged.reason = std::move(reason);
+        }
+    }
+    law.verdict = std::move(merged);
+}
+
+}  // namespace attest

@@ -1,0 +1,20 @@
+#pragma once
+// From the records of a law to its verdict.
+
+#include "properties/search/campaign.hpp"
+
+namespace attest {
+
+/// How the records came about, as far as the verdict needs it.
+struct Effort {
+    std::int64_t slots = 0;    ///< case numbers tried, also those that led to no case
+    std::int64_t planned = 0;  ///< how many there were to try
+    bool cut = false;          ///< ended by an interruption
+};
+
+/// Merges the records in order and counts the violations. A violation of a class the profile does
+/// not fail on makes the law inconclusive. What checked nothing, or less than the profile asks for,
+/// is inconclusive, with the numbers.
+void conclude(LawResult& law, const Profile& profile, const Effort& effort);
+
+}  // namespace attest

@@ -1,0 +1,24 @@
+#pragma once
+// The derivation's two halves: lengths, heads and dimensions that fit; then the features.
+
+#include "properties/search/draw.hpp"
+#include "properties/search/raw_draw.hpp"
+
+namespace attest {
+
+/// The features of a case that need care while shapes are chosen.
+struct ShapePlan {
+    FeatureSet features;
+    std::int64_t scores_max = 1, len_max = 1;
+    bool len_q_one = false, square = false;
+};
+
+/// Sets batch, heads, lengths and dimensions. Scores stay within the plan's, len_q equals len_kv
+/// where the features need it, a cache has at least as many keys as queries.
+void derive_shape(Problem& problem, const Raw& raw, const ShapePlan& plan);
+
+/// Sets what the features ask for, on a problem whose shape stands.
+void derive_features(Problem& problem, const Raw& raw, FeatureSet features,
+                     const std::vector<Precision>& formats);
+
+}  // namespace attest

@@ -1,0 +1,122 @@
+#include <algorithm>
+
+#include "properties/search/derive.hpp"
+
+namespace attest {
+
+namespace {
+
+void set_window(Problem& p, const Raw& raw) {
+    const std::int64_t most = std::max(p.len_q, p.len_kv);
+    p.mask.window.left = std::min(raw.window_left, most);
+    p.mask.window.right = std::min(raw.window_right, most);
+    if (raw.window_sides == 1) p.mask.window.right = -1;
+    if (raw.window_sides == 2) p.mask.window.left = -1;
+}
+
+std::vector<std::int64_t> cut_lens(const std::array<std::int64_t, 8>& raw, std::int64_t batch,
+                                   std::int64_t least, std::int64_t most) {
+    std::vector<std::int64_t> lens;
+    for (std::int64_t b = 0; b < batch; ++b)
+        lens.push_back(std::clamp(raw[static_cast<std::size_t>(b) % raw.size()], least, most));
+    // Full lengths are no lengths: one of them is cut, so that the feature is there.
+    if (std::count(lens.begin(), lens.end(), most) == batch && most > least)
+        lens.front() = std::max(least, most / 2);
+    return lens;
+}
+
+/// With a cache a sequence has at least as many keys as queries.
+void set_lens(Problem& p, const Raw& raw, FeatureSet features) {
+    if (features.has(Feature::lens_q)) p.mask.lens_q = cut_lens(raw.lens_q, p.batch, 0, p.len_q);
+    if (!features.has(Feature::lens_kv)) return;
+    p.mask.lens_kv = cut_lens(raw.lens_kv, p.batch, p.cache.present ? p.len_q : 0, p.len_kv);
+}
+
+/// `count` lengths that sum to `total`, cut at the drawn percentages; a cut may repeat, so
+/// documents may be empty.
+std::vector<std::int64_t> cut_documents(const std::array<std::int64_t, 4>& percent,
+                                        std::int64_t count, std::int64_t total) {
+    std::vector<std::int64_t> cuts(percent.begin(), percent.begin() + (count - 1));
+    std::sort(cuts.begin(), cuts.end());
+    std::vector<std::int64_t> lens;
+    std::int64_t begin = 0;
+    for (const std::int64_t cut : cuts) {
+        const std::int64_t end = total * cut / 100;
+        lens.push_back(end - begin);
+        begin = end;
+    }
+    lens.push_back(total - begin);
+    return lens;
+}
+
+void set_rope(Problem& p, const Raw& raw) {
+    if (p.dim_qk % 2 != 0) ++p.dim_qk;
+    p.rope = raw.rope;
+    const std::int64_t turned = p.dim_qk * raw.rope_share / 4;
+    p.rope.dims = std::max<std::int64_t>(turned - turned % 2, 2);
+}
+
+void set_cache(Problem& p, const Raw& raw, FeatureSet features) {
+    p.cache.present = true;
+    p.cache.len = p.len_kv - p.len_q;
+    if (features.has(Feature::paged)) p.cache.page_size = raw.page_size;
+}
+
+Layout layout_of(const RawLayout& raw) {
+    return {raw.order, raw.row_pad, raw.offset};
+}
+
+void set_layouts(Problem& p, const Raw& raw) {
+    p.layout_q = layout_of(raw.layouts[0]);
+    p.layout_k = layout_of(raw.layouts[1]);
+    p.layout_v = layout_of(raw.layouts[2]);
+    p.layout_o = layout_of(raw.layouts[3]);
+    const Layout plain;
+    if (p.layout_q == plain && p.layout_k == plain && p.layout_v == plain && p.layout_o == plain)
+        p.layout_q.order = p.layout_k.order = p.layout_v.order = p.layout_o.order = AxisOrder::bthd;
+}
+
+void mix_formats(Problem& p, const Raw& raw, const std::vector<Precision>& formats) {
+    std::vector<Precision> others;
+    for (const Precision format : formats)
+        if (format != p.format_q) others.push_back(format);
+    if (others.empty()) return;
+    const Precision other = others[static_cast<std::size_t>(raw.other_format) % others.size()];
+    if (raw.mixed != 1) p.format_o = other;
+    if (raw.mixed != 0) p.format_kv = other;
+}
+
+}  // namespace
+
+void derive_features(Problem& p, const Raw& raw, FeatureSet features,
+                     const std::vector<Precision>& formats) {
+    using enum Feature;
+    p.mask.causal = features.has(causal);
+    if (features.has(window)) set_window(p, raw);
+    if (features.has(cache)) set_cache(p, raw, features);
+    set_lens(p, raw, features);
+    if (features.has(mask_bool) || features.has(mask_additive))
+        p.mask.tensor = {features.has(mask_bool) ? MaskKind::boolean : MaskKind::additive,
+                         raw.shared_batch, raw.shared_heads, raw.shared_queries};
+    if (features.has(documents)) {
+        p.mask.documents_q = cut_documents(raw.cuts_q, raw.documents, p.len_q);
+        p.mask.documents_kv = features.has(alibi) || features.has(rope)
+                                  ? p.mask.documents_q
+                                  : cut_documents(raw.cuts_kv, raw.documents, p.len_kv);
+    }
+    if (features.has(softcap)) p.softcap = raw.softcap;
+    p.sink = features.has(sink);
+    p.alibi = features.has(alibi);
+    if (features.has(rope)) set_rope(p, raw);
+    if (features.has(dropout)) p.dropout.p = 0.25;
+    // 0 in the draw stands for 1/d: the commonest wrong scale. It crosses the border as a float.
+    if (features.has(scale))
+        p.scale = round_to(raw.scale == 0 ? 1.0 / static_cast<double>(p.dim_qk) : raw.scale,
+                           Precision::f32);
+    if (features.has(splits)) p.splits = raw.splits;
+    if (features.has(layout)) set_layouts(p, raw);
+    if (features.has(mixed_formats)) mix_formats(p, raw, formats);
+    p.want_lse = features.has(lse);
+}
+
+}  // namespace attest

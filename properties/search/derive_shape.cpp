@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <cmath>
+
+#include "properties/search/derive.hpp"
+
+namespace attest {
+
+namespace {
+
+/// scores x channels of a case stay below this: about a millisecond of double-double (design's cost
+/// of a case), so that a campaign is many cases and not a few large ones.
+constexpr std::int64_t work_max = 400'000;
+
+std::int64_t sequences_and_heads(const Problem& p) {
+    return p.batch * p.heads_q;
+}
+
+/// The number of scores this case aims at: log-uniform from 32 to 4096 where typical.
+std::int64_t scores_wanted(const Raw& raw, std::int64_t most) {
+    constexpr double least_log2 = 5, typical_log2 = 12;
+    const auto between = [&](double low, double high) {
+        return static_cast<std::int64_t>(std::exp2(low + raw.size_share * (high - low)));
+    };
+    switch (raw.size) {
+        case Size::typical:
+            return std::min(most, between(least_log2, typical_log2));
+        case Size::large:
+            return std::min(most, between(typical_log2, typical_log2 + 2));
+        case Size::full:
+        case Size::long_keys:
+        case Size::long_queries:
+            return most;
+    }
+    return most;
+}
+
+void set_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool square) {
+    const auto cut = [&](std::int64_t len) {
+        return std::clamp<std::int64_t>(len, 1, plan.len_max);
+    };
+    p.len_q = cut(raw.len_q);
+    p.len_kv = cut(raw.len_kv);
+    if (raw.size == Size::long_keys) p.len_kv = cut(raw.long_len);
+    if (raw.size == Size::long_queries) p.len_q = cut(raw.long_len);
+    switch (raw.relation) {
+        case Relation::free:
+            break;
+        case Relation::equal:
+            p.len_q = p.len_kv;
+            break;
+        case Relation::one_query:
+            p.len_q = 1;
+            break;
+        case Relation::one_more_query:
+            p.len_q = cut(p.len_kv + 1);
+            break;
+        case Relation::one_more_key:
+            p.len_kv = cut(p.len_q + 1);
+            break;
+    }
+    if (plan.len_q_one) p.len_q = 1;
+    if (square) p.len_q = p.len_kv = plan.len_q_one ? 1 : p.len_kv;
+    if (plan.features.has(Feature::cache) && p.len_q > p.len_kv) std::swap(p.len_q, p.len_kv);
+}
+
+/// One sequence, and no more heads than the features need. A grouped case keeps two key/value heads
+/// as long as it can: with one, every mapping of heads is right.
+void give_up_heads(Problem& p, bool grouped, std::int64_t scores_max) {
+    const auto too_large = [&] { return score_count(p) > scores_max; };
+    if (too_large()) p.batch = 1;
+    const auto set_heads = [&](std::int64_t heads_kv, std::int64_t group) {
+        p.heads_kv = heads_kv;
+        p.heads_q = heads_kv * group;
+    };
+    std::int64_t group = group_size(p);
+    if (too_large() && p.heads_kv > 2) set_heads(2, group);
+    while (too_large() && group > (grouped ? 2 : 1)) set_heads(p.heads_kv, --group);
+    if (too_large()) set_heads(1, group);
+}
+
+void shorten(Problem& p, std::int64_t& len, std::int64_t other, std::int64_t scores_max) {
+    const std::int64_t room =
+        scores_max / std::max<std::int64_t>(sequences_and_heads(p) * other, 1);
+    len = std::clamp<std::int64_t>(std::min(len, room), 1, len);
+}
+
+void give_up_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool square,
+                     std::int64_t least) {
+    if (score_count(p) <= plan.scores_max) return;
+    const std::int64_t area = std::max<std::int64_t>(plan.scores_max / sequences_and_heads(p), 1);
+    const std::int64_t side =
+        std::max<std::int64_t>(static_cast<std::int64_t>(std::sqrt(static_cast<double>(area))), 1);
+    if (square || (raw.relation == Relation::equal && !plan.len_q_one)) {
+        p.len_q = p.len_kv = std::max(std::min(side, p.len_kv), std::int64_t{1});
+        return;
+    }
+    const bool queries_first =
+        raw.size == Size::long_keys || (raw.size != Size::long_queries && raw.queries_first);
+    std::int64_t& first = queries_first ? p.len_q : p.len_kv;
+    std::int64_t& second = queries_first ? p.len_kv : p.len_q;
+    shorten(p, first, std::max(second, least), plan.scores_max);
+    shorten(p, second, first, plan.scores_max);
+}
+
+/// The largest allowed dimension is `dim` itself or, where the case would cost too much, 8: small,
+/// and a vector's width.
+std::int64_t affordable(std::int64_t dim, std::int64_t scores) {
+    constexpr std::int64_t cheap = 8;
+    return dim * scores <= work_max ? dim : std::min(dim, cheap);
+}
+
+}  // namespace
+
+void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
+    using enum Feature;
+    const FeatureSet& f = plan.features;
+    const bool grouped = f.has(gqa);
+    const bool counts_alike = (f.has(alibi) || f.has(rope)) && !f.has(cache);
+    const bool square = plan.square || counts_alike;
+    p.batch = f.has(documents) ? 1 : raw.batch;
+    p.heads_kv = raw.heads_kv;
+    p.heads_q = raw.heads_kv * (grouped ? raw.group : 1);
+    set_lengths(p, raw, plan, square);
+    ShapePlan wanted = plan;
+    wanted.scores_max = scores_wanted(raw, plan.scores_max);
+    const bool is_long = raw.size == Size::long_keys || raw.size == Size::long_queries;
+    if (raw.heads_first || is_long) give_up_heads(p, grouped, wanted.scores_max);
+    give_up_lengths(p, raw, wanted, square, 1);
+    give_up_heads(p, grouped, wanted.scores_max);
+    if (f.has(cache) && p.len_q > p.len_kv) std::swap(p.len_q, p.len_kv);
+    p.dim_qk = affordable(raw.dim_qk, score_count(p));
+    p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p)) : 0;
+}
+
+}  // namespace attest

@@ -1,0 +1,193 @@
+#include "properties/search/draw.hpp"
+
+#include <algorithm>
+
+#include "properties/search/derive.hpp"
+#include "properties/search/features.hpp"
+#include "properties/search/landmarks.hpp"
+#include "reference/problem/validity.hpp"
+
+namespace attest {
+
+namespace {
+
+constexpr std::uint64_t draw_stream = 1, values_stream = 2, kinds_stream = 3, start_stream = 4;
+
+std::int64_t least_limit(std::initializer_list<std::int64_t> limits) {
+    std::int64_t least = 0;
+    for (const std::int64_t limit : limits)
+        if (limit > 0 && (least == 0 || limit < least)) least = limit;
+    return std::max<std::int64_t>(least, 1);
+}
+
+RawLimits raw_limits(const DrawSpace& s) {
+    const CaseSpace& space = s.property.cases;
+    RawLimits limits;
+    limits.len_max = least_limit({space.len_max, s.profile.len_max, s.capability.len_max,
+                                  space.scores_max, s.profile.scores_max});
+    limits.batch_max = std::max<std::int64_t>(space.batch_max, 1);
+    const std::int64_t dim_max =
+        least_limit({space.dim_max, s.profile.dim_max, s.capability.dim_max});
+    limits.dims = s.capability.dims.empty() ? landmark_dims() : s.capability.dims;
+    std::erase_if(limits.dims, [dim_max](std::int64_t dim) { return dim > dim_max; });
+    if (limits.dims.empty()) limits.dims = {dim_max};
+    return limits;
+}
+
+/// Features by chance, in percent, where they may be drawn.
+FeatureSet structural(const DrawSpace& s, FeatureSet drawable, const Raw& raw) {
+    using enum Feature;
+    constexpr std::array<std::pair<Feature, std::int64_t>, 7> shares = {{{gqa, 45},
+                                                                         {dim_v, 20},
+                                                                         {scale, 20},
+                                                                         {layout, 25},
+                                                                         {splits, 35},
+                                                                         {mixed_formats, 12},
+                                                                         {lse, 90}}};
+    FeatureSet set;
+    for (const auto& [feature, percent] : shares) {
+        if (feature == scale && s.property.cases.default_scale) continue;
+        if (drawable.has(feature) && raw.chance[static_cast<std::size_t>(feature)] < percent)
+            set = set.with(feature);
+    }
+    if (s.property.needs.lse) set = set.with(lse);
+    return set;
+}
+
+/// Makes the set one that a problem can have, giving up what the law does not require.
+FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, bool len_q_one) {
+    using enum Feature;
+    if (set.has(paged)) set = set.with(cache);
+    const bool positions = set.has(alibi) || set.has(rope);
+    const bool lens = set.has(lens_q) || set.has(lens_kv);
+    if (!positions || set.has(cache) || (!lens && !len_q_one)) return set;
+    // Positions beside lengths, or beside one query, need a cache to count from.
+    if (drawable.has(cache) && !set.has(documents)) return set.with(cache);
+    if (!required.has(lens_q)) set = set.without(lens_q);
+    if (!required.has(lens_kv)) set = set.without(lens_kv);
+    return set;
+}
+
+struct Slot {
+    std::int64_t format, t;  ///< t counts the cases of one format
+};
+
+Slot slot_of(std::int64_t number, std::size_t formats) {
+    const auto count = static_cast<std::int64_t>(formats);
+    return {number % count, number / count};
+}
+
+FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std::uint64_t start) {
+    const CaseSpace& space = s.property.cases;
+    const auto sets = alternatives(space, s.capability);
+    const FeatureSet chosen = sets[static_cast<std::size_t>(t) % sets.size()];
+    const FeatureSet required = space.require | chosen;
+    FeatureSet drawable = (space.allow & s.capability.features) | required;
+    drawable = drawable.without(Feature::dropout);  // drawn where a law asks for it alone
+    FeatureSet turns = drawable;
+    for (int bit = 0; bit < feature_count; ++bit)
+        if (structural_features().has(static_cast<Feature>(bit)))
+            turns = turns.without(static_cast<Feature>(bit));
+    FeatureSet set = planned_features(required, turns, t, start);
+    // Beside its turns: nearly every real kernel is causal most of the time.
+    constexpr std::int64_t causal_percent = 25;
+    if (turns.has(Feature::causal) &&
+        raw.chance[static_cast<std::size_t>(Feature::causal)] < causal_percent)
+        set = set.with(Feature::causal);
+    set = set | structural(s, drawable, raw);
+    return reconciled(set, required, drawable, space.len_q_one);
+}
+
+/// Kinds in turns of a block in which each comes once and normal once more for every two others;
+/// the order within a block is the block's own.
+ValueKind kind_of(const CaseSpace& space, std::int64_t t, std::uint64_t seed) {
+    std::vector<ValueKind> block = space.kinds;
+    if (block.empty())
+        for (int kind = 0; kind < value_kind_count; ++kind)
+            block.push_back(static_cast<ValueKind>(kind));
+    if (std::find(block.begin(), block.end(), ValueKind::normal) != block.end())
+        block.insert(block.end(), block.size() / 2, ValueKind::normal);
+    const auto size = static_cast<std::int64_t>(block.size());
+    const auto round = static_cast<std::uint64_t>(t / size);
+    for (std::size_t i = block.size(); i > 1; --i)  // Fisher and Yates
+        std::swap(block[i - 1], block[counter_bits(seed, kinds_stream + (round << 8), i) % i]);
+    return block[static_cast<std::size_t>(t % size)];
+}
+
+}  // namespace
+
+std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexcept {
+    std::uint64_t hash = campaign_seed;
+    for (const char c : law) hash = counter_bits(hash, 0, static_cast<unsigned char>(c));
+    return hash;
+}
+
+std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t number,
+                         std::int64_t attempt) {
+    if (why_not_applicable(s.property, s.capability)) return std::nullopt;
+    const CaseSpace& space = s.property.cases;
+    const std::uint64_t base = law_seed(seed, s.property.id);
+    const std::uint64_t own =
+        counter_bits(base, static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(attempt));
+    const Raw raw =
+        raw_draws(raw_limits(s))(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize)
+            .value();
+    const Slot slot = slot_of(number, s.capability.formats.size());
+    // A later attempt moves on to other features too: what was refused may be one of them.
+    const std::int64_t turn = slot.t + attempt;
+    Case c;
+    Problem& p = c.problem;
+    p.format_q = p.format_kv = p.format_o =
+        s.capability.formats[static_cast<std::size_t>(slot.format)];
+    const FeatureSet features =
+        features_for(s, raw, turn, counter_bits(base, start_stream, 0) >> 32);
+    const std::int64_t scores_max = least_limit({space.scores_max, s.profile.scores_max});
+    derive_shape(p, raw,
+                 {features, scores_max, raw_limits(s).len_max, space.len_q_one, space.square});
+    derive_features(p, raw, features, s.capability.formats);
+    p = canonical(p);
+    c.values.kind = kind_of(space, slot.t, base);
+    c.values.seed = counter_bits(own, values_stream, 0) >> 40;  // 24 bits: a line stays readable
+    if (find_contradiction(p) || !in_space(s.property, s.capability, p)) return std::nullopt;
+    return c;
+}
+
+bool in_space(const Property& property, const Capability& capability, const Problem& p) {
+    const CaseSpace& space = property.cases;
+    const FeatureSet features = features_of(p);
+    const FeatureSet own = space.allow | space.require;
+    FeatureSet allowed = own & capability.features;
+    bool has_alternative = space.require_any.empty();
+    for (const FeatureSet& set : space.require_any) {
+        allowed = allowed | (set & capability.features);
+        has_alternative = has_alternative || features.contains(set);
+    }
+    if (allowed.has(Feature::paged)) allowed = allowed.with(Feature::cache);
+    if (property.needs.lse) allowed = allowed.with(Feature::lse);
+    if (!has_alternative || !features.contains(space.require) || !allowed.contains(features))
+        return false;
+    if (property.needs.lse && !p.want_lse) return false;
+    const std::int64_t dim_max =
+        least_limit({space.dim_max, capability.dim_max}) + 1;  // rope: even
+    const std::int64_t len_max = least_limit({space.len_max, capability.len_max});
+    return score_count(p) <= space.scores_max && std::max(p.len_q, p.len_kv) <= len_max &&
+           std::max(p.dim_qk, value_dim(p)) <= dim_max && p.batch <= space.batch_max &&
+           (!space.len_q_one || p.len_q == 1) && (!space.square || p.len_q == p.len_kv) &&
+           (!space.default_scale || !p.scale) && (space.admits == nullptr || space.admits(p));
+}
+
+bool in_space(const Property& property, const Values& values) {
+    const auto& kinds = property.cases.kinds;
+    if (kinds.empty()) return true;
+    return values.tensors.empty() &&
+           std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end();
+}
+
+std::optional<Case> draw_case(const Property& property, const Manifest& manifest,
+                              const Profile& profile, std::uint64_t seed, std::int64_t number,
+                              std::int64_t attempt) {
+    const Capability capability = declared_capability(manifest);
+    return draw({property, capability, profile}, seed, number, attempt);
+}
+
+}  // namespace attest

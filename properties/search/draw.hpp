@@ -1,0 +1,33 @@
+#pragma once
+// From raw numbers to a case of a law's space that this kernel can be asked for.
+
+#include <optional>
+
+#include "properties/search/campaign.hpp"
+#include "properties/search/capability.hpp"
+
+namespace attest {
+
+/// A law's space within a kernel's and a profile's limits.
+struct DrawSpace {
+    const Property& property;
+    const Capability& capability;
+    const Profile& profile;
+};
+
+/// The seed of a law's campaign: a hash of the campaign's seed and the law's id.
+std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexcept;
+
+/// Case `number`, draw `attempt`. None where the draw lies outside the law's precondition.
+std::optional<Case> draw(const DrawSpace& space, std::uint64_t seed, std::int64_t number,
+                         std::int64_t attempt);
+
+/// Whether a problem lies in the law's space and within what the kernel declares. Scores and
+/// lengths may be as large as the law says whatever the profile: stored failures must stay in their
+/// space.
+bool in_space(const Property& property, const Capability& capability, const Problem& problem);
+
+/// Whether the values are of a kind the law is tried on.
+bool in_space(const Property& property, const Values& values);
+
+}  // namespace attest

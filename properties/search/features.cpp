@@ -1,0 +1,162 @@
+#include "properties/search/features.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "reference/problem/case.hpp"
+
+namespace attest {
+
+namespace {
+
+bool is_pair(Feature a, Feature b, Feature x, Feature y) noexcept {
+    return (a == x && b == y) || (a == y && b == x);
+}
+
+bool fits(FeatureSet set, Feature feature) noexcept {
+    for (int bit = 0; bit < feature_count; ++bit) {
+        const auto other = static_cast<Feature>(bit);
+        if (set.has(other) && !compatible(other, feature)) return false;
+    }
+    return true;
+}
+
+/// The members of `optional` that go with `base`, in an order that depends on `start` alone.
+std::vector<Feature> candidates(FeatureSet base, FeatureSet optional, std::uint64_t start) {
+    std::vector<Feature> features;
+    for (int bit = 0; bit < feature_count; ++bit) {
+        const auto feature = static_cast<Feature>(bit);
+        if (optional.has(feature) && !base.has(feature) && fits(base, feature))
+            features.push_back(feature);
+    }
+    std::stable_sort(features.begin(), features.end(), [start](Feature a, Feature b) {
+        return counter_bits(start, 0, static_cast<std::uint64_t>(a)) <
+               counter_bits(start, 0, static_cast<std::uint64_t>(b));
+    });
+    return features;
+}
+
+std::vector<std::pair<Feature, Feature>> pairs_of(const std::vector<Feature>& features) {
+    std::vector<std::pair<Feature, Feature>> pairs;
+    for (std::size_t stride = 1; stride < features.size();
+         ++stride)  // neighbours far apart in turn
+        for (std::size_t i = 0; i + stride < features.size(); ++i)
+            if (compatible(features[i], features[i + stride]))
+                pairs.emplace_back(features[i], features[i + stride]);
+    return pairs;
+}
+
+}  // namespace
+
+bool compatible(Feature a, Feature b) noexcept {
+    using enum Feature;
+    if (is_pair(a, b, mask_bool, mask_additive)) return false;
+    for (const Feature other : {cache, paged, lens_q, lens_kv})
+        if (is_pair(a, b, documents, other)) return false;
+    return true;
+}
+
+FeatureSet structural_features() noexcept {
+    using enum Feature;
+    return FeatureSet(gqa, dim_v, scale, layout, splits, mixed_formats, lse);
+}
+
+FeatureSet planned_features(FeatureSet base, FeatureSet optional, std::int64_t t,
+                            std::uint64_t start) {
+    const std::vector<Feature> features = candidates(base, optional, start);
+    if (features.empty()) return base;
+    const auto pairs = pairs_of(features);
+    // Of eight slots: one bare, two with one feature, five with a pair; every third pair with a
+    // third.
+    constexpr std::int64_t period = 8, bare = 1, single = 2;
+    const std::int64_t round = t / period, phase = t % period;
+    if (phase < bare) return base;
+    const std::size_t singles_before = static_cast<std::size_t>(round * single + phase - bare);
+    if (phase < bare + single || pairs.empty())
+        return base.with(features[singles_before % features.size()]);
+    const auto turn =
+        static_cast<std::size_t>(round * (period - bare - single) + phase - bare - single);
+    const auto [first, second] = pairs[(turn + start) % pairs.size()];
+    FeatureSet set = base.with(first).with(second);
+    const Feature third = features[(turn / 3) % features.size()];
+    if (turn % 3 == 0 && fits(set, third)) set = set.with(third);
+    return set;
+}
+
+std::optional<Problem> with_plain_feature(Problem p, Feature feature,
+                                          const std::vector<Precision>& formats) {
+    using enum Feature;
+    switch (feature) {
+        case causal:
+            p.mask.causal = true;
+            break;
+        case window:
+            p.mask.window.left = 8;
+            break;
+        case lens_q:
+            p.mask.lens_q = {p.len_q / 2};
+            break;
+        case lens_kv:
+            p.mask.lens_kv = {p.len_kv / 2};
+            break;
+        case mask_bool:
+            p.mask.tensor.kind = MaskKind::boolean;
+            break;
+        case mask_additive:
+            p.mask.tensor.kind = MaskKind::additive;
+            break;
+        case documents:
+            p.mask.documents_q = {p.len_q / 2, p.len_q - p.len_q / 2};
+            p.mask.documents_kv = {p.len_kv / 2, p.len_kv - p.len_kv / 2};
+            break;
+        case softcap:
+            p.softcap = 20;
+            break;
+        case sink:
+            p.sink = true;
+            break;
+        case alibi:
+            p.alibi = true;
+            break;
+        case rope:
+            if (p.dim_qk % 2 != 0) return std::nullopt;
+            p.rope.style = RopeStyle::half;
+            break;
+        case dropout:
+            p.dropout.p = 0.5;
+            break;
+        case gqa:
+            p.heads_q = 2;
+            break;
+        case dim_v:
+            p.dim_v = 2 * p.dim_qk;
+            break;
+        case scale:
+            p.scale = 0.5;
+            break;
+        case cache:
+        case paged:
+            p.len_q = p.len_kv / 4;
+            p.cache.present = true;
+            p.cache.len = p.len_kv - p.len_q;
+            if (feature == paged) p.cache.page_size = 16;
+            break;
+        case splits:
+            p.splits = 2;
+            break;
+        case layout:
+            p.layout_q.order = p.layout_k.order = AxisOrder::bthd;
+            break;
+        case lse:
+            p.want_lse = true;
+            break;
+        case mixed_formats:
+            for (const Precision format : formats)
+                if (format != p.format_q) p.format_o = format;
+            if (p.format_o == p.format_q) return std::nullopt;
+            break;
+    }
+    return canonical(p);
+}
+
+}  // namespace attest

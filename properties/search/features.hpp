@@ -1,0 +1,33 @@
+#pragma once
+// Which optional features a case has. A few at a time, so that a failure points somewhere; and
+// every pair in turn, because features break each other.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "properties/law/property.hpp"
+#include "reference/problem/feature.hpp"
+
+namespace attest {
+
+/// Whether one problem can have both. Not in one problem: the two kinds of mask tensor; documents
+/// with a cache or with lengths; a page without a cache is a cache.
+bool compatible(Feature a, Feature b) noexcept;
+
+/// Features that shape tensors rather than change what is computed. They are drawn by chance, each
+/// on its own; the others by turns.
+FeatureSet structural_features() noexcept;
+
+/// The features that change what is computed for slot t of a law: none, one, two or three of
+/// `optional` beside `base`, which is always kept. Over the slots every compatible pair comes in
+/// turn; `start` lets laws begin at different pairs.
+FeatureSet planned_features(FeatureSet base, FeatureSet optional, std::int64_t t,
+                            std::uint64_t start);
+
+/// The problem with this feature in its plainest form; none where that needs what is not there (a
+/// second format). For asking supports().
+std::optional<Problem> with_plain_feature(Problem problem, Feature feature,
+                                          const std::vector<Precision>& formats);
+
+}  // namespace attest

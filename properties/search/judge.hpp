@@ -1,0 +1,44 @@
+#pragma once
+// One case, one law, one kernel: the trial is set up, the law asked, and whatever the kernel did
+// instead of answering is turned into a verdict.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "properties/law/property.hpp"
+#include "properties/search/campaign.hpp"
+#include "properties/search/subject.hpp"
+#include "reference/problem/case.hpp"
+
+namespace attest {
+
+/// What judging found, beside the record that is kept.
+struct Judged {
+    CaseRecord record;
+    bool refused = false;     ///< supports() said no; record.verdict.reason says why
+    bool vacuous = false;     ///< the law found nothing to compare in this case
+    double longest_call = 0;  ///< seconds, of the calls that returned
+};
+
+/// Judges in the process as it stands. A law that throws anything but Stopped is a bug of ours:
+/// InternalError with law and case. BadInput (a crash inside supports()) passes through.
+Judged judge_case(Subject& kernel, const Property& property, const Case& subject,
+                  std::int64_t number);
+
+/// How a case failed, as far as one failure stands for another: how the kernel ended, and whether
+/// it touched memory it must not.
+struct FailureKind {
+    Outcome outcome = Outcome::ok;
+    bool fault = false;
+    bool operator==(const FailureKind&) const = default;
+    auto operator<=>(const FailureKind&) const = default;
+
+    /// Not a wrong answer but no answer, or a broken neighbour: every law meets it.
+    bool death() const noexcept { return outcome != Outcome::ok || fault; }
+};
+
+/// None where the case did not fail.
+std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept;
+
+}  // namespace attest

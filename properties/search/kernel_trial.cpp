@@ -1,0 +1,149 @@
+#include "properties/search/kernel_trial.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "properties/search/compare.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+/// A kernel's own words may be of any length.
+std::string quoted(const std::string& text) {
+    constexpr std::size_t shown_max = 300;
+    return text.size() <= shown_max ? text : text.substr(0, shown_max) + " ...";
+}
+
+/// A failure that is no element's: expected and observed say only "nothing" and "something".
+Verdict failed_call(std::string sentence, const std::optional<Fault>& fault) {
+    Violation violation;
+    violation.problem = std::move(sentence);
+    violation.tensor = fault && fault->tensor ? *fault->tensor : Role::o;
+    violation.bound_kind = BoundKind::exact;
+    violation.ratio = std::numeric_limits<double>::infinity();
+    return violated(std::move(violation));
+}
+
+std::string with_sentence(const char* what, const CallResult& result) {
+    if (result.fault && !result.fault->sentence.empty())
+        return std::string(what) + ": " + result.fault->sentence;
+    return result.reason.empty() ? what : std::string(what) + ": " + quoted(result.reason);
+}
+
+std::vector<std::int64_t> unravel(const Shape& shape, std::int64_t flat, std::size_t axes) {
+    std::vector<std::int64_t> index(axes);
+    for (std::size_t axis = axes; axis-- > 0;) {
+        index[axis] = shape[axis] > 0 ? flat % shape[axis] : 0;
+        flat = shape[axis] > 0 ? flat / shape[axis] : 0;
+    }
+    return index;
+}
+
+Verdict unwritten(const Problem& problem, const CallResult& result) {
+    Verdict verdict = failed_call(
+        "an element of " + std::string(name(result.unwritten_role)) + " was never written",
+        std::nullopt);
+    Violation& violation = *verdict.violation;
+    violation.tensor = result.unwritten_role;
+    violation.observed = std::numeric_limits<double>::quiet_NaN();
+    if (const auto shape = shape_of(problem, result.unwritten_role))
+        violation.index =
+            unravel(*shape, result.unwritten_index, result.unwritten_role == Role::lse ? 3 : 4);
+    return verdict;
+}
+
+/// The verdict of a call that gave no answer, or gave one and did what it must not; none where the
+/// outputs may be looked at. Unwritten outputs stop every law: they are reported as what they are,
+/// not as the wrong number the poison would look like.
+std::optional<Verdict> verdict_of(const Problem& problem, const CallResult& result) {
+    switch (result.outcome) {
+        case Outcome::ok:
+            break;
+        case Outcome::refused:
+            return not_applicable("the kernel refuses `" + print(problem) +
+                                  "`: " + quoted(result.reason));
+        case Outcome::error:
+            return failed_call(with_sentence("the kernel returned an error", result), result.fault);
+        case Outcome::crash:
+            return failed_call(with_sentence("the kernel crashed", result), result.fault);
+        case Outcome::hang:
+            return failed_call(with_sentence("the kernel did not return", result), result.fault);
+        case Outcome::memory:
+            return failed_call(with_sentence("the kernel ran out of memory", result), result.fault);
+    }
+    if (result.fault) return failed_call("the kernel " + result.fault->sentence, result.fault);
+    if (result.outputs_unwritten) return unwritten(problem, result);
+    return std::nullopt;
+}
+
+}  // namespace
+
+KernelTrial::KernelTrial(Subject& kernel, const Case& subject)
+    : kernel_(kernel),
+      subject_(subject),
+      inputs_(make_inputs(subject)) {}
+
+const TensorSet& KernelTrial::observed() const {
+    if (!observed_) observed_ = run(problem(), inputs_);
+    return *observed_;
+}
+
+TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
+    CallResult result = kernel_.forward(problem, inputs);
+    if (auto verdict = verdict_of(problem, result)) {
+        account_.outcome = result.outcome;
+        account_.fault = std::move(result.fault);
+        throw Stopped{std::move(*verdict)};
+    }
+    account_.longest_call = std::max(account_.longest_call, result.seconds);
+    require(result.outputs.has(Role::o), "a call that ended well returns o");
+    return std::move(result.outputs);
+}
+
+/// What the manifest rules out is not asked: a kernel without a careful supports() would say yes to
+/// it and answer something else.
+bool KernelTrial::supports(const Problem& problem) const {
+    const Manifest& manifest = kernel_.manifest();
+    const FeatureSet asked = features_of(problem).without(Feature::lse);
+    if (manifest.features_declared && !manifest.features.contains(asked)) return false;
+    for (const Precision format : {problem.format_q, problem.format_kv, problem.format_o})
+        if (std::find(manifest.formats.begin(), manifest.formats.end(), format) ==
+            manifest.formats.end())
+            return false;
+    const auto within = [](std::int64_t value, std::int64_t most) {
+        return most == 0 || value <= most;
+    };
+    if (!within(std::max(problem.dim_qk, value_dim(problem)), manifest.limits.dim_max) ||
+        !within(std::max(problem.len_q, problem.len_kv), manifest.limits.len_max))
+        return false;
+    std::string reason;
+    return kernel_.supports(problem, &reason);
+}
+
+const Expected& KernelTrial::expected() const {
+    if (!expected_)
+        expected_ = attend(problem(), dialect(), numerics(), inputs_);
+    return *expected_;
+}
+
+bool KernelTrial::is_subject(const Problem& problem, const TensorSet& inputs) const {
+    return problem == this->problem() && (&inputs == &inputs_ || inputs == inputs_);
+}
+
+Expected KernelTrial::expected(const Problem& problem, const TensorSet& inputs) const {
+    if (is_subject(problem, inputs)) return expected();
+    return attend(problem, dialect(), numerics(), inputs);
+}
+
+Verdict KernelTrial::compare(const Problem& problem, const TensorSet& inputs,
+                             const TensorSet& observed) const {
+    const Comparison comparison{problem, dialect(), numerics(), inputs, observed};
+    if (is_subject(problem, inputs)) return compare_with(comparison, expected());
+    return compare_with(comparison, attend(problem, dialect(), numerics(), inputs));
+}
+
+}  // namespace attest

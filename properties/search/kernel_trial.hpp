@@ -1,0 +1,48 @@
+#pragma once
+// The Trial over a real kernel: runs it, keeps what it returned, and asks the oracle for the truth.
+// A call that did not end well stops the law with the verdict that says so.
+
+#include <optional>
+
+#include "properties/law/trial.hpp"
+#include "properties/search/subject.hpp"
+
+namespace attest {
+
+class KernelTrial final : public Trial {
+public:
+    /// The case must be one the kernel supports. Nothing runs before a law asks.
+    KernelTrial(Subject& kernel, const Case& subject);
+
+    const Case& subject() const override { return subject_; }
+    const TensorSet& inputs() const override { return inputs_; }
+    const Dialect& dialect() const override { return kernel_.manifest().dialect; }
+    const Numerics& numerics() const override { return kernel_.manifest().numerics; }
+    const TensorSet& observed() const override;
+    TensorSet run(const Problem& problem, const TensorSet& inputs) const override;
+    bool supports(const Problem& problem) const override;
+    const Expected& expected() const override;
+    Expected expected(const Problem& problem, const TensorSet& inputs) const override;
+    Verdict compare(const Problem& problem, const TensorSet& inputs,
+                    const TensorSet& observed) const override;
+
+    /// What became of the calls: the last one that failed, and the longest that did not.
+    struct Account {
+        Outcome outcome = Outcome::ok;
+        std::optional<Fault> fault;
+        double longest_call = 0;  ///< seconds
+    };
+    const Account& account() const noexcept { return account_; }
+
+private:
+    bool is_subject(const Problem& problem, const TensorSet& inputs) const;
+
+    Subject& kernel_;
+    const Case& subject_;
+    TensorSet inputs_;
+    mutable std::optional<TensorSet> observed_;
+    mutable std::optional<Expected> expected_;
+    mutable Account account_;
+};
+
+}  // namespace attest

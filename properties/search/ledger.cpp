@@ -1,0 +1,93 @@
+#include "properties/search/ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace attest {
+
+namespace {
+
+// After this many violations one more says nothing new, and the time belongs to the other laws.
+constexpr int violations_enough = 8;
+// A death is met by every law. Two of one kind make a law's case; where an earlier law has met the
+// kind already, one.
+constexpr int deaths_enough = 2;
+
+constexpr auto npos = static_cast<std::size_t>(-1);
+
+}  // namespace
+
+Ledger::Ledger(const Property& property, std::vector<Case> stored, Numbers numbers)
+    : property_(&property), stored_(std::move(stored)), numbers_(numbers) {}
+
+std::int64_t Ledger::planned() const noexcept {
+    const std::int64_t drawn =
+        numbers_.end <= numbers_.first
+            ? 0
+            : (numbers_.end - numbers_.first + numbers_.step - 1) / numbers_.step;
+    return static_cast<std::int64_t>(stored_.size()) + drawn;
+}
+
+/// One past the last slot that counts, looking only at what has come back without a gap; npos where
+/// more is wanted.
+std::size_t Ledger::end_of_interest(const std::set<FailureKind>& known) const {
+    int violations = 0, deaths = 0;
+    for (std::size_t i = 0; i < results_.size() && results_[i]; ++i) {
+        if (!results_[i]->record) continue;
+        const auto kind = failure_kind(*results_[i]->record);
+        if (!kind) continue;
+        ++violations;
+        if (kind->death()) deaths += known.contains(*kind) ? deaths_enough : 1;
+        if (violations >= violations_enough || deaths >= deaths_enough) return i + 1;
+    }
+    return npos;
+}
+
+std::optional<Slot> Ledger::next(const std::set<FailureKind>& known) {
+    if (closing_ || next_ >= planned() || end_of_interest(known) != npos) return std::nullopt;
+    Slot slot;
+    slot.index = static_cast<std::size_t>(next_++);
+    results_.emplace_back();
+    const std::size_t stored = stored_.size();
+    if (slot.index < stored) {
+        slot.number = static_cast<std::int64_t>(slot.index) - static_cast<std::int64_t>(stored);
+        slot.stored = stored_[slot.index];
+    } else {
+        slot.number =
+            numbers_.first + static_cast<std::int64_t>(slot.index - stored) * numbers_.step;
+    }
+    return slot;
+}
+
+void Ledger::put(const Slot& slot, SlotResult result) {
+    results_[slot.index] = std::move(result);
+    ++returned_;
+}
+
+bool Ledger::finished(const std::set<FailureKind>& known) const {
+    if (returned_ < next_) return false;
+    return closing_ || next_ >= planned() || end_of_interest(known) != npos;
+}
+
+LawResult Ledger::collect(const std::set<FailureKind>& known) const {
+    LawResult law;
+    law.property = property_;
+    const std::size_t end = std::min(end_of_interest(known), results_.size());
+    for (std::size_t i = 0; i < end; ++i) {
+        if (!results_[i]) continue;
+        const SlotResult& result = *results_[i];
+        law.discarded += result.discarded;
+        law.refused += result.refused;
+        for (const auto& [reason, count] : result.refusals) law.refusals[reason] += count;
+        if (!result.record) {
+            if (law.verdict.reason.empty()) law.verdict.reason = result.nothing;
+            continue;
+        }
+        ++law.cases;
+        law.seconds += result.record->seconds;
+        law.records.push_back(*result.record);
+    }
+    return law;
+}
+
+}  // namespace attest

@@ -1,0 +1,71 @@
+#pragma once
+// What is known of one law while a campaign runs: which cases were handed out, what came back, and
+// when enough is known. Results come back in any order; everything that is decided is decided on
+// the cases in order, so it does not depend on how many threads there were.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "properties/search/campaign.hpp"
+#include "properties/search/judge.hpp"
+
+namespace attest {
+
+/// What came of one slot: a judged case, or the draws that led to none.
+struct SlotResult {
+    std::optional<CaseRecord> record;
+    std::int64_t discarded = 0, refused = 0;
+    std::map<std::string, std::int64_t> refusals;
+    std::string nothing;  ///< why the last draw had nothing to compare
+};
+
+/// A slot handed out: a case number, or a stored failure.
+struct Slot {
+    std::size_t index = 0;
+    std::int64_t number = 0;
+    std::optional<Case> stored;
+};
+
+/// The numbers of this shard: first, first + step, ..., below end.
+struct Numbers {
+    std::int64_t first = 0, step = 1, end = 0;
+};
+
+class Ledger {
+public:
+    Ledger(const Property& property, std::vector<Case> stored, Numbers numbers);
+
+    const Property& property() const noexcept { return *property_; }
+    std::int64_t planned() const noexcept;
+    std::int64_t returned() const noexcept { return returned_; }
+
+    /// The next slot; none where all are handed out or enough is known.
+    std::optional<Slot> next(const std::set<FailureKind>& known);
+    void put(const Slot& slot, SlotResult result);
+    void close() noexcept { closing_ = true; }  ///< hands out no more: time is up, or interrupted
+
+    bool started() const noexcept { return next_ > 0; }
+    bool finished(const std::set<FailureKind>& known) const;
+
+    /// The records, in order, up to where enough was known. `cut`: not all that was planned was
+    /// tried though more was wanted.
+    LawResult collect(const std::set<FailureKind>& known) const;
+    bool cut() const noexcept { return closing_ && next_ < planned(); }
+    std::int64_t tried() const noexcept { return next_; }
+
+private:
+    std::size_t end_of_interest(const std::set<FailureKind>& known) const;
+
+    const Property* property_;
+    std::vector<Case> stored_;
+    Numbers numbers_;
+    std::vector<std::optional<SlotResult>> results_;
+    std::int64_t next_ = 0, returned_ = 0;
+    bool closing_ = false;
+};
+
+}  // namespace attest

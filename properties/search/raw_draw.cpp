@@ -1,0 +1,126 @@
+#include "properties/search/raw_draw.hpp"
+
+#include <vector>
+
+#include "properties/search/landmarks.hpp"
+
+namespace attest {
+
+namespace {
+
+namespace gen = rc::gen;
+
+/// inRange narrows with the generator's size; at the nominal size it does not.
+template <typename T>
+rc::Gen<T> full(rc::Gen<T> g) {
+    return gen::resize(rc::kNominalSize, std::move(g));
+}
+
+rc::Gen<std::int64_t> below(std::int64_t limit) {
+    return full(gen::inRange<std::int64_t>(0, limit));
+}
+
+rc::Gen<std::int64_t> one_of(std::vector<std::int64_t> numbers) {
+    return gen::elementOf(std::move(numbers));
+}
+
+/// Six of ten times a landmark, else any length.
+rc::Gen<std::int64_t> lengths(std::int64_t most) {
+    return gen::weightedOneOf<std::int64_t>(
+        {{6, one_of(landmark_lengths(most))}, {4, full(gen::inRange<std::int64_t>(1, most + 1))}});
+}
+
+/// Zero, a landmark, or more than there is: cut to fit, the whole.
+rc::Gen<std::int64_t> valid_lengths(std::int64_t most) {
+    return gen::weightedOneOf<std::int64_t>({{1, gen::just<std::int64_t>(0)},
+                                             {2, gen::just(most)},
+                                             {3, one_of(landmark_lengths(most))},
+                                             {3, full(gen::inRange<std::int64_t>(1, most + 1))}});
+}
+
+/// Small dimensions are the quick ones: every third draw is one of the smaller half.
+rc::Gen<std::int64_t> dimensions(const std::vector<std::int64_t>& dims) {
+    const auto middle = dims.begin() + static_cast<std::ptrdiff_t>((dims.size() + 1) / 2);
+    return gen::weightedOneOf<std::int64_t>(
+        {{1, one_of({dims.begin(), middle})}, {2, one_of(dims)}});
+}
+
+/// Where a document ends, in percent; both ends come up, for documents of no length.
+rc::Gen<std::int64_t> cuts() {
+    return gen::weightedOneOf<std::int64_t>(
+        {{1, gen::just<std::int64_t>(0)}, {1, gen::just<std::int64_t>(100)}, {6, below(101)}});
+}
+
+rc::Gen<std::int64_t> window_limits(std::int64_t most) {
+    return gen::weightedOneOf<std::int64_t>(
+        {{4, one_of({0, 1, 2, 3, 7, 8})}, {4, one_of(landmark_lengths(most))}, {2, below(most)}});
+}
+
+rc::Gen<RawLayout> layouts() {
+    return gen::build<RawLayout>(
+        gen::set(&RawLayout::order, gen::element(AxisOrder::bhtd, AxisOrder::bthd, AxisOrder::bthd,
+                                                 AxisOrder::tbhd, AxisOrder::bhdt)),
+        gen::set(&RawLayout::row_pad, one_of({0, 0, 1, 3, 8})),
+        gen::set(&RawLayout::offset, one_of({0, 0, 1, 2, 5})));
+}
+
+rc::Gen<Rope> ropes() {
+    return gen::build<Rope>(
+        gen::set(&Rope::style, gen::element(RopeStyle::interleaved, RopeStyle::half)),
+        gen::set(&Rope::base, gen::element(10000.0, 10000.0, 500000.0, 100.0)),
+        gen::set(&Rope::offset, one_of({0, 0, 1, 7, 100, 4095})));
+}
+
+}  // namespace
+
+rc::Gen<Raw> raw_draws(const RawLimits& limits) {
+    const std::int64_t most = limits.len_max;
+    const auto percent = [] { return below(100); };
+    return gen::build<Raw>(
+        gen::set(&Raw::batch,
+                 gen::map(gen::weightedElement<std::int64_t>({{4, 1}, {4, 2}, {3, 3}}),
+                          [cap = limits.batch_max](std::int64_t b) { return std::min(b, cap); })),
+        gen::set(&Raw::heads_kv,
+                 gen::weightedElement<std::int64_t>({{5, 1}, {5, 2}, {2, 3}, {1, 4}})),
+        gen::set(&Raw::group, gen::weightedElement<std::int64_t>(
+                                  {{4, 2}, {4, 3}, {2, 4}, {2, 5}, {2, 6}, {1, 7}, {2, 8}})),
+        gen::set(&Raw::len_q, lengths(most)), gen::set(&Raw::len_kv, lengths(most)),
+        gen::set(&Raw::long_len, one_of(long_landmarks(most))),
+        gen::set(&Raw::relation, gen::weightedElement<Relation>({{10, Relation::free},
+                                                                 {5, Relation::equal},
+                                                                 {2, Relation::one_query},
+                                                                 {1, Relation::one_more_query},
+                                                                 {1, Relation::one_more_key}})),
+        gen::set(&Raw::size, gen::weightedElement<Size>({{12, Size::typical},
+                                                         {3, Size::large},
+                                                         {1, Size::full},
+                                                         {3, Size::long_keys},
+                                                         {1, Size::long_queries}})),
+        gen::set(&Raw::size_share,
+                 gen::map(below(1 << 20),
+                          [](std::int64_t n) { return static_cast<double>(n) / (1 << 20); })),
+        gen::set(&Raw::heads_first, gen::arbitrary<bool>()),
+        gen::set(&Raw::queries_first, gen::arbitrary<bool>()),
+        gen::set(&Raw::dim_qk, dimensions(limits.dims)),
+        gen::set(&Raw::dim_v, dimensions(limits.dims)),
+        gen::set(&Raw::window_left, window_limits(most)),
+        gen::set(&Raw::window_right, window_limits(most)), gen::set(&Raw::window_sides, below(3)),
+        gen::set(&Raw::lens_q, gen::container<std::array<std::int64_t, 8>>(valid_lengths(most))),
+        gen::set(&Raw::lens_kv, gen::container<std::array<std::int64_t, 8>>(valid_lengths(most))),
+        gen::set(&Raw::cuts_q, gen::container<std::array<std::int64_t, 4>>(cuts())),
+        gen::set(&Raw::cuts_kv, gen::container<std::array<std::int64_t, 4>>(cuts())),
+        gen::set(&Raw::documents, one_of({2, 2, 3, 3, 4, 5})),
+        gen::set(&Raw::softcap, gen::element(0.5, 1.0, 5.0, 20.0, 30.0, 50.0)),
+        gen::set(&Raw::scale, gen::element(1.0, 0.5, 0.25, 0.125, 0.0625, 2.0, 0.3, 0.07, 0.0)),
+        gen::set(&Raw::rope, ropes()), gen::set(&Raw::rope_share, one_of({1, 2, 4, 4})),
+        gen::set(&Raw::page_size, one_of({1, 2, 3, 4, 5, 8, 16, 16, 32, 64})),
+        gen::set(&Raw::splits, one_of({1, 2, 2, 3, 3, 4, 5, 7, 8})),
+        gen::set(&Raw::layouts, gen::container<std::array<RawLayout, 4>>(layouts())),
+        gen::set(&Raw::shared_batch, gen::arbitrary<bool>()),
+        gen::set(&Raw::shared_heads, gen::arbitrary<bool>()),
+        gen::set(&Raw::shared_queries, gen::weightedElement<bool>({{3, false}, {1, true}})),
+        gen::set(&Raw::other_format, below(1 << 20)), gen::set(&Raw::mixed, below(3)),
+        gen::set(&Raw::chance, gen::container<std::array<std::int64_t, 32>>(percent())));
+}
+
+}  // namespace attest

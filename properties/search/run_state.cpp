@@ -1,0 +1,226 @@
+#include "properties/search/run_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "properties/search/conclude.hpp"
+#include "properties/search/glob.hpp"
+
+namespace attest {
+
+namespace {
+
+// Where only the clock ends a law, its cases need an end all the same.
+constexpr std::int64_t cases_unlimited = 1'000'000;
+
+// Evaluations of one shrink: passes take one to three hundred, the sweeps the rest.
+constexpr std::int64_t shrink_evaluations = 2'000, shrink_evaluations_again = 150;
+
+// Wall time of one shrink where the campaign has no clock; with one, all shrinks together may add
+// half of it, and at least two seconds.
+constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0.5;
+
+std::string kernel_name(const KernelSpec& spec) {
+    return spec.id.empty() ? spec.text : spec.id;
+}
+
+}  // namespace
+
+RunState::RunState(std::span<const Property> laws, const CampaignOptions& options)
+    : laws_(laws), options_(options), ledgers_(laws.size()), results_(laws.size()) {
+    for (std::size_t i = 0; i < laws.size(); ++i) results_[i].property = &laws[i];
+}
+
+bool RunState::selected(const Property& property) const {
+    return options_.match.empty() || matches_any(options_.match, property.id);
+}
+
+void RunState::skip(std::size_t law, Decision decision, std::string reason) {
+    results_[law].verdict.decision = decision;
+    results_[law].verdict.reason = std::move(reason);
+    concluded_.push_back(law);
+}
+
+void RunState::prepare(const Capability& capability, const std::vector<StoredFailure>& stored) {
+    begin_ = Clock::now();
+    const Profile& profile = options_.profile;
+    const std::int64_t limit = options_.seconds ? options_.cases.value_or(cases_unlimited)
+                                                : options_.cases.value_or(profile.cases_per_law);
+    const Numbers numbers{options_.shard_index, std::max<std::int64_t>(options_.shard_count, 1),
+                          limit};
+    for (std::size_t i = 0; i < laws_.size(); ++i) {
+        const Property& property = laws_[i];
+        const bool in_profile = matches_any(profile.laws, property.id) &&
+                                !matches_any(profile.laws_excluded, property.id);
+        if (!in_profile) {
+            skip(i, Decision::not_run, "not in profile " + profile.name);
+        } else if (!selected(property)) {
+            skip(i, Decision::not_run, "not selected");
+        } else if (auto why = why_not_applicable(property, capability)) {
+            skip(i, Decision::not_applicable, std::move(*why));
+        } else {
+            std::vector<Case> replayed;
+            for (const StoredFailure& failure : stored)
+                if (options_.shard_index == 0 && failure.law == property.id &&
+                    failure.kernel == kernel_name(options_.kernel))
+                    replayed.push_back(failure.subject);
+            ledgers_[i].emplace(property, std::move(replayed), numbers);
+        }
+    }
+}
+
+double RunState::seconds_left() const {
+    const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
+    return *options_.seconds - spent;
+}
+
+std::optional<CaseTask> RunState::next_case() {
+    for (; current_ < ledgers_.size(); ++current_) {
+        if (!ledgers_[current_]) continue;
+        Ledger& ledger = *ledgers_[current_];
+        if (stopped_) ledger.close();
+        if (options_.seconds && !ledger.started()) {
+            const auto waiting =
+                std::count_if(ledgers_.begin() + static_cast<std::ptrdiff_t>(current_),
+                              ledgers_.end(), [](const auto& l) { return l.has_value(); });
+            const double share = seconds_left() / static_cast<double>(waiting);
+            law_deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                               std::chrono::duration<double>(share));
+        }
+        if (options_.seconds && Clock::now() >= law_deadline_) ledger.close();
+        if (auto slot = ledger.next(known_deaths_)) return CaseTask{current_, std::move(*slot)};
+    }
+    commit_in_order();
+    return std::nullopt;
+}
+
+void RunState::put(const CaseTask& task, SlotResult result) {
+    ledgers_[task.law]->put(task.slot, std::move(result));
+    commit_in_order();
+}
+
+/// A law is committed when it and all before it have come back whole; so what it knows of deaths is
+/// the same in every run.
+void RunState::commit_in_order() {
+    for (; committed_ < ledgers_.size(); ++committed_) {
+        if (!ledgers_[committed_]) continue;
+        if (committed_ >= current_ && !ledgers_[committed_]->finished(known_deaths_)) return;
+        if (ledgers_[committed_]->returned() < ledgers_[committed_]->tried()) return;
+        commit(committed_);
+    }
+}
+
+void RunState::commit(std::size_t law) {
+    const Ledger& ledger = *ledgers_[law];
+    LawResult result = ledger.collect(known_deaths_);
+    const bool interrupted = stopped_ && ledger.cut();
+    conclude(result, options_.profile, {ledger.tried(), ledger.planned(), interrupted});
+    if (!ledger.started() && !interrupted) {
+        result.verdict.decision = Decision::not_run;
+        result.verdict.reason = "the time was spent before its first case";
+    }
+    const CaseRecord* first = nullptr;
+    for (const CaseRecord& record : result.records) {
+        const auto kind = failure_kind(record);
+        if (kind && first == nullptr) first = &record;
+        if (kind && kind->death()) known_deaths_.insert(*kind);
+    }
+    if (first != nullptr)
+        failing_.push_back({law, *failure_kind(*first), *first});
+    else
+        concluded_.push_back(law);
+    results_[law] = std::move(result);
+}
+
+bool RunState::cases_done() const {
+    return committed_ >= ledgers_.size();
+}
+
+const RunState::Failing* RunState::first_of_kind(const Failing& failing) const {
+    if (!failing.kind.death()) return &failing;
+    const auto first = std::find_if(failing_.begin(), failing_.end(), [&](const Failing& other) {
+        return other.kind == failing.kind;
+    });
+    return &*first;
+}
+
+std::optional<ShrinkTask> RunState::next_shrink() {
+    if (stopped_ || !cases_done()) return std::nullopt;
+    for (Failing& failing : failing_) {
+        const Failing* first = first_of_kind(failing);
+        const bool again = first != &failing;
+        if (failing.handed_out || (again && !first->done)) continue;
+        failing.handed_out = true;
+        ShrinkTask task;
+        task.law = failing.law;
+        task.found = failing.found;
+        task.evaluations = again ? shrink_evaluations_again : shrink_evaluations;
+        const auto left = std::count_if(failing_.begin(), failing_.end(),
+                                        [](const Failing& f) { return !f.done; });
+        task.seconds = shrink_seconds;
+        if (options_.seconds) {
+            const double total = std::max(shrink_seconds_least, shrink_share * *options_.seconds);
+            const double share = (total + std::min(seconds_left(), 0.0)) *
+                                 std::max(options_.jobs, 1) / static_cast<double>(left);
+            task.seconds = std::clamp(share, 0.0, shrink_seconds);
+        }
+        if (again && results_[first->law].counterexample)
+            task.likely = results_[first->law].counterexample->smallest;
+        return task;
+    }
+    return std::nullopt;
+}
+
+void RunState::put(const ShrinkTask& task, Counterexample counterexample) {
+    results_[task.law].counterexample = std::move(counterexample);
+    for (Failing& failing : failing_)
+        if (failing.law == task.law) failing.done = true;
+    concluded_.push_back(task.law);
+}
+
+bool RunState::shrinks_done() const {
+    return stopped_ ||
+           std::all_of(failing_.begin(), failing_.end(), [](const Failing& f) { return f.done; });
+}
+
+void RunState::withdraw(const ShrinkTask& task, const std::string& reason) {
+    LawResult& law = results_[task.law];
+    for (CaseRecord& record : law.records)
+        if (failure_kind(record) == failure_kind(task.found)) {
+            record.verdict = inconclusive(reason);
+            record.outcome = Outcome::ok;
+            record.fault.reset();
+        }
+    const std::int64_t tried = ledgers_[task.law]->tried();
+    conclude(law, options_.profile, {tried, ledgers_[task.law]->planned(), false});
+    for (Failing& failing : failing_)
+        if (failing.law == task.law) failing.done = true;
+    concluded_.push_back(task.law);
+}
+
+void RunState::stop() {
+    stopped_ = true;
+    for (auto& ledger : ledgers_)
+        if (ledger) ledger->close();
+    current_ = ledgers_.size();
+    commit_in_order();
+}
+
+double RunState::progress() const {
+    double planned = 0, returned = 0;
+    for (std::size_t i = 0; i < ledgers_.size(); ++i) {
+        if (!ledgers_[i]) continue;
+        const auto own = static_cast<double>(ledgers_[i]->planned());
+        planned += own;
+        returned += i < committed_ ? own : static_cast<double>(ledgers_[i]->returned());
+    }
+    const double by_cases = planned > 0 ? returned / planned : 1;
+    const double by_time = options_.seconds ? 1 - seconds_left() / *options_.seconds : 0;
+    return std::clamp(std::max(by_cases, by_time), 0.0, 1.0);
+}
+
+std::vector<std::size_t> RunState::take_concluded() {
+    return std::exchange(concluded_, {});
+}
+
+}  // namespace attest

@@ -1,0 +1,87 @@
+#pragma once
+// The state threads of a campaign share, and the order in which they find work: first cases, law by
+// law; when all are judged, the shrinking of what failed. Everything here is called under one lock.
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "properties/search/capability.hpp"
+#include "properties/search/ledger.hpp"
+
+namespace attest {
+
+/// Work for one thread.
+struct CaseTask {
+    std::size_t law = 0;
+    Slot slot;
+};
+struct ShrinkTask {
+    std::size_t law = 0;
+    CaseRecord found;
+    /// The smallest case of an earlier law that died alike: tried first.
+    std::optional<Case> likely;
+    std::int64_t evaluations = 0;
+    double seconds = 0;  ///< allowance of wall time
+};
+
+class RunState {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    RunState(std::span<const Property> laws, const CampaignOptions& options);
+
+    /// Sets up the ledgers, now that it is known what the kernel can be asked for.
+    void prepare(const Capability& capability, const std::vector<StoredFailure>& stored);
+
+    std::optional<CaseTask> next_case();
+    void put(const CaseTask& task, SlotResult result);
+    /// No case is out and none is left.
+    bool cases_done() const;
+
+    std::optional<ShrinkTask> next_shrink();
+    void put(const ShrinkTask& task, Counterexample counterexample);
+    bool shrinks_done() const;
+    /// A hang that was none: the law is left without that violation.
+    void withdraw(const ShrinkTask& task, const std::string& reason);
+
+    void stop();  ///< hands out nothing more
+    double progress() const;
+    const Property& property(std::size_t law) const { return laws_[law]; }
+
+    /// Laws whose verdict is final and that were not taken yet, in the order they became so.
+    std::vector<std::size_t> take_concluded();
+    const LawResult& result(std::size_t law) const { return results_[law]; }
+    std::vector<LawResult> take_results() { return std::move(results_); }
+
+private:
+    struct Failing {
+        std::size_t law;
+        FailureKind kind;
+        CaseRecord found;
+        bool handed_out = false, done = false;
+    };
+
+    bool selected(const Property& property) const;
+    void skip(std::size_t law, Decision decision, std::string reason);
+    void commit_in_order();
+    void commit(std::size_t law);
+    double seconds_left() const;
+    const Failing* first_of_kind(const Failing& failing) const;
+
+    std::span<const Property> laws_;
+    const CampaignOptions& options_;
+    Clock::time_point begin_ = Clock::now();
+    Clock::time_point law_deadline_ = Clock::now();
+    std::vector<std::optional<Ledger>> ledgers_;
+    std::vector<LawResult> results_;
+    std::vector<Failing> failing_;
+    std::vector<std::size_t> concluded_;
+    std::set<FailureKind> known_deaths_;  ///< of the laws committed so far
+    std::size_t current_ = 0, committed_ = 0;
+    bool stopped_ = false;
+};
+
+}  // namespace attest

@@ -1,0 +1,229 @@
+#include "properties/search/runner.hpp"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "properties/search/run_state.hpp"
+#include "properties/search/workbench.hpp"
+
+namespace attest {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// A case that takes longer than this is worth a word to whoever waits.
+constexpr double waiting_from_seconds = 2;
+constexpr std::chrono::milliseconds look_every{250};
+
+class Runner {
+public:
+    Runner(std::span<const Property> laws, const SubjectFactory& factory,
+           const CampaignOptions& options, CampaignObserver& observer)
+        : factory_(factory),
+          options_(options),
+          observer_(observer),
+          limit_(options.session.timeout),
+          bench_(options, capability_, limit_),
+          state_(laws, options),
+          workers_(static_cast<std::size_t>(std::max(options.jobs, 1))) {}
+
+    CampaignResult run();
+
+private:
+    struct Worker {
+        std::size_t law = 0;
+        Clock::time_point since;
+        bool busy = false;
+    };
+
+    void work(std::size_t index);
+    void prepare(Subject& kernel);
+    bool do_next(Subject& kernel, std::size_t index);
+    void report(const CaseTask& task, const SlotResult& result);
+    void shrink_one(Subject& kernel, const ShrinkTask& task);
+    void tell_concluded();
+    void watch();
+    void complete();
+    bool interrupted() const { return options_.interrupted && *options_.interrupted > 0; }
+
+    const SubjectFactory& factory_;
+    const CampaignOptions& options_;
+    CampaignObserver& observer_;
+    TimeLimit limit_;
+    Capability capability_;
+    Workbench bench_;
+    CampaignResult result_;
+
+    std::mutex mutex_;  ///< guards everything below
+    std::condition_variable changed_;
+    RunState state_;
+    std::vector<Worker> workers_;
+    std::size_t running_ = 0;
+    bool ready_ = false;
+    std::exception_ptr error_;
+};
+
+void Runner::prepare(Subject& kernel) {
+    Capability capability = probed_capability(kernel, result_.narrowed);
+    std::vector<StoredFailure> stored;
+    if (!options_.store.empty()) stored = load_failures(options_.store);
+    const std::lock_guard lock(mutex_);
+    result_.manifest = kernel.manifest();
+    capability_ = std::move(capability);
+    state_.prepare(capability_, stored);
+    ready_ = true;
+    changed_.notify_all();
+    tell_concluded();
+}
+
+/// The kernel lives and dies on this thread: a worker process may be bound to the thread that
+/// started it.
+void Runner::work(std::size_t index) {
+    try {
+        if (index > 0) {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return ready_ || error_; });
+            if (error_) return;
+        }
+        const std::unique_ptr<Subject> kernel = factory_();
+        kernel->set_timeout(limit_.full());
+        if (index == 0) prepare(*kernel);
+        while (do_next(*kernel, index)) {
+        }
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!error_) error_ = std::current_exception();
+        changed_.notify_all();
+    }
+}
+
+/// Takes and does one piece of work; false where there will be none.
+bool Runner::do_next(Subject& kernel, std::size_t index) {
+    std::unique_lock lock(mutex_);
+    Worker& worker = workers_[index];
+    for (;;) {
+        if (error_) return false;
+        if (interrupted()) state_.stop();
+        if (auto task = state_.next_case()) {
+            worker = {task->law, Clock::now(), true};
+            lock.unlock();
+            SlotResult result = bench_.try_slot(kernel, state_.property(task->law), task->slot);
+            lock.lock();
+            worker.busy = false;
+            report(*task, result);
+            state_.put(*task, std::move(result));
+            break;
+        }
+        if (auto task = state_.next_shrink()) {
+            worker = {task->law, Clock::now(), true};
+            lock.unlock();
+            shrink_one(kernel, *task);
+            lock.lock();
+            worker.busy = false;
+            break;
+        }
+        if (state_.cases_done() && state_.shrinks_done()) return false;
+        tell_concluded();
+        changed_.wait_for(lock, look_every);
+    }
+    tell_concluded();
+    changed_.notify_all();
+    return true;
+}
+
+void Runner::report(const CaseTask& task, const SlotResult& result) {
+    if (!result.record) return;
+    const Property& property = state_.property(task.law);
+    observer_.on_case(property, *result.record, state_.progress());
+    if (failure_kind(*result.record)) observer_.on_violation(property, *result.record);
+}
+
+void Runner::shrink_one(Subject& kernel, const ShrinkTask& task) {
+    const Property& property = state_.property(task.law);
+    auto smallest = bench_.shrink(kernel, property, task, [&](std::int64_t n, const Case& c) {
+        const std::lock_guard lock(mutex_);
+        observer_.on_shrink(property, n, c);
+    });
+    const std::lock_guard lock(mutex_);
+    if (smallest)
+        state_.put(task, std::move(*smallest));
+    else
+        state_.withdraw(task, "a call was slow once and came back under the full time limit");
+}
+
+void Runner::tell_concluded() {
+    for (const std::size_t law : state_.take_concluded()) observer_.on_law(state_.result(law));
+}
+
+/// Tells whoever waits that a case is slow, once a second.
+void Runner::watch() {
+    std::unique_lock lock(mutex_);
+    auto told = Clock::now();
+    while (running_ > 0) {
+        changed_.wait_for(lock, look_every);
+        if (since(told) < 1) continue;
+        told = Clock::now();
+        const double limit = std::chrono::duration<double>(limit_.now()).count();
+        for (const Worker& worker : workers_)
+            if (worker.busy && since(worker.since) > waiting_from_seconds)
+                observer_.on_waiting(state_.property(worker.law), since(worker.since), limit);
+    }
+}
+
+/// Every violated law has a counterexample: where there was no time to shrink, the case as found.
+void Runner::complete() {
+    result_.interrupted = interrupted();
+    result_.laws = state_.take_results();
+    for (LawResult& law : result_.laws) {
+        if (law.verdict.decision != Decision::violated || law.counterexample) continue;
+        for (const CaseRecord& record : law.records) {
+            if (!failure_kind(record)) continue;
+            law.counterexample = counterexample_of(*law.property, record);
+            observer_.on_law(law);
+            break;
+        }
+    }
+}
+
+CampaignResult Runner::run() {
+    const auto begin = Clock::now();
+    std::vector<std::thread> threads;
+    running_ = workers_.size();
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+        threads.emplace_back([this, i] {
+            work(i);
+            const std::lock_guard lock(mutex_);
+            --running_;
+            changed_.notify_all();
+        });
+    watch();
+    for (std::thread& thread : threads) thread.join();
+    if (error_) std::rethrow_exception(error_);
+    tell_concluded();
+    complete();
+    result_.seconds = since(begin);
+    return std::move(result_);
+}
+
+}  // namespace
+
+CampaignResult run_laws(std::span<const Property> laws, const SubjectFactory& factory,
+                        const CampaignOptions& options, CampaignObserver& observer) {
+    Runner runner(laws, factory, options, observer);
+    return runner.run();
+}
+
+CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject) {
+    kernel.restart();
+    return judge_case(kernel, property, subject, 0).record;
+}
+
+}  // namespace attest

@@ -1,0 +1,18 @@
+#pragma once
+// Runs the laws of a campaign on several threads, each with a kernel of its own, and shrinks what
+// fails. run_campaign() is this with the catalogue and a worker process; tests bring their own laws
+// and kernels.
+
+#include <span>
+
+#include "properties/search/campaign.hpp"
+#include "properties/search/subject.hpp"
+
+namespace attest {
+
+/// Throws what the factory throws where no kernel could be started, InternalError for a law that
+/// throws. `laws` must outlive the result, which points into it.
+CampaignResult run_laws(std::span<const Property> laws, const SubjectFactory& factory,
+                        const CampaignOptions& options, CampaignObserver& observer);
+
+}  // namespace attest

@@ -1,0 +1,266 @@
+#include "properties/search/shrinker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "properties/search/draw.hpp"
+#include "reference/problem/validity.hpp"
+
+namespace attest {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Of one sweep. The list is in order of size, so a longer budget only adds larger cases to it.
+constexpr std::int64_t sweep_evaluations = 500;
+
+std::string moved(const Knob& knob, std::int64_t from, std::int64_t to) {
+    return knob.label + " " + std::to_string(from) + " -> " + std::to_string(to) + knob.kept;
+}
+
+bool offers(const Capability& capability, const Problem& p) {
+    const auto has = [&](Precision format) {
+        return std::find(capability.formats.begin(), capability.formats.end(), format) !=
+               capability.formats.end();
+    };
+    return has(p.format_q) && has(p.format_kv) && has(p.format_o);
+}
+
+}  // namespace
+
+Counterexample counterexample_of(const Property& property, const CaseRecord& record) {
+    Counterexample c;
+    c.law = property.id;
+    c.id = failure_id(record.subject, property.id);
+    c.smallest = record.subject;
+    c.verdict = record.verdict;
+    c.outcome = record.outcome;
+    c.fault = record.fault;
+    c.found = record;
+    return c;
+}
+
+Shrinker::Shrinker(Subject& kernel, const Property& property, const Capability& capability,
+                   const ShrinkLimits& limits, Tell tell)
+    : kernel_(kernel),
+      property_(property),
+      capability_(capability),
+      limits_(limits),
+      tell_(std::move(tell)) {}
+
+bool Shrinker::open() const {
+    return result_.evaluations < limits_.evaluations &&
+           !(limits_.deadline && Clock::now() >= *limits_.deadline);
+}
+
+/// Judges a candidate, once: a case that was tried is not tried again.
+bool Shrinker::fails(const Case& candidate) {
+    const auto [known, is_new] = memo_.try_emplace(print(candidate), false);
+    if (!is_new) return known->second;
+    ++result_.evaluations;
+    if (tell_) tell_(result_.evaluations, candidate);
+    const Judged judged = judge_case(kernel_, property_, candidate, best_.number);
+    if (failure_kind(judged.record) != kind_) return false;
+    known->second = true;
+    best_ = judged.record;  // every caller accepts what fails
+    return true;
+}
+
+void Shrinker::accept(const Case& candidate, SizeKey key, const char* pass,
+                      const std::string& change) {
+    best_key_ = std::move(key);
+    ++result_.accepted;
+    result_.steps.push_back(
+        {result_.evaluations, pass, change, print(candidate), score_count(candidate.problem)});
+}
+
+bool Shrinker::attempt(Case candidate, const char* pass, const std::string& change) {
+    if (!open()) return false;
+    // An edit may leave lengths no axis has; repair() relies on axes that are.
+    const Problem& raw = candidate.problem;
+    if (std::min({raw.batch, raw.len_q, raw.len_kv, raw.dim_qk}) < 1) return false;
+    repair(candidate.problem);
+    if (find_contradiction(candidate.problem) ||
+        find_contradiction(candidate.problem, candidate.values))
+        return false;
+    if (!in_space(property_, capability_, candidate.problem) ||
+        !in_space(property_, candidate.values) || !offers(capability_, candidate.problem))
+        return false;
+    SizeKey key = size_key(candidate);
+    if (!(key < best_key_) || !fails(candidate)) return false;
+    accept(candidate, std::move(key), pass, change);
+    return true;
+}
+
+bool Shrinker::turn_to(const Knob& knob, std::int64_t value, const char* pass) {
+    const std::int64_t now = knob.get(best_.subject.problem);
+    if (value < knob.floor || value >= now) return false;
+    Case candidate = best_.subject;
+    knob.set(candidate.problem, value);
+    return attempt(std::move(candidate), knob.kept.empty() ? pass : "coupled",
+                   moved(knob, now, value));
+}
+
+/// The least value a knob can be turned to: its floor, else by halving steps, else whole tiles (a
+/// bug that needs a remainder survives those alone), else one less.
+bool Shrinker::turn(const Knob& knob) {
+    if (turn_to(knob, knob.floor, "floor")) return true;
+    const auto room = [&] {
+        return (knob.get(best_.subject.problem) - knob.floor) / knob.step * knob.step;
+    };
+    bool any = false;
+    for (std::int64_t by = room() / 2 / knob.step * knob.step; by >= knob.step && open();) {
+        if (turn_to(knob, knob.get(best_.subject.problem) - by, "bisect")) {
+            any = true;
+            by = std::min(by, room());
+        } else {
+            by = by / 2 / knob.step * knob.step;
+        }
+    }
+    for (const std::int64_t tile : {256, 128, 64, 32, 16})
+        while (tile % knob.step == 0 &&
+               turn_to(knob, knob.get(best_.subject.problem) - tile, "tiles"))
+            any = true;
+    while (turn_to(knob, knob.get(best_.subject.problem) - knob.step, "minus one")) any = true;
+    return any;
+}
+
+/// Everything at once: with the features that matter, most failing cases fail at their smallest.
+bool Shrinker::to_the_floor() {
+    bool any = false;
+    Case candidate = best_.subject;
+    for (const Knob& knob : knobs(candidate.problem))
+        if (knob.kept.empty() && knob.get(candidate.problem) > knob.floor)
+            knob.set(candidate.problem, knob.floor);
+    any = attempt(candidate, "floor", "everything to its floor") || any;
+    candidate = best_.subject;
+    Problem plain;
+    plain.format_q = plain.format_kv = plain.format_o = candidate.problem.format_q;
+    plain.want_lse = candidate.problem.want_lse;
+    plain.batch = candidate.problem.batch;
+    plain.heads_q = candidate.problem.heads_q;
+    plain.heads_kv = candidate.problem.heads_kv;
+    plain.len_q = candidate.problem.len_q;
+    plain.len_kv = candidate.problem.len_kv;
+    plain.dim_qk = candidate.problem.dim_qk;
+    candidate.problem = plain;
+    return attempt(candidate, "features", "all features off") || any;
+}
+
+bool Shrinker::features() {
+    bool any = false;
+    for (bool again = true; again && open();) {
+        again = false;
+        for (const Edit& edit : feature_edits(best_.subject.problem)) {
+            Case candidate = best_.subject;
+            edit.apply(candidate.problem);
+            const bool is_format = edit.change.starts_with("format");
+            again = attempt(std::move(candidate), is_format ? "formats" : "features", edit.change);
+            if (again) break;  // the list belongs to the problem it was made for
+        }
+        any = any || again;
+    }
+    return any;
+}
+
+bool Shrinker::turn_all() {
+    bool any = false;
+    const std::size_t count = knobs(best_.subject.problem).size();
+    for (std::size_t i = 0; i < count && open(); ++i) {
+        const auto now = knobs(best_.subject.problem);  // a move may have changed what there is
+        if (i < now.size()) any = turn(now[i]) || any;
+    }
+    return any;
+}
+
+bool Shrinker::simpler_data() {
+    const auto ladder = data_ladder(property_.cases.kinds, best_.subject.values.kind);
+    for (const Values& values : ladder) {
+        Case candidate = best_.subject;
+        candidate.values = values;
+        if (attempt(std::move(candidate), "data", "values to the ladder's simplest")) return true;
+    }
+    return false;
+}
+
+void Shrinker::passes() {
+    for (bool moving = true; moving && open();) {
+        moving = to_the_floor();
+        moving = features() || moving;
+        moving = turn_all() || moving;
+        moving = simpler_data() || moving;
+    }
+}
+
+bool Shrinker::sweep() {
+    const std::int64_t last = result_.evaluations + sweep_evaluations;
+    const auto ladder = sweep_ladder(property_.cases.kinds, best_.subject.values.kind);
+    for (const Problem& problem : smaller_shapes(best_.subject.problem))
+        for (const Values& values : ladder) {
+            if (!open() || result_.evaluations >= last) return false;
+            if (attempt({problem, values}, "sweep", "the next smaller case that fails"))
+                return true;
+        }
+    return false;
+}
+
+bool Shrinker::write_out() {
+    if (!property_.cases.kinds.empty()) return false;
+    for (Case& candidate : written_out(best_.subject))
+        if (attempt(std::move(candidate), "data", "values written out")) return true;
+    return false;
+}
+
+Counterexample Shrinker::shrink(const CaseRecord& found) {
+    const auto begin = Clock::now();
+    result_ = {};
+    result_.law = property_.id;
+    result_.found = found;
+    result_.outcome = found.outcome;
+    kind_ = failure_kind(found).value_or(FailureKind{});
+    best_ = found;
+    best_.subject.problem = canonical(best_.subject.problem);
+    best_key_ = size_key(best_.subject);
+    result_.steps.push_back({0, "found",
+                             "case " + std::to_string(found.number) + " of " + property_.id,
+                             print(found.subject), score_count(found.subject.problem)});
+    bool again = fails(best_.subject);
+    if (!again) {
+        kernel_.restart();
+        memo_.clear();
+        again = fails(best_.subject);
+    }
+    if (again) {
+        passes();
+        // A hang costs its time limit each time: the passes alone must do.
+        const bool cheap = kind_.outcome != Outcome::hang && kind_.outcome != Outcome::memory;
+        while (cheap && open() && (sweep() || write_out())) passes();
+        kernel_.restart();
+        if (limits_.confirm_timeout) kernel_.set_timeout(*limits_.confirm_timeout);
+        const Judged fresh = judge_case(kernel_, property_, best_.subject, found.number);
+        if (limits_.call_timeout) kernel_.set_timeout(*limits_.call_timeout);
+        result_.confirmed = failure_kind(fresh.record) == kind_;
+    }
+    result_.smallest = best_.subject;
+    result_.verdict = best_.verdict;
+    result_.outcome = best_.outcome;
+    result_.fault = best_.fault;
+    result_.id = failure_id(result_.smallest, property_.id);
+    result_.shrink_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    return std::move(result_);
+}
+
+Counterexample shrink(Subject& kernel, const Property& property, const CaseRecord& found,
+                      std::int64_t budget, CampaignObserver& observer) {
+    const Capability capability = declared_capability(kernel.manifest());
+    ShrinkLimits limits;
+    limits.evaluations = budget;
+    Shrinker shrinker(kernel, property, capability, limits,
+                      [&](std::int64_t evaluation, const Case& c) {
+                          observer.on_shrink(property, evaluation, c);
+                      });
+    return shrinker.shrink(found);
+}
+
+}  // namespace attest

@@ -1,0 +1,175 @@
+#include "properties/search/size_order.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "reference/problem/feature.hpp"
+
+namespace attest {
+
+namespace {
+
+std::int64_t sum(const std::vector<std::int64_t>& numbers) {
+    std::int64_t total = 0;
+    for (const std::int64_t n : numbers) total += n;
+    return total;
+}
+
+/// Asking for the log-sum-exp is the default, so it is no feature here; not asking is.
+std::int64_t feature_weight(const Problem& p) {
+    const FeatureSet set = features_of(p).without(Feature::lse);
+    return std::popcount(set.bits()) + (p.want_lse ? 0 : 1);
+}
+
+/// f32 before the others: the format with the fewest surprises.
+std::int64_t format_weight(const Problem& p) {
+    std::int64_t weight = 0;
+    for (const Precision format : {p.format_q, p.format_kv, p.format_o})
+        weight =
+            8 * weight + (format == Precision::f32 ? 0 : 1 + static_cast<std::int64_t>(format));
+    return weight;
+}
+
+/// Distance to the plainest value of each feature's own numbers.
+std::int64_t parameter_weight(const Problem& p) {
+    const auto layout = [](const Layout& l) {
+        return static_cast<std::int64_t>(l.order) + l.row_pad + l.offset;
+    };
+    const Mask& m = p.mask;
+    const MaskTensor& t = m.tensor;
+    std::int64_t weight = std::max<std::int64_t>(m.window.left + 1, 0) +
+                          std::max<std::int64_t>(m.window.right + 1, 0);
+    // Lengths count by what they cut off: the fewer, the plainer.
+    if (!m.lens_q.empty()) weight += p.batch * p.len_q - sum(m.lens_q);
+    if (!m.lens_kv.empty()) weight += p.batch * p.len_kv - sum(m.lens_kv);
+    weight += static_cast<std::int64_t>(m.documents_q.size());
+    weight += t.shared_batch + t.shared_heads + t.shared_queries;
+    weight += p.splits + p.cache.page_size + p.cache.ring + p.cache.keys_rotated;
+    weight += p.rope.offset + p.rope.dims + (p.rope.base != Rope{}.base ? 1 : 0) +
+              (p.rope.style == RopeStyle::half ? 1 : 0);
+    weight += layout(p.layout_q) + layout(p.layout_k) + layout(p.layout_v) + layout(p.layout_o);
+    weight += p.softcap == 1.0 ? 0 : 1;
+    weight += p.scale && *p.scale == 1.0 ? 0 : 1;
+    return weight;
+}
+
+Values filled(Fill q, Fill k, Fill v) {
+    Values values;
+    for (const auto& [role, fill] : {std::pair{Role::q, q}, {Role::k, k}, {Role::v, v}})
+        values.tensors[role] = {fill, {}};
+    return values;
+}
+
+Values from_kind(ValueKind kind, std::uint64_t seed) {
+    Values values;
+    values.kind = kind;
+    values.seed = seed;
+    return values;
+}
+
+constexpr std::uint64_t ladder_seeds = 4;
+
+std::vector<Values> make_ladder() {
+    using enum Fill;
+    std::vector<Values> ladder = {
+        filled(zeros, zeros, ones), filled(zeros, zeros, zeros),      filled(zeros, zeros, index),
+        filled(ones, ones, ones),   filled(ones, ones, index),        filled(ones, index, ones),
+        filled(ones, index, index), filled(ones, alternating, index), filled(index, index, index)};
+    for (const ValueKind kind : {ValueKind::small_int, ValueKind::normal})
+        for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
+            ladder.push_back(from_kind(kind, seed));
+    return ladder;
+}
+
+}  // namespace
+
+const std::vector<Values>& data_ladder() {
+    static const std::vector<Values> ladder = make_ladder();
+    return ladder;
+}
+
+std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind own) {
+    const auto admits = [&](const Values& values) {
+        if (kinds.empty()) return true;
+        return values.tensors.empty() &&
+               std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end();
+    };
+    std::vector<Values> ladder;
+    for (const Values& values : data_ladder())
+        if (admits(values)) ladder.push_back(values);
+    // Behind it the other distributions, where the law admits them: some defects show in no simple
+    // data, and the first that shows them must not depend on the one they were found in.
+    const auto add = [&](ValueKind kind, std::uint64_t seeds) {
+        if (kind == ValueKind::normal || kind == ValueKind::small_int) return;
+        for (std::uint64_t seed = 0; seed < seeds; ++seed) ladder.push_back(from_kind(kind, seed));
+    };
+    for (int kind = 0; kind < value_kind_count; ++kind) {
+        const Values values = from_kind(static_cast<ValueKind>(kind), 0);
+        if (admits(values)) add(values.kind, values.kind == own ? ladder_seeds : 1);
+    }
+    return ladder;
+}
+
+std::vector<Values> sweep_ladder(const std::vector<ValueKind>& kinds, ValueKind own) {
+    std::vector<Values> some;
+    for (Values& values : data_ladder(kinds, own)) {
+        const auto fill_of = [&](Role role) {
+            const auto found = values.tensors.find(role);
+            return found == values.tensors.end() ? Fill::drawn : found->second.fill;
+        };
+        const bool is_drawn = values.tensors.empty();
+        // Of the fills: flat scores with equal or distinct values, and distinct scores with either.
+        const bool distinct = fill_of(Role::v) == Fill::index || fill_of(Role::k) == Fill::zeros;
+        const bool simple = values.kind == own || values.kind == ValueKind::normal ||
+                            values.kind == ValueKind::small_int;
+        if (is_drawn ? simple && values.seed == 0 : distinct) some.push_back(std::move(values));
+    }
+    return some;
+}
+
+std::int64_t data_rank(const Values& values) {
+    const auto& ladder = data_ladder();
+    const auto found = std::find(ladder.begin(), ladder.end(), values);
+    if (found != ladder.end()) return found - ladder.begin();
+    // Behind the ladder: written-out numbers by their size, then kinds by seed.
+    constexpr std::int64_t explicit_from = 1'000, kinds_from = std::int64_t{1} << 40;
+    const bool written =
+        std::any_of(values.tensors.begin(), values.tensors.end(),
+                    [](const auto& t) { return t.second.fill == Fill::explicit_values; });
+    if (written) {
+        double total = 0;
+        for (const auto& [role, tensor] : values.tensors)
+            for (const double x : tensor.values)
+                total +=
+                    x == std::trunc(x) ? 2 * std::abs(x) + (x < 0 ? 1 : 0) : 1024 + std::abs(x);
+        return explicit_from +
+               static_cast<std::int64_t>(std::min(total, static_cast<double>(kinds_from / 2)));
+    }
+    const std::int64_t seed = static_cast<std::int64_t>(values.seed >> 2);  // room for the shift
+    const bool simple = values.kind == ValueKind::small_int || values.kind == ValueKind::normal;
+    const std::int64_t kind = simple ? 0 : 1 + static_cast<std::int64_t>(values.kind);
+    return kinds_from + kind * (std::int64_t{1} << 36) + std::min(seed, std::int64_t{1} << 35);
+}
+
+SizeKey size_key(const Case& c) {
+    const Problem& p = c.problem;
+    SizeKey key;
+    key.text = print(c);
+    key.numbers = {score_count(p),
+                   p.dim_qk + value_dim(p),
+                   p.batch,
+                   p.heads_q,
+                   p.heads_kv,
+                   p.len_q,
+                   p.len_kv,
+                   p.dim_qk,
+                   feature_weight(p),
+                   format_weight(p),
+                   parameter_weight(p),
+                   data_rank(c.values),
+                   static_cast<std::int64_t>(key.text.size())};
+    return key;
+}
+
+}  // namespace attest

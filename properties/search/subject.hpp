@@ -1,0 +1,37 @@
+#pragma once
+// What is being judged, as the search sees it: something that has a manifest, answers supports()
+// and runs one call. Behind it stands a worker process (session_subject.hpp), or in tests a
+// function.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kernels/interface/manifest.hpp"
+#include "kernels/worker/session.hpp"
+#include "reference/problem/problem.hpp"
+
+namespace attest {
+
+class Subject {
+public:
+    virtual ~Subject() = default;
+
+    virtual const Manifest& manifest() const noexcept = 0;
+
+    /// The kernel's own answer; the reason is empty where it says yes.
+    virtual bool supports(const Problem& problem, std::string* reason) = 0;
+
+    /// One call; never throws for what the kernel does.
+    virtual CallResult forward(const Problem& problem, const TensorSet& inputs) = 0;
+
+    /// Forgets everything earlier calls may have left behind: a fresh process.
+    virtual void restart() = 0;
+    virtual void set_timeout(std::chrono::milliseconds timeout) noexcept = 0;
+};
+
+/// Makes one more of the same kernel; each thread of a campaign owns its own.
+using SubjectFactory = std::function<std::unique_ptr<Subject>()>;
+
+}  // namespace attest

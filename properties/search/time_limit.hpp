@@ -1,0 +1,46 @@
+#pragma once
+// How long one call may take. A kernel that hangs costs its limit every time; so after the first
+// hang under the full limit the limit drops to what its good calls make plausible. A hang under a
+// lowered limit is taken for what it looks like while searching, and confirmed under the full one
+// at the end.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+namespace attest {
+
+class TimeLimit {
+public:
+    explicit TimeLimit(std::chrono::milliseconds full) : full_(full) {}
+
+    std::chrono::milliseconds full() const noexcept { return full_; }
+
+    std::chrono::milliseconds now() const noexcept {
+        if (!lowered_ || pinned_) return full_;
+        // 200 times the longest good call: first calls, page faults and a loaded machine together
+        // stay below a tenth of that; a quarter of a second where good calls are too short to
+        // measure by.
+        constexpr double generosity = 200, floor_seconds = 0.25;
+        const double seconds = std::max(floor_seconds, generosity * longest_good_);
+        const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+        return std::min(limit, full_);
+    }
+
+    /// Any thread.
+    void saw_good(double seconds) noexcept {
+        double known = longest_good_;
+        while (seconds > known && !longest_good_.compare_exchange_weak(known, seconds)) {
+        }
+    }
+    void saw_hang() noexcept { lowered_ = true; }
+    /// A hang under the lowered limit was none: it is not lowered again.
+    void was_wrong() noexcept { pinned_ = true; }
+
+private:
+    const std::chrono::milliseconds full_;
+    std::atomic<double> longest_good_{0};
+    std::atomic<bool> lowered_{false}, pinned_{false};
+};
+
+}  // namespace attest

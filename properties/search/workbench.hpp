@@ -1,0 +1,55 @@
+#pragma once
+// What a thread of a campaign does with one piece of work, outside any lock: judging the case of a
+// slot, and shrinking a failure. Failures are on the disk before anything else happens to them.
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "properties/search/run_state.hpp"
+#include "properties/search/shrinker.hpp"
+#include "properties/search/time_limit.hpp"
+
+namespace attest {
+
+/// The stored failures of this run. Any thread.
+class FailureKeeper {
+public:
+    /// An empty directory keeps nothing.
+    FailureKeeper(std::string directory, std::string kernel)
+        : directory_(std::move(directory)), kernel_(std::move(kernel)) {}
+
+    void found(const std::string& law, const Case& subject);    ///< the first of a law is written
+    void shrunk(const std::string& law, const Case& smallest);  ///< written; stands for the first
+    void withdrawn(const std::string& law);
+
+private:
+    void forget(const std::string& law, const Case* but);
+
+    std::string directory_, kernel_;
+    std::mutex mutex_;
+    std::map<std::string, Case> first_;
+};
+
+class Workbench {
+public:
+    Workbench(const CampaignOptions& options, const Capability& capability, TimeLimit& limit);
+
+    SlotResult try_slot(Subject& kernel, const Property& property, const Slot& slot);
+
+    /// None where the failure was a hang that a longer wait shows to be none.
+    std::optional<Counterexample> shrink(Subject& kernel, const Property& property,
+                                         const ShrinkTask& task, const Shrinker::Tell& tell);
+
+private:
+    std::optional<Counterexample> likely(Subject& kernel, const Property& property,
+                                         const ShrinkTask& task);
+
+    const CampaignOptions& options_;
+    const Capability& capability_;
+    TimeLimit& limit_;
+    FailureKeeper keeper_;
+};
+
+}  // namespace attest

@@ -1,0 +1,55 @@
+#pragma once
+// Bound (a) for the backward pass, numerics.md B.6: how far dQ, dK, dV of any kernel of declared
+// numerics may be from the exact gradients, given that it recomputes P from its own stored LSE and
+// takes D from its own stored O.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reference/bound/forward_bound.hpp"
+
+namespace attest {
+
+/// What the theorem reads of one row beyond RowFacts. One entry a key (and the sink), as there.
+struct BackwardFacts {
+    std::span<const double> dp;         ///< dO_i . v_j; 0 for the sink
+    std::span<const double> dp_size;    ///< sum_c |dO_ic v_jc|
+    std::span<const double> slope;      ///< derivative of the cap; empty: no cap
+    double d = 0;                       ///< sum_c dO_ic O_ic
+    double d_size = 0;                  ///< sum_c |dO_ic O_ic|
+    double d_output = 0;                ///< sum_c |dO_ic| times the error of the stored O_ic
+    double lse_error = 0;               ///< of the stored LSE, natural
+    double dim_v = 0;
+};
+
+/// Errors of one row, as coefficients; see the .cpp for the proof.
+class BackwardRow {
+public:
+    /// low_max: the largest finite number of the format dS is rounded to.
+    BackwardRow(const KernelModel& model, double low_max, double queries, double keys)
+        : model_(model), low_max_(low_max), queries_(queries), keys_(keys) {}
+
+    void weigh(const RowFacts& row, const BackwardFacts& facts);
+    /// Of P_ij in dV: the bound of dV_jc is sum_i |dO_ic| weight()[j] + absolute().
+    std::span<const double> weight() const noexcept { return weight_; }
+    /// Of dX_ij, summed over queries or over keys: the bound of dK_jc is
+    /// |scale| sum_i |q_ic| by_queries()[j] + absolute(), that of dQ_ic likewise with by_keys().
+    std::span<const double> by_queries() const noexcept { return by_queries_; }
+    std::span<const double> by_keys() const noexcept { return by_keys_; }
+    /// Of dS_ij and of dX_ij themselves, and at least |dS_ij|, |dX_ij| as computed.
+    std::span<const double> of_ds() const noexcept { return of_ds_; }
+    std::span<const double> of_dx() const noexcept { return of_dx_; }
+    std::span<const double> size_ds() const noexcept { return size_ds_; }
+    std::span<const double> size_dx() const noexcept { return size_dx_; }
+    /// A sum of `terms` numbers of those sizes loses this part of them.
+    double of_sum(double terms) const noexcept;
+    double absolute(double terms, double scale) const noexcept;
+
+private:
+    KernelModel model_;
+    double low_max_, queries_, keys_;
+    std::vector<double> weight_, by_queries_, by_keys_, of_ds_, of_dx_, size_ds_, size_dx_;
+};
+
+}  // namespace attest

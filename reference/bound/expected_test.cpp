@@ -1,0 +1,89 @@
+// The interval test and its ratio, by kind. T01 to T03 of mutants.md live here: a comparator that
+// lets NaN through, or skips what is not finite, turns these red.
+
+#include "reference/bound/expected.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace attest {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr auto yes = Agreement::agrees, no = Agreement::disagrees, open = Agreement::undecided;
+
+ExpectedElement element(double value, double error, double bound) {
+    return {.value = value, .error = error, .bound = bound};
+}
+
+TEST(judge, the_interval_is_rounded_to_the_format) {
+    // 1 + 2^-9 lies between bf16 neighbours 1 and 1 + 2^-7, nearest 1.
+    const ExpectedElement e = element(1 + 0x1p-9, 0, 0x1p-20);
+    EXPECT_EQ(judge(1.0, e, Precision::bf16), yes);
+    EXPECT_EQ(judge(1 + 0x1p-7, e, Precision::bf16), no);
+    EXPECT_EQ(judge(1 + 0x1p-9, e, Precision::f32), yes);
+    EXPECT_EQ(judge(1.0, e, Precision::f32), no);
+}
+
+TEST(judge, a_midpoint_within_the_bound_admits_both_neighbours) {
+    const ExpectedElement e = element(1 + 0x1p-8, 0, 0x1p-20);
+    EXPECT_EQ(judge(1.0, e, Precision::bf16), yes);
+    EXPECT_EQ(judge(1 + 0x1p-7, e, Precision::bf16), yes);
+}
+
+TEST(judge, an_exact_expectation_admits_one_number) {
+    EXPECT_EQ(judge(0.5, element(0.5, 0, 0), Precision::f64), yes);
+    EXPECT_EQ(judge(std::nextafter(0.5, 1), element(0.5, 0, 0), Precision::f64), no);
+    EXPECT_EQ(judge(-0.0, element(0, 0, 0), Precision::f64), yes);
+}
+
+TEST(judge, between_the_two_intervals_nothing_is_decided) {
+    const ExpectedElement e = element(1, 0x1p-20, 0x1p-10);
+    EXPECT_EQ(judge(1 + 0x1p-11, e, Precision::f64), yes);
+    EXPECT_EQ(judge(1 + 0x1p-10, e, Precision::f64), open);
+    EXPECT_EQ(judge(1 + 0x1p-9, e, Precision::f64), no);
+    EXPECT_EQ(judge(1, element(1, infinite, 1), Precision::f64), open);
+}
+
+TEST(judge, nan_never_agrees_with_a_number) {
+    EXPECT_EQ(judge(NAN, element(1, 0, 1), Precision::f32), no);
+    EXPECT_EQ(judge(NAN, element(0, 0, 0), Precision::f32), no);
+    EXPECT_EQ(judge(infinite, element(1, 0, 1), Precision::f32), no);
+    EXPECT_EQ(judge(NAN, element(infinite, 0, 0), Precision::f32), no);
+}
+
+TEST(judge, what_is_not_finite_is_met_by_kind) {
+    EXPECT_EQ(judge(NAN, element(NAN, 0, 0), Precision::f32), yes);
+    EXPECT_EQ(judge(1, element(NAN, 0, 0), Precision::f32), no);
+    EXPECT_EQ(judge(infinite, element(NAN, 0, 0), Precision::f32), no);
+    EXPECT_EQ(judge(infinite, element(NAN, 0, infinite), Precision::f32), yes);
+    EXPECT_EQ(judge(1, element(NAN, 0, infinite), Precision::f32), no);
+    EXPECT_EQ(judge(-infinite, element(-infinite, 0, 0), Precision::f32), yes);
+    EXPECT_EQ(judge(infinite, element(-infinite, 0, 0), Precision::f32), no);
+    EXPECT_EQ(judge(-1e38, element(-infinite, 0, 0), Precision::f32), no);
+}
+
+TEST(judge, an_infinite_bound_claims_nothing) {
+    for (const double x : {0.0, 1e300, infinite, static_cast<double>(NAN)})
+        EXPECT_EQ(judge(x, element(0, 0, infinite), Precision::f32), yes);
+}
+
+TEST(judge, overflow_to_infinity_agrees_only_where_the_interval_reaches_it) {
+    EXPECT_EQ(judge(infinite, element(65504, 0, 20), Precision::f16), yes);
+    EXPECT_EQ(judge(infinite, element(65504, 0, 10), Precision::f16), no);
+}
+
+TEST(error_ratio, measures_against_bound_and_rounding) {
+    EXPECT_EQ(error_ratio(1, element(1, 0, 0), Precision::f32), 0);
+    EXPECT_NEAR(error_ratio(1 + 0x1p-11, element(1, 0, 0x1p-10), Precision::f64), 0.5, 1e-3);
+    EXPECT_GT(error_ratio(1 + 0x1p-5, element(1, 0, 0x1p-10), Precision::f32), 1);
+    EXPECT_EQ(error_ratio(NAN, element(1, 0, 1), Precision::f32), infinite);
+    EXPECT_EQ(error_ratio(1, element(NAN, 0, 0), Precision::f32), infinite);
+    EXPECT_EQ(error_ratio(NAN, element(NAN, 0, 0), Precision::f32), 0);
+    EXPECT_EQ(error_ratio(infinite, element(65504, 0, 20), Precision::f16), 1);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,89 @@
+#pragma once
+// Bound (a) of numerics.md B.1: how far any kernel of declared numerics may be from exact
+// attention, in any order of operations, row by row and element by element. It is deterministic and
+// worst case; it is centred: an error common to all weights of a row cancels, so only |v - O|
+// counts.
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "reference/bound/kernel_model.hpp"
+
+namespace attest {
+
+/// A proven bound on |computed - exact|. Only the theorems below make one; where a condition of the
+/// proof fails it is infinite, which says that nothing is claimed.
+class Bound {
+public:
+    double value() const noexcept { return value_; }
+
+private:
+    explicit Bound(double value) noexcept
+        : value_(value >= 0 ? value : std::numeric_limits<double>::infinity()) {}
+    double value_;
+    friend class RowBound;
+};
+
+/// What the theorem reads of one row. Keys are those visible; where there is a sink it is the last
+/// entry, a key of value 0. All are exact to a relative 1e-5 or better (scores: absolute).
+struct RowFacts {
+    std::span<const double> score;      ///< s_j, natural units, bias and cap included
+    std::span<const double> weight;     ///< p_j = exp(s_j - lse)
+    std::span<const double> magnitude;  ///< a_j; 0 for the sink
+    std::span<const double> bias;       ///< B_j; the sink's is |sink|. Empty: none
+    std::span<const double> turn;       ///< t_j. Empty: no RoPE
+    double max = 0, lse = 0;            ///< natural
+    bool sink = false;
+    double q_max = 0, k_max = 0;
+};
+
+/// The sums over keys that an element's bound needs; see RowBound::weigh.
+struct ColumnSums {
+    double spread = 0;       ///< sum_j centred_j |v_jc - O_c|
+    double plain = 0;        ///< sum_j plain_j |v_jc|
+    double low = 0;          ///< min_j v_jc
+    double high = 0;         ///< max_j v_jc
+    double value_total = 0;  ///< sum_j |v_jc|, or more
+};
+
+/// The theorem for one row. Reusable: weigh() replaces what was there and allocates only to grow.
+class RowBound {
+public:
+    explicit RowBound(const KernelModel& model) : model_(model) {}
+
+    /// Reads a row; afterwards centred() and plain() hold one coefficient an entry of the facts.
+    void weigh(const RowFacts& facts);
+    std::span<const double> centred() const noexcept { return centred_; }
+    std::span<const double> plain() const noexcept { return plain_; }
+
+    /// Whether low and high can lower the bound; without them they may be -inf and +inf.
+    bool wants_hull() const noexcept { return wants_hull_; }
+
+    /// |computed O_c - exact O_c| before the rounding to the stored format.
+    Bound output(double exact, const ColumnSums& sums) const noexcept;
+    /// |computed L - exact L|, natural logarithm, before the rounding to the stored format.
+    Bound lse() const noexcept { return Bound(lse_); }
+    /// The same in base 2: one product more, with a rounded constant.
+    Bound lse_base_two() const noexcept;
+
+private:
+    void weigh_entries(const RowFacts& facts, double largest);
+
+    KernelModel model_;
+    std::vector<double> centred_, plain_, scratch_;
+    double h1_ = 0;                        ///< sum p_j H_j
+    double sum_error_o_ = 0, sum_error_l_ = 0;  ///< gO, gl
+    double rounded_mass_ = 0;              ///< sum of p r where l sums rounded weights
+    double entries_ = 0, rescales_ = 0;
+    double lse_ = 0, lse_exact_ = 0;
+    double inverse_ = 0;   ///< 1 / ((1-gl)(1-h1)(1-rounded)); infinite where the proof fails
+    double leak_ = 0;      ///< of the hull, relative to the largest value
+    double absolute_ = 0;  ///< of the sums
+    bool valid_ = false;
+    bool wants_hull_ = true;
+    bool sink_ = false;
+};
+
+}  // namespace attest

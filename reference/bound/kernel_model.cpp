@@ -1,0 +1,120 @@
+#include "reference/bound/kernel_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/bound/rounding.hpp"
+
+namespace attest {
+
+namespace {
+
+Precision format_of(NumberFormat format, Precision same) {
+    switch (format) {
+        case NumberFormat::f64: return Precision::f64;
+        case NumberFormat::f32: return Precision::f32;
+        case NumberFormat::f16: return Precision::f16;
+        case NumberFormat::bf16: return Precision::bf16;
+        case NumberFormat::same: break;
+    }
+    return same;
+}
+
+double smallest_normal(const FormatTraits& t) { return std::ldexp(1.0, t.exponent_min); }
+
+/// Rounding x below the smallest normal number moves it by at most half the smallest subnormal;
+/// flushing moves it by less than the smallest normal number. (In f64 half the smallest subnormal
+/// is no double: the whole one stands for it.)
+double underflow(const FormatTraits& t, bool flushes) {
+    if (flushes) return smallest_normal(t);
+    return std::max(std::ldexp(1.0, t.exponent_min - t.significand_bits),
+                    std::numeric_limits<double>::denorm_min());
+}
+
+}  // namespace
+
+KernelModel resolve(const Problem& problem, const Numerics& numerics) {
+    const bool wide = problem.format_q == Precision::f64 || problem.format_kv == Precision::f64;
+    Precision accumulate = format_of(numerics.accumulate, problem.format_q);
+    if (wide) accumulate = Precision::f64;
+    if (accumulate == Precision::f16 || accumulate == Precision::bf16) accumulate = Precision::f32;
+    const FormatTraits a = traits(accumulate);
+
+    KernelModel m;
+    m.ua = a.unit_roundoff;
+    m.oma = underflow(a, numerics.flush_subnormals);
+    m.weight_floor = smallest_normal(a);
+    m.max_finite = a.max_finite;
+    const FormatTraits w = traits(format_of(numerics.weights, problem.format_q));
+    if (w.unit_roundoff > a.unit_roundoff) {
+        m.up = w.unit_roundoff;
+        m.omp = underflow(w, numerics.flush_subnormals);
+    }
+    const FormatTraits stored = traits(problem.format_o);
+    const FormatTraits o = traits(format_of(numerics.output, problem.format_o));
+    if (o.unit_roundoff > stored.unit_roundoff) {
+        m.uo = o.unit_roundoff;
+        m.omo = underflow(o, numerics.flush_subnormals);
+    }
+    if (numerics.flush_subnormals) m.omo = std::max(m.omo, smallest_normal(stored));
+    // An ulp is at most 2u of the number it belongs to. The logarithm is allowed 2 ulp.
+    m.exp_error = 2 * a.unit_roundoff * std::max(0.0, numerics.exp_ulp);
+    m.log_error = 4 * a.unit_roundoff;
+    m.sums_rounded_weights = numerics.sum_weights == SumWeights::rounded && m.up > 0;
+    m.flushes = numerics.flush_subnormals;
+    m.may_split = problem.splits != 1;
+    m.tile = std::max<std::int64_t>(0, numerics.tile);
+    m.dim_qk = problem.dim_qk;
+    m.len_kv = problem.len_kv;
+    m.scale = std::abs(effective_scale(problem));
+    m.softcap = problem.softcap;
+    m.rope = problem.rope.style != RopeStyle::none;
+    m.rope_keys = m.rope && !(problem.cache.present && problem.cache.keys_rotated);
+    m.rope_log_base = m.rope ? std::abs(std::log(problem.rope.base)) : 0;
+    m.biases = (problem.mask.tensor.kind == MaskKind::additive ? 1 : 0) + (problem.alibi ? 1 : 0);
+    return m;
+}
+
+// Dot: each product q_c k_c passes at most d roundings (its own and the sum's) and four more: the
+// scale or its product with log2(e), log2(e) itself, the multiplication, and a conversion; one more
+// for every bias added, two for the division by the cap and its reciprocal. In any order the error
+// is chain_error(d + those) a_j. (numerics.md B.1, h_dot)
+//
+// Bias: log2(e), the product with it, slope times distance, and the additions: 4 + number of
+// biases.
+//
+// Cap: tanh computed as (e - 1)/(e + 1), e = exp(2y): an error r of e moves it by 2e/(e+1)^2 r <=
+// r/2, the three operations by 3u (|tanh| <= 1), the rounding of 2y by 2u |y| / cosh(y)^2 < u; a
+// library's tanh, 2 ulp, is within 4u. With the product by c: c (r/2 + 7u). tanh is a contraction,
+// so what came before passes with a factor of at most 1.
+//
+// RoPE: frequency = base^(-2c/dims) in u: the exponent's rounding and its product with log(base)
+// cost 2u log(base), pow and division 6u, times the position u more: the angle t is off by
+// |t| (2 log(base) + 7) u. Wrong by dt a pair of length r moves by r dt; sin and cos are within 4u
+// each (a vector of at most 5.7u r), the rotation's three operations within 2.1u r a coordinate (3u
+// r): 9u r. If the rotated operands are rounded to the format of P, as operands of a matrix unit
+// are, up r more. The product of two pairs moves by at most r_q r_k times the sum of both, where
+// sum r_q r_k >= sum |q_c k_c| is what a_j is made of here; 1.01 covers the products of two errors
+// where they are below 1/100.
+//
+// Underflow: d products lose oma each, times scale; if q (or k) was scaled first, oma d k_max (or
+// d q_max). Flushed inputs lose the smallest normal number times the other factor.
+ScoreError score_error(const KernelModel& model, double q_max, double k_max) noexcept {
+    const double d = static_cast<double>(model.dim_qk);
+    const double u = model.ua;
+    ScoreError e;
+    e.dot = chain_error(d + 4 + model.biases + (model.softcap > 0 ? 2 : 0), u);
+    if (model.rope) {
+        const double one = 9 * u + model.up;
+        e.dot += 1.01 * (model.rope_keys ? 2 : 1) * one;
+        e.angle = 1.01 * (2 * model.rope_log_base + 7) * u;
+    }
+    e.bias = chain_error(4 + model.biases, u);
+    e.absolute = model.softcap > 0 ? model.softcap * (model.exp_error / 2 + 7 * u) : 0;
+    e.absolute += 2 * d * model.oma * (model.scale + q_max + k_max) + 4 * model.oma;
+    if (model.flushes) e.absolute += model.scale * model.weight_floor * d * (q_max + k_max);
+    return e;
+}
+
+}  // namespace attest

@@ -1,0 +1,49 @@
+#pragma once
+// What a kernel claims of its arithmetic, resolved against a problem into the numbers that the
+// bounds are made of. Built from Numerics and Problem alone: a bound never looks at an output.
+
+#include <cstdint>
+
+#include "reference/problem/dialect.hpp"
+#include "reference/problem/problem.hpp"
+
+namespace attest {
+
+/// The constants of one kernel on one problem. Names follow numerics.md: ua, up, uo are unit
+/// roundoffs, oma, omp, omo the absolute errors of an operation that underflows.
+struct KernelModel {
+    double ua = 0;            ///< scores, softmax, both sums
+    double oma = 0;           ///< underflow there: half the smallest subnormal, or the smallest
+                              ///< normal number if subnormals are flushed
+    double weight_floor = 0;  ///< an exp may return 0 below the smallest normal number
+    double up = 0, omp = 0;   ///< rounding of P before the second product; 0: not rounded
+    double uo = 0, omo = 0;   ///< a rounding of the output coarser than the format it is stored in
+    double exp_error = 0;     ///< relative, one call
+    double log_error = 0;     ///< relative, one call
+    double max_finite = 0;    ///< of the accumulator
+    bool sums_rounded_weights = false;
+    bool flushes = false;    ///< subnormal inputs count as zero too
+    bool may_split = false;  ///< keys may be split and the parts merged by their LSE
+    std::int64_t tile = 0;   ///< 0: unknown
+    std::int64_t dim_qk = 0, len_kv = 0;
+    double scale = 1, softcap = 0, rope_log_base = 0;
+    bool rope = false, rope_keys = false;
+    int biases = 0;  ///< of mask tensor and ALiBi, how many are added
+};
+
+/// Resolves `same`, and raises the accumulator to at least f32 (f64 for f64 inputs).
+KernelModel resolve(const Problem& problem, const Numerics& numerics);
+
+/// How far one computation's scores may be from the exact ones:
+///   |computed_j - s_j| <= dot a_j + bias B_j + angle t_j + absolute.
+struct ScoreError {
+    double dot = 0;       ///< per a_j = |scale| sum_c |q_c k_jc|
+    double bias = 0;      ///< per B_j = |mask_j| + |alibi_j|
+    double angle = 0;     ///< per t_j = |scale| sum_pairs |q_pair||k_jpair| (|angle q| + |angle k|)
+    double absolute = 0;  ///< soft cap and underflow
+};
+
+/// q_max, k_max: the largest |q_c| of the row and |k_jc| of its keys.
+ScoreError score_error(const KernelModel& model, double q_max, double k_max) noexcept;
+
+}  // namespace attest

@@ -1,0 +1,82 @@
+#include <memory>
+#include <numeric>
+#include <string>
+
+#include "reference/oracle/oracle.hpp"
+#include "reference/oracle/nonfinite.hpp"
+#include "reference/oracle/prepared.hpp"
+#include "reference/oracle/row_runner.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+std::unique_ptr<RowArithmetic> definition(Arithmetic arithmetic, const Prepared& clean) {
+    if (arithmetic == Arithmetic::plain_double) return definition_in_double(clean);
+    if (arithmetic == Arithmetic::exact) return definition_in_exact(clean);
+    return definition_in_double_double(clean);
+}
+
+// A row is settled where no element's own error exceeds this part of its bound: then an observation
+// is undecided only if it falls within 1/1000 of the end of its interval.
+constexpr double settled = 0x1p-10;
+
+/// A ladder of arithmetics, each asked only for the rows the one before left open. A kernel that
+/// computes in double is too near to the oracle's double: such problems start one rung higher.
+void escalate(const Prepared& call, const Prepared& clean, const KernelModel& model,
+              const std::vector<std::int64_t>& rows, Expected& out) {
+    std::vector<std::int64_t> open = rows, still;
+    const int first = model.ua < 0x1p-40 ? 1 : 0;
+    for (int rung = first; rung < 3 && !open.empty(); ++rung) {
+        RowRunner runner(call, clean, model,
+                         rung == 0   ? lanes_in_double(clean)
+                         : rung == 1 ? lanes_in_double_double(clean)
+                                     : definition_in_exact(clean));
+        still.clear();
+        for (const std::int64_t row : open)
+            if (!(runner.row(row, out) <= settled)) still.push_back(row);
+        open.swap(still);
+    }
+}
+
+}  // namespace
+
+Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                     const TensorSet& inputs, const std::vector<std::int64_t>& rows,
+                     Arithmetic arithmetic) {
+    const Prepared call = prepare(problem, dialect, inputs);
+    const std::int64_t row_count = problem.batch * problem.heads_q * problem.len_q;
+    for (const std::int64_t row : rows)
+        if (row < 0 || row >= row_count)
+            throw BadInput("row " + std::to_string(row) + ": not one of the problem's " +
+                           std::to_string(row_count) + " rows");
+    Expected out;
+    out.output_shape = {problem.batch, problem.heads_q, problem.len_q, call.dim_v};
+    const ExpectedElement unclaimed = claimed(Claim::nothing);
+    out.output.assign(static_cast<std::size_t>(row_count * call.dim_v), unclaimed);
+    out.lse.assign(static_cast<std::size_t>(row_count), unclaimed);
+    out.row_empty.assign(static_cast<std::size_t>(row_count), 0);
+
+    Prepared clean = call;
+    if (call.any_nonfinite) clean_values(clean);
+    scale_values(clean);
+    const KernelModel model = resolve(problem, numerics);
+    if (arithmetic == Arithmetic::filtered) {
+        escalate(call, clean, model, rows, out);
+    } else {
+        RowRunner runner(call, clean, model, definition(arithmetic, clean));
+        for (const std::int64_t row : rows) runner.row(row, out);
+    }
+    return out;
+}
+
+Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                const TensorSet& inputs, Arithmetic arithmetic) {
+    std::vector<std::int64_t> rows(
+        static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q));
+    std::iota(rows.begin(), rows.end(), 0);
+    return attend_rows(problem, dialect, numerics, inputs, rows, arithmetic);
+}
+
+}  // namespace attest

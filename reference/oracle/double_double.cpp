@@ -1,0 +1,136 @@
+#include "reference/oracle/double_double_constants.hpp"
+
+#include <array>
+#include <boost/multiprecision/cpp_bin_float.hpp>
+
+namespace attest {
+
+namespace {
+
+using Wide = boost::multiprecision::cpp_bin_float_50;
+
+/// The first `parts` doubles of a constant, each of `bits` significant bits: so that their products
+/// with a whole number of 53 - bits bits are exact.
+template <std::size_t parts>
+std::array<double, parts> slice(Wide value, int bits) {
+    std::array<double, parts> out{};
+    for (double& part : out) {
+        const double nearest = value.convert_to<double>();
+        const double unit = std::ldexp(1.0, std::ilogb(nearest) - bits + 1);
+        part = std::trunc(nearest / unit) * unit;
+        value -= Wide(part);
+    }
+    return out;
+}
+
+DoubleDouble rounded(const Wide& value) {
+    const double hi = value.convert_to<double>();
+    return {hi, Wide(value - Wide(hi)).convert_to<double>()};
+}
+
+DoubleDoubleConstants make_constants() {
+    DoubleDoubleConstants c;
+    const Wide ln2 = boost::multiprecision::log(Wide(2));
+    const Wide half = boost::multiprecision::acos(Wide(0));
+    c.log2_step = slice<4>(ln2 / exp_table_size, 33);
+    c.half_pi = slice<7>(half, 21);
+    c.steps_per_unit = Wide(exp_table_size / ln2).convert_to<double>();
+    c.quarters_per_radian = Wide(1 / half).convert_to<double>();
+    for (std::size_t i = 0; i < c.two_to_hi.size(); ++i) {
+        const DoubleDouble power = rounded(boost::multiprecision::exp(ln2 * i / exp_table_size));
+        c.two_to_hi[i] = power.hi;
+        c.two_to_lo[i] = power.lo;
+    }
+    Wide factorial = 1;
+    for (std::size_t i = 0; i < c.inverse_factorial.size(); ++i) {
+        if (i > 0) factorial *= i;
+        c.inverse_factorial[i] = rounded(1 / factorial);
+    }
+    return c;
+}
+
+template <std::size_t parts>
+DoubleDouble reduce(DoubleDouble x, double k, const std::array<double, parts>& step) {
+    // k step_i is exact, so each subtraction has the relative error of a double-double sum.
+    DoubleDouble r = x;
+    for (const double part : step) r = r - DoubleDouble(k * part);
+    return r;
+}
+
+}  // namespace
+
+const DoubleDoubleConstants& double_double_constants() {
+    static const DoubleDoubleConstants constants = make_constants();
+    return constants;
+}
+
+// exp(x) = 2^(k/64) exp(r), |r| <= log(2)/128 < 0.0055. The tail sum_{n>=12} r^n/n! is below
+// 2^-118. Terms from n = 6 on weigh less than 2^-54 of the sum, so double suffices for them.
+DoubleDouble exp(DoubleDouble x) noexcept {
+    const DoubleDoubleConstants& table = double_double_constants();
+    if (!(x.hi >= -630)) return {};
+    const double k = std::nearbyint(x.hi * table.steps_per_unit);
+    const DoubleDouble r = reduce(x, k, table.log2_step);
+    double high = table.inverse_factorial[11].hi;
+    for (std::size_t n = 10; n >= 6; --n) high = high * r.hi + table.inverse_factorial[n].hi;
+    DoubleDouble sum = DoubleDouble(high) * r + table.inverse_factorial[5];
+    for (std::size_t n = 4; n >= 1; --n) sum = sum * r + table.inverse_factorial[n];
+    sum = sum * r;
+    const int index = static_cast<int>(k);
+    const std::size_t entry = static_cast<std::size_t>(index & (exp_table_size - 1));
+    const DoubleDouble base{table.two_to_hi[entry], table.two_to_lo[entry]};
+    const DoubleDouble y = base + base * sum;
+    const int exponent = index >> exp_table_bits;
+    return {std::ldexp(y.hi, exponent), std::ldexp(y.lo, exponent)};
+}
+
+// One step from y0 = log(hi) in double: with t = x exp(-y0) - 1, |t| < 2^-45, log x = y0 + log(1 +
+// t), and t - t^2/2 + t^3/3 leaves 2^-180.
+DoubleDouble log(DoubleDouble x) noexcept {
+    const DoubleDoubleConstants& table = double_double_constants();
+    const double y0 = std::log(x.hi);
+    // Keep exp's argument in its range: x = 2^e f.
+    const int e = std::abs(y0) > 500 ? std::ilogb(x.hi) : 0;
+    const DoubleDouble f{std::ldexp(x.hi, -e), std::ldexp(x.lo, -e)};
+    const double f0 = std::log(f.hi);
+    const DoubleDouble t = f * exp(DoubleDouble(-f0)) - DoubleDouble(1);
+    const DoubleDouble y = DoubleDouble(f0) + (t - DoubleDouble(t.hi * t.hi * (0.5 - t.hi / 3)));
+    if (e == 0) return y;
+    DoubleDouble scale;
+    for (const double part : table.log2_step)
+        scale = scale + DoubleDouble(static_cast<double>(e) * part * exp_table_size);
+    return y + scale;
+}
+
+DoubleDouble tanh(DoubleDouble x) noexcept {
+    const bool negative = x.hi < 0;
+    const DoubleDouble a = negative ? -x : x;
+    // 1 - tanh(40) < 2^-114.
+    DoubleDouble y(1);
+    if (a.hi < 40) {
+        const DoubleDouble e = exp(DoubleDouble(-2 * a.hi, -2 * a.lo));
+        y = (DoubleDouble(1) - e) / (DoubleDouble(1) + e);
+    }
+    return negative ? -y : y;
+}
+
+// x = k pi/2 + r, |r| < 0.79; the series to r^27/27! leaves less than 2^-106.
+SineCosine sine_cosine(DoubleDouble x) noexcept {
+    const DoubleDoubleConstants& table = double_double_constants();
+    const double k = std::nearbyint(x.hi * table.quarters_per_radian);
+    const DoubleDouble r = reduce(x, k, table.half_pi);
+    const DoubleDouble r2 = r * r;
+    DoubleDouble s = table.inverse_factorial[27], c = table.inverse_factorial[26];
+    for (std::size_t n = 25; n >= 3; n -= 2) s = table.inverse_factorial[n] - s * r2;
+    for (std::size_t n = 24; n >= 2; n -= 2) c = table.inverse_factorial[n] - c * r2;
+    s = r - s * r2 * r;
+    c = DoubleDouble(1) - c * r2;
+    switch (static_cast<std::int64_t>(k) & 3) {
+        case 0: return {s, c};
+        case 1: return {c, -s};
+        case 2: return {-s, -c};
+        default: return {-c, s};
+    }
+}
+
+}  // namespace attest

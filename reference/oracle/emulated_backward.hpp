@@ -1,0 +1,28 @@
+#pragma once
+// A backward kernel in float for the tests of its bound: P recomputed from the stored LSE, D from
+// the stored O, P and dS rounded to the inputs' format where asked, outputs rounded.
+
+#include <vector>
+
+#include "reference/oracle/emulated_kernel.hpp"
+
+namespace attest {
+
+enum class BackwardDefect : std::uint8_t {
+    none,
+    d_omitted,          ///< dS = P dP
+    k_unscaled,         ///< dK without the scale
+    q_scaled_twice,
+    d_of_next_row,
+    cap_slope_omitted,
+};
+
+struct Backward {
+    std::vector<double> d_q, d_k, d_v;
+};
+
+/// `inputs` holds d_o.
+Backward emulate_backward(const Case& subject, const Dialect& dialect, const TensorSet& inputs,
+                          const Emulation& how, BackwardDefect defect = BackwardDefect::none);
+
+}  // namespace attest

@@ -1,0 +1,285 @@
+#include "reference/oracle/emulated_kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/oracle/prepared.hpp"
+#include "reference/oracle/visibility.hpp"
+
+namespace attest {
+
+namespace {
+
+/// Partial results over some keys: running maximum, sum and output.
+template <typename F>
+struct Part {
+    F max = -std::numeric_limits<F>::infinity(), sum = 0;
+    std::vector<F> output;
+};
+
+template <typename F>
+class Kernel {
+public:
+    Kernel(const Prepared& call, const Emulation& how, Defect defect)
+        : call_(call), p_(call.problem), how_(how), defect_(defect) {}
+
+    void row(std::int64_t b, std::int64_t h, std::int64_t i, double* output, double* lse) {
+        visible_keys(call_, b, h, i, keys_);
+        if (defect_ == Defect::last_key_lost && keys_.size() > 1) keys_.pop_back();
+        range_ = keys_of(p_, call_.dialect, b, i);
+        b_ = b;
+        h_ = h;
+        const double infinite = std::numeric_limits<double>::infinity();
+        std::fill(output, output + call_.dim_v, 0.0);
+        *lse = -infinite;
+        if (!range_.is_query || (keys_.empty() && !p_.sink)) return;
+        if (how_.backwards) std::reverse(keys_.begin(), keys_.end());
+        scores(i);
+        Part<F> all = merged();
+        F natural = all.max * (how_.base_two ? F(0.6931471805599453) : F(1)) + std::log(all.sum);
+        if (p_.sink) natural = apply_sink(all, natural);
+        for (std::int64_t c = 0; c < call_.dim_v; ++c)
+            output[c] = stored(static_cast<double>(
+                all.sum > 0 ? all.output[static_cast<std::size_t>(c)] / all.sum : F(0)));
+        if (call_.dialect.lse_base == LseBase::two) natural *= F(1.4426950408889634);
+        *lse = round_to(static_cast<double>(natural),
+                        p_.format_q == Precision::f64 ? Precision::f64 : Precision::f32);
+    }
+
+private:
+    F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
+    F power(F x) const {
+        F y = how_.base_two ? std::exp2(x) : std::exp(x);
+        if (defect_ == Defect::exp_off) y *= F(1 + 1e-4);
+        return defect_ == Defect::exp_off && x == 0 ? F(1) : y;
+    }
+    F low(F x) const {
+        return how_.round_weights ? static_cast<F>(round_to(static_cast<double>(x), p_.format_q))
+                                  : x;
+    }
+
+    double stored(double x) const {
+        const double nearest = round_to(x, p_.format_o);
+        if (defect_ != Defect::truncated || std::abs(nearest) <= std::abs(x)) return nearest;
+        const double step = traits(p_.format_o).unit_roundoff * std::abs(nearest) * 2;
+        return round_to(nearest - std::copysign(step, nearest), p_.format_o);
+    }
+
+    std::vector<F> rotated(const double* x, std::int64_t position) const {
+        std::vector<F> y(x, x + p_.dim_qk);
+        const std::int64_t dims = p_.rope.dims == 0 ? p_.dim_qk : p_.rope.dims;
+        for (std::int64_t c = 0; c < dims / 2; ++c) {
+            const bool pairs = p_.rope.style == RopeStyle::interleaved;
+            const std::size_t r = static_cast<std::size_t>(pairs ? 2 * c : c);
+            const std::size_t s = static_cast<std::size_t>(pairs ? 2 * c + 1 : c + dims / 2);
+            const F frequency = F(1) / std::pow(static_cast<F>(p_.rope.base),
+                                                static_cast<F>(2 * c) / static_cast<F>(dims));
+            const F angle = static_cast<F>(position) * frequency;
+            const F u = y[r], v = y[s];
+            y[r] = u * std::cos(angle) - v * std::sin(angle);
+            y[s] = u * std::sin(angle) + v * std::cos(angle);
+        }
+        return y;
+    }
+
+    F dot(const std::vector<F>& q, const std::vector<F>& k) const {
+        F lane[8] = {};
+        for (std::size_t c = 0; c < q.size(); ++c) {
+            F& sum = lane[how_.lanes ? c % 8 : 0];
+            sum = mul_add(q[c], k[c], sum);
+        }
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
+               ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+    }
+
+    void scores(std::int64_t i) {
+        const double* from = call_.query(b_, h_, i);
+        const bool rope = p_.rope.style != RopeStyle::none;
+        const std::vector<F> q = rope ? rotated(from, p_.rope.offset + range_.position)
+                                      : std::vector<F>(from, from + p_.dim_qk);
+        const bool rotate_keys = rope && !(p_.cache.present && p_.cache.keys_rotated);
+        F scale = static_cast<F>(call_.scale);
+        if (defect_ == Defect::scale_off) scale *= F(1 + 0x1p-12);
+        const F cap = static_cast<F>(p_.softcap);
+        const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
+        score_.clear();
+        for (const std::int64_t j : keys_) {
+            const double* key = call_.key(b_, h_ / call_.group, j);
+            const std::vector<F> k =
+                rotate_keys ? rotated(key, p_.rope.offset + key_position(p_, j))
+                            : std::vector<F>(key, key + p_.dim_qk);
+            F x = dot(q, k) * scale;
+            F bias = 0;
+            if (p_.mask.tensor.kind == MaskKind::additive)
+                bias = static_cast<F>(call_.mask_at(b_, h_, i, j));
+            if (p_.alibi) {
+                const std::int64_t apart =
+                    std::abs(range_.position - (j - range_.key_base));
+                bias -= static_cast<F>(call_.slopes[static_cast<std::size_t>(h_)]) *
+                        static_cast<F>(apart);
+            }
+            if (late) x += bias;
+            if (cap > 0) x = cap * std::tanh(x / cap);
+            if (!late) x += bias;
+            score_.push_back(how_.base_two ? x * F(1.4426950408889634) : x);
+        }
+    }
+
+    /// Online softmax over keys [first, last) of the list.
+    Part<F> part(std::size_t first, std::size_t last) const {
+        Part<F> out;
+        out.output.assign(static_cast<std::size_t>(call_.dim_v), F(0));
+        const std::size_t tile =
+            how_.tile > 0 ? static_cast<std::size_t>(how_.tile) : std::max<std::size_t>(1, last);
+        for (std::size_t t = first; t < last; t += tile) {
+            const std::size_t end = std::min(last, t + tile);
+            F top = out.max;
+            for (std::size_t j = t; j < end; ++j) top = std::max(top, score_[j]);
+            const F rescale = t == first ? F(0) : power(out.max - top);
+            out.sum *= rescale;
+            if (!(defect_ == Defect::rescale_lost && end == last))
+                for (F& x : out.output) x *= rescale;
+            out.max = top;
+            tile_into(t, end, out);
+        }
+        return out;
+    }
+
+    void tile_into(std::size_t t, std::size_t end, Part<F>& out) const {
+        F lane[8] = {};
+        for (std::size_t j = t; j < end; ++j) {
+            const F weight = power(score_[j] - out.max);
+            const F fed = low(weight);
+            F& sum = lane[how_.lanes ? j % 8 : 0];
+            sum += how_.sum_rounded ? fed : weight;
+            if (defect_ == Defect::sum_in_bf16)
+                sum = static_cast<F>(round_to(static_cast<double>(sum), Precision::bf16));
+            if (!how_.normalise_first) accumulate(fed, j, out);
+        }
+        out.sum += ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
+                   ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+        if (!how_.normalise_first) return;
+        const F inverse = F(1) / out.sum;
+        for (std::size_t j = t; j < end; ++j)
+            accumulate(low(power(score_[j] - out.max) * inverse), j, out);
+        for (F& x : out.output) x *= out.sum;  // merged() divides again
+    }
+
+    void accumulate(F weight, std::size_t j, Part<F>& out) const {
+        const double* v = call_.value(b_, h_ / call_.group, keys_[j]);
+        for (std::size_t c = 0; c < out.output.size(); ++c)
+            out.output[c] = mul_add(weight, static_cast<F>(v[c]), out.output[c]);
+    }
+
+    Part<F> merged() const {
+        const std::size_t n = score_.size();
+        const std::size_t splits = static_cast<std::size_t>(std::max<std::int64_t>(1, how_.splits));
+        const std::size_t each = (n + splits - 1) / splits;
+        if (splits == 1 || each == 0) return part(0, n);
+        std::vector<Part<F>> parts;
+        for (std::size_t first = 0; first < n; first += each)
+            parts.push_back(part(first, std::min(n, first + each)));
+        return how_.merge_by_lse ? by_lse(std::move(parts)) : by_sums(parts);
+    }
+
+    Part<F> by_sums(const std::vector<Part<F>>& parts) const {
+        Part<F> all;
+        all.output.assign(static_cast<std::size_t>(call_.dim_v), F(0));
+        for (const Part<F>& x : parts) all.max = std::max(all.max, x.max);
+        for (const Part<F>& x : parts) {
+            const F factor = power(x.max - all.max);
+            all.sum += x.sum * factor;
+            for (std::size_t c = 0; c < all.output.size(); ++c)
+                all.output[c] += x.output[c] * factor;
+        }
+        return all;
+    }
+
+    Part<F> by_lse(std::vector<Part<F>> parts) const {
+        const F to_natural = how_.base_two ? F(0.6931471805599453) : F(1);
+        F top = -std::numeric_limits<F>::infinity(), total = 0;
+        std::vector<F> lse;
+        for (Part<F>& x : parts) {
+            lse.push_back(x.max * to_natural + std::log(x.sum));
+            top = std::max(top, lse.back());
+            for (F& o : x.output) o /= x.sum;
+        }
+        for (const F l : lse) total += std::exp(l - top);
+        const F whole = top + std::log(total);
+        Part<F> all;
+        all.max = how_.base_two ? whole * F(1.4426950408889634) : whole;
+        all.sum = 1;
+        all.output.assign(static_cast<std::size_t>(call_.dim_v), F(0));
+        for (std::size_t z = 0; z < parts.size(); ++z) {
+            const F weight = std::exp(lse[z] - whole);
+            for (std::size_t c = 0; c < all.output.size(); ++c)
+                all.output[c] += weight * parts[z].output[c];
+        }
+        return all;
+    }
+
+    /// Returns the LSE with the sink, and leaves sum and output so that their quotient holds it.
+    F apply_sink(Part<F>& all, F natural) const {
+        const F sink = static_cast<F>(call_.sinks[static_cast<std::size_t>(h_)]);
+        if (keys_.empty()) return sink;
+        if (how_.sink_afterwards) {
+            const F share = F(1) / (F(1) + std::exp(sink - natural));
+            for (F& x : all.output) x = x / all.sum * share;
+            all.sum = 1;
+        } else {
+            const F mine = how_.base_two ? sink * F(1.4426950408889634) : sink;
+            const F top = std::max(all.max, mine);
+            const F factor = power(all.max - top);
+            all.sum = all.sum * factor + power(mine - top);
+            for (F& x : all.output) x *= factor;
+            return top * (how_.base_two ? F(0.6931471805599453) : F(1)) + std::log(all.sum);
+        }
+        const F high = std::max(natural, sink), small = std::min(natural, sink);
+        return high + std::log1p(std::exp(small - high));
+    }
+
+    const Prepared& call_;
+    const Problem& p_;
+    Emulation how_;
+    Defect defect_;
+    std::int64_t b_ = 0, h_ = 0;
+    KeyRange range_;
+    std::vector<std::int64_t> keys_;
+    std::vector<F> score_;
+};
+
+template <typename F>
+Observed run(const Prepared& call, const Emulation& how, Defect defect) {
+    const Problem& p = call.problem;
+    Observed out;
+    const std::size_t rows = static_cast<std::size_t>(p.batch * p.heads_q * p.len_q);
+    out.output.resize(rows * static_cast<std::size_t>(call.dim_v));
+    out.lse.resize(rows);
+    Kernel<F> kernel(call, how, defect);
+    for (std::int64_t row = 0; row < static_cast<std::int64_t>(rows); ++row) {
+        const std::int64_t bh = row / p.len_q;
+        kernel.row(bh / p.heads_q, bh % p.heads_q, row % p.len_q,
+                   out.output.data() + row * call.dim_v, &out.lse[static_cast<std::size_t>(row)]);
+    }
+    return out;
+}
+
+}  // namespace
+
+Observed emulate(const Case& subject, const Dialect& dialect, const TensorSet& inputs,
+                 const Emulation& how, Defect defect) {
+    const Prepared call = prepare(subject.problem, dialect, inputs);
+    return subject.problem.format_q == Precision::f64 ? run<double>(call, how, defect)
+                                                      : run<float>(call, how, defect);
+}
+
+Numerics declared(const Emulation& how) {
+    Numerics numerics;
+    numerics.weights = how.round_weights ? NumberFormat::same : NumberFormat::f64;
+    numerics.sum_weights = how.sum_rounded ? SumWeights::rounded : SumWeights::unrounded;
+    numerics.tile = how.tile;
+    return numerics;
+}
+
+}  // namespace attest

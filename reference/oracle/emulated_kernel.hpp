@@ -1,0 +1,49 @@
+#pragma once
+// Kernels of many structures, written in float or double for the tests of the bounds: correct ones
+// (naive, online softmax of any tile, split and merged, forwards and backwards, base 2, P rounded
+// before or after it is normalised), and the same with one defect. They share the list of visible
+// keys with the oracle, since what is tested here is arithmetic.
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/problem/case.hpp"
+#include "reference/problem/dialect.hpp"
+
+namespace attest {
+
+struct Emulation {
+    std::int64_t tile = 0;         ///< 0: one tile, naive
+    std::int64_t splits = 1;
+    bool merge_by_lse = false;
+    bool base_two = false;
+    bool backwards = false;        ///< keys from last to first
+    bool lanes = false;            ///< sums in 8 interleaved parts
+    bool fused = false;            ///< std::fma
+    bool normalise_first = false;  ///< P = w / l before the second product (naive alone)
+    bool round_weights = false;    ///< to the format of q
+    bool sum_rounded = false;
+    bool sink_afterwards = false;  ///< O times sigmoid(L - sink)
+};
+
+enum class Defect : std::uint8_t {
+    none,
+    scale_off,        ///< scale times 1 + 2^-12
+    last_key_lost,
+    sum_in_bf16,
+    exp_off,          ///< relative error of 1e-4
+    rescale_lost,     ///< O is not rescaled at the last tile
+    truncated,        ///< output rounded toward zero
+};
+
+struct Observed {
+    std::vector<double> output, lse;  // rounded to the problem's formats
+};
+
+Observed emulate(const Case& subject, const Dialect& dialect, const TensorSet& inputs,
+                 const Emulation& how, Defect defect = Defect::none);
+
+/// The numerics such a kernel declares.
+Numerics declared(const Emulation& how);
+
+}  // namespace attest

@@ -1,0 +1,166 @@
+#include "reference/oracle/gradient_book.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attest {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// dS is rounded to the format of P where that is rounded.
+double low_max(const KernelModel& model) {
+    return model.up == traits(Precision::f16).unit_roundoff ? traits(Precision::f16).max_finite
+                                                            : model.max_finite;
+}
+
+}  // namespace
+
+void GradientErrors::disclaim(std::size_t first, std::size_t count) {
+    for (std::size_t at = first; at < first + count; ++at) add(at, 0, infinite);
+}
+
+std::vector<ExpectedElement> GradientErrors::expect(const std::vector<double>& values,
+                                                    double own_once, double bound_once) const {
+    std::vector<ExpectedElement> out(values.size());
+    for (std::size_t at = 0; at < values.size(); ++at) {
+        if (touched[at] == 0) continue;
+        out[at] = {.value = values[at],
+                   .error = own[at] + own_once + double_rounding(values[at]),
+                   .bound = bound[at] + bound_once};
+        if (!std::isfinite(values[at])) out[at] = {.value = 0, .error = 0, .bound = infinite};
+        if (!(out[at].bound >= 0)) out[at].bound = infinite;
+    }
+    return out;
+}
+
+GradientBook::GradientBook(const Prepared& call, const KernelModel& model,
+                           const ArithmeticError& arithmetic, std::vector<double> frequency)
+    : call_(call),
+      p_(call.problem),
+      model_(model),
+      arithmetic_(arithmetic),
+      frequency_(std::move(frequency)),
+      row_(model, low_max(model), static_cast<double>(p_.len_q * call.group),
+           static_cast<double>(p_.len_kv)) {
+    d_q.resize(p_.batch * p_.heads_q * p_.len_q * p_.dim_qk);
+    d_k.resize(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk);
+    d_v.resize(p_.batch * p_.heads_kv * p_.len_kv * call.dim_v);
+    if (p_.mask.tensor.kind == MaskKind::additive)
+        d_mask.resize(static_cast<std::int64_t>(call.mask.size()));
+    if (p_.sink) d_sinks.resize(p_.heads_q);
+}
+
+// The reference's own dX_ij. With h the relative error of a normalised weight (2H + 2g), dP within
+// sum(dv) of its size, D within sum(dv) of its size and what O's error brings, each operation within
+// a unit, the cap's slope within f, and the sums that follow within sum(n) of what they add:
+//   own_ij = p_ij [ (h + sum(dv) + sum(n) + f + 9 units) (size dP + size D) + O's ],
+// and a weight below weight_floor may be missing altogether.
+// Turning dQ and dK back costs, and the turned q and k hold, a rotation's error each.
+void GradientBook::add_own_sizes(const GradientEntry& e) {
+    const ArithmeticError& a = arithmetic_;
+    const double n = static_cast<double>(p_.len_kv + p_.len_q * call_.group);
+    double relative = 2 * e.own.weight + 2 * e.own.sum + a.sum(e.back.dim_v) + a.sum(n) +
+                      9 * a.unit;
+    if (model_.softcap > 0) {
+        double size = 0;
+        for (std::size_t j = 0; j < e.row.score.size(); ++j) {
+            const double bias = e.row.bias.empty() ? 0 : e.row.bias[j];
+            size = std::max(size, std::abs(e.row.score[j]) + bias);
+        }
+        relative += 2.1 * (e.own.weight + a.function + 4 * a.unit * size) *
+                        (1 + 1 / model_.softcap) + 3 * a.unit;
+    }
+    if (model_.rope) {
+        const double angle = static_cast<double>(p_.rope.offset + p_.len_q + p_.len_kv);
+        relative += 4 * 1.6 * (2 * a.function + 3 * a.unit) +
+                    3 * ((1 + model_.rope_log_base) * a.function + 4 * a.unit) * angle;
+    }
+    own_.resize(e.row.score.size());
+    for (std::size_t j = 0; j < own_.size(); ++j) {
+        const double size = e.back.dp_size[j] + e.back.d_size;
+        own_[j] = 1.01 * (e.row.weight[j] * (relative * size + e.own_output) +
+                          2 * a.weight_floor * size);
+        if (!(own_[j] >= 0)) own_[j] = infinite;
+    }
+}
+
+void GradientBook::add(const GradientEntry& e) {
+    row_.weigh(e.row, e.back);
+    add_own_sizes(e);
+    const double scale = std::abs(call_.scale);
+    const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
+    const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
+    const std::int64_t key_row = (e.b * p_.heads_kv + e.h / call_.group) * p_.len_kv;
+    const std::size_t q_at =
+        static_cast<std::size_t>((e.b * p_.heads_q + e.h) * p_.len_q + e.i) * d;
+    const double own_weight = 1.01 * (2 * e.own.weight + 2 * e.own.sum +
+                                      arithmetic_.sum(static_cast<double>(p_.len_q *
+                                                                          call_.group)) +
+                                      3 * arithmetic_.unit);
+    const double rotation = model_.rope ? 2.02 * (9 * model_.ua + model_.up) : 0;
+    const double angle = model_.rope ? 1.01 * (2 * model_.rope_log_base + 7) * model_.ua : 0;
+    const double broadcast = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
+    const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
+    for (std::size_t j = 0; j < e.visible.size(); ++j) {
+        const std::int64_t key = e.visible[j];
+        const std::size_t k_at = static_cast<std::size_t>(key_row + key) * d;
+        const std::size_t v_at = static_cast<std::size_t>(key_row + key) * dim_v;
+        const double* key_size = e.key_size + key * p_.dim_qk;
+        const double positions =
+            model_.rope ? std::abs(static_cast<double>(p_.rope.offset + e.position)) +
+                              std::abs(static_cast<double>(p_.rope.offset + key))
+                        : 0;
+        for (std::size_t c = 0; c < d; ++c) {
+            double turning = 0;
+            if (model_.rope)
+                turning = row_.size_dx()[j] * (rotation + angle * frequency_[c] * positions);
+            const double own_q = scale * e.query_size[c], own_k = scale * key_size[c];
+            d_k.add(k_at + c, own_q * own_[j], own_q * (row_.by_queries()[j] + turning));
+            d_q.add(q_at + c, own_k * own_[j], own_k * (row_.by_keys()[j] + turning));
+        }
+        for (std::size_t c = 0; c < dim_v; ++c) {
+            const double size = std::abs(e.d_output[c]);
+            d_v.add(v_at + c, size * (e.row.weight[j] * own_weight + 2 * arithmetic_.weight_floor),
+                    size * row_.weight()[j]);
+        }
+        if (d_mask.own.empty()) continue;
+        const double error = late ? row_.of_dx()[j] : row_.of_ds()[j];
+        const double size = late ? row_.size_dx()[j] : row_.size_ds()[j];
+        d_mask.add(call_.mask_index(e.b, e.h, e.i, key), 2 * own_[j],
+                   error + row_.of_sum(broadcast) * size);
+    }
+    if (!e.row.sink) return;
+    const std::size_t j = e.visible.size();
+    d_sinks.add(static_cast<std::size_t>(e.h), 2 * own_[j],
+                row_.of_ds()[j] + row_.of_sum(broadcast) * row_.size_ds()[j]);
+}
+
+void GradientBook::disclaim(std::int64_t b, std::int64_t h, std::int64_t i,
+                            std::span<const std::int64_t> keys) {
+    const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
+    const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
+    d_q.disclaim(static_cast<std::size_t>((b * p_.heads_q + h) * p_.len_q + i) * d, d);
+    for (const std::int64_t key : keys) {
+        const std::size_t row = static_cast<std::size_t>(
+            (b * p_.heads_kv + h / call_.group) * p_.len_kv + key);
+        d_k.disclaim(row * d, d);
+        d_v.disclaim(row * dim_v, dim_v);
+        if (!d_mask.own.empty()) d_mask.disclaim(call_.mask_index(b, h, i, key), 1);
+    }
+    if (p_.sink) d_sinks.disclaim(static_cast<std::size_t>(h), 1);
+}
+
+double GradientBook::own_once() const {
+    return 8 * static_cast<double>(p_.len_q * p_.heads_q + p_.len_kv) * (1 + model_.scale) *
+           arithmetic_.underflow;
+}
+
+double GradientBook::bound_once() const {
+    return row_.absolute(static_cast<double>(p_.batch * p_.heads_q * p_.len_q + p_.len_kv),
+                         model_.scale);
+}
+
+}  // namespace attest

@@ -1,0 +1,77 @@
+#pragma once
+// Keeps, for every element of every gradient, the reference's own error and the kernel's bound as
+// rows are added; the values themselves are summed by the arithmetic that computes them.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reference/bound/backward_bound.hpp"
+#include "reference/bound/expected.hpp"
+#include "reference/oracle/own_error.hpp"
+#include "reference/oracle/prepared.hpp"
+
+namespace attest {
+
+/// Error and bound of one gradient's elements.
+struct GradientErrors {
+    std::vector<double> own, bound;
+    std::vector<std::uint8_t> touched;  ///< an element no row adds to is exactly 0
+    void resize(std::int64_t size) {
+        own.assign(static_cast<std::size_t>(size), 0.0);
+        bound.assign(own.size(), 0.0);
+        touched.assign(own.size(), 0);
+    }
+    void add(std::size_t at, double own_part, double bound_part) {
+        own[at] += own_part;
+        bound[at] += bound_part;
+        touched[at] = 1;
+    }
+    void disclaim(std::size_t first, std::size_t count);
+    /// With what every touched element has besides: `own_once`, `bound_once`.
+    std::vector<ExpectedElement> expect(const std::vector<double>& values, double own_once,
+                                        double bound_once) const;
+};
+
+/// One row, as the book reads it.
+struct GradientEntry {
+    std::int64_t b = 0, h = 0, i = 0, position = 0;
+    std::span<const std::int64_t> visible;
+    RowFacts row;
+    BackwardFacts back;
+    OwnError own;
+    double own_output = 0;                ///< sum_c |dO_c| times the reference's own error of O_c
+    const double* d_output = nullptr;     // [dim_v]
+    const double* query_size = nullptr;   // [dim_qk]
+    const double* key_size = nullptr;     // [len_kv, dim_qk] of the row's key head
+};
+
+class GradientBook {
+public:
+    /// `frequency`: of each channel under RoPE, else empty.
+    GradientBook(const Prepared& call, const KernelModel& model, const ArithmeticError& arithmetic,
+                 std::vector<double> frequency);
+
+    void add(const GradientEntry& entry);
+    /// The row, and every key it might see, is not judged.
+    void disclaim(std::int64_t b, std::int64_t h, std::int64_t i,
+                  std::span<const std::int64_t> keys);
+
+    GradientErrors d_q, d_k, d_v, d_mask, d_sinks;
+    /// Underflow's share of each sum.
+    double own_once() const;
+    double bound_once() const;
+
+private:
+    void add_own_sizes(const GradientEntry& entry);
+
+    const Prepared& call_;
+    const Problem& p_;
+    KernelModel model_;
+    ArithmeticError arithmetic_;
+    std::vector<double> frequency_;
+    BackwardRow row_;
+    std::vector<double> own_;  ///< of dX_ij
+};
+
+}  // namespace attest

@@ -1,0 +1,58 @@
+#pragma once
+// The gradients as their definition reads, row by row, in any arithmetic.
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reference/oracle/attention.hpp"
+
+namespace attest {
+
+/// One row's part of every gradient.
+template <typename Real>
+struct GradientRow {
+    std::vector<Real> weight;  // P_ij, one a visible key, then the sink
+    std::vector<Real> dp;      // dO_i.v_j; 0 for the sink
+    std::vector<Real> ds;      // dS_ij
+    std::vector<Real> slope;   // cap'(X_ij); empty: no cap
+    Real d{0.0};
+};
+
+/// `row` is what attend_row made of `in`.
+template <typename Real, typename Element>
+void gradient_row(const RowInputs<Element>& in, const Row<Real>& row, const double* d_output,
+                  GradientRow<Real>& out) {
+    const std::size_t keys = in.visible.size(), entries = row.weight.size();
+    out.weight.clear();
+    out.dp.clear();
+    out.ds.clear();
+    out.slope.clear();
+    Sum<Real> d;
+    for (std::int64_t c = 0; c < in.dim_v; ++c)
+        d.add_product(row.output[static_cast<std::size_t>(c)], d_output[c]);
+    out.d = d.value();
+    for (std::size_t j = 0; j < entries; ++j) {
+        Sum<Real> dp;
+        if (j < keys) {
+            const double* v = in.values + in.visible[j] * in.dim_v;
+            for (std::int64_t c = 0; c < in.dim_v; ++c) dp.add_product(d_output[c], v[c]);
+        }
+        out.weight.push_back(row.weight[j] / row.sum);
+        out.dp.push_back(dp.value());
+        out.ds.push_back(out.weight[j] * (out.dp[j] - out.d));
+        if (!(in.softcap > 0)) continue;
+        // The capped number is the score, less the bias where that came after.
+        Real capped = row.score[j];
+        if (j < keys && !in.cap_after_bias) {
+            if (!in.distance.empty())
+                capped = capped + Real(in.slope) * Real(in.distance[j]);
+            if (!in.mask.empty()) capped = capped - Real(in.mask[j]);
+        }
+        const Real t = capped / Real(in.softcap);
+        out.slope.push_back(j < keys ? Real(1.0) - t * t : Real(1.0));
+    }
+}
+
+}  // namespace attest

@@ -1,0 +1,220 @@
+// Gradients against finite differences of the forward pass, across arithmetics, and their bound
+// against a backward kernel in float.
+
+#include "reference/oracle/gradients.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/oracle/emulated_backward.hpp"
+#include "reference/oracle/random_problem.hpp"
+
+namespace attest {
+namespace {
+
+RandomCase gradient_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max) {
+    RandomCase c = random_case(number, len_max, dim_max);
+    c.subject.problem.cache.page_size = 0;
+    c.subject.problem.want_grad = true;
+    return c;
+}
+
+/// sum over rows of dO.O, in exact arithmetic.
+double objective(const RandomCase& c, const TensorSet& inputs) {
+    const Expected e = attend(c.subject.problem, c.dialect, {}, inputs, Arithmetic::double_double);
+    double total = 0;
+    for (std::size_t x = 0; x < e.output.size(); ++x)
+        total += inputs[Role::d_o].get(static_cast<std::int64_t>(x)) * e.output[x].value;
+    return total;
+}
+
+void expect_difference(const RandomCase& c, TensorSet& inputs, Role role,
+                       const std::vector<ExpectedElement>& gradient) {
+    if (gradient.empty()) return;
+    const std::string line = print(c.subject) + " " + std::string(name(role));
+    const double step = 0x1p-13;  // truncation step^2, rounding 2^-53 / step: both near 1e-8
+    for (std::int64_t flat = 0; flat < inputs[role].size();
+         flat += 1 + inputs[role].size() / 3) {
+        const double x = inputs[role].get(flat);
+        if (!std::isfinite(x)) continue;
+        inputs[role].set(flat, x + step);
+        const double up = inputs[role].get(flat), above = objective(c, inputs);
+        inputs[role].set(flat, x - step);
+        const double down = inputs[role].get(flat), below = objective(c, inputs);
+        inputs[role].set(flat, x);
+        const double difference = (above - below) / (up - down);
+        const double value = gradient[static_cast<std::size_t>(flat)].value;
+        EXPECT_NEAR(value, difference, 3e-5 * (1 + std::abs(value))) << line << " " << flat;
+    }
+}
+
+TEST(gradients, are_the_slopes_of_the_forward_pass) {
+    int compared = 0;
+    for (std::uint64_t number = 0; number < 250; ++number) {
+        RandomCase c = gradient_case(number, 12, 8);
+        Problem& p = c.subject.problem;
+        p.format_q = p.format_kv = p.format_o = Precision::f64;
+        c.subject.values.kind = ValueKind::normal;
+        if (p.scale && std::abs(*p.scale) > 0.5) p.scale = 0.5;
+        TensorSet inputs = make_inputs(c.subject);
+        const ExpectedGradients g = attend_gradients(p, c.dialect, {}, inputs);
+        expect_difference(c, inputs, Role::q, g.d_q);
+        expect_difference(c, inputs, Role::k, g.d_k);
+        expect_difference(c, inputs, Role::v, g.d_v);
+        expect_difference(c, inputs, Role::mask, g.d_mask);
+        // Sinks are stored in f32: their own step is checked through the sum below.
+        compared += g.d_mask.empty() ? 0 : 1;
+    }
+    EXPECT_GT(compared, 10);
+}
+
+TEST(gradients, of_a_sink_is_the_slope_of_its_share) {
+    // Two keys and a sink, all of score 0: O = (v0 + v1) / 3, dO/dsink = -(v0 + v1)/9.
+    RandomCase c;
+    Problem& p = c.subject.problem;
+    p.len_kv = 2;
+    p.sink = p.want_grad = true;
+    p.format_q = p.format_kv = p.format_o = Precision::f64;
+    TensorSet inputs = make_inputs(c.subject);
+    inputs[Role::q].set(0, 0);
+    inputs[Role::v].set(0, 4);
+    inputs[Role::v].set(1, 5);
+    inputs[Role::d_o].set(0, 1);
+    inputs[Role::sinks].set(0, 0);
+    const ExpectedGradients g = attend_gradients(p, {}, {}, inputs);
+    EXPECT_NEAR(g.d_sinks[0].value, -1, 1e-15);
+    EXPECT_NEAR(g.d_v[0].value, 1.0 / 3, 1e-15);
+}
+
+struct Tally {
+    std::int64_t elements = 0, certified = 0, violated = 0, claimed = 0;
+    double worst = 0;
+};
+
+void agree(const std::vector<ExpectedElement>& exact, const std::vector<ExpectedElement>& other,
+           const std::string& line, Tally& tally) {
+    ASSERT_EQ(exact.size(), other.size());
+    for (std::size_t x = 0; x < exact.size(); ++x) {
+        ++tally.elements;
+        if (!std::isfinite(exact[x].error) || !std::isfinite(other[x].error)) continue;
+        ++tally.certified;
+        const double distance = std::abs(exact[x].value - other[x].value);
+        ASSERT_LE(distance, exact[x].error + other[x].error) << line << " " << x;
+        if (distance > 0)
+            tally.worst = std::max(tally.worst, distance / (exact[x].error + other[x].error));
+    }
+}
+
+Tally against_exact(Arithmetic arithmetic, std::uint64_t first) {
+    Tally tally;
+    for (std::uint64_t number = first; number < first + 200; ++number) {
+        const RandomCase c = gradient_case(number, 20, 16);
+        const TensorSet inputs = make_inputs(c.subject);
+        const Problem& p = c.subject.problem;
+        const auto exact = attend_gradients(p, c.dialect, {}, inputs, Arithmetic::exact);
+        const auto other = attend_gradients(p, c.dialect, {}, inputs, arithmetic);
+        const std::string line = print(c.subject);
+        agree(exact.d_q, other.d_q, line + " dq", tally);
+        agree(exact.d_k, other.d_k, line + " dk", tally);
+        agree(exact.d_v, other.d_v, line + " dv", tally);
+        agree(exact.d_mask, other.d_mask, line + " dmask", tally);
+        agree(exact.d_sinks, other.d_sinks, line + " dsinks", tally);
+        if (testing::Test::HasFatalFailure()) break;
+    }
+    return tally;
+}
+
+TEST(gradients, arithmetics_agree_within_their_errors) {
+    for (const Arithmetic a :
+         {Arithmetic::plain_double, Arithmetic::double_double, Arithmetic::filtered}) {
+        const Tally t = against_exact(a, 100);
+        EXPECT_GT(t.certified, t.elements * 8 / 10);
+        std::printf("gradients: %lld elements, %lld certified, worst %.3g\n",
+                    static_cast<long long>(t.elements), static_cast<long long>(t.certified),
+                    t.worst);
+    }
+}
+
+void judge_all(const std::vector<double>& observed, const std::vector<ExpectedElement>& expected,
+               Precision format, double factor, Tally& tally) {
+    for (std::size_t x = 0; x < observed.size(); ++x) {
+        ++tally.elements;
+        ExpectedElement e = expected[x];
+        e.bound *= factor;
+        if (!std::isfinite(e.bound)) continue;
+        ++tally.claimed;
+        tally.violated += judge(observed[x], e, format) == Agreement::disagrees ? 1 : 0;
+        tally.worst = std::max(tally.worst, error_ratio(observed[x], e, format));
+    }
+}
+
+Tally kernels(std::uint64_t cases, BackwardDefect defect, double factor, std::int64_t* caught) {
+    Tally total;
+    for (std::uint64_t number = 3000; number < 3000 + cases; ++number) {
+        RandomCase c = gradient_case(number, 60, 32);
+        Problem& p = c.subject.problem;
+        if (p.format_q == Precision::f64) p.format_q = p.format_kv = p.format_o = Precision::f32;
+        const TensorSet inputs = make_inputs(c.subject);
+        Emulation how;
+        how.round_weights = number % 2 == 0;
+        const Backward seen = emulate_backward(c.subject, c.dialect, inputs, how, defect);
+        const auto g = attend_gradients(p, c.dialect, declared(how), inputs);
+        Tally t;
+        judge_all(seen.d_q, g.d_q, p.format_q, factor, t);
+        judge_all(seen.d_k, g.d_k, p.format_kv, factor, t);
+        judge_all(seen.d_v, g.d_v, p.format_kv, factor, t);
+        if (defect == BackwardDefect::none && factor == 1) {
+            EXPECT_EQ(t.violated, 0) << print(c.subject) << " ratio " << t.worst;
+        }
+        if (caught != nullptr) *caught += t.violated > 0 ? 1 : 0;
+        total.elements += t.elements;
+        total.claimed += t.claimed;
+        total.violated += t.violated;
+        total.worst = std::max(total.worst, t.worst);
+    }
+    return total;
+}
+
+TEST(gradients, no_correct_kernel_violates_the_bound) {
+    const Tally t = kernels(1000, BackwardDefect::none, 1, nullptr);
+    EXPECT_EQ(t.violated, 0);
+    EXPECT_GT(t.claimed, t.elements * 8 / 10);
+    std::printf("backward: %lld elements, %lld claimed, worst %.3f\n",
+                static_cast<long long>(t.elements), static_cast<long long>(t.claimed), t.worst);
+}
+
+TEST(gradients, a_tenth_of_the_bound_is_violated) {
+    EXPECT_GT(kernels(300, BackwardDefect::none, 0.1, nullptr).violated, 0);
+}
+
+TEST(gradients, defects_violate_the_bound) {
+    for (const BackwardDefect defect :
+         {BackwardDefect::d_omitted, BackwardDefect::k_unscaled, BackwardDefect::q_scaled_twice,
+          BackwardDefect::d_of_next_row, BackwardDefect::cap_slope_omitted}) {
+        std::int64_t caught = 0;
+        kernels(300, defect, 1, &caught);
+        EXPECT_GE(caught, 30) << static_cast<int>(defect);
+        std::printf("backward defect %d caught in %lld of 300\n", static_cast<int>(defect),
+                    static_cast<long long>(caught));
+    }
+}
+
+TEST(gradients, what_nothing_reaches_is_exactly_zero) {
+    RandomCase c;
+    Problem& p = c.subject.problem;
+    p.len_q = 2;
+    p.len_kv = 3;
+    p.want_grad = true;
+    p.mask.lens_kv = {0};
+    ExpectedGradients g = attend_gradients(p, {}, {}, make_inputs(c.subject));
+    for (const ExpectedElement& e : g.d_q) EXPECT_EQ(judge(0, e, Precision::f32), Agreement::agrees);
+    for (const ExpectedElement& e : g.d_k) {
+        EXPECT_EQ(e.bound, 0);
+        EXPECT_EQ(e.value, 0);
+    }
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cmath>
+
+#include "reference/oracle/lane_rows.hpp"
+
+namespace attest {
+
+namespace {
+
+class LaneRows final : public RowArithmetic {
+public:
+    explicit LaneRows(const Prepared& call) : call_(call), head_(call) {
+        const std::size_t keys = static_cast<std::size_t>(padded(call.problem.len_kv + 1));
+        for (std::vector<double>* x : {&dot_hi_, &dot_lo_, &size_, &score_hi_, &score_lo_})
+            x->resize(keys);
+        output_.resize(static_cast<std::size_t>(padded(call.dim_v)));
+    }
+
+    /// Weights carry 2^200, so that one at exp(-768) still has its low word: none is lost that a
+    /// double could hold. The products with values stay below 2^996 if values stay below 2^700.
+    ArithmeticError error() const override {
+        ArithmeticError e = Arithmetics<DoubleDouble>::error();
+        e.weight_floor = std::numeric_limits<double>::denorm_min();
+        e.range = 0x1p700;
+        return e;
+    }
+
+    void compute(const RowQuery& query, RowValues& out) override {
+        head_.load(query);
+        const KeySpan span = span_of(query.visible);
+        dots(head_.keys(), head_.query_hi(), head_.query_lo(), span.first, span.last,
+             dot_hi_.data(), dot_lo_.data(), size_.data());
+        const std::size_t keys = query.visible.size();
+        const std::size_t entries = keys + (query.sink != nullptr ? 1 : 0);
+        DoubleDouble most(-std::numeric_limits<double>::infinity());
+        for (std::size_t j = 0; j < entries; ++j) {
+            DoubleDouble s;
+            if (j < keys) {
+                const std::size_t at = static_cast<std::size_t>(query.visible[j]);
+                s = finish_score(call_, query, j, DoubleDouble{dot_hi_[at], dot_lo_[at]});
+            } else {
+                s = DoubleDouble(*query.sink);
+            }
+            score_hi_[j] = s.hi;
+            score_lo_[j] = s.lo;
+            if (most < s) most = s;
+        }
+        out.score.assign(score_hi_.begin(),
+                         score_hi_.begin() + static_cast<std::ptrdiff_t>(entries));
+        const std::size_t n =
+            static_cast<std::size_t>(padded(static_cast<std::int64_t>(entries)));
+        for (std::size_t j = entries; j < n; ++j) {
+            score_hi_[j] = -std::numeric_limits<double>::infinity();
+            score_lo_[j] = 0;
+        }
+        const DoubleDouble sum = exponentials(most, static_cast<std::int64_t>(n),
+                                              score_hi_.data(), score_lo_.data());
+        combine(head_.values(), head_.stride(), query.visible, score_hi_.data(),
+                score_lo_.data(), sum, output_.data());
+
+        out.weight.resize(entries);
+        for (std::size_t j = 0; j < entries; ++j) out.weight[j] = score_hi_[j] / sum.hi;
+        out.max = most.hi;
+        const DoubleDouble unshifted{std::ldexp(sum.hi, -weight_shift),
+                                     std::ldexp(sum.lo, -weight_shift)};
+        out.sum = unshifted.hi;
+        const DoubleDouble lse = most + log(unshifted);
+        out.lse = lse.hi + lse.lo;
+        const DoubleDouble two = lse / log_of_two_;
+        out.lse_two = two.hi + two.lo;
+        out.output.assign(output_.begin(), output_.begin() + call_.dim_v);
+        if (head_.turned()) return head_.sizes().sizes(query.visible, entries, out);
+        out.q_max = head_.sizes().query_max;
+        out.k_max = head_.sizes().key_max;
+        out.turn.clear();
+        out.magnitude.assign(entries, 0.0);
+        const double scale = std::abs(call_.scale);
+        for (std::size_t j = 0; j < keys; ++j)
+            out.magnitude[j] = scale * size_[static_cast<std::size_t>(query.visible[j])];
+    }
+
+private:
+    const Prepared& call_;
+    LaneHead<DoubleDouble> head_;
+    std::vector<double> dot_hi_, dot_lo_, size_, score_hi_, score_lo_, output_;
+    const DoubleDouble log_of_two_ = log(DoubleDouble(2.0));
+};
+
+}  // namespace
+
+std::unique_ptr<RowArithmetic> lanes_in_double_double(const Prepared& call) {
+    return std::make_unique<LaneRows>(call);
+}
+
+}  // namespace attest

@@ -1,0 +1,260 @@
+#include "reference/oracle/double_double_constants.hpp"
+#include "reference/oracle/lanes.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "reference/oracle/lanes_double_double.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attest::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::CappedTag<double, lane_multiple>;
+using V = hn::Vec<D>;
+
+// Double-double in every lane; the operations are those of double_double.hpp.
+struct Pair {
+    V hi, lo;
+};
+
+HWY_INLINE Pair two_sums(V a, V b) {
+    const V s = hn::Add(a, b), z = hn::Sub(s, a);
+    return {s, hn::Add(hn::Sub(a, hn::Sub(s, z)), hn::Sub(b, z))};
+}
+
+HWY_INLINE Pair fast_two_sums(V a, V b) {
+    const V s = hn::Add(a, b);
+    return {s, hn::Sub(b, hn::Sub(s, a))};
+}
+
+HWY_INLINE Pair two_prods(V a, V b) {
+    const V p = hn::Mul(a, b);
+#if HWY_NATIVE_FMA
+    return {p, hn::MulSub(a, b, p)};
+#else
+    const V splitter = hn::Set(D(), 134217729.0);
+    const V ta = hn::Mul(splitter, a), tb = hn::Mul(splitter, b);
+    const V ah = hn::Sub(ta, hn::Sub(ta, a)), bh = hn::Sub(tb, hn::Sub(tb, b));
+    const V al = hn::Sub(a, ah), bl = hn::Sub(b, bh);
+    V e = hn::Sub(hn::Mul(ah, bh), p);
+    e = hn::Add(e, hn::Mul(ah, bl));
+    e = hn::Add(e, hn::Mul(al, bh));
+    return {p, hn::Add(e, hn::Mul(al, bl))};
+#endif
+}
+
+HWY_INLINE Pair add(Pair a, Pair b) {
+    const Pair s = two_sums(a.hi, b.hi), t = two_sums(a.lo, b.lo);
+    const Pair v = fast_two_sums(s.hi, hn::Add(s.lo, t.hi));
+    return fast_two_sums(v.hi, hn::Add(v.lo, t.lo));
+}
+
+HWY_INLINE Pair add(Pair a, V b) {
+    const Pair s = two_sums(a.hi, b);
+    return fast_two_sums(s.hi, hn::Add(s.lo, a.lo));
+}
+
+HWY_INLINE Pair multiply(Pair a, Pair b) {
+    const Pair p = two_prods(a.hi, b.hi);
+    const V cross = hn::Add(hn::Mul(a.hi, b.lo), hn::Mul(a.lo, b.hi));
+    return fast_two_sums(p.hi, hn::Add(p.lo, cross));
+}
+
+HWY_INLINE Pair load(const double* hi, const double* lo) {
+    return {hn::LoadU(D(), hi), hn::LoadU(D(), lo)};
+}
+
+HWY_INLINE Pair constant(DoubleDouble x) { return {hn::Set(D(), x.hi), hn::Set(D(), x.lo)}; }
+
+HWY_INLINE Pair zero() { return {hn::Zero(D()), hn::Zero(D())}; }
+
+// One term of Dot2, see Sum<DoubleDouble>.
+HWY_INLINE void accumulate(Pair& sum, Pair term) {
+    const Pair s = two_sums(sum.hi, term.hi);
+    sum = {s.hi, hn::Add(sum.lo, hn::Add(s.lo, term.lo))};
+}
+
+template <int vectors, bool pairs>
+void dots_block(const TransposedKeys& keys, const double* q, const double* q_lo, std::int64_t j,
+                double* dot_hi, double* dot_lo, double* size) {
+    const D d;
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    Pair sum[vectors];
+    V total[vectors];
+    for (int u = 0; u < vectors; ++u) {
+        sum[u] = zero();
+        total[u] = hn::Zero(d);
+    }
+    for (std::int64_t c = 0; c < keys.dim; ++c) {
+        const V x = hn::Set(d, q[c]), ax = hn::Abs(x);
+        const std::int64_t at = c * keys.stride + j;
+        for (int u = 0; u < vectors; ++u) {
+            const V y = hn::LoadU(d, keys.hi + at + u * lanes);
+            Pair p = two_prods(x, y);
+            if constexpr (pairs) {
+                const V y_lo = hn::LoadU(d, keys.lo + at + u * lanes);
+                const V cross = hn::Add(hn::Mul(x, y_lo), hn::Mul(hn::Set(d, q_lo[c]), y));
+                p.lo = hn::Add(p.lo, cross);
+            }
+            accumulate(sum[u], p);
+            total[u] = hn::MulAdd(ax, hn::Abs(y), total[u]);
+        }
+    }
+    for (int u = 0; u < vectors; ++u) {
+        const std::int64_t at = j + u * lanes;
+        const Pair s = two_sums(sum[u].hi, sum[u].lo);
+        hn::StoreU(s.hi, d, dot_hi + at);
+        hn::StoreU(s.lo, d, dot_lo + at);
+        if (size != nullptr) hn::StoreU(total[u], d, size + at);
+    }
+}
+
+template <bool pairs>
+void dots_in_blocks(const TransposedKeys& keys, const double* q, const double* q_lo,
+                    std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo,
+                    double* size) {
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+    std::int64_t j = first;
+    for (; j + 4 * lanes <= last; j += 4 * lanes)
+        dots_block<4, pairs>(keys, q, q_lo, j, dot_hi, dot_lo, size);
+    for (; j < last; j += lanes) dots_block<1, pairs>(keys, q, q_lo, j, dot_hi, dot_lo, size);
+}
+
+void dots_pairs(const TransposedKeys& keys, const double* q, const double* q_lo,
+                std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo,
+                double* size) {
+    if (q_lo != nullptr && keys.lo != nullptr)
+        return dots_in_blocks<true>(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
+    dots_in_blocks<false>(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
+}
+
+// As exp() of double_double.cpp, without branches: x = k log(2)/64 + r; below the floor 0.
+Pair exp_of(const DoubleDoubleConstants& table, Pair x) {
+    const D d;
+    const hn::RebindToSigned<D> di;
+    const V floor = hn::Set(d, -768.0);
+    const auto kept = hn::Ge(x.hi, floor);
+    x = {hn::IfThenElseZero(kept, x.hi), hn::IfThenElseZero(kept, x.lo)};
+    const V k = hn::Round(hn::Mul(x.hi, hn::Set(d, table.steps_per_unit)));
+    Pair r = x;
+    for (const double part : table.log2_step)
+        r = add(r, hn::Neg(hn::Mul(k, hn::Set(d, part))));
+
+    V high = hn::Set(d, table.inverse_factorial[11].hi);
+    for (std::size_t n = 10; n >= 6; --n)
+        high = hn::MulAdd(high, r.hi, hn::Set(d, table.inverse_factorial[n].hi));
+    Pair sum = add(multiply({high, hn::Zero(d)}, r), constant(table.inverse_factorial[5]));
+    for (std::size_t n = 4; n >= 1; --n)
+        sum = add(multiply(sum, r), constant(table.inverse_factorial[n]));
+    sum = multiply(sum, r);
+
+    const V whole = hn::Floor(hn::Mul(k, hn::Set(d, 1.0 / exp_table_size)));
+    const V rest = hn::Sub(k, hn::Mul(whole, hn::Set(d, exp_table_size)));
+    const V magic = hn::Set(d, 0x1.8p52);  // its last bits read as an integer
+    const auto entry =
+        hn::And(hn::BitCast(di, hn::Add(rest, magic)), hn::Set(di, exp_table_size - 1));
+    const Pair base{hn::GatherIndex(d, table.two_to_hi.data(), entry),
+                    hn::GatherIndex(d, table.two_to_lo.data(), entry)};
+    const Pair y = add(base, multiply(base, sum));
+    const auto exponent = hn::Add(hn::BitCast(di, hn::Add(whole, magic)),
+                                  hn::Set(di, 1023 + weight_shift));
+    const V power = hn::BitCast(d, hn::ShiftLeft<52>(exponent));
+    return {hn::IfThenElseZero(kept, hn::Mul(y.hi, power)),
+            hn::IfThenElseZero(kept, hn::Mul(y.lo, power))};
+}
+
+DoubleDouble exponentials_pairs(DoubleDouble max, std::int64_t n, double* x_hi, double* x_lo) {
+    const D d;
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const DoubleDoubleConstants& table = double_double_constants();
+    const Pair top = constant(-max);
+    Pair sum = zero();
+    for (std::int64_t j = 0; j < n; j += lanes) {
+        Pair x = load(x_hi + j, x_lo + j);
+        const auto real = hn::Ge(x.hi, hn::Set(d, -1e300));  // -inf pads, and has no difference
+        x = add(Pair{hn::IfThenElse(real, x.hi, hn::Set(d, -1e300)),
+                     hn::IfThenElseZero(real, x.lo)},
+                top);
+        const Pair w = exp_of(table, x);
+        hn::StoreU(w.hi, d, x_hi + j);
+        hn::StoreU(w.lo, d, x_lo + j);
+        accumulate(sum, w);
+    }
+    double hi[lane_multiple], lo[lane_multiple];
+    hn::StoreU(sum.hi, d, hi);
+    hn::StoreU(sum.lo, d, lo);
+    DoubleDouble total;
+    for (std::int64_t u = 0; u < lanes; ++u) total = total + two_sum(hi[u], lo[u]);
+    return total;
+}
+
+HWY_INLINE V quotient(Pair a, Pair b) {
+    const V q = hn::Div(a.hi, b.hi);
+    const Pair product = multiply(b, {q, hn::Zero(D())});
+    const Pair r = add(a, {hn::Neg(product.hi), hn::Neg(product.lo)});
+    return hn::Add(q, hn::Div(r.hi, b.hi));
+}
+
+template <int vectors>
+void combine_block(const double* values, std::int64_t stride,
+                   std::span<const std::int64_t> visible, const double* w_hi, const double* w_lo,
+                   DoubleDouble sum, double* out) {
+    const D d;
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    Pair total[vectors];
+    for (int u = 0; u < vectors; ++u) total[u] = zero();
+    for (std::size_t j = 0; j < visible.size(); ++j) {
+        const V hi = hn::Set(d, w_hi[j]), lo = hn::Set(d, w_lo[j]);
+        const double* row = values + visible[j] * stride;
+        for (int u = 0; u < vectors; ++u) {
+            const V v = hn::LoadU(d, row + u * lanes);
+            Pair p = two_prods(hi, v);
+            p.lo = hn::MulAdd(lo, v, p.lo);
+            accumulate(total[u], p);
+        }
+    }
+    for (int u = 0; u < vectors; ++u)
+        hn::StoreU(quotient(two_sums(total[u].hi, total[u].lo), constant(sum)), d,
+                   out + u * lanes);
+}
+
+void combine_pairs(const double* values, std::int64_t stride,
+                   std::span<const std::int64_t> visible, const double* w_hi, const double* w_lo,
+                   DoubleDouble sum, double* out) {
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+    std::int64_t c = 0;
+    for (; c + 4 * lanes <= stride; c += 4 * lanes)
+        combine_block<4>(values + c, stride, visible, w_hi, w_lo, sum, out + c);
+    for (; c < stride; c += lanes)
+        combine_block<1>(values + c, stride, visible, w_hi, w_lo, sum, out + c);
+}
+
+}  // namespace
+}  // namespace attest::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attest {
+
+HWY_EXPORT(dots_pairs);
+HWY_EXPORT(exponentials_pairs);
+HWY_EXPORT(combine_pairs);
+
+void dots(const TransposedKeys& keys, const double* q, const double* q_lo, std::int64_t first,
+          std::int64_t last, double* dot_hi, double* dot_lo, double* size) {
+    HWY_DYNAMIC_DISPATCH(dots_pairs)(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
+}
+
+DoubleDouble exponentials(DoubleDouble max, std::int64_t n, double* x_hi, double* x_lo) {
+    return HWY_DYNAMIC_DISPATCH(exponentials_pairs)(max, n, x_hi, x_lo);
+}
+
+void combine(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
+             const double* w_hi, const double* w_lo, DoubleDouble sum, double* out) {
+    HWY_DYNAMIC_DISPATCH(combine_pairs)(values, stride, visible, w_hi, w_lo, sum, out);
+}
+
+}  // namespace attest
+#endif

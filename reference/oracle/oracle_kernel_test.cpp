@@ -1,0 +1,113 @@
+// Bound (a) against kernels of every structure: never violated by a correct one, violated by a
+// defective one, and not so wide that a tenth of it would do.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/oracle/emulated_kernel.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/oracle/random_problem.hpp"
+
+namespace attest {
+namespace {
+
+Emulation structure(std::uint64_t number) {
+    const auto bit = [&](std::uint64_t which) { return counter_bits(number, 78, which) % 2 == 0; };
+    Emulation how;
+    constexpr std::int64_t tiles[] = {0, 1, 4, 16};
+    how.tile = tiles[counter_bits(number, 79, 0) % 4];
+    how.splits = bit(0) ? 1 : 3;
+    how.merge_by_lse = bit(1);
+    how.base_two = bit(2);
+    how.backwards = bit(3);
+    how.lanes = bit(4);
+    how.fused = bit(5);
+    how.round_weights = bit(6);
+    how.sum_rounded = how.round_weights && bit(7);
+    how.normalise_first = how.tile == 0 && how.splits == 1 && !how.sum_rounded && bit(8);
+    how.sink_afterwards = bit(9);
+    return how;
+}
+
+struct Count {
+    std::int64_t elements = 0, claimed = 0, violated = 0, undecided = 0;
+    double worst = 0;
+    void add(double observed, ExpectedElement expected, Precision format, double factor) {
+        ++elements;
+        expected.bound *= factor;
+        if (!(expected.bound < std::numeric_limits<double>::infinity())) return;
+        ++claimed;
+        const Agreement agreement = judge(observed, expected, format);
+        violated += agreement == Agreement::disagrees ? 1 : 0;
+        undecided += agreement == Agreement::undecided ? 1 : 0;
+        worst = std::max(worst, error_ratio(observed, expected, format));
+    }
+};
+
+/// Runs `cases` random kernels; with a defect, how many of them are caught is counted in `caught`.
+Count run(std::uint64_t first, std::uint64_t cases, Defect defect, double factor,
+          std::int64_t* caught = nullptr, bool lse_too = true) {
+    Count total;
+    for (std::uint64_t number = first; number < first + cases; ++number) {
+        const RandomCase c = random_case(number, 200, 64);
+        const Emulation how = structure(number);
+        const TensorSet inputs = make_inputs(c.subject);
+        const Problem& p = c.subject.problem;
+        const Expected e = attend(p, c.dialect, declared(how), inputs);
+        const Observed seen = emulate(c.subject, c.dialect, inputs, how, defect);
+        Count count;
+        for (std::size_t x = 0; x < seen.output.size(); ++x)
+            count.add(seen.output[x], e.output[x], p.format_o, factor);
+        const Precision lse_format =
+            p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
+        for (std::size_t x = 0; lse_too && x < seen.lse.size(); ++x)
+            count.add(seen.lse[x], e.lse[x], lse_format, factor);
+        if (defect == Defect::none && factor == 1) {
+            EXPECT_EQ(count.violated, 0) << number << ": " << print(c.subject) << " tile "
+                                         << how.tile << " splits " << how.splits << " ratio "
+                                         << count.worst;
+        }
+        if (caught != nullptr) *caught += count.violated > 0 ? 1 : 0;
+        total.elements += count.elements;
+        total.claimed += count.claimed;
+        total.violated += count.violated;
+        total.undecided += count.undecided;
+        total.worst = std::max(total.worst, count.worst);
+    }
+    return total;
+}
+
+TEST(bound_a, no_correct_kernel_violates_it) {
+    const Count count = run(0, 3000, Defect::none, 1);
+    EXPECT_EQ(count.violated, 0);
+    EXPECT_GT(count.elements, 150000);
+    EXPECT_GT(count.claimed, count.elements * 95 / 100);
+    std::printf("elements %lld claimed %lld undecided %lld worst %.3f\n",
+                static_cast<long long>(count.elements), static_cast<long long>(count.claimed),
+                static_cast<long long>(count.undecided), count.worst);
+}
+
+TEST(bound_a, a_tenth_of_it_is_violated) { EXPECT_GT(run(0, 1000, Defect::none, 0.1).violated, 0); }
+
+TEST(bound_a, defects_violate_it) {
+    struct Expectation {
+        Defect defect;
+        std::int64_t least;  // of 400 cases
+    };
+    for (const auto& [defect, least] :
+         {Expectation{Defect::scale_off, 20}, Expectation{Defect::last_key_lost, 150},
+          Expectation{Defect::sum_in_bf16, 40}, Expectation{Defect::exp_off, 20},
+          Expectation{Defect::rescale_lost, 40}, Expectation{Defect::truncated, 20}}) {
+        std::int64_t caught = 0;
+        run(5000, 400, defect, 1, &caught);
+        EXPECT_GE(caught, least) << static_cast<int>(defect);
+        std::printf("defect %d caught in %lld of 400\n", static_cast<int>(defect),
+                    static_cast<long long>(caught));
+    }
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,237 @@
+// Cases that can be worked out on paper.
+
+#include "reference/oracle/oracle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr Arithmetic arithmetics[] = {Arithmetic::plain_double, Arithmetic::double_double,
+                                      Arithmetic::exact};
+
+/// One query, keys of one channel whose scores are `scores` (q = 1, scale = 1).
+struct Scored {
+    Problem problem;
+    TensorSet inputs;
+    Scored(const std::vector<double>& scores, const std::vector<double>& values) {
+        problem.len_kv = static_cast<std::int64_t>(scores.size());
+        problem.scale = 1.0;
+        problem.format_q = problem.format_kv = problem.format_o = Precision::f64;
+        fill(scores, values);
+    }
+    void fill(const std::vector<double>& scores, const std::vector<double>& values) {
+        Tensor& q = inputs.put(Role::q, Tensor(ElementType::f64, {1, 1, 1, 1}));
+        q.set(0, 1.0);
+        const Shape shape{1, 1, problem.len_kv, 1};
+        Tensor& k = inputs.put(Role::k, Tensor(ElementType::f64, shape));
+        Tensor& v = inputs.put(Role::v, Tensor(ElementType::f64, shape));
+        for (std::size_t j = 0; j < scores.size(); ++j) {
+            k.set(static_cast<std::int64_t>(j), scores[j]);
+            v.set(static_cast<std::int64_t>(j), values[j]);
+        }
+    }
+    Expected attend(Arithmetic arithmetic, const Dialect& dialect = {}) const {
+        return attest::attend(problem, dialect, Numerics{}, inputs, arithmetic);
+    }
+};
+
+Problem small() {
+    Problem p;
+    p.len_q = 3;
+    p.len_kv = 4;
+    p.dim_qk = 2;
+    return p;
+}
+
+/// value is `truth`, which is known to `slack` relative to 1, within the certified error.
+void expect_certified(const ExpectedElement& element, double truth, double slack = 2e-16) {
+    EXPECT_LE(std::abs(element.value - truth), element.error + slack * (1 + std::abs(truth)));
+    EXPECT_LT(element.error, 1e-13 * (1 + std::abs(truth)));
+}
+
+TEST(oracle, two_keys_two_apart_weigh_eighty_eight_to_twelve) {
+    const Scored two({1, 3}, {0, 1});
+    const double weight = 1 / (1 + std::exp(-2.0));  // 0.8808
+    for (const Arithmetic a : arithmetics) {
+        const Expected e = two.attend(a);
+        expect_certified(e.output[0], weight);
+        expect_certified(e.lse[0], 3 + std::log1p(std::exp(-2.0)));
+    }
+}
+
+TEST(oracle, a_score_far_above_the_rest_takes_all) {
+    const Scored peak({50, 1, 1, 1}, {2, -1, 5, 7});
+    for (const Arithmetic a : arithmetics) {
+        const Expected e = peak.attend(a);
+        expect_certified(e.output[0], 2 + 5 * std::exp(-49.0));
+        expect_certified(e.lse[0], 50 + 3 * std::exp(-49.0));
+    }
+}
+
+TEST(oracle, one_key_gives_its_value) {
+    const Scored one({-3.25}, {0.1});
+    for (const Arithmetic a : arithmetics) {
+        const Expected e = one.attend(a);
+        EXPECT_EQ(e.output[0].value, 0.1);
+        EXPECT_EQ(e.lse[0].value, -3.25);
+    }
+}
+
+TEST(oracle, equal_keys_give_the_mean) {
+    const Scored equal({2, 2, 2, 2}, {1, 2, 3, 6});
+    for (const Arithmetic a : arithmetics) {
+        const Expected e = equal.attend(a);
+        EXPECT_EQ(e.output[0].value, 3);
+        expect_certified(e.lse[0], 2 + std::log(4.0));
+    }
+}
+
+TEST(oracle, a_sink_takes_its_share_and_enters_the_lse) {
+    Scored with({0, 0}, {1, 1});
+    with.problem.sink = true;
+    with.inputs.put(Role::sinks, Tensor(ElementType::f32, {1, 1, 1, 1})).set(0, 0.0);
+    for (const Arithmetic a : arithmetics) {
+        const Expected e = with.attend(a);
+        expect_certified(e.output[0], 2.0 / 3);
+        expect_certified(e.lse[0], std::log(3.0));
+        const Expected two = with.attend(a, {.lse_base = LseBase::two});
+        expect_certified(two.lse[0], std::log2(3.0));
+    }
+}
+
+TEST(oracle, a_sink_alone_gives_zero_and_itself) {
+    Scored with({0, 0}, {1, 1});
+    with.problem.sink = true;
+    with.problem.mask.lens_kv = {0};
+    with.inputs.put(Role::sinks, Tensor(ElementType::f32, {1, 1, 1, 1})).set(0, 1.5);
+    const Expected e = with.attend(Arithmetic::double_double, {.empty_row = EmptyRow::nan});
+    EXPECT_EQ(e.output[0].value, 0);
+    EXPECT_EQ(e.output[0].bound, 0);
+    EXPECT_EQ(e.lse[0].value, 1.5);
+    EXPECT_EQ(e.row_empty[0], 1);
+}
+
+TEST(oracle, empty_rows_follow_the_dialect) {
+    Scored none({0, 0}, {1, 1});
+    none.problem.mask.lens_kv = {0};
+    const auto judged = [&](EmptyRow policy, double o, double lse) {
+        const Expected e = none.attend(Arithmetic::double_double, {.empty_row = policy});
+        EXPECT_EQ(e.row_empty[0], 1);
+        return std::pair(judge(o, e.output[0], Precision::f64),
+                         judge(lse, e.lse[0], Precision::f64));
+    };
+    constexpr auto yes = Agreement::agrees, no = Agreement::disagrees;
+    EXPECT_EQ(judged(EmptyRow::zeros, 0, -infinite), std::pair(yes, yes));
+    EXPECT_EQ(judged(EmptyRow::zeros, NAN, 0), std::pair(no, no));
+    EXPECT_EQ(judged(EmptyRow::zeros, 1e-300, NAN), std::pair(no, no));
+    EXPECT_EQ(judged(EmptyRow::nan, NAN, NAN), std::pair(yes, yes));
+    EXPECT_EQ(judged(EmptyRow::nan, 0, 7), std::pair(no, yes));
+    EXPECT_EQ(judged(EmptyRow::refuse, NAN, 3), std::pair(yes, yes));
+    EXPECT_EQ(judged(EmptyRow::refuse, 1, 3), std::pair(yes, yes));
+}
+
+TEST(oracle, rows_past_the_queries_are_zero_whatever_the_dialect) {
+    Scored none({0, 0}, {1, 1});
+    none.problem.mask.lens_q = {0};
+    const Expected e = none.attend(Arithmetic::double_double, {.empty_row = EmptyRow::nan});
+    EXPECT_EQ(e.output[0].value, 0);
+    EXPECT_EQ(e.output[0].bound, 0);
+    EXPECT_EQ(e.lse[0].value, -infinite);
+}
+
+TEST(oracle, softcap_bends_before_or_after_the_bias) {
+    Scored capped({4, 0}, {1, 0});
+    capped.problem.softcap = 2;
+    capped.problem.mask.tensor.kind = MaskKind::additive;
+    Tensor& mask = capped.inputs.put(Role::mask, Tensor(ElementType::f64, {1, 1, 1, 2}));
+    mask.set(0, 1.0);
+    const double before = 2 * std::tanh(2.0) + 1, after = 2 * std::tanh(2.5);
+    for (const Arithmetic a : arithmetics) {
+        expect_certified(capped.attend(a).lse[0], std::log(std::exp(before) + 1), 1e-15);
+        const Dialect late{.softcap = SoftcapPlace::after_bias};
+        expect_certified(capped.attend(a, late).lse[0], std::log(std::exp(after) + 1), 1e-15);
+    }
+}
+
+TEST(oracle, nonfinite_inputs_reach_the_rows_that_see_them_by_kind) {
+    constexpr auto yes = Agreement::agrees, no = Agreement::disagrees;
+    const auto judged = [](const std::vector<double>& k, const std::vector<double>& v, double seen,
+                           Dialect dialect = {}) {
+        const Expected e = Scored(k, v).attend(Arithmetic::double_double, dialect);
+        return judge(seen, e.output[0], Precision::f64);
+    };
+    EXPECT_EQ(judged({0, NAN}, {1, 1}, NAN), yes);
+    EXPECT_EQ(judged({0, NAN}, {1, 1}, 1.0), no);
+    EXPECT_EQ(judged({0, NAN}, {1, 1}, 1.0, {.nonfinite = Nonfinite::unspecified}), yes);
+    EXPECT_EQ(judged({0, 0}, {1, NAN}, 1.0), no);
+    EXPECT_EQ(judged({0, 0}, {1, NAN}, NAN), yes);
+    EXPECT_EQ(judged({0, 0}, {1, infinite}, infinite), yes);
+    EXPECT_EQ(judged({0, 0}, {1, infinite}, NAN), yes);
+    EXPECT_EQ(judged({0, 0}, {1, infinite}, 3.0), no);
+    EXPECT_EQ(judged({0, infinite}, {1, 2}, 2.0), no);
+    EXPECT_EQ(judged({0, -infinite}, {1, 2}, 1.0), yes);   // weight 0
+    EXPECT_EQ(judged({0, -infinite}, {1, 2}, 1.5), no);
+}
+
+TEST(oracle, poison_in_hidden_keys_changes_nothing) {
+    Scored hidden({1, 2, 3}, {1, 2, 3});
+    const Expected before = [&] {
+        hidden.problem.mask.lens_kv = {2};
+        return hidden.attend(Arithmetic::double_double);
+    }();
+    hidden.inputs[Role::k].set(2, NAN);
+    hidden.inputs[Role::v].set(2, infinite);
+    const Expected after = hidden.attend(Arithmetic::double_double);
+    EXPECT_EQ(before.output[0].value, after.output[0].value);
+    EXPECT_EQ(before.output[0].bound, after.output[0].bound);
+}
+
+TEST(oracle, rows_not_asked_for_claim_nothing) {
+    Problem p = small();
+    p.heads_q = 2;
+    const TensorSet inputs = make_inputs({p, {}});
+    const Expected all = attend(p, {}, {}, inputs, Arithmetic::filtered);
+    const Expected some = attend_rows(p, {}, {}, inputs, {4}, Arithmetic::filtered);
+    EXPECT_EQ(some.output[8].value, all.output[8].value);
+    EXPECT_EQ(some.output[8].bound, all.output[8].bound);
+    EXPECT_EQ(some.output[0].value, 0);
+    EXPECT_EQ(some.output[0].bound, infinite);
+    EXPECT_THROW(attend_rows(p, {}, {}, inputs, {6}, Arithmetic::double_double), BadInput);
+}
+
+TEST(oracle, the_detail_of_a_row_adds_up) {
+    Problem p = small();
+    p.mask.causal = true;
+    const TensorSet inputs = make_inputs({p, {}});
+    const RowDetail row = row_detail(p, {}, inputs, 0, 0, 1);
+    const Expected e = attend(p, {}, {}, inputs);
+    double output = 0, total = 0;
+    for (std::int64_t j = 0; j < 4; ++j) {
+        output += row.weights[static_cast<std::size_t>(j)] * inputs[Role::v].at(0, 0, j, 0);
+        total += row.weights[static_cast<std::size_t>(j)];
+    }
+    EXPECT_NEAR(output, e.output[2].value, 1e-15);
+    EXPECT_NEAR(total, 1, 1e-15);
+    EXPECT_EQ(row.scores[3], -infinite);
+    EXPECT_EQ(row.weights[3], 0);
+    EXPECT_NEAR(row.lse, e.lse[1].value, 1e-15);
+}
+
+TEST(oracle, bad_inputs_are_refused_with_the_place) {
+    Problem p = small();
+    TensorSet inputs = make_inputs({p, {}});
+    inputs.erase(Role::v);
+    EXPECT_THROW(attend(p, {}, {}, inputs), BadInput);
+    p.dropout.p = 0.5;
+    EXPECT_THROW(attend(p, {}, {}, make_inputs({p, {}})), BadInput);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,80 @@
+#include "reference/oracle/own_error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attest {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+// As in kernel_model.cpp, with this arithmetic's constants: dot products within sum(d), plus scale
+// and at most two additions (4 units); ALiBi's product and the two additions on the biases (4
+// units); cap (function + 3 units, absolute); angles |t| ((1 + log(base)) function + 4 units): the
+// frequency is exp of a product with log(base) (function's absolute error times 1 + log base),
+// times the position; the rotation 2 function + 3 units a coordinate, as a vector 1.5 times that.
+//
+// The exponent adds a unit of (m - s_j), the weight one function. With H the largest relative error
+// of a weight and the sums' errors g = sum(n + 1):
+//   |N/l - O| <= [ H sum p |v - O| + g (1+H) sum p |v| + g (1+H) |O| ] / ((1-g)(1-H)) + unit |O|,
+// and sum p |v - O| <= sum p |v| + |O|, |O| <= sum p |v|. (numerics.md B.1)
+OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const RowFacts& facts,
+                   double value_max, double angle_max) {
+    const double d = static_cast<double>(problem.dim_qk);
+    const double n = static_cast<double>(facts.score.size());
+    double dot = a.sum(d + 1) + 4 * a.unit;
+    double angle = 0;
+    if (problem.rope) {
+        dot += (problem.rope_keys ? 2 : 1) * 1.6 * (2 * a.function + 3 * a.unit);
+        angle = 1.01 * ((1 + problem.rope_log_base) * a.function + 4 * a.unit);
+    }
+    double absolute = problem.softcap > 0 ? problem.softcap * (a.function + 3 * a.unit) : 0;
+    absolute += 4 * d * a.underflow * (problem.scale + facts.q_max + facts.k_max + 1);
+
+    double error_max = 0, exponent_max = 0, size_max = 0;
+    for (std::size_t j = 0; j < facts.score.size(); ++j) {
+        double e = dot * facts.magnitude[j] + absolute;
+        if (!facts.bias.empty()) e += 4 * a.unit * facts.bias[j];
+        if (!facts.turn.empty()) e += angle * facts.turn[j];
+        error_max = std::max(error_max, e);
+        exponent_max = std::max(exponent_max, e + a.unit * (facts.max - facts.score[j]));
+        size_max = std::max({size_max, facts.magnitude[j], std::abs(facts.score[j])});
+    }
+    const bool in_range = size_max < a.range && value_max < a.range && facts.q_max < a.range &&
+                          facts.k_max < a.range && angle_max < a.angle_range &&
+                          d * facts.q_max * facts.k_max < a.range;
+    OwnError own;
+    own.unit = a.unit;
+    own.weight = std::expm1(error_max + exponent_max + std::log1p(a.function));
+    own.sum = a.sum(n + 1);
+    own.absolute = 2 * (a.underflow + a.weight_floor);
+    own.once = 2 * (n + 4) * a.underflow;
+    // 1e-5: what the kernel's bound assumes of p and O (RowFacts).
+    if (!in_range || !(own.weight < 1e-5) || !(own.sum < 1e-5)) {
+        own.weight = own.lse = infinite;
+        return own;
+    }
+    own.lse = 1.01 * (own.weight + own.sum + a.function * (1 + std::log(n)) +
+                      3 * a.unit * (std::abs(facts.max) + std::abs(facts.lse))) +
+              n * a.weight_floor + a.underflow;
+    return own;
+}
+
+double double_rounding(double value) {
+    return 0x1p-53 * std::abs(value) + std::numeric_limits<double>::denorm_min();
+}
+
+double output_error(const OwnError& own, double value, double mass, double value_total) {
+    if (!(own.weight < 1)) return infinite;
+    const double size = std::max(mass, std::abs(value));
+    const double relative = 2 * own.weight + 2 * own.sum + 2 * own.unit;
+    // 1.01 > 1.0001 / ((1-g)(1-H)).
+    const double error = 1.01 * relative * size + own.absolute * value_total + own.once;
+    return error + double_rounding(value);
+}
+
+}  // namespace attest

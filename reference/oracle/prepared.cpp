@@ -1,0 +1,140 @@
+#include "reference/oracle/prepared.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "reference/oracle/visibility.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+
+namespace {
+
+std::string text_of(const Shape& shape) {
+    std::string text = "[";
+    for (std::size_t a = 0; a < shape.size(); ++a)
+        text += (a > 0 ? ", " : "") + std::to_string(shape[a]);
+    return text + "]";
+}
+
+std::vector<double> read(const TensorSet& inputs, Role role, const Shape& shape) {
+    const std::string who{name(role)};
+    if (!inputs.has(role))
+        throw BadInput("inputs: no tensor " + who,
+                       {"the problem needs one of shape " + text_of(shape)});
+    const Tensor& tensor = inputs[role];
+    if (tensor.shape() != shape)
+        throw BadInput("inputs: tensor " + who + " has shape " + text_of(tensor.shape()),
+                       {"the problem needs " + text_of(shape)});
+    return tensor.to_doubles();
+}
+
+/// k or v, [batch, heads_kv, len_kv, dim]. What lies past a sequence's keys is nobody's to read, and
+/// comes out as 0.
+std::vector<double> read_keys(const Problem& p, const TensorSet& inputs, Role role,
+                              std::int64_t dim) {
+    std::vector<double> out = read(inputs, role, shape_of(p, role).value());
+    double* row = out.data();
+    for (std::int64_t b = 0; b < p.batch; ++b)
+        for (std::int64_t h = 0; h < p.heads_kv; ++h)
+            for (std::int64_t j = 0; j < p.len_kv; ++j, row += dim)
+                if (j >= keys_valid(p, b)) std::fill(row, row + dim, 0.0);
+    return out;
+}
+
+bool finite(const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+}
+
+}  // namespace
+
+const double* Prepared::query(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return q.data() + ((b * problem.heads_q + h) * problem.len_q + i) * problem.dim_qk;
+}
+
+const double* Prepared::key(std::int64_t b, std::int64_t h_kv, std::int64_t j) const {
+    return k.data() + ((b * problem.heads_kv + h_kv) * problem.len_kv + j) * problem.dim_qk;
+}
+
+const double* Prepared::value(std::int64_t b, std::int64_t h_kv, std::int64_t j) const {
+    return v.data() + ((b * problem.heads_kv + h_kv) * problem.len_kv + j) * dim_v;
+}
+
+std::size_t Prepared::mask_index(std::int64_t b, std::int64_t h, std::int64_t i,
+                                 std::int64_t j) const {
+    const auto clamp = [&](std::int64_t index, std::size_t axis) {
+        return mask_shape[axis] == 1 ? 0 : index;
+    };
+    const std::int64_t row =
+        (clamp(b, 0) * mask_shape[1] + clamp(h, 1)) * mask_shape[2] + clamp(i, 2);
+    return static_cast<std::size_t>(row * mask_shape[3] + clamp(j, 3));
+}
+
+Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet& inputs) {
+    require_valid(problem);
+    if (problem.dropout.p > 0)
+        throw BadInput("dropout " + std::to_string(problem.dropout.p) + ": not defined here",
+                       {"which weights are dropped is the kernel's own choice; ask for dropout 0"});
+    Prepared call;
+    call.problem = problem;
+    call.dialect = dialect;
+    call.dim_v = value_dim(problem);
+    call.group = group_size(problem);
+    call.scale = effective_scale(problem);
+    const Problem& p = problem;
+    call.q = read(inputs, Role::q, {p.batch, p.heads_q, p.len_q, p.dim_qk});
+    call.k = read_keys(p, inputs, Role::k, p.dim_qk);
+    call.v = read_keys(p, inputs, Role::v, call.dim_v);
+    bool all_finite = finite(call.q) && finite(call.k) && finite(call.v);
+    if (p.mask.tensor.kind != MaskKind::none) {
+        call.mask_shape = shape_of(p, Role::mask).value();
+        call.mask = read(inputs, Role::mask, call.mask_shape);
+        all_finite = all_finite && std::all_of(call.mask.begin(), call.mask.end(), [](double x) {
+                         return x < std::numeric_limits<double>::infinity();
+                     });
+    }
+    if (p.sink) {
+        call.sinks = read(inputs, Role::sinks, shape_of(p, Role::sinks).value());
+        all_finite = all_finite && finite(call.sinks);
+    }
+    if (p.alibi) {
+        call.slopes = read(inputs, Role::alibi_slopes, shape_of(p, Role::alibi_slopes).value());
+        all_finite = all_finite && finite(call.slopes);
+    }
+    call.any_nonfinite = !all_finite;
+    return call;
+}
+
+void scale_values(Prepared& call) {
+    const Problem& p = call.problem;
+    const std::int64_t each = p.len_kv * call.dim_v;
+    call.value_exponent.assign(static_cast<std::size_t>(p.batch * p.heads_kv), 0);
+    for (std::size_t head = 0; head < call.value_exponent.size(); ++head) {
+        double* values = call.v.data() + static_cast<std::int64_t>(head) * each;
+        double most = 0;
+        for (std::int64_t x = 0; x < each; ++x) most = std::max(most, std::abs(values[x]));
+        if (!(most > 0 && most < 0x1p-400)) continue;
+        const int exponent = -std::ilogb(most);
+        for (std::int64_t x = 0; x < each; ++x) values[x] = std::ldexp(values[x], exponent);
+        call.value_exponent[head] = exponent;
+    }
+}
+
+void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,
+                  std::vector<std::int64_t>& keys) {
+    keys.clear();
+    const KeyRange range = keys_of(call.problem, call.dialect, b, i);
+    const MaskKind kind = call.problem.mask.tensor.kind;
+    for (std::int64_t j = range.first; j < range.last; ++j) {
+        if (kind != MaskKind::none) {
+            const double m = call.mask_at(b, h, i, j);
+            if (kind == MaskKind::boolean ? m == 0 : m == -std::numeric_limits<double>::infinity())
+                continue;
+        }
+        keys.push_back(j);
+    }
+}
+
+}  // namespace attest

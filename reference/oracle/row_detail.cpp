@@ -1,0 +1,40 @@
+#include <limits>
+
+#include "reference/oracle/oracle.hpp"
+#include "reference/oracle/row_runner.hpp"
+
+namespace attest {
+
+RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
+                     std::int64_t batch, std::int64_t head, std::int64_t query) {
+    const Prepared call = prepare(problem, dialect, inputs);
+    Prepared clean = call;
+    clean_values(clean);
+    RowRunner runner(call, clean, resolve(problem, Numerics{}), definition_in_double(clean));
+    const std::size_t rows =
+        static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q);
+    Expected out;
+    out.output.resize(rows * static_cast<std::size_t>(call.dim_v));
+    out.lse.resize(rows);
+    out.row_empty.resize(rows);
+    runner.row((batch * problem.heads_q + head) * problem.len_q + query, out);
+
+    RowDetail detail;
+    constexpr double hidden = -std::numeric_limits<double>::infinity();
+    detail.scores.assign(static_cast<std::size_t>(problem.len_kv), hidden);
+    detail.weights.assign(static_cast<std::size_t>(problem.len_kv), 0.0);
+    detail.max = detail.lse = hidden;
+    const RowValues& row = runner.values();
+    if (row.score.empty()) return detail;
+    for (std::size_t j = 0; j < runner.visible().size(); ++j) {
+        const std::size_t key = static_cast<std::size_t>(runner.visible()[j]);
+        detail.scores[key] = row.score[j];
+        detail.weights[key] = row.weight[j];
+    }
+    detail.max = row.max;
+    detail.sum = row.sum;
+    detail.lse = row.lse;
+    return detail;
+}
+
+}  // namespace attest

@@ -1,0 +1,238 @@
+// The input tensors of a case. q, k and v are drawn or filled in logical coordinates and rounded to
+// their format. Slots of a cache past a sequence's keys hold NaN: nobody may read them.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "reference/problem/case.hpp"
+#include "reference/problem/draw.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/line.hpp"
+#include "reference/problem/validity.hpp"
+
+namespace attest {
+namespace {
+
+std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t b, std::int64_t full) {
+    return lens.empty() ? full : lens[static_cast<std::size_t>(b)];
+}
+
+std::uint64_t stream_of(Role role) {
+    return static_cast<std::uint64_t>(role);
+}
+
+/// index: 1 + (t + 3c + 5(h + b)) mod 8, small integers that tell neighbours apart in every axis.
+/// alternating: +1 where t + c is even, else -1.
+double filled(Fill fill, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
+    switch (fill) {
+        case Fill::ones:
+            return 1.0;
+        case Fill::index:
+            return static_cast<double>(1 + (t + 3 * c + 5 * (h + b)) % 8);
+        case Fill::alternating:
+            return (t + c) % 2 == 0 ? 1.0 : -1.0;
+        default:
+            return 0.0;
+    }
+}
+
+class Inputs {
+public:
+    explicit Inputs(const Case& c)
+        : case_(c), problem_(c.problem), drawn_(c.problem, c.values), seed_(c.values.seed) {}
+
+    TensorSet make() {
+        const Mask& m = problem_.mask;
+        lengths(Role::lens_q, m.lens_q);
+        lengths(Role::lens_kv, m.lens_kv);
+        edges(Role::cu_seqlens_q, m.documents_q);
+        edges(Role::cu_seqlens_kv, m.documents_kv);
+        block_table();
+        for (const Role role : {Role::q, Role::k, Role::v}) tensor(role);
+        mask();
+        positions();
+        slopes();
+        sinks();
+        output_gradient();
+        return std::move(set_);
+    }
+
+private:
+    /// The tensor of a role, zero-filled; null where the problem has none.
+    Tensor* place(Role role) {
+        const std::optional<Shape> shape = shape_of(problem_, role);
+        return shape ? &set_.put(role, Tensor(type_of(problem_, role), *shape)) : nullptr;
+    }
+
+    void lengths(Role role, const std::vector<std::int64_t>& lens) {
+        Tensor* tensor = place(role);
+        if (tensor == nullptr) return;
+        for (std::size_t b = 0; b < lens.size(); ++b)
+            tensor->set(static_cast<std::int64_t>(b), static_cast<double>(lens[b]));
+    }
+
+    void edges(Role role, const std::vector<std::int64_t>& documents) {
+        Tensor* tensor = place(role);
+        if (tensor == nullptr) return;
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < documents.size(); ++i) {
+            sum += documents[i];
+            tensor->set(static_cast<std::int64_t>(i) + 1, static_cast<double>(sum));
+        }
+    }
+
+    /// Physical pages in an order drawn by the seed, handed to the sequences one after another.
+    void block_table() {
+        Tensor* table = place(Role::block_table);
+        if (table == nullptr) return;
+        const std::int64_t pages = (*pool_shape_of(problem_, Role::k))[0];
+        std::vector<std::int64_t> order(static_cast<std::size_t>(pages));
+        std::iota(order.begin(), order.end(), std::int64_t{0});
+        const auto rank = [&](std::int64_t page) {
+            const auto stream = static_cast<std::uint64_t>(Stream::page_order);
+            return counter_bits(seed_, stream, static_cast<std::uint64_t>(page));
+        };
+        std::sort(order.begin(), order.end(), [&](auto x, auto y) { return rank(x) < rank(y); });
+        const std::int64_t a_sequence = table->shape()[1], size = problem_.cache.page_size;
+        for (std::int64_t b = 0, used = 0; b < problem_.batch; ++b)
+            for (std::int64_t page = 0; page < a_sequence; ++page) {
+                const bool named = page * size < keys_of(b);
+                const auto next = named ? order[static_cast<std::size_t>(used++)] : -1;
+                table->set(b * a_sequence + page, static_cast<double>(next));
+            }
+    }
+
+    std::int64_t keys_of(std::int64_t b) const {
+        return length_of(problem_.mask.lens_kv, b, problem_.len_kv);
+    }
+
+    void tensor(Role role) {
+        Tensor& out = *place(role);
+        const bool cached = role != Role::q && problem_.cache.present;
+        if (cached) poison(out);
+        const auto chosen = case_.values.tensors.find(role);
+        const TensorValues* values =
+            chosen == case_.values.tensors.end() ? nullptr : &chosen->second;
+        const Shape shape = out.shape();
+        std::vector<double> row(static_cast<std::size_t>(shape[3]));
+        for (std::int64_t b = 0; b < shape[0]; ++b)
+            for (std::int64_t h = 0; h < shape[1]; ++h)
+                for (std::int64_t t = 0; t < (cached ? keys_of(b) : shape[2]); ++t) {
+                    const std::int64_t flat = ((b * shape[1] + h) * shape[2] + t) * shape[3];
+                    make_row(role, values, {b, h, t, flat}, row);
+                    for (std::size_t c = 0; c < row.size(); ++c)
+                        out.set(flat + static_cast<std::int64_t>(c), row[c]);
+                }
+    }
+
+    static void poison(Tensor& tensor) {
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, nan);
+    }
+
+    /// q, k and v cross the border finite whatever was drawn.
+    void make_row(Role role, const TensorValues* values, const Shape& at,
+                  std::span<double> row) const {
+        const auto [b, h, t, flat] = at;
+        const Fill fill = values == nullptr ? Fill::drawn : values->fill;
+        if (fill == Fill::drawn) {
+            const double most =
+                traits(role == Role::q ? problem_.format_q : problem_.format_kv).max_finite;
+            drawn_.row(role, b, h, t, row);
+            for (double& x : row) x = std::clamp(x, -most, most);
+            return;
+        }
+        for (std::size_t c = 0; c < row.size(); ++c)
+            row[c] = fill == Fill::explicit_values
+                         ? values->values[static_cast<std::size_t>(flat) + c]
+                         : filled(fill, b, h, t, static_cast<std::int64_t>(c));
+    }
+
+    /// Calls each(flat, index of the generator) for every element of a tensor, by its coordinates.
+    template <typename Each>
+    static void elements(const Tensor& tensor, Each each) {
+        const Shape& s = tensor.shape();
+        for (std::int64_t b = 0, flat = 0; b < s[0]; ++b)
+            for (std::int64_t h = 0; h < s[1]; ++h)
+                for (std::int64_t t = 0; t < s[2]; ++t) {
+                    const std::uint64_t key = row_key(b, h, t);
+                    for (std::int64_t c = 0; c < s[3]; ++c, ++flat)
+                        each(flat, key + static_cast<std::uint64_t>(c));
+                }
+    }
+
+    /// Boolean: 7 of 10 keys visible. Additive: 1 of 5 hidden by -inf, the others biased by a
+    /// normal number of deviation 2.
+    void mask() {
+        Tensor* mask = place(Role::mask);
+        if (mask == nullptr) return;
+        const bool boolean = problem_.mask.tensor.kind == MaskKind::boolean;
+        const std::uint64_t stream = stream_of(Role::mask), bias_stream = stream_of(Role::d_mask);
+        elements(*mask, [&](std::int64_t flat, std::uint64_t index) {
+            const double u = counter_uniform(seed_, stream, index);
+            if (boolean) return mask->set(flat, u < 0.7 ? 1.0 : 0.0);
+            const double bias = 2 * counter_normal(seed_, bias_stream, index);
+            mask->set(flat, u < 0.2 ? -std::numeric_limits<double>::infinity() : bias);
+        });
+    }
+
+    void positions() {
+        Tensor* positions = place(Role::positions);
+        if (positions == nullptr) return;
+        for (std::int64_t b = 0; b < problem_.batch; ++b)
+            for (std::int64_t i = 0; i < problem_.len_q; ++i) {
+                const auto queries = length_of(problem_.mask.lens_q, b, problem_.len_q);
+                positions->put(b, i, 0, 0, static_cast<double>(keys_of(b) - queries + i));
+            }
+    }
+
+    /// Press, Smith, Lewis 2021: head h has slope 2^(-8(h+1)/H), here for every H.
+    void slopes() {
+        Tensor* slopes = place(Role::alibi_slopes);
+        if (slopes == nullptr) return;
+        for (std::int64_t h = 0; h < problem_.heads_q; ++h) {
+            const double exponent = -8.0 * static_cast<double>(h + 1);
+            slopes->set(h, std::exp2(exponent / static_cast<double>(problem_.heads_q)));
+        }
+    }
+
+    /// Normal logits; on one seed in four large enough to take the whole row, or none of it.
+    void sinks() {
+        Tensor* sinks = place(Role::sinks);
+        if (sinks == nullptr) return;
+        const auto knobs = static_cast<std::uint64_t>(Stream::knobs);
+        const double size = counter_uniform(seed_, knobs, stream_of(Role::sinks)) < 0.25 ? 16 : 1;
+        for (std::int64_t h = 0; h < problem_.heads_q; ++h)
+            sinks->set(h, size * counter_normal(seed_, stream_of(Role::sinks), row_key(0, h, 0)));
+    }
+
+    void output_gradient() {
+        Tensor* d_o = place(Role::d_o);
+        if (d_o == nullptr) return;
+        elements(*d_o, [&](std::int64_t flat, std::uint64_t index) {
+            d_o->set(flat, counter_normal(seed_, stream_of(Role::d_o), index));
+        });
+    }
+
+    const Case& case_;
+    const Problem& problem_;
+    Distribution drawn_;
+    std::uint64_t seed_;
+    TensorSet set_;
+};
+
+}  // namespace
+
+TensorSet make_inputs(const Case& c) {
+    require_valid(c.problem);
+    if (auto found = find_contradiction(c.problem, c.values)) {
+        std::vector<Word> words = words_of(canonical(c.problem));
+        for (Word& word : words_of(c.values)) words.push_back(std::move(word));
+        refuse("case", words, *found);
+    }
+    return Inputs(c).make();
+}
+
+}  // namespace attest

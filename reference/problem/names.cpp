@@ -1,0 +1,57 @@
+#include "reference/problem/names.hpp"
+
+#include <array>
+
+#include "reference/problem/case.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::array<std::string_view, 4> precisions = {"f64", "f32", "f16", "bf16"};
+constexpr std::array<std::string_view, value_kind_count> kinds = {
+    "normal",     "logit50",   "logit1e3",  "logit1e4", "negative_logits", "cancel_v",
+    "ties",       "one_hot",   "tiny",      "wide",     "const_v",         "ascending",
+    "descending", "small_int", "qk_cancel", "flat",     "uniform"};
+constexpr std::array<std::string_view, 6> fills = {"drawn", "zeros",       "ones",
+                                                   "index", "alternating", "explicit_values"};
+constexpr std::array<std::string_view, 3> mask_kinds = {"none", "boolean", "additive"};
+constexpr std::array<std::string_view, 3> shared_axes = {"batch", "heads", "queries"};
+constexpr std::array<std::string_view, 4> orders = {"bhtd", "bthd", "tbhd", "bhdt"};
+constexpr std::array<std::string_view, 3> styles = {"none", "interleaved", "half"};
+
+}  // namespace
+
+std::span<const std::string_view> precision_names() noexcept {
+    return precisions;
+}
+std::span<const std::string_view> value_kind_names() noexcept {
+    return kinds;
+}
+std::span<const std::string_view> fill_names() noexcept {
+    return fills;
+}
+std::span<const std::string_view> named_fills() noexcept {
+    return fill_names().first(fills.size() - 1);
+}
+std::span<const std::string_view> mask_kind_names() noexcept {
+    return mask_kinds;
+}
+std::span<const std::string_view> shared_axis_names() noexcept {
+    return shared_axes;
+}
+std::span<const std::string_view> axis_order_names() noexcept {
+    return orders;
+}
+std::span<const std::string_view> rope_style_names() noexcept {
+    return styles;
+}
+
+std::string_view name(ValueKind kind) noexcept {
+    return kinds[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(Fill fill) noexcept {
+    return fills[static_cast<std::size_t>(fill)];
+}
+
+}  // namespace attest

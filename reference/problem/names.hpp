@@ -1,0 +1,18 @@
+#pragma once
+// How the enumerations are called in the line and in JSON; index by the enumerator.
+
+#include <span>
+#include <string_view>
+
+namespace attest {
+
+std::span<const std::string_view> precision_names() noexcept;
+std::span<const std::string_view> value_kind_names() noexcept;
+std::span<const std::string_view> fill_names() noexcept;
+std::span<const std::string_view> named_fills() noexcept;  ///< without explicit_values
+std::span<const std::string_view> mask_kind_names() noexcept;
+std::span<const std::string_view> shared_axis_names() noexcept;  ///< batch, heads, queries
+std::span<const std::string_view> axis_order_names() noexcept;
+std::span<const std::string_view> rope_style_names() noexcept;
+
+}  // namespace attest

@@ -1,0 +1,167 @@
+#include "reference/problem/tensor.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::array<std::string_view, role_count> role_names = {"q",
+                                                                 "k",
+                                                                 "v",
+                                                                 "o",
+                                                                 "lse",
+                                                                 "mask",
+                                                                 "lens_q",
+                                                                 "lens_kv",
+                                                                 "cu_seqlens_q",
+                                                                 "cu_seqlens_kv",
+                                                                 "block_table",
+                                                                 "positions",
+                                                                 "alibi_slopes",
+                                                                 "sinks",
+                                                                 "k_scale",
+                                                                 "v_scale",
+                                                                 "k_new",
+                                                                 "v_new",
+                                                                 "d_o",
+                                                                 "d_q",
+                                                                 "d_k",
+                                                                 "d_v",
+                                                                 "d_mask",
+                                                                 "d_sinks",
+                                                                 "dropout_keep"};
+
+std::int64_t element_count(const Shape& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) {
+        require(extent >= 0, "a tensor's extents are not negative");
+        require(extent == 0 || count <= std::numeric_limits<std::int64_t>::max() / 8 / extent,
+                "a tensor's size in bytes fits 64 bits");
+        count *= extent;
+    }
+    return count;
+}
+
+bool is_real(ElementType type) noexcept {
+    return type <= ElementType::bf16;
+}
+
+template <typename T>
+T load(const std::byte* from) noexcept {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+/// One element widened; integers of the border are exact in double.
+double widen(const std::byte* from, ElementType type) noexcept {
+    switch (type) {
+        case ElementType::f64:
+            return load<double>(from);
+        case ElementType::f32:
+            return static_cast<double>(load<float>(from));
+        case ElementType::f16:
+            return decode(load<std::uint16_t>(from), Precision::f16);
+        case ElementType::bf16:
+            return decode(load<std::uint16_t>(from), Precision::bf16);
+        case ElementType::i32:
+            return static_cast<double>(load<std::int32_t>(from));
+        case ElementType::u8:
+            return static_cast<double>(load<std::uint8_t>(from));
+    }
+    return 0.0;
+}
+
+/// f16 without a branch an element: a normal number moves its fields, a subnormal one is an integer
+/// times 2^-24, and both are selected from.
+double widen_f16(std::uint16_t bits) noexcept {
+    const std::uint64_t magnitude = bits & 0x7fffu;
+    const std::uint64_t sign = static_cast<std::uint64_t>(bits >> 15) << 63;
+    const std::uint64_t rebias = magnitude >= 0x7c00u ? 2 * 1008 : 1008;
+    const std::uint64_t normal = (magnitude << 42) + (rebias << 52);
+    const double small = static_cast<double>(static_cast<std::int32_t>(magnitude)) * 0x1p-24;
+    const std::uint64_t chosen = magnitude < 0x0400u ? std::bit_cast<std::uint64_t>(small) : normal;
+    return std::bit_cast<double>(chosen | sign);
+}
+
+double widen_bf16(std::uint16_t bits) noexcept {
+    return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
+}
+
+template <typename T, typename F>
+void widen_all(std::span<const std::byte> bytes, std::vector<double>& out, F widen_one) {
+    const std::byte* from = bytes.data();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = widen_one(load<T>(from + i * sizeof(T)));
+}
+
+}  // namespace
+
+std::string_view name(Role role) noexcept {
+    return role_names[static_cast<std::size_t>(role)];
+}
+
+Tensor::Tensor(ElementType type, Shape shape)
+    : type_(type),
+      shape_(shape),
+      size_(element_count(shape)),
+      storage_(static_cast<std::size_t>(size_) * size_of(type)) {}
+
+double Tensor::get(std::int64_t flat) const {
+    return widen(storage_.data() + static_cast<std::size_t>(flat) * size_of(type_), type_);
+}
+
+void Tensor::set(std::int64_t flat, double value) {
+    if (is_real(type_)) return set_bits(flat, encode(value, static_cast<Precision>(type_)));
+    const bool byte = type_ == ElementType::u8;
+    const double low = byte ? 0.0 : -0x1p31, high = byte ? 255.0 : 0x1p31 - 1;
+    const double whole = std::nearbyint(value);
+    require(whole >= low && whole <= high, "an integer tensor's element fits its type");
+    set_bits(flat, static_cast<std::uint64_t>(static_cast<std::int64_t>(whole)));
+}
+
+// Little-endian hosts only, as everything of the border: the low bytes of the bits come first.
+static_assert(std::endian::native == std::endian::little);
+
+std::uint64_t Tensor::bits(std::int64_t flat) const {
+    const std::size_t size = size_of(type_);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, storage_.data() + static_cast<std::size_t>(flat) * size, size);
+    return bits;
+}
+
+void Tensor::set_bits(std::int64_t flat, std::uint64_t bits) {
+    const std::size_t size = size_of(type_);
+    std::memcpy(storage_.data() + static_cast<std::size_t>(flat) * size, &bits, size);
+}
+
+std::vector<double> Tensor::to_doubles() const {
+    std::vector<double> out(static_cast<std::size_t>(size_));
+    switch (type_) {
+        case ElementType::f64:
+            widen_all<double>(storage_, out, [](double x) { return x; });
+            break;
+        case ElementType::f32:
+            widen_all<float>(storage_, out, [](float x) { return static_cast<double>(x); });
+            break;
+        case ElementType::f16:
+            widen_all<std::uint16_t>(storage_, out, widen_f16);
+            break;
+        case ElementType::bf16:
+            widen_all<std::uint16_t>(storage_, out, widen_bf16);
+            break;
+        case ElementType::i32:
+            widen_all<std::int32_t>(storage_, out, [](auto x) { return static_cast<double>(x); });
+            break;
+        case ElementType::u8:
+            widen_all<std::uint8_t>(storage_, out, [](auto x) { return static_cast<double>(x); });
+            break;
+    }
+    return out;
+}
+
+}  // namespace attest

@@ -1,0 +1,91 @@
+#include "reference/problem/tensor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+constexpr ElementType all_types[] = {ElementType::f64,  ElementType::f32, ElementType::f16,
+                                     ElementType::bf16, ElementType::i32, ElementType::u8};
+
+TEST(Tensor, starts_at_zero_with_its_size_in_bytes) {
+    for (const ElementType type : all_types) {
+        const Tensor tensor(type, {2, 3, 5, 7});
+        EXPECT_EQ(tensor.size(), 210);
+        EXPECT_EQ(tensor.bytes().size(), 210 * size_of(type));
+        for (const double x : tensor.to_doubles()) EXPECT_EQ(x, 0.0);
+    }
+    EXPECT_EQ(Tensor(ElementType::f32, {0, 3, 5, 7}).size(), 0);
+    EXPECT_THROW(Tensor(ElementType::f32, {1 << 30, 1 << 30, 1 << 30, 1}), InternalError);
+    EXPECT_THROW(Tensor(ElementType::f32, {1, -1, 1, 1}), InternalError);
+}
+
+TEST(Tensor, writes_round_and_reads_widen) {
+    Tensor tensor(ElementType::bf16, {1, 1, 1, 2});
+    tensor.set(0, 0.3);
+    tensor.put(0, 0, 0, 1, -1e300);
+    EXPECT_EQ(tensor.get(0), round_to(0.3, Precision::bf16));
+    EXPECT_TRUE(std::isinf(tensor.at(0, 0, 0, 1)));
+    EXPECT_EQ(tensor.bits(0), 0x3e9au);
+    tensor.set_bits(0, 0x3f80);
+    EXPECT_EQ(tensor.get(0), 1.0);
+}
+
+/// The fast paths of to_doubles against the bit code, over every pattern; NaN by its bits.
+TEST(Tensor, to_doubles_agrees_with_get_on_every_sixteen_bit_pattern) {
+    for (const ElementType type : {ElementType::f16, ElementType::bf16}) {
+        Tensor tensor(type, {1, 1, 1, 0x10000});
+        for (std::int64_t i = 0; i < tensor.size(); ++i)
+            tensor.set_bits(i, static_cast<std::uint64_t>(i));
+        const std::vector<double> wide = tensor.to_doubles();
+        for (std::int64_t i = 0; i < tensor.size(); ++i) {
+            const double fast = wide[static_cast<std::size_t>(i)], slow = tensor.get(i);
+            if (std::isnan(slow))
+                ASSERT_TRUE(std::isnan(fast)) << i;
+            else
+                ASSERT_EQ(std::bit_cast<std::uint64_t>(fast), std::bit_cast<std::uint64_t>(slow))
+                    << i;
+        }
+    }
+}
+
+TEST(Tensor, integers_are_exact_and_never_wrap) {
+    Tensor whole(ElementType::i32, {2, 1, 1, 1});
+    whole.set(0, -1);
+    whole.set(1, 2147483647);
+    EXPECT_EQ(whole.to_doubles(), (std::vector<double>{-1, 2147483647}));
+    EXPECT_EQ(whole.bits(0), 0xffffffffu);
+    EXPECT_THROW(whole.set(0, 2147483648.0), InternalError);
+    EXPECT_THROW(whole.set(0, std::nan("")), InternalError);
+    Tensor byte(ElementType::u8, {1, 1, 1, 1});
+    byte.set(0, 255);
+    EXPECT_EQ(byte.get(0), 255);
+    EXPECT_THROW(byte.set(0, 256), InternalError);
+    EXPECT_THROW(byte.set(0, -1), InternalError);
+}
+
+TEST(Tensor, equality_is_of_type_shape_and_bits) {
+    Tensor a(ElementType::f32, {1, 1, 1, 2}), b = a;
+    EXPECT_EQ(a, b);
+    b.set(0, -0.0);
+    EXPECT_NE(a, b);
+    EXPECT_NE(a, Tensor(ElementType::f32, {1, 1, 2, 1}));
+    EXPECT_NE(a, Tensor(ElementType::i32, {1, 1, 1, 2}));
+}
+
+TEST(Roles, have_distinct_names) {
+    for (std::size_t i = 0; i < role_count; ++i)
+        for (std::size_t j = 0; j < i; ++j)
+            EXPECT_NE(name(static_cast<Role>(i)), name(static_cast<Role>(j)));
+    EXPECT_EQ(name(Role::q), "q");
+    EXPECT_EQ(name(Role::cu_seqlens_kv), "cu_seqlens_kv");
+    EXPECT_EQ(name(Role::dropout_keep), "dropout_keep");
+}
+
+}  // namespace
+}  // namespace attest
