@@ -48,6 +48,10 @@ void draw_boundary(Screen& s, const Record& c) {
     const std::string share =
         count_text(integer(in, "failed")) + " of " + counted(integer(in, "of"), "case");
     if (integer(in, "of") == 0) return;
+    if (!b.value("found", false)) {
+        s.fact("fails", "in " + share + ", " + text_of(b, "says"));
+        return;
+    }
     std::string line = text_of(b, "says") + " (" + share;
     if (integer(out, "of") > 0)
         line += "; else " + count_text(integer(out, "failed")) + " of " +

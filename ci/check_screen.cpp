@@ -71,7 +71,8 @@ std::string tail_of(const Screen& s, const Family& f) {
         if (const auto at = law->find("worst"); at != law->end() && at->is_object())
             worst = std::max(worst, real_of(at->at("ratio")));
     }
-    if (worst >= 0) return "holds" + s.dim(", worst " + ratio_text(worst) + " of the bound");
+    if (worst == 0) return "holds" + s.dim(", exactly");
+    if (worst > 0) return "holds" + s.dim(", worst " + ratio_text(worst) + " of the bound");
     return "holds" + (bits ? s.dim(", to the bit") : "");
 }
 

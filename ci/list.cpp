@@ -26,7 +26,7 @@ std::string features_text(FeatureSet set) {
     std::string text;
     for (int n = 0; n < feature_count; ++n)
         if (set.has(static_cast<Feature>(n)))
-            text += (text.empty() ? "" : ", ") + std::string(name(static_cast<Feature>(n)));
+            text.append(text.empty() ? "" : ", ").append(name(static_cast<Feature>(n)));
     return text;
 }
 
@@ -52,7 +52,7 @@ std::string cases_text(const Property& law) {
             ", at most " + count_text(c.scores_max) + " scores";
     if (!c.kinds.empty()) {
         text += "; values";
-        for (const ValueKind kind : c.kinds) text += " " + std::string(name(kind));
+        for (const ValueKind kind : c.kinds) text.append(" ").append(name(kind));
     }
     return text;
 }
@@ -82,7 +82,7 @@ int list_one_law(Screen& s, const std::string& id) {
     std::string catches;
     for (const Mutant& mutant : museum())
         if (std::find(mutant.must.begin(), mutant.must.end(), law->id) != mutant.must.end())
-            catches += (catches.empty() ? "" : " ") + std::string(mutant.id);
+            catches.append(catches.empty() ? "" : " ").append(mutant.id);
     s.line(s.bold(law->id));
     s.line();
     s.fact("statement", law->statement, 11);
@@ -132,7 +132,7 @@ void list_mutants(Screen& s, const Options& o) {
         ++count;
         std::string must;
         for (const std::string_view law : mutant.must)
-            must += (must.empty() ? "" : ", ") + std::string(law);
+            must.append(must.empty() ? "" : ", ").append(law);
         s.line(s.pad(s.bold(mutant.id), 6) + s.pad(std::string(mutant.bug_class), 4) +
                    std::string(mutant.change),
                10);

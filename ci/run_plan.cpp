@@ -98,7 +98,8 @@ Record kernel_record(const KernelSpec& spec, const Manifest& manifest) {
     if (!record.contains("features")) {
         record["features"] = Record::array();
         for (int n = 0; n < feature_count; ++n)
-            record["features"].push_back(name(static_cast<Feature>(n)));
+            if (offered_features(manifest).has(static_cast<Feature>(n)))
+                record["features"].push_back(name(static_cast<Feature>(n)));
     }
     const std::string digest = spec.path.empty() ? "" : file_digest(spec.path);
     record["file"] = spec.path.empty() ? Record(nullptr)

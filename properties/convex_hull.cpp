@@ -118,10 +118,12 @@ Support support(const Call& call, const Hulls& hulls, const Row& row, const RowH
     double shown = 0, allowed = 0, magnitude = 0;
     for (std::int64_t c = 0; c < columns; ++c) {
         const auto at = static_cast<std::size_t>(c);
-        const double u = direction[at], o = output(call, row, c);
+        // Below a power of two numbers lie closer together: what rounds to o is not centred on it.
+        const Interval rounded = preimage(output(call, row, c), call.output_format());
+        const double u = direction[at], o = rounded.mid();
         shown += u * o;
         magnitude += std::abs(u * o);
-        allowed += std::abs(u) * (hull.slack[at] + preimage(o, call.output_format()).radius());
+        allowed += std::abs(u) * (hull.slack[at] + rounded.radius());
     }
     double reach = call.problem().sink ? 0 : -std::numeric_limits<double>::infinity();
     double largest = 0;
@@ -224,8 +226,9 @@ Verdict check_membership(const Trial& trial) {
         bool claimed = true;
         for (std::int64_t c = 0; c < columns; ++c) {
             const auto at = static_cast<std::size_t>(c);
-            const double o = output(call, row, c);
-            unit[c] = hull.slack[at] + preimage(o, call.output_format()).radius();
+            const Interval rounded = preimage(output(call, row, c), call.output_format());
+            const double o = rounded.mid();
+            unit[c] = hull.slack[at] + rounded.radius();
             claimed = claimed && unit[c] > 0 && hull.slack[at] < 0x1p1000;
             for (Eigen::Index j = 0; j < keys; ++j)
                 matrix(c, j) =

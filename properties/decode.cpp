@@ -88,8 +88,8 @@ Property offset() {
         .why =
             "Query i of a sequence with n_b keys and q_b queries stands at n_b - q_b + i. What a "
             "kernel answers that restarts at 0 is the square problem without cache, whose query "
-            "i stands at i. Where the references of the two are apart, the output must be in "
-            "the first one's interval.",
+            "i stands at i. Where the references of the two are apart, the output must lie "
+            "nearer to the first one's interval.",
         .source = "Su et al. 2021, RoFormer, eq. 16",
         .compares = Compares::bound,
         .cases = {.allow = full_sequences.without(Feature::mask_additive).without(Feature::alibi),

@@ -238,7 +238,7 @@ Property alignment() {
         .why =
             "Bottom-right: key j is opposite query j - (Tk - Tq); top-left: opposite query j. The "
             "reference of the other alignment is that of the explicit mask it stands for. Where "
-            "the two references are apart, the output must be in the declared one's interval.",
+            "the two are apart, the output must lie nearer to the declared one's interval.",
         .source = "FlashAttention 2.1 changed its alignment; PyTorch and cuDNN have both",
         .compares = Compares::bound,
         .cases = {.allow = position_free,

@@ -118,9 +118,8 @@ Verdict check_rope_style(const Trial& trial) {
         Problem p = problem;
         p.rope = other.rope;
         OtherAnswer answer = same_shape(call, trial.expected(p, call.inputs()));
-        answer.sentence = [&](const Row& row, bool matches) {
-            return name_of(problem, row) + (matches ? " is rotated by an embedding " + other.name
-                                                    : " is not rotated as the problem says");
+        answer.sentence = [&](const Row& row) {
+            return name_of(problem, row) + " is rotated by an embedding " + other.name;
         };
         Verdict verdict = not_the_other(call, answer);
         if (verdict.decision == Decision::violated) return verdict;
@@ -201,7 +200,7 @@ Property rope_style() {
             "Other pairings, numbers of rotary channels and bases obey the relative law as well, "
             "so "
             "only their answers tell them apart. Where the reference of such another embedding "
-            "is apart from the asked one's, the output must be in the latter's interval.",
+            "is apart from the asked one's, the output must lie nearer to the latter's interval.",
         .source = "GPT-J (interleaved), GPT-NeoX (halves, partial rotary)",
         .compares = Compares::bound,
         .cases = {.allow = undropped,

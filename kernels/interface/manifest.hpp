@@ -31,6 +31,11 @@ struct Manifest {
     Numerics numerics;
 };
 
+/// What may be asked of a kernel: what it declares, and what the border gives every kernel, so that
+/// supports() alone need say no to it: an LSE, a scale, strides, dim_v != dim_qk and, where causal
+/// masks are aligned to the last key anyway, queries that stand at the end of a cache.
+FeatureSet offered_features(const Manifest& manifest) noexcept;
+
 /// Strict: unknown key, duplicate key, wrong type or value is BadInput with `source_name:
 /// manifest:LINE:COLUMN`, the text and a caret, and the allowed values. `name`, `version` and
 /// `formats` are required.

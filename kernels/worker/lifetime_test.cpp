@@ -136,7 +136,7 @@ TEST(Lifetime, ADeadWorkerIsReplacedBeforeTheNextCall) {
 
 TEST(Lifetime, TwoSessionsAtOnce) {
     const auto work = [](std::int64_t len) {
-        Session session(parse_kernel_spec("cpu_flash"), {});
+        Session session(parse_kernel_spec("cpu_naive"), {});
         const Choice choice = some_choice(len);
         for (int i = 0; i < 200; ++i) {
             EXPECT_EQ(wrong(choice, session.forward(choice.problem, choice.inputs)), "");
@@ -174,7 +174,7 @@ TEST(Lifetime, CallsAndRestartsLeakNothing) {
 }
 
 TEST(Lifetime, ALargeCallGivesItsMemoryBack) {
-    Session session(parse_kernel_spec("cpu_flash"), {});
+    Session session(parse_kernel_spec("cpu_naive"), {});
     Problem p;
     p.heads_q = p.heads_kv = 64;
     p.len_kv = 1024;

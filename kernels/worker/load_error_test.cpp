@@ -186,6 +186,34 @@ TEST_F(LoadError, AProgramThatSpeaksNoFrames) {
         << text;
 }
 
+TEST_F(LoadError, FramesThatLieAreSeenThrough) {
+    const std::string program = file("liar", R"(#!/usr/bin/env python3
+import socket, struct
+header = struct.Struct("<IHHII")
+host = socket.socket(fileno=3)
+magic, lie = 0x54544157, 0xFFFFFFFF
+host.recv(1 << 17)
+for frame in (b"short", header.pack(0, 1, 2, 16, 1), header.pack(magic, 1, 2, 9999, 1),
+              header.pack(magic, 1, 2, 24, 99) + bytes(8), header.pack(magic, 1, 7, 16, 1)):
+    host.send(frame)
+text = b'{"name": "liar", "version": "1", "formats": ["f32"]}'
+host.send(header.pack(magic, 1, 2, 24 + len(text), 1) + struct.pack("<II", lie, 0) + text)
+sequence = header.unpack_from(host.recv(1 << 17))[4]
+host.send(header.pack(magic, 1, 5, 32, sequence) + struct.pack("<IIQ", 1, lie, 0))
+sequence = header.unpack_from(host.recv(1 << 17))[4]
+reply = struct.pack("<IiQQII", 77, 0, 0, lie, lie, 0)
+host.send(header.pack(magic, 1, 7, 49, sequence) + reply + b"!")
+host.recv(1 << 17)
+)");
+    Session session(parse_kernel_spec("exec:" + program), {});
+    EXPECT_EQ(session.manifest().name, "liar");
+    const Problem problem;
+    const CallResult result =
+        session.forward(problem, make_inputs({.problem = problem, .values = {}}));
+    EXPECT_EQ(result.outcome, Outcome::error);
+    EXPECT_EQ(result.reason, "!");
+}
+
 TEST_F(LoadError, AFileNamesAKernel) {
     EXPECT_EQ(
         error_of(file("mine.json", "{\"library\": \"" + test::example("libplugin.so") + "\"}")),

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "reference/problem/errors.hpp"
+#include "reference/problem/text.hpp"
 
 namespace attest {
 namespace {
@@ -65,7 +66,7 @@ BadInput load_failure(const std::string& source, const std::string& text) {
     std::vector<std::string> lines;
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
-        lines.push_back(text.substr(at, end - at));
+        lines.push_back(printable(text.substr(at, end - at), 300));  // a kernel may have written it
         at = end + 1;
     }
     std::vector<std::string> details(lines.begin() + 1, lines.end());
@@ -193,7 +194,8 @@ Remains WorkerLink::collect_remains(WorkerProcess::Received received) {
             process_->receive(protocol::Kind::location, 0, Clock::now() + last_words_patience, 0);
         if (place.event == WorkerProcess::Event::frame) {
             const auto location = read_frame<protocol::Location>(place.frame);
-            remains.location = read_text(place.frame, sizeof location, location.text_bytes);
+            remains.location =
+                printable(read_text(place.frame, sizeof location, location.text_bytes), 200);
         }
     }
     remains.status =

@@ -140,7 +140,7 @@ Boundary find_boundary(const std::vector<CaseRecord>& records) {
         if (!a.quantity.empty()) boundary.axes = {a.quantity, other.empty() ? "len_q" : other};
         if (boundary.axes[0] == boundary.axes[1]) boundary.axes[1] = "len_kv";
     } else {
-        boundary.says = failed == of ? "in every case" : "in no pattern found";
+        boundary.says = failed == of ? "whatever the case" : "no pattern found";
         boundary.inside = of;
     }
     boundary.inside_failed = failed;

@@ -49,10 +49,10 @@ TEST(Boundary, FindsThePlantedRelation) {
     EXPECT_EQ(says([](const Case& c) {
                   return c.problem.mask.causal && c.problem.len_q != c.problem.len_kv;
               }),
-              "only when Tq ≠ Tk, with a causal mask");
+              "only with a causal mask, when Tq ≠ Tk");
     EXPECT_EQ(says([](const Case& c) { return c.problem.format_q != Precision::f32; }),
               "only in f16, bf16");
-    EXPECT_EQ(says([](const Case&) { return true; }), "in every case");
+    EXPECT_EQ(says([](const Case&) { return true; }), "whatever the case");
 }
 
 TEST(Boundary, CountsAndPointsAreThoseOfTheCases) {
@@ -88,7 +88,7 @@ TEST(Boundary, FailuresWithoutPatternGetNone) {
 TEST(Boundary, NoCasesNoBoundary) {
     EXPECT_FALSE(find_boundary({}).found);
     const auto one = drawn(1, 1, [](const Case&) { return true; });
-    EXPECT_EQ(find_boundary(one).says, "in every case");
+    EXPECT_EQ(find_boundary(one).says, "whatever the case");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ std::span<const Deviation> deviations() {
     static const std::vector<Deviation> list = [] {
         std::vector<Deviation> all;
         for (auto part : {lse_deviations(), mask_deviations(), head_deviations(),
-                          position_deviations(), score_deviations(), output_deviations()})
+                          position_deviations(), output_deviations(), score_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

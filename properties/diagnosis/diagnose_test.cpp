@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "properties/diagnosis/respecify.hpp"
@@ -98,47 +97,52 @@ Answer acting(const Deviation& deviation) {
     };
 }
 
-constexpr int stages_a_deviation = 4;  // more would show the same again
+constexpr int stages_a_deviation = 2;  // more would show the same again
+constexpr std::size_t groups = 8;      // tests of a few seconds each
 
 // Deviations that are each other on every call: naming either is right.
 bool same_thing(const std::string& a, const std::string& b) {
     static const std::set<std::set<std::string>> pairs{
         {"causal_one_less", "causal_unasked"},
-        // d^(-1/4) is the default scale of sqrt(d) channels; only its square tells.
-        {"uniform_visible", "uniform_all"},
+        {"uniform_visible", "uniform_all"},        // where nothing is hidden
+        {"window_ignored", "window_left_ignored"}, // where there is no right limit
     };
+    // A window hides most added keys, whatever the tile.
+    if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
     return a == b || pairs.count({a, b}) != 0;
 }
 
-TEST(Diagnose, EveryDeviationIsRecognised) {
-    std::map<std::string, std::string> wrong;
-    std::set<std::string> never_played;
-    Dialect other;
-    other.causal = CausalAlignment::top_left;
-    other.empty_row = EmptyRow::nan;
-    for (const Deviation& deviation : deviations()) {
-        int played = 0;
-        for (const Dialect& dialect : {Dialect{}, other}) {
-            Actor actor(acting(deviation), dialect);
-            for (const Case& stage : stages()) {
-                if (played == stages_a_deviation || !evidence_of(actor, stage)) continue;
-                ++played;
-                Counterexample c;
-                c.smallest = c.found.subject = stage;
-                const Diagnosis d = diagnose(actor, c, {});
-                if (!d.known || !same_thing(d.id, deviation.id))
-                    wrong[deviation.id] = (d.known ? d.id : "not known") + " on " + print(stage) +
-                                          " (" + std::to_string(d.agree) + "/" +
-                                          std::to_string(d.of) + ", next " + d.next_id + ")";
-                else
-                    EXPECT_EQ(d.agree, d.of);
-            }
+// Plays one deviation; returns what went wrong.
+std::string misread(const Deviation& deviation) {
+    Dialect nan, top_left;
+    nan.empty_row = top_left.empty_row = EmptyRow::nan;
+    top_left.causal = CausalAlignment::top_left;
+    int played = 0;
+    for (const Dialect& dialect : {Dialect{}, top_left, nan}) {
+        Actor actor(acting(deviation), dialect);
+        for (const Case& stage : stages()) {
+            if (played == stages_a_deviation || !evidence_of(actor, stage)) continue;
+            ++played;
+            Counterexample c;
+            c.smallest = c.found.subject = stage;
+            const Diagnosis d = diagnose(actor, c, {});
+            if (!d.known || !same_thing(d.id, deviation.id) || d.agree != d.of)
+                return "taken for " + (d.known ? d.id : "not known") + " on " + print(stage) +
+                       ", " + std::to_string(d.agree) + " of " + std::to_string(d.of) +
+                       ", next " + d.next_id;
         }
-        if (played == 0) never_played.insert(deviation.id);
     }
-    for (const auto& [id, said] : wrong) ADD_FAILURE() << id << " was taken for " << said;
-    for (const std::string& id : never_played) ADD_FAILURE() << id << " has no stage";
+    return played == 0 ? "has no stage" : "";
 }
+
+class EveryDeviation : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(EveryDeviation, IsRecognised) {
+    for (std::size_t n = GetParam(); n < deviations().size(); n += groups)
+        EXPECT_EQ(misread(deviations()[n]), "") << deviations()[n].id;
+}
+
+INSTANTIATE_TEST_SUITE_P(Group, EveryDeviation, testing::Range<std::size_t>(0, groups));
 
 TEST(Diagnose, ARightKernelIsNoEvidence) {
     Actor right([](const Specification&, const Expected& truth) { return truth; });

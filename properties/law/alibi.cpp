@@ -89,7 +89,7 @@ Verdict near_weighs_more(const Trial& trial, const TensorSet& with_exact_slopes)
         const auto order = contrast(call, at, call, at + 1);
         if (!order) continue;
         ++compared;
-        if (!order->shown())
+        if (order->reversed())
             return violated(missing_change(call, *order,
                                            fmt::format("{} does not weigh keys {} and {} by their "
                                                        "distance",

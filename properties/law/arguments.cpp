@@ -76,12 +76,10 @@ std::optional<Verdict> try_alternative(const Call& base, const Alternative& alte
             const auto change = contrast(other, at, base, at);
             if (!change) continue;
             ++compared;
-            if (change->shown()) continue;
+            if (!change->absent()) continue;
             return violated(
                 missing_change(other, *change,
-                               fmt::format("{} {} {}", alternative.argument,
-                                           change->observed == 0 ? "makes no difference to"
-                                                                 : "does not show as it must in",
+                               fmt::format("{} makes no difference to {}", alternative.argument,
                                            name_of(base.problem(), match.first))),
                 compared);
         }

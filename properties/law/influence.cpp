@@ -146,7 +146,7 @@ Verdict values_matter(const Trial& trial) {
                 const auto change = contrast(base, at, spiked, at);
                 if (!change) continue;
                 ++compared;
-                if (!change->shown())
+                if (change->absent())
                     return violated(missing_change(base, *change,
                                                    fmt::format("{} ignores key {}, which it can "
                                                                "see",
@@ -234,7 +234,7 @@ Verdict key_channels_matter(const Trial& trial) {
                 const auto change = contrast(base, at, nudged, at);
                 if (!change) continue;
                 ++compared;
-                if (!change->shown())
+                if (change->absent())
                     return violated(
                         missing_change(
                             base, *change,

@@ -1,7 +1,8 @@
 #pragma once
 // Two specifications, one output: where the reference of another specification is apart from that
-// of the one asked for, the output must be in the asked one's interval. What a kernel computes
-// instead is then named, if it is the other one.
+// of the one asked for, the output must lie on the asked one's side. A kernel within its bound lies
+// in the asked interval, so at distance 0 from it; one that computes the other thing lies in the
+// other. How far off it is on its own side is for the laws of the reference.
 
 #include <functional>
 #include <string>
@@ -14,8 +15,8 @@ struct OtherAnswer {
     Expected expected;
     /// Where the other answer has the element (row, channel) of the call.
     std::function<std::int64_t(const Row&, std::int64_t channel)> flat;
-    /// The sentence of a violation; `matches`: the output agrees with the other answer there.
-    std::function<std::string(const Row&, bool matches)> sentence;
+    /// The sentence of a violation.
+    std::function<std::string(const Row&)> sentence;
 };
 
 /// The other answer in the shape of the call itself.

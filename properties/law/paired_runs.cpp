@@ -106,6 +106,12 @@ Call::Call(const Trial& trial, Problem problem, TensorSet inputs)
       inputs_(std::move(inputs)),
       outputs_(trial.run(problem_, inputs_)) {}
 
+Call Call::alone() const {
+    Call call = *this;
+    call.outputs_ = trial_->run_alone(problem_, inputs_);
+    return call;
+}
+
 const Expected& Call::expected() const {
     if (!expected_) expected_ = trial_->expected(problem_, inputs_);
     return *expected_;
@@ -214,6 +220,17 @@ double certain_change(const Admitted& first, const Admitted& second) {
 // their nearest ends, and the rounding of both differences to double is monotone.
 bool shows(double observed_change, double certain) {
     return certain > 0 ? observed_change >= certain : observed_change <= certain;
+}
+
+// Written so that NaN, which shows no change, counts as none. |expected| - |certain| holds the
+// bounds, the reference's errors and the roundings of both runs.
+bool Contrast::absent() const {
+    const double noise = std::abs(expected) - std::abs(certain);
+    return !shown() && !(std::abs(observed) > noise);
+}
+
+bool Contrast::reversed() const {
+    return !(certain > 0 ? observed > 0 : observed < 0);
 }
 
 std::optional<Contrast> contrast(const Call& first, std::int64_t flat_first, const Call& second,

@@ -1,6 +1,6 @@
 #pragma once
-// Paired runs: a kernel is run on x and on a transformed x', and the two outputs are compared as the
-// law says. Where the law promises the same arithmetic, to the bit. Where it promises the same
+// Paired runs: a kernel is run on x and on a transformed x', and the two outputs are compared as
+// the law says. Where the law promises the same arithmetic, to the bit. Where it promises the same
 // real number T only, by the two derived bounds: before its last rounding each run is within
 // bound_1, bound_2 of T, so the sets of numbers T can be, given what was observed, must meet.
 // And where the law promises a difference, by the reference: two elements whose admitted
@@ -22,8 +22,10 @@ namespace attest {
 /// One call of the kernel and, when asked for, what the reference expects of it.
 class Call {
 public:
-    explicit Call(const Trial& trial);  ///< the case itself
+    explicit Call(const Trial& trial);                            ///< the case itself
     Call(const Trial& trial, Problem problem, TensorSet inputs);  ///< a further call, made here
+
+    Call alone() const;  ///< the same call in a process that has answered nothing before
 
     const Trial& trial() const noexcept { return *trial_; }
     const Problem& problem() const noexcept { return problem_; }
@@ -109,12 +111,18 @@ struct Contrast {
     double observed = 0;
     double certain = 0;  ///< the least change, signed
     bool shown() const { return shows(observed, certain); }
+    /// No change at all but for rounding: less than is due, and no more than the bounds and
+    /// roundings of two runs of one truth can make. What changes by a wrong amount is another
+    /// law's.
+    bool absent() const;
+    /// No change in the direction that is due.
+    bool reversed() const;
 };
 /// None where the references do not separate the two elements.
 std::optional<Contrast> contrast(const Call& first, std::int64_t flat_first, const Call& second,
                                  std::int64_t flat_second);
 
-/// The violation of a contrast that is not shown: expected and observed are changes.
+/// The violation of a contrast that is absent or reversed: expected and observed are changes.
 Violation missing_change(const Call& first, const Contrast& contrast, std::string sentence);
 
 /// What stands in a verdict when every comparison was void.

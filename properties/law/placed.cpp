@@ -48,7 +48,7 @@ Verdict places_show(const Trial& trial) {
         }
     }
     if (!widest) return inconclusive("the reordered tokens get the same answers by the reference");
-    if (widest->shown()) return holds(1);
+    if (!widest->absent()) return holds(1);
     return violated(
         missing_change(first, *widest,
                        fmt::format("the output follows its tokens as if {} were not there",
@@ -85,7 +85,7 @@ Verdict softmax_runs_over_keys(const Trial& trial) {
                                  output.flat(b, h, row_y, static_cast<std::int64_t>(x)));
                     if (!apart) continue;
                     ++compared;
-                    if (!apart->shown())
+                    if (apart->reversed())
                         return violated(
                             missing_change(call, *apart,
                                            fmt::format("with Q = K the weights of tokens {} and "

@@ -153,13 +153,10 @@ Verdict positions_continue(const Trial& trial) {
         const std::int64_t head = row.batch * problem.heads_q + row.head;
         return (head * zero.problem.len_q + row.query) * value_dim(problem) + channel;
     };
-    answer.sentence = [&](const Row& row, bool matches) {
-        const std::int64_t position =
-            sight.length_kv(row.batch) - sight.length_q(row.batch) + row.query;
-        return matches ? fmt::format("{} is rotated at position {}, not at {}",
-                                     name_of(problem, row), row.query, position)
-                       : fmt::format("{} is not rotated at its position {}", name_of(problem, row),
-                                     position);
+    answer.sentence = [&](const Row& row) {
+        return fmt::format("{} is rotated at position {}, not at {}", name_of(problem, row),
+                           row.query,
+                           sight.length_kv(row.batch) - sight.length_q(row.batch) + row.query);
     };
     return not_the_other(step, answer);
 }

@@ -35,6 +35,10 @@ public:
     /// not handle it.
     virtual TensorSet run(const Problem& problem, const TensorSet& inputs) const = 0;
 
+    /// As run(), in a fresh process: what the kernel answers when nothing came before. Dear; for
+    /// telling a wrong answer from one that depends on earlier calls.
+    virtual TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const = 0;
+
     /// Whether run() on this problem would be refused; a law asks before it leaves the space its
     /// case was drawn from.
     virtual bool supports(const Problem& problem) const = 0;

@@ -49,7 +49,8 @@ public:
         if (accepted_.empty()) return capability_;  // says no to everything: refusals will tell
         narrow_dims();
         narrow_formats();
-        if (!kernel_.manifest().features_declared) narrow_features();
+        narrow_features();
+        narrow_window();
         return capability_;
     }
 
@@ -110,6 +111,7 @@ private:
         FeatureSet refused;
         for (int bit = 0; bit < feature_count; ++bit) {
             const auto feature = static_cast<Feature>(bit);
+            if (!capability_.features.has(feature) || declared(feature)) continue;
             if (!takes_feature(feature)) refused = refused.with(feature);
         }
         if (refused == FeatureSet{}) return;
@@ -117,6 +119,23 @@ private:
             if (refused.has(static_cast<Feature>(bit)))
                 capability_.features = capability_.features.without(static_cast<Feature>(bit));
         narrowed_.push_back("features: refuses " + names(refused) + why());
+    }
+
+    bool declared(Feature feature) const {
+        const Manifest& manifest = kernel_.manifest();
+        return manifest.features_declared && manifest.features.has(feature);
+    }
+
+    /// Many kernels know windows to the left alone, and the manifest has no word for that.
+    void narrow_window() {
+        if (!capability_.features.has(Feature::window)) return;
+        const Accepted plain = accepted_[accepted_.size() / 2];
+        Problem left = plain_problem(plain.format, plain.dim), both = left;
+        left.mask.window = {.left = 8, .right = -1};
+        both.mask.window = {.left = 8, .right = 8};
+        if (!takes(left) || takes(both)) return;
+        capability_.window_right = false;
+        narrowed_.push_back("window: takes limits to the left alone" + why());
     }
 
     bool takes_feature(Feature feature) {
@@ -144,7 +163,10 @@ private:
 Capability declared_capability(const Manifest& manifest) {
     Capability capability;
     capability.formats = manifest.formats;
-    capability.features = manifest.features_declared ? manifest.features : FeatureSet::all();
+    capability.features = offered_features(manifest);
+    // As the session: who declares features, and layout not among them, may count on alignment.
+    capability.any_alignment =
+        !manifest.features_declared || manifest.features.has(Feature::layout);
     capability.dialect = manifest.dialect;
     capability.numerics = manifest.numerics;
     capability.dim_max = manifest.limits.dim_max;

@@ -22,12 +22,15 @@ struct Capability {
     std::int64_t dim_max = 0;  ///< 0: no limit of the kernel's own
     std::int64_t len_max = 0;
     std::vector<std::int64_t> dims;  ///< the only head dimensions it takes; empty: any
+    bool window_right = true;        ///< takes windows that reach past the diagonal
+    bool any_alignment = true;       ///< takes tensors that begin anywhere
 };
 
 /// What the manifest alone says.
 Capability declared_capability(const Manifest& manifest);
 
-/// Asks supports() about one small problem in every format, head dimension and undeclared feature.
+/// Asks supports() about one small problem in every format, head dimension and undeclared feature,
+/// and about windows to the right.
 /// `narrowed` is told, in sentences for people, what will not be drawn. Where the kernel says no to
 /// everything, nothing is narrowed: the refusals are then counted where they happen.
 Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed);

@@ -116,6 +116,23 @@ ValueKind kind_of(const CaseSpace& space, std::int64_t t, std::uint64_t seed) {
 
 }  // namespace
 
+namespace {
+
+/// Gives up what the kernel has said it does not take and no feature has a name for.
+void fit(Problem& p, const Capability& capability) {
+    Window& window = p.mask.window;
+    if (!capability.window_right && window.limited())
+        window = {.left = std::max(window.left, window.right), .right = -1};
+    if (capability.any_alignment) return;
+    for (Layout* layout : {&p.layout_q, &p.layout_k, &p.layout_v, &p.layout_o}) {
+        constexpr std::int64_t aligned = 16;  // elements: 32 bytes of f16, 64 of f32
+        layout->offset = 0;
+        layout->row_pad = layout->row_pad == 0 ? 0 : aligned;
+    }
+}
+
+}  // namespace
+
 std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexcept {
     std::uint64_t hash = campaign_seed;
     for (const char c : law) hash = counter_bits(hash, 0, static_cast<unsigned char>(c));
@@ -145,6 +162,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     derive_shape(p, raw,
                  {features, scores_max, raw_limits(s).len_max, space.len_q_one, space.square});
     derive_features(p, raw, features, s.capability.formats);
+    fit(p, s.capability);
     p = canonical(p);
     c.values.kind = kind_of(space, slot.t, base);
     c.values.seed = counter_bits(own, values_stream, 0) >> 40;  // 24 bits: a line stays readable
@@ -152,7 +170,10 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     return c;
 }
 
-bool in_space(const Property& property, const Capability& capability, const Problem& p) {
+bool in_space(const Property& property, const Capability& capability, const Problem& problem) {
+    Problem p = problem;
+    fit(p, capability);
+    if (p != problem) return false;
     const CaseSpace& space = property.cases;
     const FeatureSet features = features_of(p);
     const FeatureSet own = space.allow | space.require;

@@ -62,6 +62,7 @@ Judged judge_case(Subject& kernel, const Property& property, const Case& subject
     record.outcome = trial.account().outcome;
     record.fault = trial.account().fault;
     judged.longest_call = trial.account().longest_call;
+    judged.calls = trial.account().calls;
     judged.refused = record.outcome == Outcome::refused;
     judged.vacuous = !judged.refused && says_nothing(record.verdict);
     return judged;
@@ -70,6 +71,20 @@ Judged judge_case(Subject& kernel, const Property& property, const Case& subject
 std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept {
     if (record.verdict.decision != Decision::violated) return std::nullopt;
     return FailureKind{record.outcome, record.fault.has_value()};
+}
+
+Judged judge_both_ways(Subject& kernel, const Property& property, const Case& subject,
+                       std::int64_t number, std::optional<FailureKind> wanted) {
+    const auto is_wanted = [&](const Judged& judged) {
+        const auto kind = failure_kind(judged.record);
+        return wanted ? kind == wanted : kind.has_value();
+    };
+    Judged first = judge_case(kernel, property, subject, number);
+    if (first.refused || is_wanted(first)) return first;
+    const bool would_repeat = first.calls % 2 == 0;
+    if (would_repeat) kernel.forward(subject.problem, make_inputs(subject));
+    Judged second = judge_case(kernel, property, subject, number);
+    return is_wanted(second) ? second : first;
 }
 
 }  // namespace attest

@@ -83,9 +83,7 @@ std::optional<Verdict> verdict_of(const Problem& problem, const CallResult& resu
 }  // namespace
 
 KernelTrial::KernelTrial(Subject& kernel, const Case& subject)
-    : kernel_(kernel),
-      subject_(subject),
-      inputs_(make_inputs(subject)) {}
+    : kernel_(kernel), subject_(subject), inputs_(make_inputs(subject)) {}
 
 const TensorSet& KernelTrial::observed() const {
     if (!observed_) observed_ = run(problem(), inputs_);
@@ -94,6 +92,7 @@ const TensorSet& KernelTrial::observed() const {
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
     CallResult result = kernel_.forward(problem, inputs);
+    ++account_.calls;
     if (auto verdict = verdict_of(problem, result)) {
         account_.outcome = result.outcome;
         account_.fault = std::move(result.fault);
@@ -104,12 +103,17 @@ TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) cons
     return std::move(result.outputs);
 }
 
+TensorSet KernelTrial::run_alone(const Problem& problem, const TensorSet& inputs) const {
+    kernel_.restart();
+    return run(problem, inputs);
+}
+
 /// What the manifest rules out is not asked: a kernel without a careful supports() would say yes to
 /// it and answer something else.
 bool KernelTrial::supports(const Problem& problem) const {
     const Manifest& manifest = kernel_.manifest();
-    const FeatureSet asked = features_of(problem).without(Feature::lse);
-    if (manifest.features_declared && !manifest.features.contains(asked)) return false;
+    if (!offered_features(manifest).contains(features_of(problem).without(Feature::lse)))
+        return false;
     for (const Precision format : {problem.format_q, problem.format_kv, problem.format_o})
         if (std::find(manifest.formats.begin(), manifest.formats.end(), format) ==
             manifest.formats.end())
@@ -125,8 +129,7 @@ bool KernelTrial::supports(const Problem& problem) const {
 }
 
 const Expected& KernelTrial::expected() const {
-    if (!expected_)
-        expected_ = attend(problem(), dialect(), numerics(), inputs_);
+    if (!expected_) expected_ = attend(problem(), dialect(), numerics(), inputs_);
     return *expected_;
 }
 

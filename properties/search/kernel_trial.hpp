@@ -20,6 +20,7 @@ public:
     const Numerics& numerics() const override { return kernel_.manifest().numerics; }
     const TensorSet& observed() const override;
     TensorSet run(const Problem& problem, const TensorSet& inputs) const override;
+    TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const override;
     bool supports(const Problem& problem) const override;
     const Expected& expected() const override;
     Expected expected(const Problem& problem, const TensorSet& inputs) const override;
@@ -31,6 +32,7 @@ public:
         Outcome outcome = Outcome::ok;
         std::optional<Fault> fault;
         double longest_call = 0;  ///< seconds
+        int calls = 0;
     };
     const Account& account() const noexcept { return account_; }
 

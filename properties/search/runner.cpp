@@ -223,7 +223,7 @@ CampaignResult run_laws(std::span<const Property> laws, const SubjectFactory& fa
 
 CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject) {
     kernel.restart();
-    return judge_case(kernel, property, subject, 0).record;
+    return judge_both_ways(kernel, property, subject, 0, std::nullopt).record;
 }
 
 }  // namespace attest

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "properties/search/shrinker.hpp"
+#include "reference/problem/feature.hpp"
 
 namespace attest {
 
@@ -9,7 +10,7 @@ namespace {
 
 // The sweep is a fixed list, so that it ends at the same case wherever it began: up to this many
 // scores every shape of up to two sequences, two key/value heads and groups of three.
-constexpr std::int64_t scores_swept = 64;
+constexpr std::int64_t scores_swept = 16;
 
 /// Tensors of at most this many numbers are written out: what a person reads at a glance.
 constexpr std::size_t numbers_read = 16;
@@ -24,13 +25,39 @@ Problem with_shape(Problem p, std::int64_t batch, std::int64_t heads_kv, std::in
     return p;
 }
 
-/// Dimensions that are tried: 1, 2 (RoPE's least), and the problem's own.
+/// Dimensions that are tried: 1 and 2 (RoPE's least), and the problem's own.
 std::vector<std::int64_t> dims_of(const Problem& p) {
-    std::vector<std::int64_t> dims = {1, 2, p.dim_qk};
-    std::erase_if(dims, [&](std::int64_t dim) { return dim > p.dim_qk; });
-    std::sort(dims.begin(), dims.end());
-    dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
+    std::vector<std::int64_t> dims = {1, 2};
+    std::erase_if(dims, [&](std::int64_t dim) { return dim >= p.dim_qk; });
+    dims.push_back(p.dim_qk);
     return dims;
+}
+
+/// What hides keys can stand for each other: a fault of empty rows shows under any of it. Where the
+/// problem has one of them, the smallest shapes are tried with each, so that it does not matter
+/// which.
+std::vector<Problem> with_plain_masks(const Problem& problem) {
+    using enum Feature;
+    const FeatureSet hiding(causal, window, mask_bool, mask_additive, lens_kv);
+    std::vector<Problem> all = {problem};
+    constexpr std::int64_t scores_tried = 2;
+    if ((features_of(problem) & hiding) == FeatureSet{} || score_count(problem) > scores_tried)
+        return all;
+    Problem bare = problem;
+    bare.mask = {};
+    bare.mask.documents_q = problem.mask.documents_q;
+    bare.mask.documents_kv = problem.mask.documents_kv;
+    bare.mask.lens_q = problem.mask.lens_q;
+    const auto add = [&](auto edit) {
+        all.push_back(bare);
+        edit(all.back().mask);
+    };
+    add([](Mask& m) { m.causal = true; });
+    add([](Mask& m) { m.tensor.kind = MaskKind::boolean; });
+    add([](Mask& m) { m.tensor.kind = MaskKind::additive; });
+    add([](Mask& m) { m.window = {0, -1}; });
+    add([](Mask& m) { m.window = {-1, 0}; });
+    return all;
 }
 
 /// Where the problem has lengths a sequence: one of them one short of full. Where it has documents:
@@ -91,10 +118,11 @@ std::vector<Problem> smaller_shapes(const Problem& problem) {
             Problem p = shape;
             p.dim_qk = dim;
             if (p.dim_v != 0) p.dim_v = std::min(p.dim_v, dim);
-            for (Problem& variant : with_plain_lengths(p)) {
-                repair(variant);
-                all.push_back(std::move(variant));
-            }
+            for (const Problem& masked : with_plain_masks(p))
+                for (Problem& variant : with_plain_lengths(masked)) {
+                    repair(variant);
+                    all.push_back(std::move(variant));
+                }
         }
     std::vector<std::pair<SizeKey, std::size_t>> order;
     for (std::size_t i = 0; i < all.size(); ++i) order.emplace_back(size_key({all[i], {}}), i);

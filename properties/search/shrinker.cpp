@@ -12,9 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of one sweep. The list is in order of size, so a longer budget only adds larger cases to it.
-constexpr std::int64_t sweep_evaluations = 500;
-
 std::string moved(const Knob& knob, std::int64_t from, std::int64_t to) {
     return knob.label + " " + std::to_string(from) + " -> " + std::to_string(to) + knob.kept;
 }
@@ -54,13 +51,19 @@ bool Shrinker::open() const {
            !(limits_.deadline && Clock::now() >= *limits_.deadline);
 }
 
+Judged Shrinker::judge(const Case& candidate) {
+    if (depends_on_placement_)
+        return judge_both_ways(kernel_, property_, candidate, best_.number, kind_);
+    return judge_case(kernel_, property_, candidate, best_.number);
+}
+
 /// Judges a candidate, once: a case that was tried is not tried again.
-bool Shrinker::fails(const Case& candidate) {
-    const auto [known, is_new] = memo_.try_emplace(print(candidate), false);
+bool Shrinker::fails(const Case& candidate, const std::string& line) {
+    const auto [known, is_new] = memo_.try_emplace(line, false);
     if (!is_new) return known->second;
     ++result_.evaluations;
     if (tell_) tell_(result_.evaluations, candidate);
-    const Judged judged = judge_case(kernel_, property_, candidate, best_.number);
+    const Judged judged = judge(candidate);
     if (failure_kind(judged.record) != kind_) return false;
     known->second = true;
     best_ = judged.record;  // every caller accepts what fails
@@ -72,7 +75,7 @@ void Shrinker::accept(const Case& candidate, SizeKey key, const char* pass,
     best_key_ = std::move(key);
     ++result_.accepted;
     result_.steps.push_back(
-        {result_.evaluations, pass, change, print(candidate), score_count(candidate.problem)});
+        {result_.evaluations, pass, change, best_key_.text, score_count(candidate.problem)});
 }
 
 bool Shrinker::attempt(Case candidate, const char* pass, const std::string& change) {
@@ -88,7 +91,7 @@ bool Shrinker::attempt(Case candidate, const char* pass, const std::string& chan
         !in_space(property_, candidate.values) || !offers(capability_, candidate.problem))
         return false;
     SizeKey key = size_key(candidate);
-    if (!(key < best_key_) || !fails(candidate)) return false;
+    if (!(key < best_key_) || !fails(candidate, key.text)) return false;
     accept(candidate, std::move(key), pass, change);
     return true;
 }
@@ -174,16 +177,6 @@ bool Shrinker::turn_all() {
     return any;
 }
 
-bool Shrinker::simpler_data() {
-    const auto ladder = data_ladder(property_.cases.kinds, best_.subject.values.kind);
-    for (const Values& values : ladder) {
-        Case candidate = best_.subject;
-        candidate.values = values;
-        if (attempt(std::move(candidate), "data", "values to the ladder's simplest")) return true;
-    }
-    return false;
-}
-
 void Shrinker::passes() {
     for (bool moving = true; moving && open();) {
         moving = to_the_floor();
@@ -193,23 +186,35 @@ void Shrinker::passes() {
     }
 }
 
-bool Shrinker::sweep() {
-    const std::int64_t last = result_.evaluations + sweep_evaluations;
-    const auto ladder = sweep_ladder(property_.cases.kinds, best_.subject.values.kind);
-    for (const Problem& problem : smaller_shapes(best_.subject.problem))
-        for (const Values& values : ladder) {
-            if (!open() || result_.evaluations >= last) return false;
-            if (attempt({problem, values}, "sweep", "the next smaller case that fails"))
-                return true;
-        }
+/// The case as found: in this process both ways its tensors may lie, then in a fresh one. Where the
+/// two ways differ, every candidate is tried both ways.
+bool Shrinker::fails_again() {
+    const bool slow = kind_.outcome == Outcome::hang;
+    depends_on_placement_ = kind_.death() && !slow;
+    for (const bool fresh : {false, true}) {
+        if (fresh) kernel_.restart();
+        const Judged first = judge_case(kernel_, property_, best_.subject, best_.number);
+        const bool failed = failure_kind(first.record) == kind_;
+        if (failed && (slow || depends_on_placement_)) return true;
+        if (first.calls % 2 == 0)
+            kernel_.forward(best_.subject.problem, make_inputs(best_.subject));
+        const Judged second = judge_case(kernel_, property_, best_.subject, best_.number);
+        const bool failed_too = failure_kind(second.record) == kind_;
+        if (failed != failed_too) depends_on_placement_ = true;
+        if (failed || failed_too) return true;
+    }
     return false;
 }
 
-bool Shrinker::write_out() {
-    if (!property_.cases.kinds.empty()) return false;
-    for (Case& candidate : written_out(best_.subject))
-        if (attempt(std::move(candidate), "data", "values written out")) return true;
-    return false;
+bool Shrinker::confirmed() {
+    kernel_.restart();
+    if (limits_.confirm_timeout) kernel_.set_timeout(*limits_.confirm_timeout);
+    const bool slow = kind_.outcome == Outcome::hang;  // once is enough, and dear
+    const Judged fresh =
+        slow ? judge_case(kernel_, property_, best_.subject, best_.number)
+             : judge_both_ways(kernel_, property_, best_.subject, best_.number, kind_);
+    if (limits_.call_timeout) kernel_.set_timeout(*limits_.call_timeout);
+    return failure_kind(fresh.record) == kind_;
 }
 
 Counterexample Shrinker::shrink(const CaseRecord& found) {
@@ -225,22 +230,12 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
     result_.steps.push_back({0, "found",
                              "case " + std::to_string(found.number) + " of " + property_.id,
                              print(found.subject), score_count(found.subject.problem)});
-    bool again = fails(best_.subject);
-    if (!again) {
-        kernel_.restart();
-        memo_.clear();
-        again = fails(best_.subject);
-    }
-    if (again) {
+    if (fails_again()) {
         passes();
         // A hang costs its time limit each time: the passes alone must do.
         const bool cheap = kind_.outcome != Outcome::hang && kind_.outcome != Outcome::memory;
-        while (cheap && open() && (sweep() || write_out())) passes();
-        kernel_.restart();
-        if (limits_.confirm_timeout) kernel_.set_timeout(*limits_.confirm_timeout);
-        const Judged fresh = judge_case(kernel_, property_, best_.subject, found.number);
-        if (limits_.call_timeout) kernel_.set_timeout(*limits_.call_timeout);
-        result_.confirmed = failure_kind(fresh.record) == kind_;
+        while (cheap && open() && (move_with_data() || sweep() || write_out())) passes();
+        result_.confirmed = confirmed();
     }
     result_.smallest = best_.subject;
     result_.verdict = best_.verdict;

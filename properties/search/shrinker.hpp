@@ -41,7 +41,10 @@ public:
 
 private:
     bool open() const;
-    bool fails(const Case& candidate);
+    bool fails(const Case& candidate, const std::string& line);
+    Judged judge(const Case& candidate);
+    bool fails_again();
+    bool confirmed();
     bool attempt(Case candidate, const char* pass, const std::string& change);
     void accept(const Case& candidate, SizeKey key, const char* pass, const std::string& change);
 
@@ -51,6 +54,8 @@ private:
     bool turn_to(const Knob& knob, std::int64_t value, const char* pass);
     bool turn_all();
     bool simpler_data();
+    bool move_with_data();
+    bool try_data(const Case& moved, Share share, const std::string& change);
     bool sweep();
     bool write_out();
     void passes();
@@ -61,6 +66,7 @@ private:
     ShrinkLimits limits_;
     Tell tell_;
     FailureKind kind_;
+    bool depends_on_placement_ = false;
     CaseRecord best_;
     SizeKey best_key_;
     Counterexample result_;

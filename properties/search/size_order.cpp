@@ -70,16 +70,49 @@ Values from_kind(ValueKind kind, std::uint64_t seed) {
 
 constexpr std::uint64_t ladder_seeds = 4;
 
+bool is_simple(ValueKind kind) {
+    return kind == ValueKind::small_int || kind == ValueKind::normal;
+}
+
 std::vector<Values> make_ladder() {
     using enum Fill;
     std::vector<Values> ladder = {
         filled(zeros, zeros, ones), filled(zeros, zeros, zeros),      filled(zeros, zeros, index),
         filled(ones, ones, ones),   filled(ones, ones, index),        filled(ones, index, ones),
         filled(ones, index, index), filled(ones, alternating, index), filled(index, index, index)};
-    for (const ValueKind kind : {ValueKind::small_int, ValueKind::normal})
+    const auto add = [&ladder](ValueKind kind) {
         for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
             ladder.push_back(from_kind(kind, seed));
+    };
+    add(ValueKind::small_int);
+    add(ValueKind::normal);
+    // Some defects show in no simple data, and the first that shows them must not depend on the one
+    // they were found in: so all the others follow.
+    for (int kind = 0; kind < value_kind_count; ++kind)
+        if (!is_simple(static_cast<ValueKind>(kind))) add(static_cast<ValueKind>(kind));
     return ladder;
+}
+
+Fill fill_of(const Values& values, Role role) {
+    const auto found = values.tensors.find(role);
+    return found == values.tensors.end() ? Fill::drawn : found->second.fill;
+}
+
+bool affordable(const Values& values, ValueKind own, Share share) {
+    const bool is_drawn = values.tensors.empty(),
+               near = is_simple(values.kind) || values.kind == own;
+    switch (share) {
+        case Share::whole:
+            return true;
+        case Share::moving:
+            return !is_drawn || near || values.seed == 0;
+        case Share::sweeping:
+            // Of the fills: flat scores with equal or distinct values, and distinct scores.
+            if (is_drawn) return near && values.seed == 0;
+            return fill_of(values, Role::v) == Fill::index ||
+                   fill_of(values, Role::k) == Fill::zeros;
+    }
+    return true;
 }
 
 }  // namespace
@@ -89,43 +122,15 @@ const std::vector<Values>& data_ladder() {
     return ladder;
 }
 
-std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind own) {
-    const auto admits = [&](const Values& values) {
-        if (kinds.empty()) return true;
-        return values.tensors.empty() &&
-               std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end();
-    };
-    std::vector<Values> ladder;
-    for (const Values& values : data_ladder())
-        if (admits(values)) ladder.push_back(values);
-    // Behind it the other distributions, where the law admits them: some defects show in no simple
-    // data, and the first that shows them must not depend on the one they were found in.
-    const auto add = [&](ValueKind kind, std::uint64_t seeds) {
-        if (kind == ValueKind::normal || kind == ValueKind::small_int) return;
-        for (std::uint64_t seed = 0; seed < seeds; ++seed) ladder.push_back(from_kind(kind, seed));
-    };
-    for (int kind = 0; kind < value_kind_count; ++kind) {
-        const Values values = from_kind(static_cast<ValueKind>(kind), 0);
-        if (admits(values)) add(values.kind, values.kind == own ? ladder_seeds : 1);
+std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind own, Share share) {
+    std::vector<Values> rungs;
+    for (const Values& values : data_ladder()) {
+        const bool admitted =
+            kinds.empty() || (values.tensors.empty() &&
+                              std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end());
+        if (admitted && affordable(values, own, share)) rungs.push_back(values);
     }
-    return ladder;
-}
-
-std::vector<Values> sweep_ladder(const std::vector<ValueKind>& kinds, ValueKind own) {
-    std::vector<Values> some;
-    for (Values& values : data_ladder(kinds, own)) {
-        const auto fill_of = [&](Role role) {
-            const auto found = values.tensors.find(role);
-            return found == values.tensors.end() ? Fill::drawn : found->second.fill;
-        };
-        const bool is_drawn = values.tensors.empty();
-        // Of the fills: flat scores with equal or distinct values, and distinct scores with either.
-        const bool distinct = fill_of(Role::v) == Fill::index || fill_of(Role::k) == Fill::zeros;
-        const bool simple = values.kind == own || values.kind == ValueKind::normal ||
-                            values.kind == ValueKind::small_int;
-        if (is_drawn ? simple && values.seed == 0 : distinct) some.push_back(std::move(values));
-    }
-    return some;
+    return rungs;
 }
 
 std::int64_t data_rank(const Values& values) {
@@ -146,9 +151,9 @@ std::int64_t data_rank(const Values& values) {
         return explicit_from +
                static_cast<std::int64_t>(std::min(total, static_cast<double>(kinds_from / 2)));
     }
-    const std::int64_t seed = static_cast<std::int64_t>(values.seed >> 2);  // room for the shift
-    const bool simple = values.kind == ValueKind::small_int || values.kind == ValueKind::normal;
-    const std::int64_t kind = simple ? 0 : 1 + static_cast<std::int64_t>(values.kind);
+    const auto seed = static_cast<std::int64_t>(values.seed >> 4);  // room for the kinds
+    const std::int64_t kind =
+        is_simple(values.kind) ? 0 : 1 + static_cast<std::int64_t>(values.kind);
     return kinds_from + kind * (std::int64_t{1} << 36) + std::min(seed, std::int64_t{1} << 35);
 }
 

@@ -21,15 +21,18 @@ struct SizeKey {
 
 SizeKey size_key(const Case& c);
 
-/// The data a case is tried with, simplest first: fills, then small integers, then the law's own
-/// distribution. `kinds` are those the law admits, empty for all.
+/// The data a case is tried with, simplest first: fills, then small integers and normals, then the
+/// other distributions, four seeds each.
 const std::vector<Values>& data_ladder();
-std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind own);
 
-/// The part of it a sweep can afford: one of each sort.
-std::vector<Values> sweep_ladder(const std::vector<ValueKind>& kinds, ValueKind own);
+/// How much of the ladder can be afforded: all of it for one shape; one seed of the distributions
+/// it was not found in along with a move; one of each sort in a sweep.
+enum class Share : std::uint8_t { whole, moving, sweeping };
 
-/// The place in data_ladder(), or past its end: own kinds by seed, and written-out numbers last.
+/// The rungs with a kind the law admits (`kinds` empty: all, and the fills too).
+std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind own, Share share);
+
+/// The place in data_ladder(); past its end written-out numbers by size, then other seeds.
 std::int64_t data_rank(const Values& values);
 
 }  // namespace attest

@@ -14,34 +14,37 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double evaluation = 1.0001;  // as in forward_bound.cpp
 
 /// No infinity times 0.
-double times(double x, double y) { return x == 0 || y == 0 ? 0 : x * y; }
+double times(double x, double y) {
+    return x == 0 || y == 0 ? 0 : x * y;
+}
 
 }  // namespace
 
-// P_ij = exp(S_ij - L_i) is recomputed: its relative error H = expm1(D) (1 + exp_error) has in D the
-// score's error e, three units of |S - L| + 2e (the subtraction, and log2(e) after it) and the error
-// of the stored L. Below the smallest normal number it may be off by that (pu).
+// P_ij = exp(S_ij - L_i) is recomputed: its relative error H = expm1(D) (1 + exp_error) has in D
+// the score's error e, three units of |S - L| + 2e (the subtraction, and log2(e) after it) and the
+// error of the stored L. Below the smallest normal number it may be off by that (pu).
 //
-// dP is a sum of dim_v products: off by G = gamma(dv+1) sum |dO v|. D comes from the stored O, off by
-// F = sum |dO| E_O + gamma(dv+1) sum |dO| (|O| + E_O). dS = P (dP - D), with one rounding each for
-// the subtraction and the product:
+// dP is a sum of dim_v products: off by G = gamma(dv+1) sum |dO v|. D comes from the stored O, off
+// by F = sum |dO| E_O + gamma(dv+1) sum |dO| (|O| + E_O). dS = P (dP - D), with one rounding each
+// for the subtraction and the product:
 //   S = (P(1+H) + pu) (G + F + 2.1 ua (|dP - D| + G + F)) + (P H + pu) |dP - D| + 2 oma.
 //
 // With a cap, dX = dS (1 - t^2): t is within tanh's error (exp_error/2 + 7 ua) plus e/c, so the
 // slope within f = 2.1 (that) + 3 ua, and at most 1: X = S (slope + f) + |dS| f.
 //
 // Rounding P and dS to the format of the second products adds up P(1+H) + 2 omp and up (|dS| + S) +
-// 2 omp; there dS must not overflow. A sum over n rows (or keys) and the multiplication by scale cost
-// gamma(n + 5). (numerics.md B.6)
+// 2 omp; there dS must not overflow. A sum over n rows (or keys) and the multiplication by scale
+// cost gamma(n + 5). (numerics.md B.6)
 void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     const std::size_t entries = row.score.size();
-    for (std::vector<double>* x : {&weight_, &by_queries_, &by_keys_, &of_ds_, &of_dx_, &size_ds_, &size_dx_})
+    for (std::vector<double>* x :
+         {&weight_, &by_queries_, &by_keys_, &of_ds_, &of_dx_, &size_ds_, &size_dx_})
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.up, omp = model_.omp;
     const ScoreError error = score_error(model_, row.q_max, row.k_max);
     const double of_sum = chain_error(facts.dim_v + 1, ua);
-    const double of_d = facts.d_output + of_sum * (facts.d_size + facts.d_output) +
-                        2 * facts.dim_v * oma;
+    const double of_d =
+        facts.d_output + of_sum * (facts.d_size + facts.d_output) + 2 * facts.dim_v * oma;
     const double over_queries = chain_error(queries_ + 5, ua);
     const double over_keys = chain_error(keys_ + 5, ua);
     const double pu = 2 * model_.weight_floor;
@@ -54,12 +57,11 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
                          ua * (std::abs(row.max) + std::abs(row.lse)) + facts.lse_error +
                          std::log1p(model_.exp_error);
         // exp(S - L + d) even where p has underflowed.
-        const double excess = d < 1 ? p * (d * (1 + d))
-                                    : std::exp(std::min(700.0, row.score[j] - row.lse + d));
+        const double excess =
+            d < 1 ? p * (d * (1 + d)) : std::exp(std::min(700.0, row.score[j] - row.lse + d));
         const double most = p + excess;
         const double rounds = up > 0 ? up * most + 2 * omp : 0;
-        weight_[j] = evaluation * (excess + pu + rounds +
-                                   over_queries * (most + rounds));
+        weight_[j] = evaluation * (excess + pu + rounds + over_queries * (most + rounds));
 
         const double apart = std::abs(facts.dp[j] - facts.d);
         const double of_dp = of_sum * facts.dp_size[j] + 2 * facts.dim_v * oma;
@@ -69,8 +71,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         of_ds_[j] = evaluation * s;
         size_ds_[j] = evaluation * (size + s);
         if (!facts.slope.empty()) {
-            const double f =
-                2.1 * (model_.exp_error / 2 + 7 * ua + e / model_.softcap) + 3 * ua;
+            const double f = 2.1 * (model_.exp_error / 2 + 7 * ua + e / model_.softcap) + 3 * ua;
             s = times(s, facts.slope[j] + f) + size * f;
             size *= facts.slope[j];
         }

@@ -9,8 +9,12 @@ namespace {
 
 /// One step outward costs less than deciding whether the addition in double was exact, and only
 /// ever widens: the ends are computed in double from values that are themselves doubles.
-double down(double x) { return std::nextafter(x, -std::numeric_limits<double>::infinity()); }
-double up(double x) { return std::nextafter(x, std::numeric_limits<double>::infinity()); }
+double down(double x) {
+    return std::nextafter(x, -std::numeric_limits<double>::infinity());
+}
+double up(double x) {
+    return std::nextafter(x, std::numeric_limits<double>::infinity());
+}
 
 bool within(double observed, double value, double radius, Precision format) {
     // radius 0 promises the exact value; stepping outward would admit its neighbours in f64.
@@ -44,7 +48,8 @@ double error_ratio(double observed, const ExpectedElement& expected, Precision f
     if (!std::isfinite(expected.value))
         return judge(observed, expected, format) == Agreement::agrees ? 0 : infinite;
     if (expected.bound == infinite || expected.error == infinite) return 0;
-    // An overflow that the interval admits has a distance no number states: the whole bound is used.
+    // An overflow that the interval admits has a distance no number states: the whole bound is
+    // used.
     if (!std::isfinite(observed))
         return judge(observed, expected, format) == Agreement::agrees ? 1 : infinite;
     const double distance = std::abs(observed - expected.value);

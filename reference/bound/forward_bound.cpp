@@ -13,7 +13,7 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 // The bounds themselves are evaluated in double, from sums of at most 2^30 terms of one sign
-// (relative error below 2^-22), at p_j, s_j and O_c that are exact to 1e-5: 1.0001 covers both.
+// (relative error below 2^-22), at p_j, s_j and O_c that are exact to 2^-17: 1.0001 covers both.
 constexpr double evaluation = 1.0001;
 
 /// Times the running maximum can rise, each time multiplying what was summed by a computed exp: at
@@ -56,9 +56,10 @@ double excess_of(double weight, double score, double lse, double relative) {
 //
 // Since sum p_j (v_j - O) = 0:
 //   N - O l = sum p_j eta_j (v_j - O) + sum W_j [((1+rho)(1+th) - 1) v_j - th' O],
-// and l >= (1-gl)(1-h1), h1 = sum p_j H_j. So centred_j = p_j H_j, plain_j = p_j (1+H_j) ((1+gO) r_j
-// + gO (1+up)). Where l sums the rounded P, rho_j is common to both sums and r_j moves to centred_j;
-// l then loses sum p_j (1+H_j) r_j too. (numerics.md B.1)
+// and l >= (1-gl)(1-h1), h1 = sum p_j H_j. So centred_j = p_j H_j, plain_j = p_j (1+H_j) ((1+gO)
+// r_j
+// + gO (1+up)). Where l sums the rounded P, rho_j is common to both sums and r_j moves to
+// centred_j; l then loses sum p_j (1+H_j) r_j too. (numerics.md B.1)
 void RowBound::weigh(const RowFacts& facts) {
     const std::size_t entries = facts.score.size();
     const double ua = model_.ua;
@@ -85,11 +86,11 @@ void RowBound::weigh(const RowFacts& facts) {
     }
     // No intermediate may overflow: the dot product with and without its scale, log2(e) times it.
     const double unscaled = static_cast<double>(model_.dim_qk) * facts.q_max * facts.k_max;
-    valid_ = std::max({magnitude_max, std::min(unscaled, magnitude_max / model_.scale),
-                       bias_max}) < model_.max_finite / 8;
+    valid_ = std::max({magnitude_max, std::min(unscaled, magnitude_max / model_.scale), bias_max}) <
+             model_.max_finite / 8;
 
-    const double per_split = 8 * ua * (score_max + std::log(entries_) + 2) +
-                             6 * model_.exp_error + 4 * ua;
+    const double per_split =
+        8 * ua * (score_max + std::log(entries_) + 2) + 6 * model_.exp_error + 4 * ua;
     const double merge = model_.may_split ? std::expm1(per_split) : 0;
     const double chain = entries_ + rescales_;
     sum_error_o_ = chain_error(chain + 4, ua) * (1 + merge) + merge;
@@ -110,8 +111,8 @@ void RowBound::weigh(const RowFacts& facts) {
     weigh_entries(facts, largest);
 
     const bool proof = valid_ && h1_ < 0.9 && sum_error_l_ < 0.9 && rounded_mass_ < 0.5;
-    inverse_ = proof ? evaluation / ((1 - sum_error_l_) * (1 - h1_) * (1 - rounded_mass_))
-                     : infinite;
+    inverse_ =
+        proof ? evaluation / ((1 - sum_error_l_) * (1 - h1_) * (1 - rounded_mass_)) : infinite;
     leak_ = 1.1 * (model_.up + sum_error_o_ + sum_error_l_) / (1 - sum_error_l_) +
             2 * entries_ * model_.omp;
     absolute_ = 2 * model_.oma * (entries_ + rescales_ + 4);
@@ -128,7 +129,7 @@ void RowBound::weigh(const RowFacts& facts) {
 /// From the relative errors in scratch_: the coefficients, h1 and what rounding P may lose.
 void RowBound::weigh_entries(const RowFacts& facts, double largest) {
     const std::size_t entries = facts.score.size();
-    const bool small = largest < 1, rounds = model_.up > 0;
+    const bool small = largest<1, rounds = model_.up> 0;
     const bool common = model_.sums_rounded_weights;
     const double up = model_.up, omp = model_.omp;
     const double of_lost = 1 + sum_error_o_, of_most = sum_error_o_ * (1 + up);

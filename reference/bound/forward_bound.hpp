@@ -26,8 +26,12 @@ private:
     friend class RowBound;
 };
 
+/// How exact the numbers must be that a bound is evaluated at (relative; scores: absolute). The
+/// factor that covers it is `evaluation` in forward_bound.cpp.
+constexpr double facts_accuracy = 0x1p-17;
+
 /// What the theorem reads of one row. Keys are those visible; where there is a sink it is the last
-/// entry, a key of value 0. All are exact to a relative 1e-5 or better (scores: absolute).
+/// entry, a key of value 0. All are exact to facts_accuracy.
 struct RowFacts {
     std::span<const double> score;      ///< s_j, natural units, bias and cap included
     std::span<const double> weight;     ///< p_j = exp(s_j - lse)
@@ -73,9 +77,9 @@ private:
 
     KernelModel model_;
     std::vector<double> centred_, plain_, scratch_;
-    double h1_ = 0;                        ///< sum p_j H_j
+    double h1_ = 0;                             ///< sum p_j H_j
     double sum_error_o_ = 0, sum_error_l_ = 0;  ///< gO, gl
-    double rounded_mass_ = 0;              ///< sum of p r where l sums rounded weights
+    double rounded_mass_ = 0;                   ///< sum of p r where l sums rounded weights
     double entries_ = 0, rescales_ = 0;
     double lse_ = 0, lse_exact_ = 0;
     double inverse_ = 0;   ///< 1 / ((1-gl)(1-h1)(1-rounded)); infinite where the proof fails

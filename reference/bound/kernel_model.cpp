@@ -12,16 +12,23 @@ namespace {
 
 Precision format_of(NumberFormat format, Precision same) {
     switch (format) {
-        case NumberFormat::f64: return Precision::f64;
-        case NumberFormat::f32: return Precision::f32;
-        case NumberFormat::f16: return Precision::f16;
-        case NumberFormat::bf16: return Precision::bf16;
-        case NumberFormat::same: break;
+        case NumberFormat::f64:
+            return Precision::f64;
+        case NumberFormat::f32:
+            return Precision::f32;
+        case NumberFormat::f16:
+            return Precision::f16;
+        case NumberFormat::bf16:
+            return Precision::bf16;
+        case NumberFormat::same:
+            break;
     }
     return same;
 }
 
-double smallest_normal(const FormatTraits& t) { return std::ldexp(1.0, t.exponent_min); }
+double smallest_normal(const FormatTraits& t) {
+    return std::ldexp(1.0, t.exponent_min);
+}
 
 /// Rounding x below the smallest normal number moves it by at most half the smallest subnormal;
 /// flushing moves it by less than the smallest normal number. (In f64 half the smallest subnormal

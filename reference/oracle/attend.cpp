@@ -2,8 +2,8 @@
 #include <numeric>
 #include <string>
 
-#include "reference/oracle/oracle.hpp"
 #include "reference/oracle/nonfinite.hpp"
+#include "reference/oracle/oracle.hpp"
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/row_runner.hpp"
 #include "reference/problem/errors.hpp"
@@ -17,10 +17,6 @@ std::unique_ptr<RowArithmetic> definition(Arithmetic arithmetic, const Prepared&
     if (arithmetic == Arithmetic::exact) return definition_in_exact(clean);
     return definition_in_double_double(clean);
 }
-
-// A row is settled where no element's own error exceeds this part of its bound: then an observation
-// is undecided only if it falls within 1/1000 of the end of its interval.
-constexpr double settled = 0x1p-10;
 
 /// A ladder of arithmetics, each asked only for the rows the one before left open. A kernel that
 /// computes in double is too near to the oracle's double: such problems start one rung higher.

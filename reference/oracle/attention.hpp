@@ -17,9 +17,9 @@ namespace attest {
 /// One query's inputs. Element is double, or Real where RoPE has turned q and k.
 template <typename Element>
 struct RowInputs {
-    const Element* query = nullptr;         // [dim_qk]
-    const Element* keys = nullptr;          // [len_kv, dim_qk]
-    const double* values = nullptr;         // [len_kv, dim_v]
+    const Element* query = nullptr;  // [dim_qk]
+    const Element* keys = nullptr;   // [len_kv, dim_qk]
+    const double* values = nullptr;  // [len_kv, dim_v]
     std::int64_t dim_qk = 0, dim_v = 0;
     std::span<const std::int64_t> visible;  // indices of keys
     std::span<const double> mask;           // additive, one a visible key; empty: none
@@ -35,7 +35,7 @@ template <typename Real>
 struct Row {
     std::vector<Real> score, weight;  // one a visible key, then the sink; weights before division
     Real max{0.0}, sum{0.0}, lse{0.0};
-    std::vector<Real> output;         // [dim_v]
+    std::vector<Real> output;  // [dim_v]
     std::vector<Sum<Real>> sums;
 };
 
@@ -52,8 +52,7 @@ Real score_of(const RowInputs<Element>& in, std::size_t index) {
     const bool biased = !in.mask.empty() || !in.distance.empty();
 
     if (biased && in.cap_after_bias) x = x + bias;
-    if (in.softcap > 0)
-        x = Real(in.softcap) * Arithmetics<Real>::tanh(x / Real(in.softcap));
+    if (in.softcap > 0) x = Real(in.softcap) * Arithmetics<Real>::tanh(x / Real(in.softcap));
     if (biased && !in.cap_after_bias) x = x + bias;
     return x;
 }

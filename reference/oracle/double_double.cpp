@@ -126,10 +126,14 @@ SineCosine sine_cosine(DoubleDouble x) noexcept {
     s = r - s * r2 * r;
     c = DoubleDouble(1) - c * r2;
     switch (static_cast<std::int64_t>(k) & 3) {
-        case 0: return {s, c};
-        case 1: return {c, -s};
-        case 2: return {-s, -c};
-        default: return {-c, s};
+        case 0:
+            return {s, c};
+        case 1:
+            return {c, -s};
+        case 2:
+            return {-s, -c};
+        default:
+            return {-c, s};
     }
 }
 

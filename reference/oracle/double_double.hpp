@@ -53,7 +53,9 @@ inline DoubleDouble two_prod(double a, double b) noexcept {
 #endif
 }
 
-inline DoubleDouble operator-(DoubleDouble a) noexcept { return {-a.hi, -a.lo}; }
+inline DoubleDouble operator-(DoubleDouble a) noexcept {
+    return {-a.hi, -a.lo};
+}
 
 inline DoubleDouble operator+(DoubleDouble a, DoubleDouble b) noexcept {
     const DoubleDouble s = two_sum(a.hi, b.hi), t = two_sum(a.lo, b.lo);
@@ -61,7 +63,9 @@ inline DoubleDouble operator+(DoubleDouble a, DoubleDouble b) noexcept {
     return fast_two_sum(v.hi, v.lo + t.lo);
 }
 
-inline DoubleDouble operator-(DoubleDouble a, DoubleDouble b) noexcept { return a + (-b); }
+inline DoubleDouble operator-(DoubleDouble a, DoubleDouble b) noexcept {
+    return a + (-b);
+}
 
 inline DoubleDouble operator*(DoubleDouble a, DoubleDouble b) noexcept {
     const DoubleDouble p = two_prod(a.hi, b.hi);

@@ -15,8 +15,12 @@ namespace {
 namespace mp = boost::multiprecision;
 using Wider = mp::number<mp::cpp_bin_float_100::backend_type, mp::et_off>;
 
-Wider wide(DoubleDouble x) { return Wider(x.hi) + Wider(x.lo); }
-Wider wide(const Exact& x) { return Wider(x); }
+Wider wide(DoubleDouble x) {
+    return Wider(x.hi) + Wider(x.lo);
+}
+Wider wide(const Exact& x) {
+    return Wider(x);
+}
 
 /// |got - want| / |want|
 double relative(const Wider& got, const Wider& want) {
@@ -89,9 +93,9 @@ void functions_are_within_their_error(int draws) {
         const int scale = i % 200;
         y = {std::ldexp(y.hi, scale), std::ldexp(y.lo, scale)};
         const Wider logarithm = mp::log(wide(y));
-        l = std::max(l, Wider(mp::abs(wide(A::log(make<Real>(y))) - logarithm) /
-                              (1 + mp::abs(logarithm)))
-                            .template convert_to<double>());
+        l = std::max(
+            l, Wider(mp::abs(wide(A::log(make<Real>(y))) - logarithm) / (1 + mp::abs(logarithm)))
+                   .template convert_to<double>());
         const DoubleDouble z = draw.number(-45, 45);
         t = std::max(t, Wider(mp::abs(wide(A::tanh(make<Real>(z))) - mp::tanh(wide(z))))
                             .template convert_to<double>());
@@ -115,7 +119,9 @@ TEST(double_double, functions_are_within_their_error) {
     functions_are_within_their_error<DoubleDouble>(4000);
 }
 
-TEST(exact, functions_are_within_their_error) { functions_are_within_their_error<Exact>(600); }
+TEST(exact, functions_are_within_their_error) {
+    functions_are_within_their_error<Exact>(600);
+}
 
 TEST(double_double, exp_of_zero_is_one) {
     EXPECT_EQ(exp(DoubleDouble(0.0)).hi, 1.0);

@@ -16,9 +16,9 @@ void turn(const Problem& p, std::int64_t position, float sign, float* x) {
     for (std::int64_t c = 0; c < dims / 2; ++c) {
         const bool pairs = p.rope.style == RopeStyle::interleaved;
         const std::int64_t r = pairs ? 2 * c : c, s = pairs ? 2 * c + 1 : c + dims / 2;
-        const float frequency = 1.0f / std::pow(static_cast<float>(p.rope.base),
-                                                static_cast<float>(2 * c) /
-                                                    static_cast<float>(dims));
+        const float frequency =
+            1.0f / std::pow(static_cast<float>(p.rope.base),
+                            static_cast<float>(2 * c) / static_cast<float>(dims));
         const float angle = static_cast<float>(position) * frequency;
         const float sine = sign * std::sin(angle), cosine = std::cos(angle);
         const float u = x[r], v = x[s];
@@ -31,8 +31,7 @@ class Kernel {
 public:
     Kernel(const Prepared& call, const Observed& forward, const std::vector<double>& d_o,
            const Emulation& how, BackwardDefect defect)
-        : call_(call), p_(call.problem), forward_(forward), d_o_(d_o), how_(how),
-          defect_(defect) {
+        : call_(call), p_(call.problem), forward_(forward), d_o_(d_o), how_(how), defect_(defect) {
         d_q_.resize(call.q.size());
         d_k_.resize(static_cast<std::size_t>(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk));
         d_v_.resize(call.v.size());
@@ -126,8 +125,8 @@ private:
             for (std::size_t c = 0; c < dim_v; ++c)
                 dp += static_cast<float>(d_o[c]) * static_cast<float>(v[c]);
             const float dx = low(pair(q, k, bias, lse, dp, own, p));
-            const std::size_t at = static_cast<std::size_t>(
-                (b * p_.heads_kv + h / call_.group) * p_.len_kv + j);
+            const std::size_t at =
+                static_cast<std::size_t>((b * p_.heads_kv + h / call_.group) * p_.len_kv + j);
             for (std::size_t c = 0; c < d; ++c) {
                 d_query[c] += dx * k[c];
                 d_k_[at * d + c] +=
@@ -139,8 +138,8 @@ private:
         for (float& x : d_query)
             x *= defect_ == BackwardDefect::q_scaled_twice ? scale * scale : scale;
         turn(p_, p_.rope.offset + range.position, -1, d_query.data());
-        std::copy(d_query.begin(), d_query.end(), d_q_.begin() + static_cast<std::ptrdiff_t>(
-                                                                     flat * d));
+        std::copy(d_query.begin(), d_query.end(),
+                  d_q_.begin() + static_cast<std::ptrdiff_t>(flat * d));
     }
 
     const Prepared& call_;

@@ -10,8 +10,8 @@ namespace attest {
 
 enum class BackwardDefect : std::uint8_t {
     none,
-    d_omitted,          ///< dS = P dP
-    k_unscaled,         ///< dK without the scale
+    d_omitted,   ///< dS = P dP
+    k_unscaled,  ///< dK without the scale
     q_scaled_twice,
     d_of_next_row,
     cap_slope_omitted,

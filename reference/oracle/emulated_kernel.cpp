@@ -51,7 +51,7 @@ private:
     F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
     F power(F x) const {
         F y = how_.base_two ? std::exp2(x) : std::exp(x);
-        if (defect_ == Defect::exp_off) y *= F(1 + 1e-4);
+        if (defect_ == Defect::exp_off) y *= F(1 + 0x1p-13);
         return defect_ == Defect::exp_off && x == 0 ? F(1) : y;
     }
     F low(F x) const {
@@ -106,16 +106,15 @@ private:
         score_.clear();
         for (const std::int64_t j : keys_) {
             const double* key = call_.key(b_, h_ / call_.group, j);
-            const std::vector<F> k =
-                rotate_keys ? rotated(key, p_.rope.offset + key_position(p_, j))
-                            : std::vector<F>(key, key + p_.dim_qk);
+            const std::vector<F> k = rotate_keys
+                                         ? rotated(key, p_.rope.offset + key_position(p_, j))
+                                         : std::vector<F>(key, key + p_.dim_qk);
             F x = dot(q, k) * scale;
             F bias = 0;
             if (p_.mask.tensor.kind == MaskKind::additive)
                 bias = static_cast<F>(call_.mask_at(b_, h_, i, j));
             if (p_.alibi) {
-                const std::int64_t apart =
-                    std::abs(range_.position - (j - range_.key_base));
+                const std::int64_t apart = std::abs(range_.position - (j - range_.key_base));
                 bias -= static_cast<F>(call_.slopes[static_cast<std::size_t>(h_)]) *
                         static_cast<F>(apart);
             }
@@ -132,8 +131,11 @@ private:
         out.output.assign(static_cast<std::size_t>(call_.dim_v), F(0));
         const std::size_t tile =
             how_.tile > 0 ? static_cast<std::size_t>(how_.tile) : std::max<std::size_t>(1, last);
-        for (std::size_t t = first; t < last; t += tile) {
-            const std::size_t end = std::min(last, t + tile);
+        for (std::size_t t = first, end = first; t < last; t = end) {
+            end = std::min(last, t + tile);
+            if (how_.aligned_tiles)
+                for (end = t + 1; end < last && keys_[end] / how_.tile == keys_[t] / how_.tile;)
+                    ++end;
             F top = out.max;
             for (std::size_t j = t; j < end; ++j) top = std::max(top, score_[j]);
             const F rescale = t == first ? F(0) : power(out.max - top);

@@ -13,7 +13,7 @@
 namespace attest {
 
 struct Emulation {
-    std::int64_t tile = 0;         ///< 0: one tile, naive
+    std::int64_t tile = 0;  ///< 0: one tile, naive
     std::int64_t splits = 1;
     bool merge_by_lse = false;
     bool base_two = false;
@@ -23,17 +23,18 @@ struct Emulation {
     bool normalise_first = false;  ///< P = w / l before the second product (naive alone)
     bool round_weights = false;    ///< to the format of q
     bool sum_rounded = false;
+    bool aligned_tiles = false;  ///< tiles are [t tile, (t+1) tile) of the keys, not of the visible
     bool sink_afterwards = false;  ///< O times sigmoid(L - sink)
 };
 
 enum class Defect : std::uint8_t {
     none,
-    scale_off,        ///< scale times 1 + 2^-12
+    scale_off,  ///< scale times 1 + 2^-12
     last_key_lost,
     sum_in_bf16,
-    exp_off,          ///< relative error of 1e-4
-    rescale_lost,     ///< O is not rescaled at the last tile
-    truncated,        ///< output rounded toward zero
+    exp_off,       ///< relative error of 2^-13
+    rescale_lost,  ///< O is not rescaled at the last tile
+    truncated,     ///< output rounded toward zero
 };
 
 struct Observed {

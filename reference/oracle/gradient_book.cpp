@@ -54,24 +54,25 @@ GradientBook::GradientBook(const Prepared& call, const KernelModel& model,
 }
 
 // The reference's own dX_ij. With h the relative error of a normalised weight (2H + 2g), dP within
-// sum(dv) of its size, D within sum(dv) of its size and what O's error brings, each operation within
-// a unit, the cap's slope within f, and the sums that follow within sum(n) of what they add:
+// sum(dv) of its size, D within sum(dv) of its size and what O's error brings, each operation
+// within a unit, the cap's slope within f, and the sums that follow within sum(n) of what they add:
 //   own_ij = p_ij [ (h + sum(dv) + sum(n) + f + 9 units) (size dP + size D) + O's ],
 // and a weight below weight_floor may be missing altogether.
 // Turning dQ and dK back costs, and the turned q and k hold, a rotation's error each.
 void GradientBook::add_own_sizes(const GradientEntry& e) {
     const ArithmeticError& a = arithmetic_;
     const double n = static_cast<double>(p_.len_kv + p_.len_q * call_.group);
-    double relative = 2 * e.own.weight + 2 * e.own.sum + a.sum(e.back.dim_v) + a.sum(n) +
-                      9 * a.unit;
+    double relative =
+        2 * e.own.weight + 2 * e.own.sum + a.sum(e.back.dim_v) + a.sum(n) + 9 * a.unit;
     if (model_.softcap > 0) {
         double size = 0;
         for (std::size_t j = 0; j < e.row.score.size(); ++j) {
             const double bias = e.row.bias.empty() ? 0 : e.row.bias[j];
             size = std::max(size, std::abs(e.row.score[j]) + bias);
         }
-        relative += 2.1 * (e.own.weight + a.function + 4 * a.unit * size) *
-                        (1 + 1 / model_.softcap) + 3 * a.unit;
+        relative +=
+            2.1 * (e.own.weight + a.function + 4 * a.unit * size) * (1 + 1 / model_.softcap) +
+            3 * a.unit;
     }
     if (model_.rope) {
         const double angle = static_cast<double>(p_.rope.offset + p_.len_q + p_.len_kv);
@@ -81,8 +82,8 @@ void GradientBook::add_own_sizes(const GradientEntry& e) {
     own_.resize(e.row.score.size());
     for (std::size_t j = 0; j < own_.size(); ++j) {
         const double size = e.back.dp_size[j] + e.back.d_size;
-        own_[j] = 1.01 * (e.row.weight[j] * (relative * size + e.own_output) +
-                          2 * a.weight_floor * size);
+        own_[j] =
+            1.01 * (e.row.weight[j] * (relative * size + e.own_output) + 2 * a.weight_floor * size);
         if (!(own_[j] >= 0)) own_[j] = infinite;
     }
 }
@@ -97,8 +98,7 @@ void GradientBook::add(const GradientEntry& e) {
     const std::size_t q_at =
         static_cast<std::size_t>((e.b * p_.heads_q + e.h) * p_.len_q + e.i) * d;
     const double own_weight = 1.01 * (2 * e.own.weight + 2 * e.own.sum +
-                                      arithmetic_.sum(static_cast<double>(p_.len_q *
-                                                                          call_.group)) +
+                                      arithmetic_.sum(static_cast<double>(p_.len_q * call_.group)) +
                                       3 * arithmetic_.unit);
     const double rotation = model_.rope ? 2.02 * (9 * model_.ua + model_.up) : 0;
     const double angle = model_.rope ? 1.01 * (2 * model_.rope_log_base + 7) * model_.ua : 0;
@@ -109,10 +109,10 @@ void GradientBook::add(const GradientEntry& e) {
         const std::size_t k_at = static_cast<std::size_t>(key_row + key) * d;
         const std::size_t v_at = static_cast<std::size_t>(key_row + key) * dim_v;
         const double* key_size = e.key_size + key * p_.dim_qk;
-        const double positions =
-            model_.rope ? std::abs(static_cast<double>(p_.rope.offset + e.position)) +
-                              std::abs(static_cast<double>(p_.rope.offset + key))
-                        : 0;
+        const double positions = model_.rope
+                                     ? std::abs(static_cast<double>(p_.rope.offset + e.position)) +
+                                           std::abs(static_cast<double>(p_.rope.offset + key))
+                                     : 0;
         for (std::size_t c = 0; c < d; ++c) {
             double turning = 0;
             if (model_.rope)
@@ -144,8 +144,8 @@ void GradientBook::disclaim(std::int64_t b, std::int64_t h, std::int64_t i,
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
     d_q.disclaim(static_cast<std::size_t>((b * p_.heads_q + h) * p_.len_q + i) * d, d);
     for (const std::int64_t key : keys) {
-        const std::size_t row = static_cast<std::size_t>(
-            (b * p_.heads_kv + h / call_.group) * p_.len_kv + key);
+        const std::size_t row =
+            static_cast<std::size_t>((b * p_.heads_kv + h / call_.group) * p_.len_kv + key);
         d_k.disclaim(row * d, d);
         d_v.disclaim(row * dim_v, dim_v);
         if (!d_mask.own.empty()) d_mask.disclaim(call_.mask_index(b, h, i, key), 1);

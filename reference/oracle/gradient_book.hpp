@@ -40,10 +40,10 @@ struct GradientEntry {
     RowFacts row;
     BackwardFacts back;
     OwnError own;
-    double own_output = 0;                ///< sum_c |dO_c| times the reference's own error of O_c
-    const double* d_output = nullptr;     // [dim_v]
-    const double* query_size = nullptr;   // [dim_qk]
-    const double* key_size = nullptr;     // [len_kv, dim_qk] of the row's key head
+    double own_output = 0;               ///< sum_c |dO_c| times the reference's own error of O_c
+    const double* d_output = nullptr;    // [dim_v]
+    const double* query_size = nullptr;  // [dim_qk]
+    const double* key_size = nullptr;    // [len_kv, dim_qk] of the row's key head
 };
 
 class GradientBook {

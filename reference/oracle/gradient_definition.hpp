@@ -46,8 +46,7 @@ void gradient_row(const RowInputs<Element>& in, const Row<Real>& row, const doub
         // The capped number is the score, less the bias where that came after.
         Real capped = row.score[j];
         if (j < keys && !in.cap_after_bias) {
-            if (!in.distance.empty())
-                capped = capped + Real(in.slope) * Real(in.distance[j]);
+            if (!in.distance.empty()) capped = capped + Real(in.slope) * Real(in.distance[j]);
             if (!in.mask.empty()) capped = capped - Real(in.mask[j]);
         }
         const Real t = capped / Real(in.softcap);

@@ -3,19 +3,22 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/oracle/gradient_engine.hpp"
+#include "reference/oracle/gradient_runs.hpp"
+#include "reference/oracle/nonfinite.hpp"
+#include "reference/oracle/own_error.hpp"
+#include "reference/oracle/row_runner.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
 
 namespace {
 
-/// As settled rows of the forward pass: no element's own error, beyond its rounding to double, above
-/// 1/1000 of its bound.
+/// As settled rows of the forward pass: no element's own error, beyond its rounding to double,
+/// above 1/1000 of its bound.
 bool is_settled(const std::vector<ExpectedElement>& elements) {
     for (const ExpectedElement& e : elements) {
         if (e.bound == std::numeric_limits<double>::infinity() || e.bound == 0) continue;
-        if (!(e.error - double_rounding(e.value) <= 0x1p-10 * e.bound)) return false;
+        if (!(e.error - double_rounding(e.value) <= settled * e.bound)) return false;
     }
     return true;
 }

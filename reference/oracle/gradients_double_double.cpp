@@ -1,10 +1,11 @@
 #include "reference/oracle/gradient_engine.hpp"
+#include "reference/oracle/gradient_runs.hpp"
 
 namespace attest {
 
 ExpectedGradients gradients_in_double_double(const Prepared& call, const Prepared& clean,
-                                  const KernelModel& model,
-                                  const std::vector<double>& d_output) {
+                                             const KernelModel& model,
+                                             const std::vector<double>& d_output) {
     return run_gradients<DoubleDouble>(call, clean, model, d_output);
 }
 

@@ -35,8 +35,7 @@ void expect_difference(const RandomCase& c, TensorSet& inputs, Role role,
     if (gradient.empty()) return;
     const std::string line = print(c.subject) + " " + std::string(name(role));
     const double step = 0x1p-13;  // truncation step^2, rounding 2^-53 / step: both near 1e-8
-    for (std::int64_t flat = 0; flat < inputs[role].size();
-         flat += 1 + inputs[role].size() / 3) {
+    for (std::int64_t flat = 0; flat < inputs[role].size(); flat += 1 + inputs[role].size() / 3) {
         const double x = inputs[role].get(flat);
         if (!std::isfinite(x)) continue;
         inputs[role].set(flat, x + step);
@@ -209,7 +208,8 @@ TEST(gradients, what_nothing_reaches_is_exactly_zero) {
     p.want_grad = true;
     p.mask.lens_kv = {0};
     ExpectedGradients g = attend_gradients(p, {}, {}, make_inputs(c.subject));
-    for (const ExpectedElement& e : g.d_q) EXPECT_EQ(judge(0, e, Precision::f32), Agreement::agrees);
+    for (const ExpectedElement& e : g.d_q)
+        EXPECT_EQ(judge(0, e, Precision::f32), Agreement::agrees);
     for (const ExpectedElement& e : g.d_k) {
         EXPECT_EQ(e.bound, 0);
         EXPECT_EQ(e.value, 0);

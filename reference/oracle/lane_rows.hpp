@@ -1,6 +1,7 @@
 #pragma once
 // The definition's rows computed by the vectorised loops of lanes.hpp. Real is double or
-// DoubleDouble; what differs between them is in lane_rows_double.cpp and lane_rows_double_double.cpp.
+// DoubleDouble; what differs between them is in lane_rows_double.cpp and
+// lane_rows_double_double.cpp.
 
 #include <limits>
 #include <vector>
@@ -42,17 +43,24 @@ private:
     std::vector<double> key_hi_, key_lo_, query_hi_, query_lo_, values_;
 };
 
-inline double high(double x) { return x; }
-inline double high(DoubleDouble x) { return x.hi; }
-inline double low(double) { return 0; }
-inline double low(DoubleDouble x) { return x.lo; }
+inline double high(double x) {
+    return x;
+}
+inline double high(DoubleDouble x) {
+    return x.hi;
+}
+inline double low(double) {
+    return 0;
+}
+inline double low(DoubleDouble x) {
+    return x.lo;
+}
 
 template <typename Real>
 void LaneHead<Real>::load(const RowQuery& query) {
     const Problem& p = call_.problem;
     const std::int64_t d = p.dim_qk, n = p.len_kv, h_kv = query.h / call_.group;
-    const bool fresh =
-        turned_ ? rotated_.load(query.b, h_kv) : rotated_.load_sizes(query.b, h_kv);
+    const bool fresh = turned_ ? rotated_.load(query.b, h_kv) : rotated_.load_sizes(query.b, h_kv);
     if (fresh) {
         const std::int64_t columns = padded(n);
         key_hi_.assign(static_cast<std::size_t>(d * columns), 0.0);
@@ -93,8 +101,7 @@ Real finish_score(const Prepared& call, const RowQuery& query, std::size_t index
     if (!biased && !(cap > 0)) return x;
     Real bias(0.0);
     if (!query.mask.empty()) bias = Real(query.mask[index]);
-    if (!query.distance.empty())
-        bias = bias - Real(query.slope) * Real(query.distance[index]);
+    if (!query.distance.empty()) bias = bias - Real(query.slope) * Real(query.distance[index]);
     const bool late = call.dialect.softcap == SoftcapPlace::after_bias;
     if (biased && late) x = x + bias;
     if (cap > 0) x = Real(cap) * Arithmetics<Real>::tanh(x / Real(cap));

@@ -29,11 +29,11 @@ public:
         const std::size_t keys = query.visible.size();
         const std::size_t entries = keys + (query.sink != nullptr ? 1 : 0);
         for (std::size_t j = 0; j < keys; ++j)
-            score_[j] = finish_score(call_, query, j,
-                                     dot_[static_cast<std::size_t>(query.visible[j])]);
+            score_[j] =
+                finish_score(call_, query, j, dot_[static_cast<std::size_t>(query.visible[j])]);
         if (query.sink != nullptr) score_[keys] = *query.sink;
-        const double most = *std::max_element(score_.begin(),
-                                              score_.begin() + static_cast<std::ptrdiff_t>(entries));
+        const double most = *std::max_element(
+            score_.begin(), score_.begin() + static_cast<std::ptrdiff_t>(entries));
         const std::int64_t n = padded(static_cast<std::int64_t>(entries));
         std::fill(score_.begin() + static_cast<std::ptrdiff_t>(entries),
                   score_.begin() + static_cast<std::ptrdiff_t>(n),

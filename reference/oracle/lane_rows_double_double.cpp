@@ -47,16 +47,15 @@ public:
         }
         out.score.assign(score_hi_.begin(),
                          score_hi_.begin() + static_cast<std::ptrdiff_t>(entries));
-        const std::size_t n =
-            static_cast<std::size_t>(padded(static_cast<std::int64_t>(entries)));
+        const std::size_t n = static_cast<std::size_t>(padded(static_cast<std::int64_t>(entries)));
         for (std::size_t j = entries; j < n; ++j) {
             score_hi_[j] = -std::numeric_limits<double>::infinity();
             score_lo_[j] = 0;
         }
-        const DoubleDouble sum = exponentials(most, static_cast<std::int64_t>(n),
-                                              score_hi_.data(), score_lo_.data());
-        combine(head_.values(), head_.stride(), query.visible, score_hi_.data(),
-                score_lo_.data(), sum, output_.data());
+        const DoubleDouble sum =
+            exponentials(most, static_cast<std::int64_t>(n), score_hi_.data(), score_lo_.data());
+        combine(head_.values(), head_.stride(), query.visible, score_hi_.data(), score_lo_.data(),
+                sum, output_.data());
 
         out.weight.resize(entries);
         for (std::size_t j = 0; j < entries; ++j) out.weight[j] = score_hi_[j] / sum.hi;

@@ -49,12 +49,12 @@ void combine(const double* values, std::int64_t stride, std::span<const std::int
 
 /// The sums over keys of forward_bound.hpp, for all columns.
 struct ColumnTask {
-    const double* values = nullptr;         // [len_kv, stride]
+    const double* values = nullptr;  // [len_kv, stride]
     std::int64_t stride = 0;
     std::span<const std::int64_t> visible;
     std::span<const double> centred, plain, weight;
-    const double* centre = nullptr;         // [stride]
-    bool hull = true;                       ///< low and high are wanted
+    const double* centre = nullptr;  // [stride]
+    bool hull = true;                ///< low and high are wanted
 };
 struct ColumnSumsOut {
     double *spread, *plain, *mass, *low, *high;  // [stride]

@@ -66,9 +66,13 @@ HWY_INLINE Pair load(const double* hi, const double* lo) {
     return {hn::LoadU(D(), hi), hn::LoadU(D(), lo)};
 }
 
-HWY_INLINE Pair constant(DoubleDouble x) { return {hn::Set(D(), x.hi), hn::Set(D(), x.lo)}; }
+HWY_INLINE Pair constant(DoubleDouble x) {
+    return {hn::Set(D(), x.hi), hn::Set(D(), x.lo)};
+}
 
-HWY_INLINE Pair zero() { return {hn::Zero(D()), hn::Zero(D())}; }
+HWY_INLINE Pair zero() {
+    return {hn::Zero(D()), hn::Zero(D())};
+}
 
 // One term of Dot2, see Sum<DoubleDouble>.
 HWY_INLINE void accumulate(Pair& sum, Pair term) {
@@ -122,9 +126,8 @@ void dots_in_blocks(const TransposedKeys& keys, const double* q, const double* q
     for (; j < last; j += lanes) dots_block<1, pairs>(keys, q, q_lo, j, dot_hi, dot_lo, size);
 }
 
-void dots_pairs(const TransposedKeys& keys, const double* q, const double* q_lo,
-                std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo,
-                double* size) {
+void dots_pairs(const TransposedKeys& keys, const double* q, const double* q_lo, std::int64_t first,
+                std::int64_t last, double* dot_hi, double* dot_lo, double* size) {
     if (q_lo != nullptr && keys.lo != nullptr)
         return dots_in_blocks<true>(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
     dots_in_blocks<false>(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
@@ -139,8 +142,7 @@ Pair exp_of(const DoubleDoubleConstants& table, Pair x) {
     x = {hn::IfThenElseZero(kept, x.hi), hn::IfThenElseZero(kept, x.lo)};
     const V k = hn::Round(hn::Mul(x.hi, hn::Set(d, table.steps_per_unit)));
     Pair r = x;
-    for (const double part : table.log2_step)
-        r = add(r, hn::Neg(hn::Mul(k, hn::Set(d, part))));
+    for (const double part : table.log2_step) r = add(r, hn::Neg(hn::Mul(k, hn::Set(d, part))));
 
     V high = hn::Set(d, table.inverse_factorial[11].hi);
     for (std::size_t n = 10; n >= 6; --n)
@@ -158,8 +160,8 @@ Pair exp_of(const DoubleDoubleConstants& table, Pair x) {
     const Pair base{hn::GatherIndex(d, table.two_to_hi.data(), entry),
                     hn::GatherIndex(d, table.two_to_lo.data(), entry)};
     const Pair y = add(base, multiply(base, sum));
-    const auto exponent = hn::Add(hn::BitCast(di, hn::Add(whole, magic)),
-                                  hn::Set(di, 1023 + weight_shift));
+    const auto exponent =
+        hn::Add(hn::BitCast(di, hn::Add(whole, magic)), hn::Set(di, 1023 + weight_shift));
     const V power = hn::BitCast(d, hn::ShiftLeft<52>(exponent));
     return {hn::IfThenElseZero(kept, hn::Mul(y.hi, power)),
             hn::IfThenElseZero(kept, hn::Mul(y.lo, power))};
@@ -174,9 +176,9 @@ DoubleDouble exponentials_pairs(DoubleDouble max, std::int64_t n, double* x_hi, 
     for (std::int64_t j = 0; j < n; j += lanes) {
         Pair x = load(x_hi + j, x_lo + j);
         const auto real = hn::Ge(x.hi, hn::Set(d, -1e300));  // -inf pads, and has no difference
-        x = add(Pair{hn::IfThenElse(real, x.hi, hn::Set(d, -1e300)),
-                     hn::IfThenElseZero(real, x.lo)},
-                top);
+        x = add(
+            Pair{hn::IfThenElse(real, x.hi, hn::Set(d, -1e300)), hn::IfThenElseZero(real, x.lo)},
+            top);
         const Pair w = exp_of(table, x);
         hn::StoreU(w.hi, d, x_hi + j);
         hn::StoreU(w.lo, d, x_lo + j);
@@ -198,9 +200,8 @@ HWY_INLINE V quotient(Pair a, Pair b) {
 }
 
 template <int vectors>
-void combine_block(const double* values, std::int64_t stride,
-                   std::span<const std::int64_t> visible, const double* w_hi, const double* w_lo,
-                   DoubleDouble sum, double* out) {
+void combine_block(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
+                   const double* w_hi, const double* w_lo, DoubleDouble sum, double* out) {
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
     Pair total[vectors];
@@ -216,13 +217,11 @@ void combine_block(const double* values, std::int64_t stride,
         }
     }
     for (int u = 0; u < vectors; ++u)
-        hn::StoreU(quotient(two_sums(total[u].hi, total[u].lo), constant(sum)), d,
-                   out + u * lanes);
+        hn::StoreU(quotient(two_sums(total[u].hi, total[u].lo), constant(sum)), d, out + u * lanes);
 }
 
-void combine_pairs(const double* values, std::int64_t stride,
-                   std::span<const std::int64_t> visible, const double* w_hi, const double* w_lo,
-                   DoubleDouble sum, double* out) {
+void combine_pairs(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
+                   const double* w_hi, const double* w_lo, DoubleDouble sum, double* out) {
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
     std::int64_t c = 0;
     for (; c + 4 * lanes <= stride; c += 4 * lanes)

@@ -100,8 +100,7 @@ TEST(lanes, exponentials_are_within_their_error) {
                 // The subtraction in double is allowed for apart from the function.
                 const Exact truth = mp::exp(Exact(x[j] - 3.0));
                 worst = std::max(worst, distance(Exact(w[j]), truth) / truth.convert_to<double>());
-                const Exact argument =
-                    Exact(x[j]) + Exact(x_lo[j]) - Exact(top.hi) - Exact(top.lo);
+                const Exact argument = Exact(x[j]) + Exact(x_lo[j]) - Exact(top.hi) - Exact(top.lo);
                 const Exact wide = mp::ldexp(Exact(mp::exp(argument)), weight_shift);
                 worst_wide = std::max(worst_wide, distance(Exact(hi[j]) + Exact(lo[j]), wide) /
                                                       wide.convert_to<double>());

@@ -34,8 +34,8 @@ double score_kind(const Prepared& call, std::int64_t b, std::int64_t h, std::int
         const double slope = call.slopes[static_cast<std::size_t>(h)];
         if (!std::isfinite(slope)) {
             const KeyRange range = keys_of(call.problem, call.dialect, b, i);
-            bias -= slope * static_cast<double>(std::abs(range.position -
-                                                         key_position(call.problem, j)));
+            bias -= slope *
+                    static_cast<double>(std::abs(range.position - key_position(call.problem, j)));
         }
     }
     const double cap = call.problem.softcap;
@@ -75,7 +75,7 @@ RowClaims screen(const Prepared& call, std::int64_t b, std::int64_t h, std::int6
             if (std::isfinite(v[c])) continue;
             seen = true;
             // A weight of exactly 0 times infinity: kernels differ, and may.
-            const Claim claim = kind == -infinite ? Claim::nothing
+            const Claim claim = kind == -infinite  ? Claim::nothing
                                 : std::isnan(v[c]) ? Claim::nan
                                                    : Claim::nonfinite;
             worsen(claims.column[c], claim);
@@ -90,9 +90,12 @@ RowClaims screen(const Prepared& call, std::int64_t b, std::int64_t h, std::int6
 
 ExpectedElement claimed(Claim claim) {
     switch (claim) {
-        case Claim::nan: return {.value = NAN, .error = 0, .bound = 0};
-        case Claim::nonfinite: return {.value = NAN, .error = 0, .bound = infinite};
-        default: return {.value = 0, .error = 0, .bound = infinite};
+        case Claim::nan:
+            return {.value = NAN, .error = 0, .bound = 0};
+        case Claim::nonfinite:
+            return {.value = NAN, .error = 0, .bound = infinite};
+        default:
+            return {.value = 0, .error = 0, .bound = infinite};
     }
 }
 

@@ -20,10 +20,10 @@ namespace attest {
 enum class Claim : std::uint8_t { value, nan, nonfinite, nothing };
 
 struct RowClaims {
-    Claim row = Claim::value;      ///< other than value: of every column and the LSE
-    std::vector<Claim> column;     ///< [dim_v]; empty: value everywhere
-    bool drop_sink = false;        ///< a sink of -inf
-    bool seen = false;             ///< the row sees something that is not finite
+    Claim row = Claim::value;   ///< other than value: of every column and the LSE
+    std::vector<Claim> column;  ///< [dim_v]; empty: value everywhere
+    bool drop_sink = false;     ///< a sink of -inf
+    bool seen = false;          ///< the row sees something that is not finite
 };
 
 /// Also removes from `keys` those whose score is -inf.

@@ -61,14 +61,13 @@ Count run(std::uint64_t first, std::uint64_t cases, Defect defect, double factor
         Count count;
         for (std::size_t x = 0; x < seen.output.size(); ++x)
             count.add(seen.output[x], e.output[x], p.format_o, factor);
-        const Precision lse_format =
-            p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
+        const Precision lse_format = p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
         for (std::size_t x = 0; lse_too && x < seen.lse.size(); ++x)
             count.add(seen.lse[x], e.lse[x], lse_format, factor);
         if (defect == Defect::none && factor == 1) {
-            EXPECT_EQ(count.violated, 0) << number << ": " << print(c.subject) << " tile "
-                                         << how.tile << " splits " << how.splits << " ratio "
-                                         << count.worst;
+            EXPECT_EQ(count.violated, 0)
+                << number << ": " << print(c.subject) << " tile " << how.tile << " splits "
+                << how.splits << " ratio " << count.worst;
         }
         if (caught != nullptr) *caught += count.violated > 0 ? 1 : 0;
         total.elements += count.elements;
@@ -90,7 +89,9 @@ TEST(bound_a, no_correct_kernel_violates_it) {
                 static_cast<long long>(count.undecided), count.worst);
 }
 
-TEST(bound_a, a_tenth_of_it_is_violated) { EXPECT_GT(run(0, 1000, Defect::none, 0.1).violated, 0); }
+TEST(bound_a, a_tenth_of_it_is_violated) {
+    EXPECT_GT(run(0, 1000, Defect::none, 0.1).violated, 0);
+}
 
 TEST(bound_a, defects_violate_it) {
     struct Expectation {

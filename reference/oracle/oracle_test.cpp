@@ -176,7 +176,7 @@ TEST(oracle, nonfinite_inputs_reach_the_rows_that_see_them_by_kind) {
     EXPECT_EQ(judged({0, 0}, {1, infinite}, NAN), yes);
     EXPECT_EQ(judged({0, 0}, {1, infinite}, 3.0), no);
     EXPECT_EQ(judged({0, infinite}, {1, 2}, 2.0), no);
-    EXPECT_EQ(judged({0, -infinite}, {1, 2}, 1.0), yes);   // weight 0
+    EXPECT_EQ(judged({0, -infinite}, {1, 2}, 1.0), yes);  // weight 0
     EXPECT_EQ(judged({0, -infinite}, {1, 2}, 1.5), no);
 }
 

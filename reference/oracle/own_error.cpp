@@ -53,8 +53,7 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
     own.sum = a.sum(n + 1);
     own.absolute = 2 * (a.underflow + a.weight_floor);
     own.once = 2 * (n + 4) * a.underflow;
-    // 1e-5: what the kernel's bound assumes of p and O (RowFacts).
-    if (!in_range || !(own.weight < 1e-5) || !(own.sum < 1e-5)) {
+    if (!in_range || !(own.weight < facts_accuracy) || !(own.sum < facts_accuracy)) {
         own.weight = own.lse = infinite;
         return own;
     }

@@ -8,14 +8,14 @@ namespace attest {
 
 /// The errors of one arithmetic.
 struct ArithmeticError {
-    double unit = 0;                    ///< relative, one + - * /
-    double function = 0;                ///< relative for exp; absolute for tanh, sin, cos; times
-                                        ///< 1 + |log x| for log
-    double (*sum)(double) = nullptr;    ///< relative to sum |x y|, a sum of n products
-    double underflow = 0;               ///< absolute, one operation
-    double weight_floor = 0;            ///< an exp below this may come out as 0
-    double range = 0;                   ///< largest magnitude for which all this holds
-    double angle_range = 0;             ///< largest angle of sin and cos
+    double unit = 0;                  ///< relative, one + - * /
+    double function = 0;              ///< relative for exp; absolute for tanh, sin, cos; times
+                                      ///< 1 + |log x| for log
+    double (*sum)(double) = nullptr;  ///< relative to sum |x y|, a sum of n products
+    double underflow = 0;             ///< absolute, one operation
+    double weight_floor = 0;          ///< an exp below this may come out as 0
+    double range = 0;                 ///< largest magnitude for which all this holds
+    double angle_range = 0;           ///< largest angle of sin and cos
 };
 
 /// The part of the row's own error that its elements share.

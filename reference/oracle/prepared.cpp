@@ -31,8 +31,8 @@ std::vector<double> read(const TensorSet& inputs, Role role, const Shape& shape)
     return tensor.to_doubles();
 }
 
-/// k or v, [batch, heads_kv, len_kv, dim]. What lies past a sequence's keys is nobody's to read, and
-/// comes out as 0.
+/// k or v, [batch, heads_kv, len_kv, dim]. What lies past a sequence's keys is nobody's to read,
+/// and comes out as 0.
 std::vector<double> read_keys(const Problem& p, const TensorSet& inputs, Role role,
                               std::int64_t dim) {
     std::vector<double> out = read(inputs, role, shape_of(p, role).value());

@@ -16,11 +16,11 @@ struct Prepared {
     Dialect dialect;
     std::int64_t dim_v = 0, group = 1;
     double scale = 1;
-    std::vector<double> q, k, v;         ///< [batch, heads, length, dim]
-    std::vector<double> mask;            ///< empty: no mask tensor
+    std::vector<double> q, k, v;  ///< [batch, heads, length, dim]
+    std::vector<double> mask;     ///< empty: no mask tensor
     Shape mask_shape{};
-    std::vector<double> sinks, slopes;   ///< [heads_q]; empty: none
-    bool any_nonfinite = false;          ///< anywhere in the above, -inf in the mask excepted
+    std::vector<double> sinks, slopes;  ///< [heads_q]; empty: none
+    bool any_nonfinite = false;         ///< anywhere in the above, -inf in the mask excepted
 
     /// [batch, heads_kv]: v of that head is stored times 2^this. Empty: as it came.
     std::vector<std::int64_t> value_exponent;

@@ -86,8 +86,8 @@ RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t 
     p.format_q = p.format_kv = p.format_o = formats[choose.below(4)];
     out.subject.values.kind = static_cast<ValueKind>(choose.below(value_kind_count));
     out.subject.values.seed = number;
-    out.dialect.causal = choose.one_in(2) ? CausalAlignment::bottom_right
-                                          : CausalAlignment::top_left;
+    out.dialect.causal =
+        choose.one_in(2) ? CausalAlignment::bottom_right : CausalAlignment::top_left;
     out.dialect.softcap = choose.one_in(2) ? SoftcapPlace::before_bias : SoftcapPlace::after_bias;
     out.dialect.window_ends = choose.one_in(2) ? WindowEnds::inclusive : WindowEnds::exclusive;
     out.dialect.lse_base = choose.one_in(2) ? LseBase::e : LseBase::two;

@@ -31,8 +31,8 @@ private:
 };
 
 /// The compensated sum of Ogita, Rump and Oishi (Dot2, SIAM J. Sci. Comput. 26, 2005), kept as a
-/// pair. The error terms |e_i| <= u |partial sum| and |pi_i| <= u |x_i y_i| are exact, and add up to
-/// at most gamma_(n+1) sum |x y|; summing 4n of them in double loses gamma_4n of that. Thus the
+/// pair. The error terms |e_i| <= u |partial sum| and |pi_i| <= u |x_i y_i| are exact, and add up
+/// to at most gamma_(n+1) sum |x y|; summing 4n of them in double loses gamma_4n of that. Thus the
 /// pair is within gamma_4n^2 sum |x y|.
 template <>
 class Sum<DoubleDouble> {
@@ -96,10 +96,11 @@ struct Arithmetics<DoubleDouble> {
     static ArithmeticError error() {
         return {.unit = 0x1p-101,
                 .function = 0x1p-97,
-                .sum = [](double n) {
-                    const double g = chain_error(4 * n, 0x1p-53);
-                    return g * g;
-                },
+                .sum =
+                    [](double n) {
+                        const double g = chain_error(4 * n, 0x1p-53);
+                        return g * g;
+                    },
                 .underflow = 0x1p-1071,
                 .weight_floor = 0x1p-908,
                 .range = 0x1p900,

@@ -20,9 +20,9 @@ public:
     explicit RotatedHead(const Prepared& call)
         : call_(call), rotation_(call.problem), dim_(call.problem.dim_qk) {}
 
-    std::vector<Real> keys, query;                  // [len_kv, dim_qk], [dim_qk]
-    std::vector<double> key_size, key_turn;         // [len_kv, dim_qk]; see Rotation
-    std::vector<double> query_size, query_turn;     // [dim_qk]
+    std::vector<Real> keys, query;               // [len_kv, dim_qk], [dim_qk]
+    std::vector<double> key_size, key_turn;      // [len_kv, dim_qk]; see Rotation
+    std::vector<double> query_size, query_turn;  // [dim_qk]
     double key_max = 0, query_max = 0;
 
     /// Turned keys and their sizes. True if the head was not the one loaded.
@@ -84,9 +84,8 @@ public:
         row.turn.assign(entries, 0.0);
         for (std::size_t j = 0; j < visible.size(); ++j) {
             const std::int64_t at = visible[j] * dim_;
-            row.turn[j] =
-                scale * (magnitude(query_turn.data(), key_size.data() + at, dim_) +
-                         magnitude(query_size.data(), key_turn.data() + at, dim_));
+            row.turn[j] = scale * (magnitude(query_turn.data(), key_size.data() + at, dim_) +
+                                   magnitude(query_size.data(), key_turn.data() + at, dim_));
         }
     }
 

@@ -21,8 +21,8 @@ public:
         if (style_ == RopeStyle::none) return;
         const Real log_base = Arithmetics<Real>::log(Real(problem.rope.base));
         for (std::int64_t c = 0; c < dims_ / 2; ++c) {
-            const Real exponent = Real(static_cast<double>(-2 * c)) /
-                                  Real(static_cast<double>(dims_)) * log_base;
+            const Real exponent =
+                Real(static_cast<double>(-2 * c)) / Real(static_cast<double>(dims_)) * log_base;
             frequency_.push_back(Arithmetics<Real>::exp(exponent));
         }
     }
@@ -38,8 +38,8 @@ public:
         }
         for (std::int64_t c = 0; c < dims_ / 2; ++c) {
             const auto [x, y] = pair(c);
-            const Real angle = Real(static_cast<double>(position)) *
-                               frequency_[static_cast<std::size_t>(c)];
+            const Real angle =
+                Real(static_cast<double>(position)) * frequency_[static_cast<std::size_t>(c)];
             const Real sine = Arithmetics<Real>::sine(angle);
             const Real cosine = Arithmetics<Real>::cosine(angle);
             to[x] = Real(from[x]) * cosine - Real(from[y]) * sine;
@@ -55,8 +55,8 @@ public:
     void turn_back(Real* x, std::int64_t position) const {
         for (std::int64_t c = 0; c < dims_ / 2; ++c) {
             const auto [r, s] = pair(c);
-            const Real angle = Real(static_cast<double>(position)) *
-                               frequency_[static_cast<std::size_t>(c)];
+            const Real angle =
+                Real(static_cast<double>(position)) * frequency_[static_cast<std::size_t>(c)];
             const Real sine = Arithmetics<Real>::sine(angle);
             const Real cosine = Arithmetics<Real>::cosine(angle);
             const Real u = x[r], v = x[s];
@@ -79,8 +79,7 @@ public:
         if (style_ == RopeStyle::none) return out;
         for (std::int64_t c = 0; c < dims_ / 2; ++c) {
             const auto [r, s] = pair(c);
-            const double f =
-                Arithmetics<Real>::nearest(frequency_[static_cast<std::size_t>(c)]);
+            const double f = Arithmetics<Real>::nearest(frequency_[static_cast<std::size_t>(c)]);
             out[static_cast<std::size_t>(r)] = out[static_cast<std::size_t>(s)] = f;
         }
         return out;

@@ -32,7 +32,7 @@ struct RowValues {
     std::vector<double> turn;           ///< see ScoreError::angle; empty without RoPE
     double max = 0, sum = 0, lse = 0, lse_two = 0;
     double q_max = 0, k_max = 0;
-    std::vector<double> output;         // [dim_v]
+    std::vector<double> output;  // [dim_v]
 };
 
 class RowArithmetic {

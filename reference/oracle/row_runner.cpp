@@ -15,8 +15,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 /// x 2^-exponent, not rounded down: what underflows is made up for.
 double unscale_up(double x, std::int64_t exponent) {
     if (exponent == 0) return x;
-    return std::ldexp(x, static_cast<int>(-exponent)) +
-           std::numeric_limits<double>::denorm_min();
+    return std::ldexp(x, static_cast<int>(-exponent)) + std::numeric_limits<double>::denorm_min();
 }
 
 double unscale(double x, std::int64_t exponent) {
@@ -157,8 +156,7 @@ void RowRunner::compute(std::int64_t b, std::int64_t h, std::int64_t i, const Ke
     bound_.weigh(facts_);
     double angle_max = 0;
     if (p_.rope.style != RopeStyle::none)
-        angle_max =
-            static_cast<double>(p_.rope.offset) + static_cast<double>(p_.len_q + p_.len_kv);
+        angle_max = static_cast<double>(p_.rope.offset) + static_cast<double>(p_.len_q + p_.len_kv);
     own_ = own_error(error_, model_, facts_, value_max_, angle_max);
 }
 
@@ -206,8 +204,7 @@ void RowRunner::put_lse(ExpectedElement& lse) const {
     }
     constexpr double log2e = 1.4426950408889634;
     lse.value = values_.lse_two;
-    lse.error = 1.01 * log2e * own_.lse +
-                2 * (own_.unit + error_.function) * std::abs(lse.value) +
+    lse.error = 1.01 * log2e * own_.lse + 2 * (own_.unit + error_.function) * std::abs(lse.value) +
                 double_rounding(lse.value);
     lse.bound = bound_.lse_base_two().value();
 }

@@ -12,6 +12,10 @@
 
 namespace attest {
 
+/// A row is settled where no element's own error exceeds this part of its bound: then an
+/// observation is undecided only if it falls within 1/1000 of the end of its interval.
+constexpr double settled = 0x1p-10;
+
 class RowRunner {
 public:
     /// `call` as it came; `clean` with finite stand-ins for NaN and infinity and with values scaled

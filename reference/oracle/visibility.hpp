@@ -11,11 +11,11 @@ namespace attest {
 
 /// The keys one query may see before the mask tensor is asked, and where it stands among them.
 struct KeyRange {
-    bool is_query = false;         ///< row below its sequence's length
-    std::int64_t first = 0;        ///< keys [first, last); empty where first >= last
+    bool is_query = false;   ///< row below its sequence's length
+    std::int64_t first = 0;  ///< keys [first, last); empty where first >= last
     std::int64_t last = 0;
-    std::int64_t key_base = 0;     ///< first key of the document, or 0
-    std::int64_t position = 0;     ///< i + off, relative to key_base
+    std::int64_t key_base = 0;  ///< first key of the document, or 0
+    std::int64_t position = 0;  ///< i + off, relative to key_base
 };
 
 KeyRange keys_of(const Problem& problem, const Dialect& dialect, std::int64_t batch,

@@ -76,8 +76,8 @@ std::string sha256_hex(std::string_view bytes);
 
 /// The input tensors of a case: q, k, v and whatever the problem's features need (mask, lens, block
 /// table, slopes, sinks). Boolean masks leave about 7 of 10 keys visible; additive ones mix finite
-/// biases with -inf. With want_grad also d_o; with a cache and lengths also positions. Slots of a
-/// cache past a sequence's keys, and pages that no table names, are NaN.
+/// biases with -inf. With want_grad also d_o; with a cache and lengths also positions. Keys of a
+/// cache past a sequence's length are NaN.
 TensorSet make_inputs(const Case& c);
 
 /// The counter-based generator itself: a 64-bit hash of (seed, stream, index), and reals made from

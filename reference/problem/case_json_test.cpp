@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/problem/generators_test.hpp"
+#include "reference/problem/json.hpp"
 #include "reference/problem/refusal_test.hpp"
 #include "reference/problem/text.hpp"
 
@@ -49,6 +50,9 @@ TEST(CaseJson, reads_members_in_any_order_and_on_many_lines) {
         "{\n  \"values\": {\"seed\": \"7\"},\n  \"problem\": {\n"
         "    \"len_q\": 2, \"causal\": true\n  }\n}\n";
     EXPECT_EQ(case_from_json(text, "a"), parse_case("tq2 causal seed 7"));
+    EXPECT_EQ(case_from_json(R"({"problem":{"dim_v":1,"len_q":1},"values":{"q":"drawn"}})", "a"),
+              Case{})
+        << "defaults written out";
 }
 
 struct Refusal {
@@ -135,6 +139,39 @@ TEST(CaseJsonErrors, everything_else_is_refused_too) {
                              "{\"problem\":{\"scale\":\"inf\"}}"})
         EXPECT_NE(refusal([&] { case_from_json(text, "a"); }), "") << text;
     EXPECT_NE(refusal([] { case_from_json(std::string(100'000, '['), "a"); }), "");
+}
+
+TEST(Json, is_read_by_the_letter) {
+    for (const char* text : {"1e",
+                             "1.",
+                             "-",
+                             "01",
+                             "-01",
+                             ".5",
+                             "+1",
+                             "1e+",
+                             "\"\t\"",
+                             "\"\\x\"",
+                             "\"\\ud800\"",
+                             "\"\\udc00\"",
+                             "\"\\u12g4\"",
+                             "[1,]",
+                             "[1 2]",
+                             "nul",
+                             "{\"a\" 1}",
+                             "1 2",
+                             "\"open",
+                             "[",
+                             "{\"a\":1,}",
+                             "\xef\xbb\xbf"
+                             "1"})
+        EXPECT_NE(refusal([&] { parse_json({text, "a"}); }), "") << text;
+    const Json value =
+        parse_json({R"( ["\u00e9\ud83d\ude00\n", -0.5e-3, {"a": null}, false] )", "a"});
+    EXPECT_EQ(value.items.at(0).text, "\xc3\xa9\xf0\x9f\x98\x80\n");
+    EXPECT_EQ(value.items.at(1).text, "-0.5e-3");
+    EXPECT_EQ(value.items.at(2).members.at(0).key, "a");
+    EXPECT_FALSE(value.items.at(3).boolean);
 }
 
 TEST(HexReal, is_c99_lower_case_without_trailing_zeros) {

@@ -132,18 +132,11 @@ private:
         for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, nan);
     }
 
-    /// q, k and v cross the border finite whatever was drawn.
     void make_row(Role role, const TensorValues* values, const Shape& at,
                   std::span<double> row) const {
         const auto [b, h, t, flat] = at;
         const Fill fill = values == nullptr ? Fill::drawn : values->fill;
-        if (fill == Fill::drawn) {
-            const double most =
-                traits(role == Role::q ? problem_.format_q : problem_.format_kv).max_finite;
-            drawn_.row(role, b, h, t, row);
-            for (double& x : row) x = std::clamp(x, -most, most);
-            return;
-        }
+        if (fill == Fill::drawn) return drawn_.row(role, b, h, t, row);
         for (std::size_t c = 0; c < row.size(); ++c)
             row[c] = fill == Fill::explicit_values
                          ? values->values[static_cast<std::size_t>(flat) + c]

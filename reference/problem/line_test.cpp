@@ -30,6 +30,8 @@ TEST(Line, prints_every_field) {
     EXPECT_EQ(print(parse_problem(lines[1])),
               "b1 hq1 hkv1 tq5 tk6 d2 mask additive docs_q 2,3 docs_kv 0,6 f64");
     EXPECT_EQ(print(parse_problem(lines[0])), lines[0]);
+    EXPECT_EQ(print(parse_problem("d2 rope half offset 1")),
+              "b1 hq1 hkv1 tq1 tk1 d2 rope half offset 1 f32");
     EXPECT_EQ(print(parse_problem("b3 tq2 tk5 d2 cache 3 ring f32")),
               "b3 hq1 hkv1 tq2 tk5 d2 cache 3 ring f32");
 }
@@ -41,6 +43,9 @@ TEST(Line, reads_fields_in_any_order_and_defaults_left_out) {
     EXPECT_EQ(parse_problem(" \t tq2   tk3 "), parse_problem("tq2 tk3"));
     EXPECT_EQ(parse_problem("d4 scale 0.5"), parse_problem("d4")) << "1/sqrt(4) is the default";
     EXPECT_EQ(parse_problem("d4 dv4 dropout 0 seed 9"), parse_problem("d4"));
+    EXPECT_EQ(parse_problem("d4 rope half dims 4"), parse_problem("d4 rope half"));
+    EXPECT_EQ(parse_problem("mask bool shared batch,heads,queries"), parse_problem("mask bool"));
+    EXPECT_EQ(parse_problem("b2 tq3 tk4 lens_q 3,3 lens_kv 4,4"), parse_problem("b2 tq3 tk4"));
 }
 
 TEST(Line, carries_the_values_of_a_case) {

@@ -136,9 +136,9 @@ Problem parse_problem(std::string_view line);  ///< throws BadInput with a caret
 /// border. Positions exist where a cache meets per-sequence lengths; gradients where want_grad.
 std::optional<Shape> shape_of(const Problem& problem, Role role);
 
-/// The pages k or v are laid into at the border, [pages, heads_kv, page_size, dim], where the cache is
-/// paged: as many as the longest sequence needs, for every sequence, whatever lens_kv says, and two
-/// that no table names.
+/// The pages k or v are laid into at the border, [pages, heads_kv, page_size, dim], where the cache
+/// is paged: as many as the longest sequence needs, for every sequence, whatever lens_kv says, and
+/// two that no table names.
 std::optional<Shape> pool_shape_of(const Problem& problem, Role role);
 ElementType type_of(const Problem& problem, Role role);
 

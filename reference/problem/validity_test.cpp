@@ -55,6 +55,15 @@ TEST(Validity, each_contradiction_blames_its_field) {
         {"documents_kv",
          [](Problem& p) { p.batch = 1, p.mask.documents_q = {3}, p.mask.documents_kv = {6}; }},
         {"alibi", [](Problem& p) { p.alibi = true; }},
+        {"alibi",
+         [](Problem& p) {
+             p.alibi = true, p.len_q = 5, p.mask.lens_q = {1, 2};
+         }},
+        {"alibi",
+         [](Problem& p) {
+             p.alibi = true, p.batch = 1, p.len_q = 5;
+             p.mask.documents_q = {2, 3}, p.mask.documents_kv = {3, 2};
+         }},
         {"rope", [](Problem& p) { p.rope.style = RopeStyle::half; }},
         {"rope",
          [](Problem& p) {
@@ -131,6 +140,27 @@ TEST(Validity, extremes_do_not_overflow) {
     p = sound();
     p.batch = p.len_q = p.len_kv = 0x7fffffff;
     EXPECT_EQ(score_count(p), most);
+}
+
+TEST(Shapes, exist_where_the_problem_has_the_tensor) {
+    Problem p = sound();
+    p.mask.lens_q = {1, 2};
+    EXPECT_FALSE(shape_of(p, Role::positions)) << "no cache: positions are indices";
+    EXPECT_FALSE(shape_of(p, Role::d_q));
+    EXPECT_FALSE(shape_of(p, Role::k_scale));
+    EXPECT_FALSE(pool_shape_of(p, Role::k));
+    p.cache = {true, 2, 4, false, false};
+    EXPECT_EQ(shape_of(p, Role::positions), (Shape{2, 3, 1, 1}));
+    EXPECT_EQ(shape_of(p, Role::k), (Shape{2, 2, 5, 4}));
+    EXPECT_EQ(pool_shape_of(p, Role::k), (Shape{2 * 2 + 2, 2, 4, 4}));
+    EXPECT_EQ(shape_of(p, Role::block_table), (Shape{2, 2, 1, 1}));
+    EXPECT_EQ(shape_of(p, Role::k_new), (Shape{2, 2, 3, 4}));
+    p.want_grad = true;
+    p.mask.tensor.kind = MaskKind::boolean;
+    EXPECT_EQ(shape_of(p, Role::d_q), shape_of(p, Role::q));
+    EXPECT_FALSE(shape_of(p, Role::d_mask)) << "a boolean mask has no gradient";
+    p.mask.tensor = {MaskKind::additive, true, true, false};
+    EXPECT_EQ(shape_of(p, Role::d_mask), (Shape{1, 1, 3, 5}));
 }
 
 TEST(Scale, is_the_nearest_f32_unless_the_inputs_are_f64) {

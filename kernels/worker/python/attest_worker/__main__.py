@@ -1,4 +1,4 @@
-"""python -m attest_worker MODULE FUNCTION, started by attest with its socket and memory in place."""
+"""python -m attest_worker MODULE FUNCTION: started by attest, its socket and memory in place."""
 
 import os
 import sys

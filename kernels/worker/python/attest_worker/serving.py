@@ -49,7 +49,7 @@ class Server:
         self._connection.send_text(Kind.MANIFEST, sequence, self._kernel.manifest)
 
     def _allow_memory(self, more):
-        # JAX reserves address space far beyond what it uses; attest watches resident memory as well.
+        # JAX reserves address space far beyond its use; attest watches resident memory as well.
         if not self._memory_bytes or "jax" in sys.modules:
             return
         with open("/proc/self/statm", encoding="ascii") as file:

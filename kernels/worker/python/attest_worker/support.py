@@ -11,7 +11,7 @@ def _default_scale(problem):
 
 
 def features_of(problem):
-    """The features a problem's scalars tell. Lengths of sequences and memory layouts do not show."""
+    """The features that scalars tell. Lengths of sequences and memory layouts do not show."""
     uses = {
         "causal": problem.causal,
         "window": problem.window_left >= 0 or problem.window_right >= 0,

@@ -1,0 +1,53 @@
+#pragma once
+// The words of a manifest and what they stand for; the default first (abi.md).
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "kernels/interface/manifest.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest::manifest_words {
+
+template <typename Value>
+struct Choice {
+    std::string_view word;
+    Value value;
+};
+
+inline constexpr Choice<CausalAlignment> causal_words[] = {
+    {"bottom_right", CausalAlignment::bottom_right}, {"top_left", CausalAlignment::top_left}};
+inline constexpr Choice<EmptyRow> empty_row_words[] = {
+    {"zeros", EmptyRow::zeros}, {"nan", EmptyRow::nan}, {"refuse", EmptyRow::refuse}};
+inline constexpr Choice<SoftcapPlace> softcap_words[] = {{"before_bias", SoftcapPlace::before_bias},
+                                                         {"after_bias", SoftcapPlace::after_bias}};
+inline constexpr Choice<WindowEnds> window_words[] = {{"inclusive", WindowEnds::inclusive},
+                                                      {"exclusive", WindowEnds::exclusive}};
+inline constexpr Choice<LseBase> lse_base_words[] = {{"e", LseBase::e}, {"2", LseBase::two}};
+inline constexpr Choice<Nonfinite> nonfinite_words[] = {{"propagate", Nonfinite::propagate},
+                                                        {"unspecified", Nonfinite::unspecified}};
+inline constexpr Choice<Memory> memory_words[] = {{"host", Memory::host}, {"cuda", Memory::cuda}};
+inline constexpr Choice<SumWeights> sum_words[] = {{"unrounded", SumWeights::unrounded},
+                                                   {"rounded", SumWeights::rounded}};
+inline constexpr Choice<NumberFormat> number_words[] = {{"same", NumberFormat::same},
+                                                        {"f64", NumberFormat::f64},
+                                                        {"f32", NumberFormat::f32},
+                                                        {"f16", NumberFormat::f16},
+                                                        {"bf16", NumberFormat::bf16}};
+inline constexpr Choice<NumberFormat> accumulate_words[] = {{"f32", NumberFormat::f32},
+                                                            {"f64", NumberFormat::f64}};
+inline constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
+                                                     {"f32", Precision::f32},
+                                                     {"f16", Precision::f16},
+                                                     {"bf16", Precision::bf16}};
+
+template <typename Value, std::size_t n>
+std::string word_of(const Choice<Value> (&choices)[n], Value value) {
+    for (const auto& choice : choices) {
+        if (choice.value == value) return std::string(choice.word);
+    }
+    throw InternalError("every enumerator of a manifest has a word");
+}
+
+}  // namespace attest::manifest_words

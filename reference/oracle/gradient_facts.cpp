@@ -1,0 +1,46 @@
+#include "reference/oracle/gradient_facts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/oracle/own_error.hpp"
+
+namespace attest {
+
+BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_t> visible,
+                                  const double* d_output, const double* values,
+                                  const Expected& forward, double d) {
+    const Problem& p = call_.problem;
+    const std::int64_t dim_v = call_.dim_v;
+    dp_size_.assign(dp.size(), 0.0);
+    for (std::size_t j = 0; j < visible.size(); ++j) {
+        const double* v = values + visible[j] * dim_v;
+        for (std::int64_t c = 0; c < dim_v; ++c) dp_size_[j] += std::abs(d_output[c] * v[c]);
+    }
+    BackwardFacts facts;
+    facts.dp = dp;
+    facts.dp_size = dp_size_;
+    facts.slope = slope;
+    facts.d = d;
+    facts.dim_v = static_cast<double>(dim_v);
+    own_output_ = 0;
+    const FormatTraits o = traits(p.format_o);
+    for (std::int64_t c = 0; c < dim_v; ++c) {
+        const ExpectedElement& x = forward.output[static_cast<std::size_t>(flat * dim_v + c)];
+        const double size = std::abs(d_output[c]);
+        facts.d_size += size * std::abs(x.value);
+        // The stored O is off by the bound, its rounding, and half a subnormal step.
+        facts.d_output += size * (x.bound + o.unit_roundoff * (std::abs(x.value) + x.bound) +
+                                  std::ldexp(1.0, o.exponent_min - o.significand_bits));
+        own_output_ += 1.01 * size * std::max(0.0, x.error - double_rounding(x.value));
+    }
+    const ExpectedElement& lse = forward.lse[static_cast<std::size_t>(flat)];
+    const double unit =
+        traits(p.format_q == Precision::f64 ? Precision::f64 : Precision::f32).unit_roundoff;
+    const double natural = call_.dialect.lse_base == LseBase::two ? std::log(2.0) : 1.0;
+    // In base 2 it is multiplied by log(2) again: two units more.
+    facts.lse_error = 1.0001 * natural * (lse.bound + 3 * unit * (std::abs(lse.value) + lse.bound));
+    return facts;
+}
+
+}  // namespace attest

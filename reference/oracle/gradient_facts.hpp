@@ -1,0 +1,34 @@
+#pragma once
+// One row of the backward pass in double, as its bound reads it.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reference/bound/backward_bound.hpp"
+#include "reference/bound/expected.hpp"
+#include "reference/oracle/prepared.hpp"
+
+namespace attest {
+
+/// Kept from row to row. The arithmetic fills dp (one an entry: a visible key, then the sink) and
+/// slope (likewise; empty without a cap).
+class GradientFacts {
+public:
+    explicit GradientFacts(const Prepared& call) : call_(call) {}
+    std::vector<double> dp, slope;
+
+    /// `flat` is the row over [batch, heads_q, len_q]; d_output [dim_v]; values [len_kv, dim_v].
+    BackwardFacts make(std::int64_t flat, std::span<const std::int64_t> visible,
+                       const double* d_output, const double* values, const Expected& forward,
+                       double d);
+    /// sum_c |dO_c| times the reference's own error of O_c, its rounding to double apart.
+    double own_output() const { return own_output_; }
+
+private:
+    const Prepared& call_;
+    std::vector<double> dp_size_;
+    double own_output_ = 0;
+};
+
+}  // namespace attest

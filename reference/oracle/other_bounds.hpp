@@ -1,0 +1,25 @@
+#pragma once
+// Expectations under the other bounds: (s), against the declared structure, and (b), under the
+// model of random rounding. Their verdicts are of other classes than bound (a)'s and are never
+// mixed with it (numerics.md D.3).
+
+#include <optional>
+
+#include "reference/bound/structure_bound.hpp"
+#include "reference/oracle/oracle.hpp"
+
+namespace attest {
+
+/// What a kernel of exactly the declared structure computes: value is the replayed output, bound
+/// its bound (s). None where the structure is not declared for this problem. Rows that attend()
+/// settles by kind are the same here.
+std::optional<Expected> attend_structure(const Problem& problem, const Dialect& dialect,
+                                         const Numerics& numerics, const TensorSet& inputs,
+                                         TileOrder order);
+
+/// As attend(), with bound (b) on outputs at probability `delta` an element (the LSE keeps bound
+/// (a)).
+Expected attend_probable(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                         const TensorSet& inputs, double delta);
+
+}  // namespace attest
