@@ -26,9 +26,9 @@ bool died(const Record& c) { return c.value("outcome", "ok") != "ok" || !c.value
 // Everything that makes two counterexamples one cause, as texts; one in common is enough.
 std::vector<std::string> keys_of(const Record& c) {
     if (died(c)) return {"death: " + c.at("problem").get<std::string>()};
-    if (known(c)) return {"deviation: " + text_at(c, "diagnosis", "id")};
     std::vector<std::string> keys{"problem: " + c.value("smallest_problem", std::string())};
-    if (c.at("boundary").value("found", false))
+    if (known(c)) keys.push_back("deviation: " + text_at(c, "diagnosis", "id"));
+    else if (c.at("boundary").value("found", false))
         keys.push_back("boundary: " + text_at(c, "boundary", "says"));
     return keys;
 }
@@ -41,15 +41,15 @@ std::int64_t scores_of(const Record& c) {
     }
 }
 
-// The lead is the one a person reads first: explained, small, and of a law whose sentence needs no
-// number.
+// The lead is the one a person reads first: explained, of a law whose sentence needs no number, and
+// small. Smallness comes last: some laws build a larger case from a tiny one.
 auto rank(const Record& c) {
     const std::string law = c.at("law");
     const int kind = died(c) && law == "hygiene.bounds" ? 0
                      : law.starts_with("masking.")     ? 1
                      : law.starts_with("reference.")   ? 3
                                                        : 2;
-    return std::tuple(!known(c), scores_of(c), kind, law);
+    return std::tuple(!known(c), kind, scores_of(c), law);
 }
 
 std::string capitalised(std::string text) {
@@ -77,9 +77,13 @@ std::vector<Record> group_causes(std::vector<Record>& counterexamples) {
 
     std::vector<std::vector<std::size_t>> ordered;
     for (auto& [at, members] : groups) ordered.push_back(std::move(members));
+    const auto any_known = [&](const std::vector<std::size_t>& members) {
+        return std::any_of(members.begin(), members.end(),
+                           [&](std::size_t n) { return known(counterexamples[n]); });
+    };
     std::stable_sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
-        return std::tuple(!known(counterexamples[a[0]]), b.size(), a[0]) <
-               std::tuple(!known(counterexamples[b[0]]), a.size(), b[0]);
+        return std::tuple(!any_known(a), b.size(), a[0]) <
+               std::tuple(!any_known(b), a.size(), b[0]);
     });
     std::vector<Record> causes;
     for (const std::vector<std::size_t>& members : ordered) {

@@ -72,9 +72,9 @@ void draw_values(Screen& s, const Record& c) {
     } else if (kind == "statistic") {
         line += "   threshold " + text_of(bound, "decimal");
     } else if (kind == "bits") {
-        line += "   to the bit";
+        line += "   bound: to the bit";
     } else if (kind == "exact") {
-        line += "   exactly";
+        line += "   bound: exact";
     }
     s.fact("observed", line);
 }

@@ -90,9 +90,9 @@ void draw_family(Screen& s, const Family& f) {
         return;
     }
     // Nothing ran: why. What was cut off says more than what does not apply.
-    std::string reason = reason_of(*f.laws.front());
-    for (const Record* law : f.laws)
-        if (law->at("verdict") == "not_run") reason = reason_of(*law);
+    const auto cut = std::find_if(f.laws.begin(), f.laws.end(),
+                                  [](const Record* law) { return was_cut(*law); });
+    const std::string reason = reason_of(cut == f.laws.end() ? *f.laws.front() : **cut);
     s.line(left + "  " + s.dim(s.cut(reason, s.style().width - columns_of(left) - 2)));
 }
 
@@ -131,9 +131,10 @@ void draw_extent(Screen& s, const Records& records, const RunVerdict& v) {
                     " allowed)";
         s.line(s.dim("covered   " + line), 10);
     }
-    std::string skipped = counted(v.not_applicable, "law") + " not applicable";
+    std::string skipped =
+        v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
     if (v.not_run > v.cut)
-        skipped += ", " + count_text(v.not_run - v.cut) + " left out";
+        skipped += ", " + counted(v.not_run - v.cut, "law") + " left out";
     if (v.cases + v.discarded > 0)
         skipped += "; " +
                    share_text(static_cast<double>(v.discarded) /

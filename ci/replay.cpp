@@ -54,7 +54,7 @@ void draw_violation(Screen& s, const CaseRecord& record) {
     } else if (v.bound_kind == BoundKind::statistic) {
         line += "   threshold " + bound_text(v.bound);
     } else if (v.bound_kind == BoundKind::bits) {
-        line += "   to the bit";
+        line += "   bound: to the bit";
     }
     s.fact("observed", line);
 }

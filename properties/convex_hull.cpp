@@ -137,8 +137,9 @@ Support support(const Call& call, const Hulls& hulls, const Row& row, const RowH
         reach = std::max(reach, projected);
         largest = std::max(largest, size);
     }
-    // The sums here are of dim_v products in double.
-    const double own = static_cast<double>(columns + 2) * 0x1p-52 * (magnitude + largest);
+    // The sums here are of dim_v products in double; each may also lose half of 2^-1074.
+    const double own =
+        static_cast<double>(columns + 2) * (0x1p-52 * (magnitude + largest) + 0x1p-1074);
     return {shown - reach, 1.0001 * allowed + own};
 }
 
@@ -241,8 +242,10 @@ Verdict check_membership(const Trial& trial) {
         std::vector<double> direction(static_cast<std::size_t>(columns), 0.0);
         if (target.allFinite()) {
             const NonNegativeFit fit = fit_non_negative(matrix, target, static_cast<int>(4 * keys));
+            // Any multiple of the direction does; this one overflows nowhere.
+            const double least = unit.minCoeff();
             for (std::int64_t c = 0; c < columns; ++c)
-                direction[static_cast<std::size_t>(c)] = fit.residual[c] / unit[c];
+                direction[static_cast<std::size_t>(c)] = fit.residual[c] * (least / unit[c]);
         }
         compare_support(tally, call, hulls, row, hull, direction);
     }

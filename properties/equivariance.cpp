@@ -152,6 +152,8 @@ Property batch() {
         .source = definition,
         .compares = Compares::bound,
         .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::documents),
+                  .require_any = {FeatureSet(), FeatureSet(Feature::lens_kv),
+                                  FeatureSet(Feature::cache, Feature::paged, Feature::lens_kv)},
                   .scores_max = 8192,
                   .dim_max = 64,
                   .batch_max = 4,

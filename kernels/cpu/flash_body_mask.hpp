@@ -81,6 +81,7 @@ struct PlainMask {
             keys.first = std::max(keys.first, window_diagonal(row) - window_left());
         }
         if constexpr (defect == Defect::e05_all_tiles_visited) keys = {0, block.segment.keys};
+        if constexpr (defect == Defect::m042_max_zeroed) keys.first = 0;
         if (keys.last <= keys.first) return {0, 0};
         return {keys.first / plain_tile, (keys.last + plain_tile - 1) / plain_tile};
     }

@@ -22,14 +22,18 @@ def forward(problem, q, k, v, o, **_):
     q, k, v = (widen(x).astype(real) for x in (q, k, v))  # bfloat16 arrives as uint16
     group = problem.heads_q // problem.heads_kv
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-    s = np.einsum("bhid,bhjd->bhij", q, k) * real(problem.scale)
-    if problem.causal:  # bottom-right: the last query sees every key
-        i, j = np.ogrid[: problem.len_q, : problem.len_kv]
-        s = np.where(j > i + problem.len_kv - problem.len_q, -np.inf, s)
-    m = s.max(axis=-1, keepdims=True, initial=-np.inf)
-    p = np.exp(s - np.where(m == -np.inf, 0, m))  # a row that sees no key: all zeros, LSE -inf
-    total = p.sum(axis=-1, keepdims=True)
-    result = np.einsum("bhij,bhjd->bhid", p, v) / np.where(total == 0, 1, total)
-    with np.errstate(divide="ignore"):
-        lse = (m + np.log(total))[..., 0]
-    return narrow(result) if o.dtype == np.uint16 else result.astype(o.dtype), lse.astype(real)
+    result = np.zeros(o.shape, real)  # a query that sees no key: zeros, and an LSE of -inf
+    lse = np.full(o.shape[:3], -np.inf, real)
+    for i in range(problem.len_q):
+        # Bottom-right: the last query sees every key. What is hidden is not even multiplied by 0,
+        # since 0 times NaN is NaN.
+        seen = problem.len_kv + (i + 1 - problem.len_q if problem.causal else 0)
+        if seen <= 0:
+            continue
+        s = np.einsum("bhd,bhjd->bhj", q[:, :, i], k[:, :, :seen]) * real(problem.scale)
+        m = s.max(axis=-1, keepdims=True)
+        p = np.exp(s - m)
+        total = p.sum(axis=-1, keepdims=True)
+        result[:, :, i] = np.einsum("bhj,bhjd->bhd", p, v[:, :, :seen]) / total
+        lse[:, :, i] = (m + np.log(total))[..., 0]
+    return narrow(result) if o.dtype == np.uint16 else result.astype(o.dtype), lse

@@ -50,20 +50,23 @@ class Tensor:
         return [struct.unpack_from("<f", self.memory, place)[0] for place in places]
 
     def put(self, value, *index):
-        struct.pack_into("<f", self.memory, self.place(*index), value)
+        try:
+            struct.pack_into("<f", self.memory, self.place(*index), value)
+        except OverflowError:  # rounding to f32 gives an infinity, which struct will not do
+            self.put(math.copysign(math.inf, value), *index)
 
 
 def attend(p, t, b, h, i):
     kv = h // (p.heads_q // p.heads_kv)
     keys = range(min(p.len_kv, i + p.len_kv - p.len_q + 1) if p.causal else p.len_kv)
     q = t[Q].row(b, h, i, p.dim)
-    s = [p.scale * math.fsum(map(lambda x, y: x * y, q, t[K].row(b, kv, j, p.dim))) for j in keys]
+    s = [p.scale * sum(x * y for x, y in zip(q, t[K].row(b, kv, j, p.dim))) for j in keys]
     m = max(s, default=0.0)
     weights = [math.exp(x - m) for x in s]
-    total = math.fsum(weights)
+    total = sum(weights)
     values = [t[V].row(b, kv, j, p.dim_v) for j in keys]
     for c in range(p.dim_v):
-        mixed = math.fsum(w * v[c] for w, v in zip(weights, values))
+        mixed = sum(w * v[c] for w, v in zip(weights, values))
         t[O].put(mixed / total if total else 0.0, b, h, i, c)
     if LSE in t:
         t[LSE].put(m + math.log(total) if total else -math.inf, b, h, i)

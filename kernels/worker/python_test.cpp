@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <memory>
+#include <vector>
 
 #include "kernels/worker/example_kernels_test.hpp"
 #include "kernels/worker/session.hpp"
@@ -113,6 +115,39 @@ TEST_F(Python, NeverReturning) {
 
 TEST_F(Python, UsingAllMemory) {
     EXPECT_EQ(call("uses_all_memory").outcome, Outcome::memory);
+}
+
+TEST_F(Python, RoundsToBfloat16AsEverybodyDoes) {
+    // Every sign and exponent with the least, the middle and the greatest kept fraction, and what
+    // is cut off below, at and above a tie.
+    std::vector<std::uint32_t> bits;
+    for (std::uint32_t upper = 0; upper < 0x10000; upper += 0x80) {
+        for (std::uint32_t kept : {0x00u, 0x01u, 0x40u, 0x7Eu, 0x7Fu}) {
+            for (std::uint32_t cut : {0x0000u, 0x0001u, 0x7FFFu, 0x8000u, 0x8001u, 0xFFFFu}) {
+                bits.push_back((upper | kept) << 16 | cut);
+            }
+        }
+    }
+    problem_ = {};
+    problem_.len_q = static_cast<std::int64_t>(bits.size());
+    problem_.format_kv = problem_.format_o = Precision::bf16;
+    problem_.want_lse = false;
+    inputs_ = make_inputs({.problem = problem_, .values = {}});
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+        inputs_[Role::q].set_bits(static_cast<std::int64_t>(i), bits[i]);
+    }
+    Session session(parse_kernel_spec("python:narrowing:forward"), {});
+    const CallResult result = session.forward(problem_, inputs_);
+    ASSERT_EQ(result.outcome, Outcome::ok) << result.reason;
+    const Tensor& o = result.outputs[Role::o];
+    for (std::int64_t i = 0; i < o.size(); ++i) {
+        const double value = inputs_[Role::q].get(i);
+        if (std::isnan(value)) {
+            EXPECT_TRUE(std::isnan(o.get(i)));
+        } else {
+            ASSERT_EQ(o.bits(i), encode(value, Precision::bf16)) << value;
+        }
+    }
 }
 
 TEST_F(Python, DeclaresWhatItIsAskedFor) {

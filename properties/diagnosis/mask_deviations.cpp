@@ -43,6 +43,10 @@ bool has_additive(const Specification& s) {
     return s.problem.mask.tensor.kind == MaskKind::additive;
 }
 
+bool has_bottom_right_causal(const Specification& s) {
+    return s.problem.mask.causal && !rules_of(s).top_left;
+}
+
 std::string declared_alignment(const Specification& s) {
     if (s.problem.cache.present) return "a cache: query i stands at position Tk - Tq + i";
     return s.dialect.causal == CausalAlignment::bottom_right
@@ -53,22 +57,24 @@ std::string declared_alignment(const Specification& s) {
 std::vector<Deviation> causal_deviations() {
     std::vector<Deviation> list{
         rule_deviation(
-            "causal_top_left", "a causal mask aligned top-left",
-            [](const Specification& s) {
-                return has_diagonal(s) && (s.dialect.causal != CausalAlignment::top_left ||
-                                           s.problem.cache.present);
-            },
-            [](Rules& r) {
-                r.top_left = true;
-                r.past_cache = false;
-            }),
+            "causal_top_left", "a causal mask aligned top-left", has_bottom_right_causal,
+            [](Rules& r) { r.top_left = true; }),
+        rule_deviation(
+            "diagonal_top_left", "a causal mask and a window aligned top-left",
+            [](const Specification& s) { return has_bottom_right_causal(s) && has_window(s); },
+            [](Rules& r) { r.top_left = r.window_top_left = true; }),
+        rule_deviation(
+            "window_top_left", "a window placed from the top left",
+            [](const Specification& s) { return !rules_of(s).top_left && has_window(s); },
+            [](Rules& r) { r.window_top_left = true; }),
         rule_deviation(
             "causal_bottom_right", "a causal mask aligned bottom-right",
-            [](const Specification& s) {
-                return has_diagonal(s) && s.dialect.causal == CausalAlignment::top_left &&
-                       !s.problem.cache.present;
-            },
+            [](const Specification& s) { return has_causal(s) && rules_of(s).top_left; },
             [](Rules& r) { r.top_left = false; }),
+        rule_deviation(
+            "diagonal_bottom_right", "a causal mask and a window aligned bottom-right",
+            [](const Specification& s) { return has_diagonal(s) && rules_of(s).top_left; },
+            [](Rules& r) { r.top_left = r.window_top_left = false; }),
         rule_deviation("causal_one_more", "a causal mask that shows one key too many", has_causal,
                        [](Rules& r) { r.diagonal = 1; }),
         rule_deviation("causal_one_less", "a causal mask that hides the query's own key",
@@ -84,7 +90,6 @@ std::vector<Deviation> causal_deviations() {
             [](const Specification& s) { return !s.problem.mask.causal; },
             [](Rules& r) {
                 r.causal = r.top_left = true;
-                r.past_cache = false;
             }),
     };
     for (Deviation& d : list) d.declares = declared_alignment;

@@ -90,20 +90,20 @@ Rules rules_of(const Specification& s) {
     rules.causal = s.problem.mask.causal;
     rules.window = s.problem.mask.window;
     rules.ends = s.dialect.window_ends;
-    rules.top_left = s.dialect.causal == CausalAlignment::top_left;
-    rules.past_cache = s.problem.cache.present;
+    // A cache puts query i at position len_kv - len_q + i whatever the alignment.
+    rules.top_left =
+        s.dialect.causal == CausalAlignment::top_left && !s.problem.cache.present;
+    rules.window_top_left = rules.top_left;
     return rules;
-}
-
-std::int64_t diagonal_offset(const Rules& rules, const Place& place) {
-    return rules.top_left && !rules.past_cache ? 0 : place.len_kv - place.len_q;
 }
 
 bool hidden(const Rules& rules, const Place& p) {
     if (!p.same_document) return true;
     if (rules.key_lengths && p.column >= p.len_kv) return true;
-    const std::int64_t here = p.row + diagonal_offset(rules, p);
-    if (rules.causal && p.column > here + rules.diagonal) return true;
+    const std::int64_t bottom_right = p.row + p.len_kv - p.len_q;
+    const std::int64_t causal_here = rules.top_left ? p.row : bottom_right;
+    if (rules.causal && p.column > causal_here + rules.diagonal) return true;
+    const std::int64_t here = rules.window_top_left ? p.row : bottom_right;
     // `exclusive` admits distances strictly below a positive limit, and distance 0 for a limit of
     // 0 (reference/problem/README.md).
     const auto beyond = [&](std::int64_t distance, std::int64_t limit) {

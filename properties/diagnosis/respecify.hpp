@@ -23,19 +23,15 @@ struct Place {
 struct Rules {
     bool causal = false;
     std::int64_t diagonal = 0;  ///< added to the causal limit: 1 shows one key too many
-    bool top_left = false;
+    bool top_left = false;         ///< of the causal mask
+    bool window_top_left = false;  ///< of the window
     Window window;
     WindowEnds ends = WindowEnds::inclusive;
     bool key_lengths = true, documents = true, mask_tensor = true;
-    bool past_cache = false;  ///< offset is that of a cache whatever the alignment
     std::function<bool(const Place&)> also_hidden;  ///< a further rule; empty: none
 };
 
 Rules rules_of(const Specification& s);
-
-/// What stands on the causal diagonal of a sequence: bottom_right, or a cache, puts query i at
-/// len_kv - len_q + i.
-std::int64_t diagonal_offset(const Rules& rules, const Place& place);
 
 /// True where the rules hide the key; the mask tensor apart.
 bool hidden(const Rules& rules, const Place& place);

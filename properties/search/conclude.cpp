@@ -70,10 +70,16 @@ std::string too_little(const LawResult& law, const Profile& profile, const Effor
 }  // namespace
 
 void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
-    const std::string why = std::exchange(law.verdict, {}).reason;
+    const Verdict nothing = std::exchange(law.verdict, {});
     law.violated = 0;
+    if (law.records.empty() && effort.slots > 0 && law.refused == 0 && !nothing.reason.empty() &&
+        nothing.decision == Decision::not_applicable) {
+        // The law itself said so of every case: that is an answer about the kernel.
+        law.verdict = nothing;
+        return;
+    }
     if (law.records.empty()) {
-        law.verdict = inconclusive(nothing_judged(law, effort, why));
+        law.verdict = inconclusive(nothing_judged(law, effort, nothing.reason));
         if (effort.slots == 0 && effort.cut) {
             law.verdict.decision = Decision::not_run;
             law.verdict.reason = "interrupted before its first case";

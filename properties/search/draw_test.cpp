@@ -194,7 +194,8 @@ TEST(Draw, RequireAnyTakesTurnsAmongWhatTheKernelHas) {
 TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
     Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal);
-    const Capability capability = declared_capability(manifest);
+    Capability capability = declared_capability(manifest);
+    capability.features = manifest.features;  // as if supports() had refused all else
     const auto why = [&](const Property& law) {
         return why_not_applicable(law, capability).value_or("");
     };

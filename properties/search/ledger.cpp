@@ -72,6 +72,7 @@ bool Ledger::finished(const std::set<FailureKind>& known) const {
 LawResult Ledger::collect(const std::set<FailureKind>& known) const {
     LawResult law;
     law.property = property_;
+    bool inapplicable = true;
     const std::size_t end = std::min(end_of_interest(known), results_.size());
     for (std::size_t i = 0; i < end; ++i) {
         if (!results_[i]) continue;
@@ -81,12 +82,14 @@ LawResult Ledger::collect(const std::set<FailureKind>& known) const {
         for (const auto& [reason, count] : result.refusals) law.refusals[reason] += count;
         if (!result.record) {
             if (law.verdict.reason.empty()) law.verdict.reason = result.nothing;
+            inapplicable = inapplicable && result.inapplicable;
             continue;
         }
         ++law.cases;
         law.seconds += result.record->seconds;
         law.records.push_back(*result.record);
     }
+    if (inapplicable) law.verdict.decision = Decision::not_applicable;
     return law;
 }
 

@@ -20,6 +20,13 @@ constexpr std::int64_t shrink_evaluations = 2'000, shrink_evaluations_again = 15
 // half of it, and at least two seconds.
 constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0.5;
 
+// A kernel that hung or ran out of memory in every case of this many laws does so in all.
+constexpr int laws_enough = 3;
+
+bool is_slow_death(const CaseRecord& record) {
+    return record.outcome == Outcome::hang || record.outcome == Outcome::memory;
+}
+
 std::string kernel_name(const KernelSpec& spec) {
     return spec.id.empty() ? spec.text : spec.id;
 }
@@ -78,7 +85,7 @@ std::optional<CaseTask> RunState::next_case() {
     for (; current_ < ledgers_.size(); ++current_) {
         if (!ledgers_[current_]) continue;
         Ledger& ledger = *ledgers_[current_];
-        if (stopped_) ledger.close();
+        if (stopped_ || hopeless()) ledger.close();
         if (options_.seconds && !ledger.started()) {
             const auto waiting =
                 std::count_if(ledgers_.begin() + static_cast<std::ptrdiff_t>(current_),
@@ -110,7 +117,16 @@ void RunState::commit_in_order() {
     }
 }
 
+/// Each further law would cost a time limit, or the filling of all memory, to learn nothing.
+bool RunState::hopeless() const {
+    return !ever_alive_ && laws_dead_ >= laws_enough;
+}
+
 void RunState::commit(std::size_t law) {
+    if (hopeless()) {
+        skip(law, Decision::not_run, "the kernel hung or ran out of memory in every case before");
+        return;
+    }
     const Ledger& ledger = *ledgers_[law];
     LawResult result = ledger.collect(known_deaths_);
     const bool interrupted = stopped_ && ledger.cut();
@@ -124,7 +140,9 @@ void RunState::commit(std::size_t law) {
         const auto kind = failure_kind(record);
         if (kind && first == nullptr) first = &record;
         if (kind && kind->death()) known_deaths_.insert(*kind);
+        ever_alive_ = ever_alive_ || !is_slow_death(record);
     }
+    laws_dead_ += first != nullptr;
     if (first != nullptr)
         failing_.push_back({law, *failure_kind(*first), *first});
     else

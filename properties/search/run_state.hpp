@@ -68,6 +68,7 @@ private:
     void skip(std::size_t law, Decision decision, std::string reason);
     void commit_in_order();
     void commit(std::size_t law);
+    bool hopeless() const;
     double seconds_left() const;
     const Failing* first_of_kind(const Failing& failing) const;
 
@@ -80,6 +81,9 @@ private:
     std::vector<Failing> failing_;
     std::vector<std::size_t> concluded_;
     std::set<FailureKind> known_deaths_;  ///< of the laws committed so far
+    /// Of those laws: how many saw nothing but slow deaths, and whether any saw anything else.
+    int laws_dead_ = 0;
+    bool ever_alive_ = false;
     std::size_t current_ = 0, committed_ = 0;
     bool stopped_ = false;
 };

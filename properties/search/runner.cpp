@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "properties/search/limited_subject.hpp"
 #include "properties/search/run_state.hpp"
 #include "properties/search/workbench.hpp"
 
@@ -93,10 +94,9 @@ void Runner::work(std::size_t index) {
             changed_.wait(lock, [&] { return ready_ || error_; });
             if (error_) return;
         }
-        const std::unique_ptr<Subject> kernel = factory_();
-        kernel->set_timeout(limit_.full());
-        if (index == 0) prepare(*kernel);
-        while (do_next(*kernel, index)) {
+        LimitedSubject kernel(factory_(), limit_);
+        if (index == 0) prepare(kernel);
+        while (do_next(kernel, index)) {
         }
     } catch (...) {
         const std::lock_guard lock(mutex_);

@@ -229,13 +229,56 @@ TEST(Runner, AKernelThatHangsIsJudgedInSeconds) {
     CampaignObserver silent;
     const CampaignResult result = run_laws(
         laws, [&] { return std::make_unique<Slow>(waited_ms); }, few_cases(120, 2), silent);
+    for (std::size_t i = 0; i < laws.size(); ++i) {
+        const LawResult& law = result.laws[i];
+        EXPECT_EQ(law.verdict.decision, i < 3 ? Decision::violated : Decision::not_run) << i;
+        if (i >= 3) continue;
+        EXPECT_EQ(law.counterexample->outcome, Outcome::hang);
+        EXPECT_TRUE(law.counterexample->confirmed);
+    }
+    // A few full limits of 10 s (two threads meet it at once, the confirmations), the rest at 0.25
+    // s.
+    EXPECT_LE(waited_ms, 6 * 10'000 + 30'000);
+}
+
+/// It hangs for long rows alone: every law is asked all the same.
+TEST(Runner, AKernelThatHangsNowAndThenIsJudgedByEveryLaw) {
+    std::vector<Property> laws;
+    for (int i = 0; i < 8; ++i) laws.push_back(zero_law("law.n" + std::to_string(i)));
+    const CampaignResult result = run(laws, plan_with(Defect::hang, past_forty), few_cases());
     for (const LawResult& law : result.laws) {
         EXPECT_EQ(law.verdict.decision, Decision::violated);
-        EXPECT_EQ(law.counterexample->outcome, Outcome::hang);
+        EXPECT_EQ(law.counterexample->smallest.problem.len_kv, 41);
     }
-    // Three full limits of 10 s (two threads meet it at once, one confirmation), the rest at 0.25
-    // s.
-    EXPECT_LE(waited_ms, 3 * 10'000 + 60'000);
+}
+
+/// Slow once, because something else was; the full limit shows that it returns.
+TEST(Runner, ASlowCallIsNoHang) {
+    class Sometimes final : public Subject {
+    public:
+        explicit Sometimes(Plan plan) : kernel_(std::move(plan)) {}
+        const Manifest& manifest() const noexcept override { return kernel_.manifest(); }
+        bool supports(const Problem& p, std::string* r) override { return kernel_.supports(p, r); }
+        CallResult forward(const Problem& p, const TensorSet& inputs) override {
+            CallResult result = kernel_.forward(p, inputs);
+            if (++calls_ == 5) result.outcome = Outcome::hang;
+            return result;
+        }
+        void restart() override {}
+        void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+    private:
+        PlantedKernel kernel_;
+        int calls_ = 0;
+    };
+    CampaignObserver silent;
+    const auto laws = std::vector{zero_law("slow.once")};
+    const CampaignResult result = run_laws(
+        laws, [] { return std::make_unique<Sometimes>(plan_with(Defect::wrong)); },
+        few_cases(40, 1), silent);
+    EXPECT_EQ(result.laws[0].verdict.decision, Decision::inconclusive);
+    EXPECT_FALSE(result.laws[0].counterexample);
+    EXPECT_NE(result.laws[0].verdict.reason.find("slow once"), std::string::npos);
 }
 
 TEST(Runner, OnlyTheClassesOfTheProfileFail) {

@@ -213,7 +213,7 @@ bool Shrinker::confirmed() {
     const Judged fresh =
         slow ? judge_case(kernel_, property_, best_.subject, best_.number)
              : judge_both_ways(kernel_, property_, best_.subject, best_.number, kind_);
-    if (limits_.call_timeout) kernel_.set_timeout(*limits_.call_timeout);
+    if (limits_.confirm_timeout) kernel_.set_timeout(std::chrono::milliseconds(0));
     return failure_kind(fresh.record) == kind_;
 }
 

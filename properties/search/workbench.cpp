@@ -77,7 +77,6 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
             ++result.discarded;
             continue;
         }
-        kernel.set_timeout(limit_.now());
         Judged judged = judge_case(kernel, property, *subject, slot.number);
         if (judged.longest_call > 0) limit_.saw_good(judged.longest_call);
         if (judged.record.outcome == Outcome::hang) limit_.saw_hang();
@@ -88,6 +87,8 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
         } else if (judged.vacuous) {
             ++result.discarded;
             result.nothing = judged.record.verdict.reason;
+            result.inapplicable =
+                judged.record.verdict.decision == Decision::not_applicable && !judged.refused;
         } else {
             result.record = std::move(judged.record);
         }
@@ -119,20 +120,17 @@ std::optional<Counterexample> Workbench::likely(Subject& kernel, const Property&
 std::optional<Counterexample> Workbench::shrink(Subject& kernel, const Property& property,
                                                 const ShrinkTask& task,
                                                 const Shrinker::Tell& tell) {
-    kernel.set_timeout(limit_.now());
     std::optional<Counterexample> smallest = likely(kernel, property, task);
     if (!smallest) {
         ShrinkLimits limits;
         limits.evaluations = task.evaluations;
         limits.deadline = after(task.seconds);
-        limits.call_timeout = limit_.now();
         limits.confirm_timeout = limit_.full();
         Shrinker shrinker(kernel, property, capability_, limits, tell);
         smallest = shrinker.shrink(task.found);
     }
     if (task.found.outcome == Outcome::hang && !smallest->confirmed) {
         limit_.was_wrong();
-        kernel.set_timeout(limit_.full());
         const CaseRecord again = try_case(kernel, property, task.found.subject);
         if (failure_kind(again) != failure_kind(task.found)) {
             keeper_.withdrawn(property.id);

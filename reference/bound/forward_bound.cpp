@@ -64,7 +64,7 @@ void RowBound::weigh(const RowFacts& facts) {
     const std::size_t entries = facts.score.size();
     const double ua = model_.ua;
     sink_ = facts.sink;
-    entries_ = static_cast<double>(entries);
+    entries_ = facts.keys_counted();
     const double keys = entries_ - (sink_ ? 1 : 0);
     rescales_ = rescale_count(model_, keys);
     lse_exact_ = facts.lse;
@@ -142,8 +142,9 @@ void RowBound::weigh_entries(const RowFacts& facts, double largest) {
         // P may be rounded after it was divided by l: the least it can be is p itself.
         double lost = rounds ? std::min(most, std::max(up * most, omp)) : 0.0;
         if (sink_ && j + 1 == entries) lost = 0;
-        h1 += excess;
-        rounded += lost;
+        const double n = facts.count.empty() ? 1 : facts.count[j];
+        h1 += n * excess;
+        rounded += n * lost;
         centred_[j] = excess + (common ? of_lost * lost : 0);
         plain_[j] = of_most * most + (common ? 0 : of_lost * lost);
     }

@@ -33,11 +33,18 @@ constexpr double facts_accuracy = 0x1p-17;
 /// What the theorem reads of one row. Keys are those visible; where there is a sink it is the last
 /// entry, a key of value 0. All are exact to facts_accuracy.
 struct RowFacts {
+    double keys_counted() const noexcept {
+        if (count.empty()) return static_cast<double>(score.size());
+        double n = 0;
+        for (const double each : count) n += each;
+        return n;
+    }
     std::span<const double> score;      ///< s_j, natural units, bias and cap included
     std::span<const double> weight;     ///< p_j = exp(s_j - lse)
     std::span<const double> magnitude;  ///< a_j; 0 for the sink
     std::span<const double> bias;       ///< B_j; the sink's is |sink|. Empty: none
     std::span<const double> turn;       ///< t_j. Empty: no RoPE
+    std::span<const double> count;      ///< how many keys an entry stands for. Empty: one each
     double max = 0, lse = 0;            ///< natural
     bool sink = false;
     double q_max = 0, k_max = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace attest {
@@ -76,10 +77,10 @@ void ProbableRow::square_groups(std::span<const std::int64_t> visible, const dou
         const std::size_t j = order_[at];
         const double* v = values + visible[j] * stride;
         for (std::size_t c = 0; c < columns; ++c) {
-            const double centred = std::abs(v[c] - exact[c]);
+            const double centred = scale_ * std::abs(v[c] - exact[c]);
             score_sum_[c] += of_score_[j] * centred;
             rounding_sum_[c] +=
-                of_rounding_[j] * (model_.sums_rounded_weights ? centred : std::abs(v[c]));
+                of_rounding_[j] * (model_.sums_rounded_weights ? centred : scale_ * std::abs(v[c]));
         }
     }
     close(score_sum_);
@@ -100,6 +101,14 @@ void ProbableRow::bound(const RowFacts& facts, std::span<const std::int64_t> vis
     const std::size_t keys = visible.size(), columns = exact.size();
     if (keys == 0) return;
     group(facts);
+    // Squares of small values would underflow: all is computed at a scale where the largest is 1.
+    double largest = 0;
+    for (const std::int64_t key : visible)
+        for (std::size_t c = 0; c < columns; ++c)
+            largest =
+                std::max(largest, std::abs(values[key * stride + static_cast<std::int64_t>(c)]));
+    const int exponent = largest > 0 ? std::clamp(std::ilogb(largest), -1000, 1000) : 0;
+    scale_ = std::ldexp(1.0, -exponent);
     square_groups(visible, values, stride, exact);
     const double ua = model_.ua, n = static_cast<double>(keys);
     double rises = n - 1;
@@ -122,11 +131,11 @@ void ProbableRow::bound(const RowFacts& facts, std::span<const std::int64_t> vis
             : 0;
     for (std::size_t c = 0; c < columns; ++c) {
         double s1 = 0, variance = 0, w1 = 0, stagnant = 0, total = 0;
-        const double size = std::abs(exact[c]);
+        const double exact_c = scale_ * exact[c], size = std::abs(exact_c);
         for (std::size_t j = 0; j < keys; ++j) {
-            const double p = facts.weight[j],
-                         v = values[visible[j] * stride + static_cast<std::int64_t>(c)];
-            const double centred = std::abs(v - exact[c]);
+            const double p = facts.weight[j];
+            const double v = scale_ * values[visible[j] * stride + static_cast<std::int64_t>(c)];
+            const double centred = std::abs(v - exact_c);
             s1 += p * centred;
             variance += p * centred * centred;
             w1 += p * std::abs(v);
@@ -142,8 +151,11 @@ void ProbableRow::bound(const RowFacts& facts, std::span<const std::int64_t> vis
             3 * ua * srms * sigma + ua * std::abs(facts.max) * s1 + merge * (w1 + size) + stagnant;
         double error = (systematic + factor * std::sqrt(b2)) *
                        (1 + 2 * (relative + (n + rises) * ua + model_.up));
-        error += 2 * model_.oma * (n + rises + 4) + 2 * (model_.oma + model_.weight_floor) * total;
-        error += model_.uo * (size + error) + model_.omo;
+        // Back at its own scale, rounded up.
+        error = error / scale_ + std::numeric_limits<double>::denorm_min();
+        error += 2 * model_.oma * (n + rises + 4) +
+                 2 * (model_.oma + model_.weight_floor) * (total / scale_);
+        error += model_.uo * (std::abs(exact[c]) + error) + model_.omo;
         if (error < worst_case[c]) worst_case[c] = error;
     }
 }

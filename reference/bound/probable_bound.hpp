@@ -37,6 +37,7 @@ private:
     std::vector<std::size_t> order_;                 ///< entries by falling score
     std::vector<std::uint8_t> new_score_, new_bin_;  ///< in that order: a group starts here
     std::vector<double> of_score_, of_rounding_;     ///< p h_j, p r_j
+    double scale_ = 1;
     std::vector<double> square_, score_sum_, rounding_sum_;
 };
 

@@ -54,9 +54,14 @@ Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numer
     out.lse.assign(static_cast<std::size_t>(row_count), unclaimed);
     out.row_empty.assign(static_cast<std::size_t>(row_count), 0);
 
-    Prepared clean = call;
-    if (call.any_nonfinite) clean_values(clean);
-    scale_values(clean);
+    // A copy only where something has to change: at 128k keys it is most of the work.
+    Prepared stand_in;
+    if (call.any_nonfinite || has_small_values(call)) {
+        stand_in = call;
+        if (call.any_nonfinite) clean_values(stand_in);
+        scale_values(stand_in);
+    }
+    const Prepared& clean = stand_in.q.empty() ? call : stand_in;
     const KernelModel model = resolve(problem, numerics);
     if (arithmetic == Arithmetic::filtered) {
         escalate(call, clean, model, rows, out);

@@ -25,7 +25,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const RowFacts& facts,
                    double value_max, double angle_max) {
     const double d = static_cast<double>(problem.dim_qk);
-    const double n = static_cast<double>(facts.score.size());
+    const double n = facts.keys_counted();
     double dot = a.sum(d + 1) + 4 * a.unit;
     double angle = 0;
     if (problem.rope) {

@@ -107,19 +107,39 @@ Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet
     return call;
 }
 
+namespace {
+
+/// The power of two that brings a head's largest value near 1; 0 where it is not small, or nothing.
+int small_exponent(const Prepared& call, std::size_t head) {
+    const std::size_t each = static_cast<std::size_t>(call.problem.len_kv * call.dim_v);
+    double most = 0;
+    for (std::size_t x = head * each; x < (head + 1) * each; ++x)
+        most = std::max(most, std::isfinite(call.v[x]) ? std::abs(call.v[x]) : 0.0);
+    return most > 0 && most < 0x1p-400 ? -std::ilogb(most) : 0;
+}
+
+std::size_t head_count(const Prepared& call) {
+    return static_cast<std::size_t>(call.problem.batch * call.problem.heads_kv);
+}
+
+}  // namespace
+
 void scale_values(Prepared& call) {
-    const Problem& p = call.problem;
-    const std::int64_t each = p.len_kv * call.dim_v;
-    call.value_exponent.assign(static_cast<std::size_t>(p.batch * p.heads_kv), 0);
+    const std::size_t each = static_cast<std::size_t>(call.problem.len_kv * call.dim_v);
+    call.value_exponent.assign(head_count(call), 0);
     for (std::size_t head = 0; head < call.value_exponent.size(); ++head) {
-        double* values = call.v.data() + static_cast<std::int64_t>(head) * each;
-        double most = 0;
-        for (std::int64_t x = 0; x < each; ++x) most = std::max(most, std::abs(values[x]));
-        if (!(most > 0 && most < 0x1p-400)) continue;
-        const int exponent = -std::ilogb(most);
-        for (std::int64_t x = 0; x < each; ++x) values[x] = std::ldexp(values[x], exponent);
+        const int exponent = small_exponent(call, head);
+        if (exponent == 0) continue;
+        for (std::size_t x = head * each; x < (head + 1) * each; ++x)
+            call.v[x] = std::ldexp(call.v[x], exponent);
         call.value_exponent[head] = exponent;
     }
+}
+
+bool has_small_values(const Prepared& call) {
+    for (std::size_t head = 0; head < head_count(call); ++head)
+        if (small_exponent(call, head) != 0) return true;
+    return false;
 }
 
 void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,

@@ -42,6 +42,8 @@ Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet
 /// Scales up the values of heads whose largest is below 2^-400, by a power of two and so exactly:
 /// the low words of what is computed from them then do not underflow.
 void scale_values(Prepared& call);
+/// Whether scale_values() would do anything.
+bool has_small_values(const Prepared& call);
 
 /// The keys query i of head h sees, in order.
 void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,

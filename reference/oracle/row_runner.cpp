@@ -143,16 +143,16 @@ void RowRunner::compute(std::int64_t b, std::int64_t h, std::int64_t i, const Ke
             bias_[j] += std::abs(query.slope) * distance_[j];
         if (sink) bias_[entries - 1] = std::abs(*query.sink);
     }
-    facts_ = {.score = values_.score,
-              .weight = values_.weight,
-              .magnitude = values_.magnitude,
-              .bias = bias_,
-              .turn = values_.turn,
-              .max = values_.max,
-              .lse = values_.lse,
-              .sink = sink,
-              .q_max = values_.q_max,
-              .k_max = values_.k_max};
+    facts_.score = values_.score;
+    facts_.weight = values_.weight;
+    facts_.magnitude = values_.magnitude;
+    facts_.bias = bias_;
+    facts_.turn = values_.turn;
+    facts_.max = values_.max;
+    facts_.lse = values_.lse;
+    facts_.sink = sink;
+    facts_.q_max = values_.q_max;
+    facts_.k_max = values_.k_max;
     bound_.weigh(facts_);
     double angle_max = 0;
     if (p_.rope.style != RopeStyle::none)

@@ -1,0 +1,58 @@
+#include "properties/law/sight.hpp"
+
+#include <gtest/gtest.h>
+
+// after gtest
+#include <cmath>
+
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/generators_test.hpp"
+
+namespace attest {
+namespace {
+
+// Two readings of one page: the oracle's visible keys and the laws' must be the same set, for every
+// dialect and every way of hiding.
+RC_GTEST_PROP(Sight, SeesWhatTheOracleSees, ()) {
+    Case subject;
+    subject.problem = generate::problem();
+    subject.problem.dropout = {};
+    subject.values.seed = generate::seed();
+    Dialect dialect;
+    dialect.causal = generate::one_of<CausalAlignment>(2);
+    dialect.window_ends = generate::one_of<WindowEnds>(2);
+    const Problem& problem = subject.problem;
+    const TensorSet inputs = make_inputs(subject);
+    const Sight sight(problem, dialect, inputs);
+    std::int64_t seen = 0, hidden = 0;
+    for (const Row& row : all_rows(problem)) {
+        if (!sight.is_query(row)) continue;
+        const RowDetail detail =
+            row_detail(problem, dialect, inputs, row.batch, row.head, row.query);
+        for (std::int64_t j = 0; j < problem.len_kv; ++j) {
+            const bool visible = detail.scores[static_cast<std::size_t>(j)] !=
+                                 -std::numeric_limits<double>::infinity();
+            RC_ASSERT(sight.sees(row, j) == visible);
+            RC_ASSERT(sight.reason(row, j).empty() == visible);
+            ++(visible ? seen : hidden);
+        }
+    }
+    RC_CLASSIFY(seen > 0 && hidden > 0);
+}
+
+TEST(Sight, ExclusiveWindowsAdmitDistancesBelowTheirLimits) {
+    Problem problem;
+    problem.len_q = problem.len_kv = 8;
+    problem.mask.window = {2, 0};
+    Dialect dialect;
+    const TensorSet none;
+    const auto seen_by_four = [&] {
+        return Sight(problem, dialect, none).visible_count({0, 0, 4});
+    };
+    EXPECT_EQ(seen_by_four(), 3);  // keys 2, 3, 4
+    dialect.window_ends = WindowEnds::exclusive;
+    EXPECT_EQ(seen_by_four(), 2);  // a limit of 0 still admits distance 0
+}
+
+}  // namespace
+}  // namespace attest
