@@ -9,7 +9,7 @@ bool was_cut(const Record& law) {
     if (law.at("verdict") != "not_run") return false;
     // What was left out on purpose says so: by the profile, or by --match.
     const std::string reason = law.at("reason").is_string() ? law.at("reason") : "";
-    return !reason.starts_with("not in") && !reason.starts_with("left out");
+    return !reason.starts_with("not in") && reason != "not selected";
 }
 
 RunVerdict verdict_of(const Records& records, bool interrupted) {

@@ -46,14 +46,18 @@ struct KeyShift {
 // scores by up to -1e5, where sentinels and clamps show. A constant column among the values shows
 // weights that are lost altogether, which a bound this far out would otherwise forgive.
 KeyShift shifted_keys(const Trial& trial, const Problem& problem, std::uint64_t stream) {
-    constexpr double far[] = {-1e5, -120, -30, 30, 120, 1000};
+    constexpr double far[] = {-1e5, -120, -120, -30, 30, 120, 1000};
     KeyShift shift{trial.inputs(), {}, {}};
     const auto heads = static_cast<std::size_t>(problem.batch * problem.heads_kv);
     const auto dim = static_cast<std::size_t>(problem.dim_qk);
     shift.added.assign(heads * dim, 0);
     Tensor &q = shift.without[Role::q], &k = shift.without[Role::k], &v = shift.without[Role::v];
     const int64_t channel = trial.random_below(stream, 0, problem.dim_qk);
-    if ((trial.random_bits(stream, 1) & 1) != 0) {
+    // Far shifts meet hidden leading tiles where there is something to hide them: mostly drawn
+    // there.
+    const Mask& mask = problem.mask;
+    const bool hides = mask.causal || mask.window.limited() || mask.tensor.kind != MaskKind::none;
+    if (trial.random_below(stream, 1, 4) < (hides ? 3 : 2)) {
         for (int64_t at = channel; at < q.size(); at += problem.dim_qk) q.set(at, 64);
         for (int64_t at = channel; at < k.size(); at += problem.dim_qk) k.set(at, 0);
         const double wanted = far[trial.random_below(stream, 2, std::size(far))];

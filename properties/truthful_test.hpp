@@ -2,6 +2,7 @@
 // For the tests of the law families: a kernel in this process that answers with the truth, rounded
 // once, in whatever dialect it declares; and the same with its question twisted first.
 
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::testing {
+
+/// An admissible answer to one element: `value` before the last rounding, within its bound.
+using Slip = std::function<double(const ExpectedElement&)>;
 
 /// What the kernel answers instead of what it was asked.
 struct Question {
@@ -37,8 +41,11 @@ inline Manifest truthful_manifest(const Dialect& dialect) {
 
 class TruthfulKernel final : public Subject {
 public:
-    explicit TruthfulKernel(const Dialect& dialect, Twist twist = nullptr)
-        : manifest_(truthful_manifest(dialect)), twist_(std::move(twist)) {}
+    explicit TruthfulKernel(const Dialect& dialect, Twist twist = nullptr, Slip slip = nullptr)
+        : manifest_(truthful_manifest(dialect)), twist_(std::move(twist)), slip_(std::move(slip)) {
+        // Who slips as it pleases claims neither.
+        if (slip_) manifest_.numerics.deterministic = manifest_.numerics.batch_invariant = false;
+    }
 
     const Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem&, std::string* reason) override {
@@ -54,7 +61,7 @@ public:
         const auto fill = [&](Role role, const std::vector<ExpectedElement>& elements) {
             Tensor tensor(type_of(problem, role), *shape_of(problem, role));
             for (std::int64_t i = 0; i < tensor.size(); ++i)
-                tensor.set(i, elements[static_cast<std::size_t>(i)].value);
+                tensor.set(i, answer_of(elements[static_cast<std::size_t>(i)]));
             result.outputs.put(role, std::move(tensor));
         };
         fill(Role::o, answer.output);
@@ -65,8 +72,13 @@ public:
     void set_timeout(std::chrono::milliseconds) noexcept override {}
 
 private:
+    double answer_of(const ExpectedElement& e) const {
+        return slip_ && std::isfinite(e.value) && std::isfinite(e.bound) ? slip_(e) : e.value;
+    }
+
     Manifest manifest_;
     Twist twist_;
+    Slip slip_;
 };
 
 /// How a law judged a number of drawn cases.

@@ -70,10 +70,11 @@ struct Score {
     const Deviation* deviation = nullptr;
     Count count;
     std::int64_t silent = 0;  // evidence the deviation has nothing to say of
+    bool speaks_first = false;  // it has of the first, the smallest case
 };
 
 Score score(const Deviation& deviation, const std::vector<const Evidence*>& evidence, bool lse) {
-    Score total{&deviation, {}, 0};
+    Score total{&deviation, {}, 0, false};
     for (const Evidence* e : evidence) {
         const std::optional<Expected> predicted = predict(deviation, e->asked, e->truth);
         const auto& elements = predicted ? (lse ? predicted->lse : predicted->output)
@@ -82,6 +83,7 @@ Score score(const Deviation& deviation, const std::vector<const Evidence*>& evid
             ++total.silent;
             continue;
         }
+        total.speaks_first = total.speaks_first || e == evidence.front();
         const Problem& p = e->asked.problem;
         const Count one =
             lse ? count_output(e->observed[Role::lse], elements, e->truth.lse, lse_format(p))
@@ -184,8 +186,8 @@ Diagnosis explain_evidence(const std::vector<Evidence>& evidence) {
         if (s.silent < none.cases) scores.push_back(s);
     }
     none.tried = static_cast<std::int64_t>(scores.size());
-    const auto explains = [](const Score& s) {
-        return s.silent == 0 && s.count.of > 0 && s.count.agree == s.count.of &&
+    const auto explains = [&none](const Score& s) {
+        return s.speaks_first && 2 * s.silent <= none.cases && s.count.of > 0 && s.count.agree == s.count.of &&
                s.count.excludes_truth;
     };
     const auto best = std::find_if(scores.begin(), scores.end(), explains);

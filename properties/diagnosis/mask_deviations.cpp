@@ -1,8 +1,10 @@
 // Which keys a query sees, wrongly: alignment, off by one, ignored, inverted.
 
-#include <cmath>
+#include <algorithm>
+#include <limits>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "reference/oracle/oracle.hpp"
 
 namespace attest {
 
@@ -127,11 +129,21 @@ std::vector<Deviation> window_deviations() {
     };
 }
 
+// Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij.
 Deviation finite_hidden(std::string id, std::string says, double score) {
     return {.id = std::move(id),
             .says = std::move(says),
             .respecify = [score](const Specification& s) -> std::optional<Specification> {
-                return with_rules(s, rules_of(s), score);
+                const Specification plain = unmasked(s);
+                std::int64_t b = -1, h = -1, i = -1;
+                RowDetail row;
+                return with_rules(s, rules_of(s), [&](const Place& p) {
+                    if (p.batch != b || p.head != h || p.query != i) {
+                        b = p.batch, h = p.head, i = p.query;
+                        row = row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
+                    }
+                    return score - row.scores[static_cast<std::size_t>(p.key)];
+                });
             },
             .formula = {},
             .declares = {}};
@@ -172,9 +184,6 @@ std::vector<Deviation> tensor_deviations() {
                               [minus_infinity](const Specification&, double v) {
                                   return v == minus_infinity ? v : 0.0;
                               }),
-        mask_values_deviation(
-            "bias_scaled", "an additive mask multiplied by the scale", has_additive,
-            [](const Specification& s, double v) { return v * effective_scale(s.problem); }),
         mask_values_deviation("bias_negated", "an additive mask subtracted instead of added",
                               has_additive, [minus_infinity](const Specification&, double v) {
                                   return v == minus_infinity ? v : -v;
@@ -213,10 +222,12 @@ std::vector<Deviation> length_deviations() {
     list.push_back({.id = "split_tail_dropped",
                     .says = "Tk / splits keys a split, without the remainder",
                     .respecify = [](const Specification& s) -> std::optional<Specification> {
-                        const std::int64_t n = s.problem.splits;
-                        if (n < 2) return std::nullopt;
+                        if (s.problem.splits < 2) return std::nullopt;
                         Rules rules = rules_of(s);
-                        rules.also_hidden = [n](const Place& p) {
+                        // No more splits than keys.
+                        rules.also_hidden = [splits = s.problem.splits](const Place& p) {
+                            const std::int64_t n = std::clamp<std::int64_t>(
+                                splits, 1, std::max<std::int64_t>(1, p.len_kv));
                             return p.column >= p.len_kv / n * n;
                         };
                         return with_rules(s, rules);

@@ -1,6 +1,7 @@
 // Answers that no specification of attention gives: constants, means, sums that are not divided,
 // inputs handed back.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -109,8 +110,9 @@ std::optional<Expected> input_v(const Specification& s, const Expected&) {
     });
 }
 
-// Q = 0 and no bias: every visible key weighs the same.
+// Q = 0 and no bias: every visible key weighs the same. What a sink would weigh is open.
 std::optional<Specification> uniform(const Specification& s, const Rules& rules) {
+    if (s.problem.sink) return std::nullopt;
     Specification out = with_rules(s, rules);
     const Tensor& q = s.inputs[Role::q];
     out.inputs.put(Role::q, Tensor(q.type(), q.shape()));
@@ -119,7 +121,6 @@ std::optional<Specification> uniform(const Specification& s, const Rules& rules)
         return x == minus_infinity ? minus_infinity : 0.0;
     });
     out.problem.alibi = false;
-    out.problem.sink = false;
     out.problem.rope = {};
     out.problem.softcap = 0;
     return out;
@@ -130,8 +131,9 @@ std::optional<Specification> uniform(const Specification& s, const Rules& rules)
 std::optional<Expected> mean_in_empty_rows(const Specification& s, const Expected& truth) {
     Rules rules;
     rules.documents = rules.mask_tensor = false;
-    const Specification flat = *uniform(s, rules);
-    const Expected mean = attend(flat.problem, flat.dialect, flat.numerics, flat.inputs);
+    const std::optional<Specification> flat = uniform(s, rules);
+    if (!flat) return std::nullopt;
+    const Expected mean = attend(flat->problem, flat->dialect, flat->numerics, flat->inputs);
     Expected out = truth;
     out.lse.clear();
     bool any = false;
@@ -149,36 +151,42 @@ std::optional<Expected> mean_in_empty_rows(const Specification& s, const Expecte
     return out;
 }
 
-// The splits' own outputs averaged with equal weight instead of merged by their log-sum-exp.
-std::optional<Expected> splits_averaged(const Specification& s, const Expected&) {
-    const std::int64_t n = s.problem.splits;
-    if (n < 2 || s.problem.sink) return std::nullopt;
-    Expected sum;
-    const std::int64_t per_split = (s.problem.len_kv + n - 1) / n;
-    std::int64_t used = 0;
-    for (std::int64_t begin = 0; begin < s.problem.len_kv; begin += per_split, ++used) {
+// The splits' own outputs averaged with equal weight instead of merged by their log-sum-exp. Splits
+// take ceil(keys / splits) keys each; one in which a query sees no key has no output of it.
+std::optional<Expected> splits_averaged(const Specification& s, const Expected& truth) {
+    if (s.problem.splits < 2 || s.problem.sink) return std::nullopt;
+    Expected mean = truth;
+    mean.lse.clear();
+    for (ExpectedElement& o : mean.output) o = {};
+    std::vector<double> parts(truth.row_empty.size());
+    const std::size_t dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::int64_t split = 0; split < s.problem.splits; ++split) {
         Rules rules = rules_of(s);
-        rules.also_hidden = [begin, per_split](const Place& p) {
-            return p.column < begin || p.column >= begin + per_split;
+        rules.also_hidden = [split, splits = s.problem.splits](const Place& p) {
+            const std::int64_t n =
+                std::clamp<std::int64_t>(splits, 1, std::max<std::int64_t>(1, p.len_kv));
+            const std::int64_t each = (p.len_kv + n - 1) / n;
+            return p.column < split * each || p.column >= (split + 1) * each;
         };
         const Specification part = with_rules(s, rules);
         const Expected e = attend(part.problem, part.dialect, part.numerics, part.inputs);
-        if (sum.output.empty()) {
-            sum.output_shape = e.output_shape;
-            sum.output = e.output;
-            continue;
-        }
-        for (std::size_t k = 0; k < sum.output.size(); ++k) {
-            sum.output[k].value += e.output[k].value;
-            sum.output[k].error += e.output[k].error;
-            sum.output[k].bound += e.output[k].bound;
+        for (std::size_t row = 0; row < parts.size(); ++row) {
+            if (e.row_empty[row] != 0) continue;
+            ++parts[row];
+            for (std::size_t k = row * dim; k < (row + 1) * dim; ++k) {
+                mean.output[k].value += e.output[k].value;
+                mean.output[k].error += e.output[k].error;
+                mean.output[k].bound += e.output[k].bound;
+            }
         }
     }
-    for (ExpectedElement& o : sum.output) {
-        const double count = static_cast<double>(used);
-        o = {o.value / count, o.error / count, o.bound / count};
-    }
-    return sum;
+    for (std::size_t row = 0; row < parts.size(); ++row)
+        for (std::size_t k = row * dim; k < (row + 1) * dim; ++k) {
+            ExpectedElement& o = mean.output[k];
+            if (parts[row] == 0) o = truth.output[k];
+            else o = {o.value / parts[row], o.error / parts[row], o.bound / parts[row]};
+        }
+    return mean;
 }
 
 Deviation empty_rows(std::string id, std::string says, EmptyRow policy) {

@@ -128,15 +128,6 @@ std::vector<Deviation> position_deviations() {
                     },
                     .formula = {},
                     .declares = {}});
-    list.push_back({.id = "alibi_scaled",
-                    .says = "ALiBi multiplied by the scale",
-                    .respecify = [slope](const Specification& s) {
-                        return with_slopes(s, [&](std::int64_t h) {
-                            return slope(s, h) * effective_scale(s.problem);
-                        });
-                    },
-                    .formula = {},
-                    .declares = {}});
     return list;
 }
 

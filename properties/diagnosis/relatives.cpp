@@ -10,6 +10,7 @@ namespace {
 struct More {
     std::int64_t q, kv, dim, dim_v, group, heads_kv, window, splits;
     double scale;  ///< factor on the explicit scale; 0: the default scale
+    ValueKind kind = ValueKind::normal;
 };
 
 // Lengths on both sides of the tile edges 4 to 256, dimensions on both sides of multiples of 8, 16
@@ -18,7 +19,7 @@ constexpr More variations[] = {
     {3, 2, 3, 0, 0, 2, 1, 1, 1},   {0, 6, 11, 0, 1, 1, 2, 0, 0},   {5, 0, 22, 4, 0, 3, 0, 2, 1.5},
     {1, 37, 0, 0, 2, 1, 1, 1, 0},  {2, 4, 35, 1, 0, 1, 3, 0, 0.5}, {0, 90, 5, 0, 0, 0, 0, 1, 1},
     {3, 9, 0, 3, 1, 2, 1, 2, 2},   {4, 11, 13, 0, 0, 1, 2, 0, 0},  {1, 170, 1, 0, 0, 0, 1, 1, 1},
-    {7, 3, 7, 2, 2, 1, 0, 0, 0.75},
+    {7, 3, 7, 2, 2, 1, 0, 0, 0.75}, {6, 1, 2, 0, 0, 0, 1, 1, 1, ValueKind::logit1e4},
 };
 
 void lengthen(Problem& w, const Problem& p, const More& more) {
@@ -60,7 +61,7 @@ std::vector<Case> relatives(const Case& smallest) {
         if (p.splits > 0) w.splits += more.splits;
         if (more.scale == 0) w.scale.reset();
         else if (more.scale != 1) w.scale = effective_scale(w) * more.scale;
-        wide.values = {ValueKind::normal, seed++, {}};
+        wide.values = {more.kind, seed++, {}};
         list.push_back(std::move(wide));
     }
     return list;

@@ -116,7 +116,8 @@ bool hidden(const Rules& rules, const Place& p) {
     return rules.also_hidden && rules.also_hidden(p);
 }
 
-Specification with_rules(const Specification& s, const Rules& rules, double finite) {
+Specification with_rules(const Specification& s, const Rules& rules,
+                         const std::function<double(const Place&)>& hidden_bias) {
     Specification out = s;
     const Problem& problem = s.problem;
     out.inputs.put(
@@ -125,11 +126,21 @@ Specification with_rules(const Specification& s, const Rules& rules, double fini
                [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
                    const Place p = place_of(s, rules, b, h, i, j);
                    const double tensor = rules.mask_tensor ? mask_value(s, p) : 0.0;
-                   if (hidden(rules, p) || tensor == minus_infinity) return finite;
-                   return tensor;
+                   if (!hidden(rules, p) && tensor != minus_infinity) return tensor;
+                   return hidden_bias ? hidden_bias(p) : minus_infinity;
                }));
     out.problem.mask.tensor = {MaskKind::additive, false, false, false};
     erase_written_out(out, rules);
+    return out;
+}
+
+Specification unmasked(const Specification& s) {
+    Specification out = s;
+    Rules none;
+    none.key_lengths = false;
+    erase_written_out(out, none);
+    out.problem.mask.tensor = {};
+    out.inputs.erase(Role::mask);
     return out;
 }
 

@@ -37,9 +37,12 @@ Rules rules_of(const Specification& s);
 bool hidden(const Rules& rules, const Place& place);
 
 /// The same problem with these rules written out as an additive mask in f64; a mask tensor the
-/// problem has is folded in. `finite` is added for hidden keys instead of -inf where it is finite.
+/// problem has is folded in. Hidden keys get `hidden_bias` instead of -inf where it is given.
 Specification with_rules(const Specification& s, const Rules& rules,
-                         double finite = -std::numeric_limits<double>::infinity());
+                         const std::function<double(const Place&)>& hidden_bias = {});
+
+/// The same problem without any mask: every key visible to every query.
+Specification unmasked(const Specification& s);
 
 /// The problem with its mask tensor mapped element by element: visible as a number where boolean.
 Specification with_mask_values(const Specification& s,

@@ -91,6 +91,22 @@ std::vector<Deviation> scale_deviations() {
     };
 }
 
+// (q.k + bias) scale, ALiBi included. Where there is a cap, where it goes is anybody's guess.
+std::optional<Specification> with_scaled_bias(const Specification& s) {
+    const bool additive = s.problem.mask.tensor.kind == MaskKind::additive;
+    if ((!additive && !s.problem.alibi) || s.problem.softcap > 0) return std::nullopt;
+    const double scale = effective_scale(s.problem);
+    Specification out = s;
+    if (additive) out = with_mask_values(s, [scale](double v) { return v * scale; });
+    if (s.problem.alibi) {
+        const Tensor& slopes = s.inputs[Role::alibi_slopes];
+        Tensor scaled(ElementType::f64, slopes.shape());
+        for (std::int64_t h = 0; h < slopes.size(); ++h) scaled.set(h, slopes.get(h) * scale);
+        out.inputs.put(Role::alibi_slopes, std::move(scaled));
+    }
+    return out;
+}
+
 std::vector<Deviation> softcap_deviations() {
     const auto capped = [](const Specification& s) { return s.problem.softcap > 0; };
     return {
@@ -208,6 +224,11 @@ std::vector<Deviation> score_deviations() {
     std::vector<Deviation> all = scale_deviations();
     for (auto part : {softcap_deviations(), channel_deviations()})
         all.insert(all.end(), part.begin(), part.end());
+    all.push_back({.id = "bias_scaled",
+                   .says = "a bias multiplied by the scale like the scores",
+                   .respecify = with_scaled_bias,
+                   .formula = {},
+                   .declares = {}});
     all.push_back({.id = "sink_omitted",
                    .says = "softmax without the sink",
                    .respecify = [](const Specification& s) -> std::optional<Specification> {

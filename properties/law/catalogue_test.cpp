@@ -36,7 +36,7 @@ TEST(Catalogue, AnEmptyOneIsRefused) {
 
 TEST(Catalogue, FaultyDeclarationsAreRefused) {
     expect_refused([](Property& law) { law.id = "causal"; });
-    expect_refused([](Property& law) { law.id = "masking.top-left"; });
+    expect_refused([](Property& law) { law.id += "-left"; });
     expect_refused([](Property& law) { law.id = "Masking.causal"; });
     expect_refused([](Property& law) { law.check = nullptr; });
     expect_refused([](Property& law) { law.why.clear(); });

@@ -15,7 +15,7 @@ namespace {
 // dialect and every way of hiding.
 RC_GTEST_PROP(Sight, SeesWhatTheOracleSees, ()) {
     Case subject;
-    subject.problem = generate::problem();
+    subject.problem = generate::any_problem();
     subject.problem.dropout = {};
     subject.values.seed = generate::seed();
     Dialect dialect;

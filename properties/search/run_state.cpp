@@ -19,6 +19,8 @@ constexpr std::int64_t shrink_evaluations = 2'000, shrink_evaluations_again = 15
 // Wall time of one shrink where the campaign has no clock; with one, all shrinks together may add
 // half of it, and at least two seconds.
 constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0.5;
+// Of one that costs a time limit, or all memory, each time.
+constexpr double shrink_seconds_slow = 4;
 
 // A kernel that hung or ran out of memory in every case of this many laws does so in all.
 constexpr int laws_enough = 3;
@@ -175,12 +177,12 @@ std::optional<ShrinkTask> RunState::next_shrink() {
         task.evaluations = again ? shrink_evaluations_again : shrink_evaluations;
         const auto left = std::count_if(failing_.begin(), failing_.end(),
                                         [](const Failing& f) { return !f.done; });
-        task.seconds = shrink_seconds;
+        task.seconds = is_slow_death(task.found) ? shrink_seconds_slow : shrink_seconds;
         if (options_.seconds) {
             const double total = std::max(shrink_seconds_least, shrink_share * *options_.seconds);
             const double share = (total + std::min(seconds_left(), 0.0)) *
                                  std::max(options_.jobs, 1) / static_cast<double>(left);
-            task.seconds = std::clamp(share, 0.0, shrink_seconds);
+            task.seconds = std::clamp(share, 0.0, task.seconds);
         }
         if (again && results_[first->law].counterexample)
             task.likely = results_[first->law].counterexample->smallest;

@@ -132,10 +132,16 @@ std::optional<Counterexample> Workbench::shrink(Subject& kernel, const Property&
     if (task.found.outcome == Outcome::hang && !smallest->confirmed) {
         limit_.was_wrong();
         const CaseRecord again = try_case(kernel, property, task.found.subject);
-        if (failure_kind(again) != failure_kind(task.found)) {
+        if (!failure_kind(again)) {
             keeper_.withdrawn(property.id);
             return std::nullopt;
         }
+        // It fails all the same, perhaps otherwise: out of memory, given the time.
+        const std::int64_t evaluations = smallest->evaluations;
+        smallest = counterexample_of(property, again);
+        smallest->found = task.found;
+        smallest->evaluations = evaluations;
+        smallest->confirmed = true;
     }
     keeper_.shrunk(property.id, smallest->smallest);
     return smallest;

@@ -1,0 +1,144 @@
+#include "properties/law/paired_runs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace attest {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+TEST(Admitted, IsTheIntervalRoundedToTheFormat) {
+    const Admitted half = admitted({1.0, 0, 1e-4}, Precision::f16);
+    EXPECT_TRUE(half.bounded);
+    EXPECT_EQ(half.low, 1.0);  // 1e-4 is below a quarter of an ulp of 1 in f16
+    EXPECT_EQ(half.high, 1.0);
+    const Admitted single = admitted({1.0, 0, 1e-4}, Precision::f32);
+    EXPECT_LT(single.low, 1 - 0.9e-4);
+    EXPECT_GT(single.high, 1 + 0.9e-4);
+    EXPECT_FALSE(admitted({1.0, 0, infinity}, Precision::f32).bounded);
+    EXPECT_FALSE(admitted({nan, 0, 0}, Precision::f32).bounded);
+    EXPECT_FALSE(admitted({-infinity, 0, 0}, Precision::f32).bounded);
+}
+
+TEST(CertainChange, IsTheDistanceOfIntervalsThatDoNotMeet) {
+    const Admitted low{1, 2, true}, high{5, 7, true}, middle{2, 6, true}, unknown{};
+    EXPECT_EQ(certain_change(low, high), 3);
+    EXPECT_EQ(certain_change(high, low), -3);
+    EXPECT_EQ(certain_change(low, middle), 0);
+    EXPECT_EQ(certain_change(low, unknown), 0);
+}
+
+TEST(Contrast, TellsNoChangeFromAWrongOneAndCountsNaNAsNone) {
+    Contrast change;
+    change.expected = 10;  // the references differ by 10, of which 2 may be rounding
+    change.certain = 8;
+    const auto with = [&](double observed) {
+        change.observed = observed;
+        return change;
+    };
+    EXPECT_TRUE(with(9).shown());
+    EXPECT_TRUE(with(8).shown());
+    EXPECT_FALSE(with(7.9).shown());
+    EXPECT_FALSE(with(nan).shown());
+    EXPECT_FALSE(with(9).absent());
+    EXPECT_FALSE(with(5).absent());  // wrong, but not absent
+    EXPECT_TRUE(with(2).absent());
+    EXPECT_TRUE(with(0).absent());
+    EXPECT_TRUE(with(-1).absent());
+    EXPECT_TRUE(with(nan).absent());
+    EXPECT_FALSE(with(0.1).reversed());
+    EXPECT_TRUE(with(0).reversed());
+    EXPECT_TRUE(with(-9).reversed());
+    EXPECT_TRUE(with(nan).reversed());
+    change.certain = -8;
+    change.expected = -10;
+    EXPECT_TRUE(with(-8).shown());
+    EXPECT_FALSE(with(8).shown());
+    EXPECT_TRUE(with(1).reversed());
+}
+
+/// A kernel that gives the same numbers to whoever asks, and references of a fixed bound.
+class FixedTrial final : public Trial {
+public:
+    FixedTrial() {
+        subject_.problem.dim_qk = 2;
+        inputs_ = make_inputs(subject_);
+        answer.put(Role::o, Tensor(ElementType::f32, {1, 1, 1, 2}));
+        answer.put(Role::lse, Tensor(ElementType::f32, {1, 1, 1, 1}));
+        observed_ = answer;
+        truth.output_shape = {1, 1, 1, 2};
+        truth.output = {{0, 0, 1e-3}, {0, 0, 1e-3}};
+        truth.lse = {{0, 0, 1e-3}};
+        truth.row_empty = {0};
+    }
+    const Case& subject() const override { return subject_; }
+    const TensorSet& inputs() const override { return inputs_; }
+    const Dialect& dialect() const override { return dialect_; }
+    const Numerics& numerics() const override { return numerics_; }
+    const TensorSet& observed() const override { return observed_; }
+    TensorSet run(const Problem&, const TensorSet&) const override { return answer; }
+    TensorSet run_alone(const Problem&, const TensorSet&) const override { return answer; }
+    bool supports(const Problem&) const override { return true; }
+    const Expected& expected() const override { return truth; }
+    Expected expected(const Problem&, const TensorSet&) const override { return truth; }
+    Verdict compare(const Problem&, const TensorSet&, const TensorSet&) const override {
+        return inconclusive("not asked");
+    }
+
+    TensorSet answer;
+    Expected truth;
+
+private:
+    Case subject_;
+    TensorSet inputs_, observed_;
+    Dialect dialect_;
+    Numerics numerics_;
+};
+
+Verdict compared(const FixedTrial& trial, bool bits) {
+    const Call first(trial), second(trial, trial.problem(), trial.inputs());
+    Likeness likeness;
+    likeness.rows = defined_rows(first);
+    likeness.bits = bits;
+    likeness.sentence = [](const RowMatch&) { return std::string("they differ"); };
+    return compare_runs(first, second, likeness);
+}
+
+TEST(CompareRuns, HoldsUpToTheSumOfTheBounds) {
+    FixedTrial trial;
+    trial.answer[Role::o].set(1, 1.9e-3);
+    EXPECT_EQ(compared(trial, false).decision, Decision::holds);
+    EXPECT_EQ(compared(trial, false).elements, 3);
+    EXPECT_NEAR(compared(trial, false).worst_ratio, 0.95, 1e-6);
+    EXPECT_EQ(compared(trial, true).decision, Decision::violated);
+    trial.answer[Role::o].set(1, 2.1e-3);
+    const Verdict verdict = compared(trial, false);
+    EXPECT_EQ(verdict.decision, Decision::violated);
+    EXPECT_EQ(verdict.violation->index, (std::vector<std::int64_t>{0, 0, 0, 1}));
+    EXPECT_NEAR(verdict.violation->bound, 2e-3, 1e-9);
+    EXPECT_GT(verdict.violation->ratio, 1);
+}
+
+TEST(CompareRuns, NaNNeverAgreesWithANumber) {
+    FixedTrial trial;
+    trial.answer[Role::lse].set(0, nan);
+    for (const bool bits : {false, true}) {
+        const Verdict verdict = compared(trial, bits);
+        EXPECT_EQ(verdict.decision, Decision::violated);
+        EXPECT_EQ(verdict.violation->tensor, Role::lse);
+    }
+}
+
+TEST(CompareRuns, AnUnboundedElementIsNotCounted) {
+    FixedTrial trial;
+    trial.truth.output[0].bound = trial.truth.output[1].bound = trial.truth.lse[0].bound = infinity;
+    EXPECT_EQ(compared(trial, false).decision, Decision::inconclusive);
+    EXPECT_EQ(compared(trial, true).elements, 3);  // bits need no reference
+}
+
+}  // namespace
+}  // namespace attest

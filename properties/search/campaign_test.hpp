@@ -1,0 +1,49 @@
+#pragma once
+// For the tests of the campaign: small campaigns over planted kernels.
+
+#include <string>
+#include <vector>
+
+#include "properties/search/planted_test.hpp"
+#include "properties/search/runner.hpp"
+
+namespace attest::testing {
+
+inline SubjectFactory factory_of(const Plan& plan) {
+    return [plan]() -> std::unique_ptr<Subject> { return std::make_unique<PlantedKernel>(plan); };
+}
+
+inline CampaignOptions few_cases(std::int64_t cases = 40, int jobs = 2) {
+    CampaignOptions options;
+    options.kernel.id = "planted";
+    options.profile.name = "test";
+    options.cases = cases;
+    options.jobs = jobs;
+    options.seed = 7;
+    return options;
+}
+
+inline CampaignResult run(const std::vector<Property>& laws, const Plan& plan,
+                          const CampaignOptions& options) {
+    CampaignObserver silent;
+    return run_laws(laws, factory_of(plan), options, silent);
+}
+
+inline Plan plan_with(Defect defect, std::function<bool(const Problem&)> fails = {}) {
+    Plan plan{.manifest = full_manifest(), .defect = defect};
+    if (fails) plan.fails = [fails](const Problem& p, const TensorSet&) { return fails(p); };
+    return plan;
+}
+
+inline bool past_forty(const Problem& p) {
+    return p.len_kv > 40;
+}
+
+inline std::vector<Property> four_laws() {
+    return {zero_law("first.any"),
+            zero_law("second.causal", {.require = FeatureSet(Feature::causal)}),
+            zero_law("third.square", {.square = true}),
+            zero_law("fourth.small", {.scores_max = 64, .len_max = 8})};
+}
+
+}  // namespace attest::testing

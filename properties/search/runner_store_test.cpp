@@ -1,0 +1,59 @@
+// Failures outlive the run that found them.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "properties/search/campaign_test.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest {
+namespace {
+
+using testing::Defect;
+using testing::factory_of;
+using testing::few_cases;
+using testing::four_laws;
+using testing::full_manifest;
+using testing::past_forty;
+using testing::Plan;
+using testing::plan_with;
+using testing::PlantedKernel;
+using testing::run;
+using testing::zero_law;
+
+class RunnerStore : public ::testing::Test {
+protected:
+    std::string directory_ = (std::filesystem::temp_directory_path() /
+                              ("attest_runner_test_" + std::to_string(::getpid())))
+                                 .string();
+    void TearDown() override { std::filesystem::remove_all(directory_); }
+};
+
+TEST_F(RunnerStore, FailuresAreKeptAndComeFirstNextTime) {
+    const auto laws = std::vector{zero_law("store.one")};
+    CampaignOptions options = few_cases();
+    options.store = directory_;
+    const CampaignResult first = run(laws, plan_with(Defect::wrong, past_forty), options);
+    const auto stored = load_failures(directory_);
+    ASSERT_EQ(stored.size(), 1u);  // the shrunk one alone
+    EXPECT_TRUE(stored[0].shrunk);
+    EXPECT_EQ(stored[0].kernel, "planted");
+    EXPECT_EQ(stored[0].id, first.laws[0].counterexample->id);
+
+    options.seed = 8;
+    const CampaignResult second = run(laws, plan_with(Defect::wrong, past_forty), options);
+    EXPECT_EQ(second.laws[0].records.front().number, -1);
+    EXPECT_EQ(second.laws[0].records.front().subject, stored[0].subject);
+    EXPECT_EQ(second.laws[0].counterexample->found.number, -1);
+    EXPECT_EQ(load_failures(directory_).size(), 1u);
+
+    const CampaignResult mended = run(laws, plan_with(Defect::wrong), options);
+    EXPECT_EQ(mended.laws[0].verdict.decision, Decision::holds);
+    EXPECT_EQ(mended.laws[0].cases, 41);
+    EXPECT_EQ(load_failures(directory_).size(), 1u);  // a regression case from now on
+}
+
+}  // namespace
+}  // namespace attest
