@@ -1,5 +1,6 @@
 // The GoogleTest driver: one test a law and built-in kernel, one a planted bug, all registered at
-// run time from the catalogue and the museum. An empty catalogue is a failure, not "0 tests, PASSED".
+// run time from the catalogue and the museum. An empty catalogue is a failure, not "0 tests,
+// PASSED".
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,8 @@ public:
         RecordProperty("cases", static_cast<int>(result.cases));
         RecordProperty("worst_ratio", ratio_text(result.verdict.worst_ratio));
         switch (result.verdict.decision) {
-            case Decision::holds: return;
+            case Decision::holds:
+                return;
             case Decision::violated:
                 RecordProperty("replay", replay_text(result, kernel_));
                 ADD_FAILURE() << violation_text(result, kernel_);
@@ -36,7 +38,8 @@ public:
             case Decision::inconclusive:
                 ADD_FAILURE() << law_.id << " is inconclusive: " << result.verdict.reason;
                 return;
-            default: GTEST_SKIP() << result.verdict.reason;
+            default:
+                GTEST_SKIP() << result.verdict.reason;
         }
     }
 
@@ -89,17 +92,14 @@ private:
 void register_tests() {
     for (const Property& law : catalogue())
         for (const std::string kernel : correct_kernels)
-            testing::RegisterTest(law.family().c_str(), (law.law() + "/" + kernel).c_str(), nullptr,
-                                  nullptr, law.file.c_str(),
-                                  declaration_line(law, repository_directory()),
-                                  [&law, kernel]() -> testing::Test* {
-                                      return new LawTest(law, kernel);
-                                  });
+            testing::RegisterTest(
+                law.family().c_str(), (law.law() + "/" + kernel).c_str(), nullptr, nullptr,
+                law.file.c_str(), declaration_line(law, repository_directory()),
+                [&law, kernel]() -> testing::Test* { return new LawTest(law, kernel); });
     for (const Mutant& mutant : museum())
         testing::RegisterTest("museum", std::string(mutant.id).c_str(), nullptr, nullptr,
-                              "kernels/mutants/museum.cpp", 1, [&mutant]() -> testing::Test* {
-                                  return new MutantTest(mutant);
-                              });
+                              "kernels/mutants/museum.cpp", 1,
+                              [&mutant]() -> testing::Test* { return new MutantTest(mutant); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -20,14 +21,29 @@ std::string text_at(const Record& record, const char* outer, const char* inner) 
     return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-bool known(const Record& c) { return c.at("diagnosis").value("known", false); }
-bool died(const Record& c) { return c.value("outcome", "ok") != "ok" || !c.value("fault", Record()).is_null(); }
+bool known(const Record& c) {
+    return c.at("diagnosis").value("known", false);
+}
+bool died(const Record& c) {
+    return c.value("outcome", "ok") != "ok" || !c.value("fault", Record()).is_null();
+}
+
+// Deaths of one kind differ in offsets and addresses alone.
+std::string without_numbers(std::string text) {
+    for (std::size_t at = text.find("0x"); at != std::string::npos; at = text.find("0x", at))
+        text.erase(at, text.find_first_not_of("0123456789abcdefx", at) - at);
+    std::erase_if(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+    return text;
+}
 
 // Everything that makes two counterexamples one cause, as texts; one in common is enough.
 std::vector<std::string> keys_of(const Record& c) {
-    if (died(c)) return {"death: " + c.at("problem").get<std::string>()};
+    const std::string outcome = c.value("outcome", "ok");
+    if (outcome == "hang" || outcome == "memory") return {"death: " + outcome};
+    if (died(c)) return {"death: " + without_numbers(c.at("problem").get<std::string>())};
     std::vector<std::string> keys{"problem: " + c.value("smallest_problem", std::string())};
-    if (known(c)) keys.push_back("deviation: " + text_at(c, "diagnosis", "id"));
+    if (known(c))
+        keys.push_back("deviation: " + text_at(c, "diagnosis", "id"));
     else if (c.at("boundary").value("found", false))
         keys.push_back("boundary: " + text_at(c, "boundary", "says"));
     return keys;
@@ -46,14 +62,16 @@ std::int64_t scores_of(const Record& c) {
 auto rank(const Record& c) {
     const std::string law = c.at("law");
     const int kind = died(c) && law == "hygiene.bounds" ? 0
-                     : law.starts_with("masking.")     ? 1
-                     : law.starts_with("reference.")   ? 3
-                                                       : 2;
-    return std::tuple(!known(c), kind, scores_of(c), law);
+                     : law.starts_with("masking.")      ? 1
+                     : law.starts_with("reference.")    ? 3
+                                                        : 2;
+    const bool confirmed = c.contains("shrink") && c.at("shrink").value("confirmed", false);
+    return std::tuple(!known(c), !confirmed, kind, scores_of(c), law);
 }
 
 std::string capitalised(std::string text) {
-    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+        text[0] = static_cast<char>(text[0] - 32);
     return text;
 }
 
@@ -87,8 +105,8 @@ std::vector<Record> group_causes(std::vector<Record>& counterexamples) {
     });
     std::vector<Record> causes;
     for (const std::vector<std::size_t>& members : ordered) {
-        const std::size_t lead = *std::min_element(
-            members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
+        const std::size_t lead =
+            *std::min_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
                 return rank(counterexamples[a]) < rank(counterexamples[b]);
             });
         const std::string id = fmt::format("c{}", causes.size() + 1);

@@ -1,5 +1,5 @@
-// A cause on the screen: the sentence, what the kernel computes instead, when, the smallest case and
-// the line that repeats it.
+// A cause on the screen: the sentence, what the kernel computes instead, when, the smallest case
+// and the line that repeats it.
 
 #include <algorithm>
 
@@ -26,8 +26,8 @@ std::int64_t integer(const Record& record, const char* key) {
 void draw_diagnosis(Screen& s, const Record& c) {
     const Record& d = c.at("diagnosis");
     if (d.value("known", false)) {
-        const std::string agree = "all " + count_text(integer(d, "of")) +
-                                  " elements agree within the bound";
+        const std::string agree =
+            "all " + count_text(integer(d, "of")) + " elements agree within the bound";
         const std::string says = text_of(d, "says");
         const bool beside =
             s.style().wide() && columns_of(says) + columns_of(agree) + 21 <= s.style().width;
@@ -152,8 +152,7 @@ void draw_pictures(Screen& s, const Record& c) {
     if (!beside) {
         const Lines& one = weights.rows.empty() ? picture : weights;
         s.line((weights.rows.empty() ? "    " : "") + one.title);
-        for (const std::string& row : one.rows)
-            s.line((weights.rows.empty() ? "    " : "") + row);
+        for (const std::string& row : one.rows) s.line((weights.rows.empty() ? "    " : "") + row);
     } else {
         s.line(s.pad(weights.title, left + 8) + picture.title);
         for (std::size_t n = 0; n < std::max(weights.rows.size(), picture.rows.size()); ++n)
@@ -176,7 +175,9 @@ void draw_cause(Screen& s, const Records& records, const Record& cause, bool fir
     const std::int64_t more = static_cast<std::int64_t>(cause.at("laws").size()) - 1;
     const bool only = first && more == 0 && records.causes.size() == 1;
     s.line(s.bad(s.symbol("✕ ", "") + "VIOLATED") + "  " + s.bold(law) + more_laws(more) +
-           (only ? "" : first ? ", one cause" : ", another cause"));
+           (only    ? ""
+            : first ? ", one cause"
+                    : ", another cause"));
     s.fact("problem", s.bold(text_of(c, "problem")));
     draw_diagnosis(s, c);
     draw_boundary(s, c);
@@ -196,7 +197,7 @@ void draw_cause(Screen& s, const Records& records, const Record& cause, bool fir
 }  // namespace
 
 std::string replay_line(const Records& records, const Record& counterexample,
-                           const std::string& directory) {
+                        const std::string& directory) {
     const std::string kernel = clean(records.run.at("kernel").value(
         "typed", records.run.at("kernel").at("id").get<std::string>()));
     std::string command =

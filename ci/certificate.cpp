@@ -13,10 +13,14 @@ namespace attest {
 namespace {
 
 Record law_entry(const Record& law) {
-    Record entry{{"law", law.at("law")},           {"statement", law.at("statement")},
-                 {"compares", law.at("compares")}, {"verdict", law.at("verdict")},
-                 {"reason", law.at("reason")},     {"cases", law.at("cases")},
-                 {"discarded", law.at("discarded")}, {"refused", law.at("refused")},
+    Record entry{{"law", law.at("law")},
+                 {"statement", law.at("statement")},
+                 {"compares", law.at("compares")},
+                 {"verdict", law.at("verdict")},
+                 {"reason", law.at("reason")},
+                 {"cases", law.at("cases")},
+                 {"discarded", law.at("discarded")},
+                 {"refused", law.at("refused")},
                  {"elements", law.at("elements")}};
     if (const Property* property = find_property(law.at("law").get<std::string>()))
         entry["statement"] = property->statement;
@@ -49,8 +53,9 @@ std::string not_claimed(const Record& kernel) {
 
 Record limits_of(const Records& records, const RunVerdict& v) {
     Record list = Record::array();
-    list.push_back("Nothing of other versions, builds, compilers or processors than those named "
-                   "here.");
+    list.push_back(
+        "Nothing of other versions, builds, compilers or processors than those named "
+        "here.");
     list.push_back("Nothing of speed, and nothing of memory beyond accesses outside the tensors.");
     if (v.cases > 0)
         // Rule of three: no failure in n cases leaves a share above 3/n with 5 % probability.
@@ -62,14 +67,16 @@ Record limits_of(const Records& records, const RunVerdict& v) {
     if (c.undrawn > 0)
         list.push_back("Nothing of " + counted(c.undrawn, "feature pair") +
                        " that was never drawn.");
-    list.push_back("Nothing of what is not claimed: " + not_claimed(records.run.at("kernel")) + ".");
+    list.push_back("Nothing of what is not claimed: " + not_claimed(records.run.at("kernel")) +
+                   ".");
     std::int64_t refused = 0;
     for (const Record& law : records.laws) refused += law.at("refused").get<std::int64_t>();
     if (refused > 0)
         list.push_back("Nothing of the " + count_text(refused) +
                        " problems it refused. A refusal with a reason is allowed.");
-    list.push_back("Its name and version are the kernel's own words; what was judged is the file "
-                   "with the SHA-256 above, where there is one.");
+    list.push_back(
+        "Its name and version are the kernel's own words; what was judged is the file "
+        "with the SHA-256 above, where there is one.");
     return list;
 }
 
@@ -171,8 +178,8 @@ std::string certificate_page(const Record& c) {
     std::replace(verdict.begin(), verdict.end(), '_', ' ');
     std::string page = "# " + escaped(kernel.at("name").get<std::string>()) + " " +
                        escaped(kernel.at("version").get<std::string>()) + ": " + verdict +
-                       " under profile " +
-                       escaped(c.at("profile").at("name").get<std::string>()) + "\n\n";
+                       " under profile " + escaped(c.at("profile").at("name").get<std::string>()) +
+                       "\n\n";
     page += counted(c.at("holds").get<std::int64_t>(), "law") + " hold on " +
             counted(c.at("cases").get<std::int64_t>(), "case") + ", " +
             large_count_text(c.at("elements").get<std::int64_t>()) + " elements; " +
@@ -201,9 +208,10 @@ std::string certificate_page(const Record& c) {
             "\n## On what\n\n" + table_of(c.at("machine"));
     page += "\n## What it claims\n\nEvery bound below is derived from these claims.\n\n" +
             table_of(c.at("claims"));
-    page += "\n## Its dialect\n\nA dialect is a choice, not a defect: it is declared, and then "
-            "held to.\n\n" +
-            table_of(c.at("dialect"));
+    page +=
+        "\n## Its dialect\n\nA dialect is a choice, not a defect: it is declared, and then "
+        "held to.\n\n" +
+        table_of(c.at("dialect"));
     page += "\n## The laws\n\n" + laws_table(c.at("laws"));
     page += "\n## What this certificate does not say\n\n";
     for (const Record& sentence : c.at("does_not_say"))

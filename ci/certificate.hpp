@@ -1,6 +1,6 @@
 #pragma once
-// The certificate of a run: what was judged, by what, under which claims, how near it came, and what
-// it does not say. As data and as a page.
+// The certificate of a run: what was judged, by what, under which claims, how near it came, and
+// what it does not say. As data and as a page.
 
 #include <string>
 

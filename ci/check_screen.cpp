@@ -50,8 +50,8 @@ std::vector<Family> families(const Records& records) {
     std::vector<Family> list;
     for (const Record& law : records.laws) {
         const std::string name = law.at("family");
-        auto at = std::find_if(list.begin(), list.end(),
-                               [&](const Family& f) { return f.name == name; });
+        auto at =
+            std::find_if(list.begin(), list.end(), [&](const Family& f) { return f.name == name; });
         if (at == list.end()) at = list.insert(list.end(), Family{name, {}});
         at->laws.push_back(&law);
     }
@@ -90,8 +90,8 @@ void draw_family(Screen& s, const Family& f) {
         return;
     }
     // Nothing ran: why. What was cut off says more than what does not apply.
-    const auto cut = std::find_if(f.laws.begin(), f.laws.end(),
-                                  [](const Record* law) { return was_cut(*law); });
+    const auto cut =
+        std::find_if(f.laws.begin(), f.laws.end(), [](const Record* law) { return was_cut(*law); });
     const std::string reason = reason_of(cut == f.laws.end() ? *f.laws.front() : **cut);
     s.line(left + "  " + s.dim(s.cut(reason, s.style().width - columns_of(left) - 2)));
 }
@@ -114,8 +114,7 @@ void draw_nearest(Screen& s, const Records& records) {
     for (const Record* law : laws)
         s.line(s.pad("  " + law->at("law").get<std::string>(), width) + " " +
                s.pad(ratio_text(real_of(law->at("worst").at("ratio"))), 6) + " " +
-               s.cut(law->at("worst").at("line").get<std::string>(),
-                     s.style().width - width - 8));
+               s.cut(law->at("worst").at("line").get<std::string>(), s.style().width - width - 8));
     s.line();
 }
 
@@ -124,8 +123,8 @@ void draw_extent(Screen& s, const Records& records, const RunVerdict& v) {
     if (c.possible > 0) {
         std::string formats;
         for (const std::string& f : c.formats) formats += (formats.empty() ? "" : ", ") + f;
-        std::string line = count_text(c.drawn) + " of " + count_text(c.possible) +
-                           " feature pairs in " + formats;
+        std::string line =
+            count_text(c.drawn) + " of " + count_text(c.possible) + " feature pairs in " + formats;
         if (c.undrawn > 0)
             line += "; " + count_text(c.undrawn) + " never drawn (" + count_text(c.allowed) +
                     " allowed)";
@@ -133,8 +132,7 @@ void draw_extent(Screen& s, const Records& records, const RunVerdict& v) {
     }
     std::string skipped =
         v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
-    if (v.not_run > v.cut)
-        skipped += ", " + counted(v.not_run - v.cut, "law") + " left out";
+    if (v.not_run > v.cut) skipped += ", " + counted(v.not_run - v.cut, "law") + " left out";
     if (v.cases + v.discarded > 0)
         skipped += "; " +
                    share_text(static_cast<double>(v.discarded) /
@@ -168,16 +166,16 @@ void draw_inconclusive(Screen& s, const Records& records, const RunVerdict& v) {
 
 void draw_kept(Screen& s, const RunVerdict& v, const std::string& directory) {
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
-               "/result.jsonl", 12);
+               "/result.jsonl",
+           12);
     s.line("  resume    " + s.command("attest check --resume " + clean(directory)), 12);
     s.line();
 }
 
 void draw_verdict(Screen& s, const Records& records, const RunVerdict& v,
                   const std::string& directory) {
-    const std::string time = time_text(records.end.is_null()
-                                           ? 0.0
-                                           : records.end.value("seconds", 0.0));
+    const std::string time =
+        time_text(records.end.is_null() ? 0.0 : records.end.value("seconds", 0.0));
     const std::string tail = "   exit " + std::to_string(v.exit);
     const std::string cases = counted(v.cases, "case");
     const std::int64_t causes = static_cast<std::int64_t>(records.causes.size());
@@ -214,11 +212,9 @@ void draw_verdict(Screen& s, const Records& records, const RunVerdict& v,
 void draw_families(Screen& s, const Records& records) {
     for (const Family& f : families(records)) draw_family(s, f);
     std::string marks;
-    for (const char* verdict :
-         {"holds", "violated", "inconclusive", "not_run", "not_applicable"}) {
-        const bool any = std::any_of(records.laws.begin(), records.laws.end(), [&](const Record& l) {
-            return l.at("verdict") == verdict;
-        });
+    for (const char* verdict : {"holds", "violated", "inconclusive", "not_run", "not_applicable"}) {
+        const bool any = std::any_of(records.laws.begin(), records.laws.end(),
+                                     [&](const Record& l) { return l.at("verdict") == verdict; });
         std::string word = verdict;
         std::replace(word.begin(), word.end(), '_', ' ');
         if (any) marks += (marks.empty() ? "" : "  ") + s.mark(verdict) + " " + s.dim(word);

@@ -16,9 +16,9 @@ namespace attest {
 
 namespace {
 
-constexpr std::size_t steps_max = 64;      // report.md: so many are kept
-constexpr std::int64_t weights_max = 8;    // rows and columns
-constexpr std::int64_t map_max = 128;      // rows and columns; larger ones are taken in blocks
+constexpr std::size_t steps_max = 64;    // report.md: so many are kept
+constexpr std::int64_t weights_max = 8;  // rows and columns
+constexpr std::int64_t map_max = 128;    // rows and columns; larger ones are taken in blocks
 constexpr std::int64_t map_products = 4'000'000;  // about 10 ms of the reference
 
 Record value_record(double value, const std::string& decimal) {
@@ -29,11 +29,11 @@ Record ulps_of(const Violation& v, const Problem& problem) {
     if (!std::isfinite(v.expected) || !std::isfinite(v.observed) || v.expected == 0 ||
         v.observed == 0 || std::signbit(v.expected) != std::signbit(v.observed))
         return nullptr;
-    const Precision format = v.tensor == Role::o                      ? problem.format_o
+    const Precision format = v.tensor == Role::o                  ? problem.format_o
                              : problem.format_q == Precision::f64 ? Precision::f64
-                                                                      : Precision::f32;
-    const std::int64_t ulps = ulps_between(round_to(v.expected, format),
-                                           round_to(v.observed, format), format);
+                                                                  : Precision::f32;
+    const std::int64_t ulps =
+        ulps_between(round_to(v.expected, format), round_to(v.observed, format), format);
     return ulps;
 }
 
@@ -144,8 +144,8 @@ Record map_record(Subject& kernel, const Case& found) {
     const std::int64_t dim = value_dim(p), head_size = p.len_q * dim;
     std::vector<int> levels;
     for (std::int64_t n = 0; n < o.size(); ++n)
-        levels.push_back(level_of(
-            error_ratio(o.get(n), truth.output[static_cast<std::size_t>(n)], p.format_o)));
+        levels.push_back(
+            level_of(error_ratio(o.get(n), truth.output[static_cast<std::size_t>(n)], p.format_o)));
     std::int64_t worst = 0, most = -1;
     for (std::int64_t h = 0; h < p.batch * p.heads_q; ++h) {
         std::int64_t sum = 0;
@@ -156,7 +156,8 @@ Record map_record(Subject& kernel, const Case& found) {
             worst = h;
         }
     }
-    const std::int64_t tall = (p.len_q + map_max - 1) / map_max, broad = (dim + map_max - 1) / map_max;
+    const std::int64_t tall = (p.len_q + map_max - 1) / map_max,
+                       broad = (dim + map_max - 1) / map_max;
     std::vector<std::string> rows(
         static_cast<std::size_t>((p.len_q + tall - 1) / tall),
         std::string(static_cast<std::size_t>((dim + broad - 1) / broad), '0'));
@@ -167,8 +168,10 @@ Record map_record(Subject& kernel, const Case& found) {
                 rows[static_cast<std::size_t>(i / tall)][static_cast<std::size_t>(c / broad)];
             cell = std::max(cell, static_cast<char>('0' + level));
         }
-    return {{"batch", worst / p.heads_q}, {"head", worst % p.heads_q},
-            {"rows", rows.size()},        {"cols", rows.empty() ? 0 : rows.front().size()},
+    return {{"batch", worst / p.heads_q},
+            {"head", worst % p.heads_q},
+            {"rows", rows.size()},
+            {"cols", rows.empty() ? 0 : rows.front().size()},
             {"levels", rows}};
 }
 

@@ -9,8 +9,8 @@
 
 namespace attest {
 
-/// One coverage record a format of the kernel. `kernel` is asked, with the plainest problem that has
-/// both features, whether a pair can occur at all; a null one is not asked. `earlier` are the
+/// One coverage record a format of the kernel. `kernel` is asked, with the plainest problem that
+/// has both features, whether a pair can occur at all; a null one is not asked. `earlier` are the
 /// records of a run that is being resumed: their counts are added.
 std::vector<Record> coverage_records(const CampaignResult& result, std::int64_t allowed,
                                      Subject* kernel, const std::vector<Record>& earlier);

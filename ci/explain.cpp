@@ -133,8 +133,8 @@ void draw_steps(Screen& s, const std::vector<Step>& steps) {
 
 std::string element_text(const Problem& p, bool lse, std::int64_t flat) {
     const std::int64_t dim = lse ? 1 : value_dim(p);
-    const std::int64_t c = flat % dim, i = flat / dim % p.len_q, h = flat / dim / p.len_q % p.heads_q,
-                       b = flat / dim / p.len_q / p.heads_q;
+    const std::int64_t c = flat % dim, i = flat / dim % p.len_q,
+                       h = flat / dim / p.len_q % p.heads_q, b = flat / dim / p.len_q / p.heads_q;
     std::string text = (lse ? "LSE[b" : "O[b") + std::to_string(b) + " h" + std::to_string(h) +
                        " q" + std::to_string(i);
     return text + (lse ? "]" : " c" + std::to_string(c) + "]");
@@ -200,11 +200,11 @@ int explain_command(const Options& options) {
     const bool supported = kernel.supports(p, &reason);
     const CallResult result = supported ? kernel.forward(p, inputs) : CallResult{};
     if (!supported || result.outcome != Outcome::ok) {
-        const std::string what = !supported       ? "refused: " + reason
+        const std::string what = !supported     ? "refused: " + reason
                                  : result.fault ? result.fault->sentence
                                                 : result.reason;
-        s.line(s.warn(s.symbol("◐ ", "? ") + (supported ? std::string(name(result.outcome))
-                                                        : std::string("refused"))) +
+        s.line(s.warn(s.symbol("◐ ", "? ") +
+                      (supported ? std::string(name(result.outcome)) : std::string("refused"))) +
                "  " + clean(what));
         write_out(s.text());
         return exit_inconclusive;

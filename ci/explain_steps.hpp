@@ -28,12 +28,12 @@ Divergence find_divergence(const Manifest& manifest, const Problem& problem,
 struct HeadView {
     Problem problem;
     std::int64_t batch = 0, head = 0, query = 0, channel = 0;  ///< of the first diverging element
-    std::int64_t key = 0;  ///< the first key whose weight differs, as far as digits show
-    std::vector<RowDetail> rows;                 ///< [len_q]
-    std::vector<std::vector<double>> weights;    ///< [len_q][len_kv] observed; empty: not readable
-    std::vector<std::vector<double>> flat;       ///< the same with Q = 0: which keys are read at all
-    double output = 0;                           ///< observed, of the first diverging element
-    std::optional<double> lse;                   ///< observed, of its row, in natural units
+    std::int64_t key = 0;         ///< the first key whose weight differs, as far as digits show
+    std::vector<RowDetail> rows;  ///< [len_q]
+    std::vector<std::vector<double>> weights;  ///< [len_q][len_kv] observed; empty: not readable
+    std::vector<std::vector<double>> flat;     ///< the same with Q = 0: which keys are read at all
+    double output = 0;                         ///< observed, of the first diverging element
+    std::optional<double> lse;                 ///< observed, of its row, in natural units
     const RowDetail& row(std::int64_t i) const { return rows[static_cast<std::size_t>(i)]; }
     bool visible(std::int64_t i, std::int64_t j) const;
     double weight(std::int64_t i, std::int64_t j) const {

@@ -31,7 +31,8 @@ public:
     Journal(const Journal&) = delete;
     Journal& operator=(const Journal&) = delete;
 
-    /// Appends one line. A line that does not fit on the disk is taken back whole, then OutputFailed.
+    /// Appends one line. A line that does not fit on the disk is taken back whole, then
+    /// OutputFailed.
     void append(const Record& record);
     /// Appends `end` with lines and sha256 filled in, and makes the file durable.
     void finish(Record end);

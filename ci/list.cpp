@@ -45,9 +45,7 @@ std::string needs_text(const Property& law) {
 
 std::string cases_text(const Property& law) {
     const CaseSpace& c = law.cases;
-    std::string text = c.square      ? "Tq = Tk"
-                       : c.len_q_one ? "Tq = 1"
-                                     : "any lengths";
+    std::string text = c.square ? "Tq = Tk" : c.len_q_one ? "Tq = 1" : "any lengths";
     text += " to " + count_text(c.len_max) + ", head dimensions to " + count_text(c.dim_max) +
             ", at most " + count_text(c.scores_max) + " scores";
     if (!c.kinds.empty()) {
@@ -59,10 +57,14 @@ std::string cases_text(const Property& law) {
 
 std::string compares_text(const Property& law) {
     switch (law.compares) {
-        case Compares::bound: return "within derived bounds";
-        case Compares::bits: return "to the bit";
-        case Compares::statistic: return "a statistic with a stated false-positive rate";
-        case Compares::property: break;
+        case Compares::bound:
+            return "within derived bounds";
+        case Compares::bits:
+            return "to the bit";
+        case Compares::statistic:
+            return "a statistic with a stated false-positive rate";
+        case Compares::property:
+            break;
     }
     return "a property of the output itself";
 }
@@ -106,14 +108,14 @@ void list_laws(Screen& s, const Options& o) {
         if (!shown(o, law.id)) continue;
         ++count;
         last = law.id;
-        const std::string middle =
-            wide ? s.pad(s.dim(s.cut(needs_text(law), 35)), 37) : "";
+        const std::string middle = wide ? s.pad(s.dim(s.cut(needs_text(law), 35)), 37) : "";
         const int used = 28 + (wide ? 37 : 0);
         s.line(s.pad(law.id, 27) + " " + middle +
                s.cut(law.statement_short, s.style().width - used));
     }
     s.line();
-    s.line(count_text(count) + " of " + counted(static_cast<std::int64_t>(catalogue().size()), "law") +
+    s.line(count_text(count) + " of " +
+           counted(static_cast<std::int64_t>(catalogue().size()), "law") +
            (last.empty() ? "" : ".  One in full: " + s.command("attest list laws " + last)));
 }
 
@@ -172,12 +174,18 @@ int list_command(const Options& o) {
     if (o.arguments.size() == 2 && what != "laws")
         throw BadInput("\"" + o.arguments[1] + "\" is more than list " + what + " takes",
                        {"--match \"" + o.arguments[1] + "\" shows a part"});
-    if (o.arguments.size() == 2) list_one_law(s, o.arguments[1]);
-    else if (what == "laws") list_laws(s, o);
-    else if (what == "kernels") list_kernels(s, o);
-    else if (what == "mutants") list_mutants(s, o);
-    else if (what == "profiles") list_profiles(s, o);
-    else if (what == "fixtures") list_fixtures(s, o);
+    if (o.arguments.size() == 2)
+        list_one_law(s, o.arguments[1]);
+    else if (what == "laws")
+        list_laws(s, o);
+    else if (what == "kernels")
+        list_kernels(s, o);
+    else if (what == "mutants")
+        list_mutants(s, o);
+    else if (what == "profiles")
+        list_profiles(s, o);
+    else if (what == "fixtures")
+        list_fixtures(s, o);
     else
         throw BadInput("list " + what + ": no such list" +
                            suggestion(what, {"laws", "kernels", "mutants", "profiles", "fixtures"}),

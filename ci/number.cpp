@@ -27,7 +27,8 @@ std::string short_exponent(std::string text) {
 
 std::string without_trailing_zeros(std::string text) {
     const std::size_t e = text.find('e');
-    std::string mantissa = text.substr(0, e), exponent = e == std::string::npos ? "" : text.substr(e);
+    std::string mantissa = text.substr(0, e),
+                exponent = e == std::string::npos ? "" : text.substr(e);
     if (mantissa.find('.') != std::string::npos) {
         while (mantissa.back() == '0') mantissa.pop_back();
         if (mantissa.back() == '.') mantissa.pop_back();
@@ -73,7 +74,9 @@ std::pair<std::string, std::string> value_texts(double expected, double observed
     return texts;
 }
 
-std::string hex_text(double value) { return hex_real(value); }
+std::string hex_text(double value) {
+    return hex_real(value);
+}
 
 std::string bound_text(double bound) {
     if (!std::isfinite(bound)) return not_finite(bound);
@@ -112,7 +115,9 @@ std::string time_text(double seconds) {
     return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::string share_text(double share) { return fmt::format("{:.1f} %", share * 100); }
+std::string share_text(double share) {
+    return fmt::format("{:.1f} %", share * 100);
+}
 
 std::string counted(std::int64_t count, const std::string& noun) {
     return count_text(count) + " " + noun + (count == 1 ? "" : "s");

@@ -1,7 +1,7 @@
 #pragma once
 // How a person reads a number: the only place that formats one for a screen or a page. Digits say
-// how much is known; a bound is rounded up, so that no printed error seems to exceed a printed bound
-// that it meets; nothing depends on a locale.
+// how much is known; a bound is rounded up, so that no printed error seems to exceed a printed
+// bound that it meets; nothing depends on a locale.
 
 #include <cstdint>
 #include <string>

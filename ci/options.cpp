@@ -97,8 +97,9 @@ std::vector<std::string> option_names(const CLI::App& app) {
             "no option " + typed + " for " + name + suggestion(typed, names),
             {"attest " + name + " --help lists " + std::to_string(names.size()) + " options"});
     }
-    throw BadInput("\"" + extra + "\" is more than " + name + " takes",
-                   {"quote a line with spaces: attest " + name + " \"b1 hq1 hkv1 tq2 tk1 d1 f32\""});
+    throw BadInput(
+        "\"" + extra + "\" is more than " + name + " takes",
+        {"quote a line with spaces: attest " + name + " \"b1 hq1 hkv1 tq2 tk1 d1 f32\""});
 }
 
 [[noreturn]] void refuse_command(const CLI::App& app, const std::vector<std::string>& rest) {
@@ -108,9 +109,9 @@ std::vector<std::string> option_names(const CLI::App& app) {
         names.push_back(sub->get_name());
         all += (all.empty() ? "" : ", ") + sub->get_name();
     }
-    const std::string what = rest.empty()                  ? "no command"
+    const std::string what = rest.empty()                    ? "no command"
                              : rest.front().starts_with("-") ? "no option " + rest.front()
-                                                           : "no command " + rest.front();
+                                                             : "no command " + rest.front();
     throw BadInput(what + (rest.empty() ? "" : suggestion(rest.front(), names)),
                    {"one of " + all + "; attest --help"});
 }
@@ -147,9 +148,9 @@ void convert(Options& o, const Typed& t) {
     if (!t.time.empty()) o.seconds = parse_duration("--time", t.time);
     if (!t.cases.empty()) o.cases = parse_count("--cases", t.cases);
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    o.jobs = t.jobs.empty() ? static_cast<int>(cores)
-                            : static_cast<int>(std::min<std::int64_t>(
-                                  1024, parse_count("--jobs", t.jobs)));
+    o.jobs = t.jobs.empty()
+                 ? static_cast<int>(cores)
+                 : static_cast<int>(std::min<std::int64_t>(1024, parse_count("--jobs", t.jobs)));
     if (!t.shard.empty()) parse_shard(t.shard, o.shard_index, o.shard_count);
     if (!t.timeout.empty())
         o.timeout = std::chrono::milliseconds(
@@ -204,8 +205,9 @@ Options parse_command_line(const std::vector<std::string>& argv) {
     o.argv = argv;
     CLI::App app("attest decides whether an attention kernel is correct.", "attest");
     app.set_version_flag("--version", "attest " + std::string(attest_version()));
-    app.footer("Exit codes: 0 holds, 1 violated, 2 bad usage or input, 3 inconclusive or not "
-               "complete,\n4 internal error.");
+    app.footer(
+        "Exit codes: 0 holds, 1 violated, 2 bad usage or input, 3 inconclusive or not "
+        "complete,\n4 internal error.");
     define(app, o, t);
     std::vector<std::string> reversed(argv.rbegin(), argv.rend());
     try {

@@ -33,7 +33,8 @@ TEST(Profile, MistakesPointAtThePlace) {
     EXPECT_NE(complaint(R"({"name":"x","version":1})").find("needs the key \"cases_per_law\""),
               std::string::npos);
     const std::string zero = complaint(R"({"name":"x","version":1,"cases_per_law":0})");
-    EXPECT_TRUE(zero.starts_with("p.json:1:41: \"cases_per_law\" must be a whole number, at least 1"))
+    EXPECT_TRUE(
+        zero.starts_with("p.json:1:41: \"cases_per_law\" must be a whole number, at least 1"))
         << zero;
     EXPECT_NE(zero.find('^'), std::string::npos);
     for (const char* bad : {R"({"name":"x","version":1,"cases_per_law":1.5})",

@@ -1,6 +1,6 @@
 #pragma once
-// What a person sees while a campaign runs: on a terminal one line, rewritten ten times a second; in
-// a log a line at the first failure and then one every 30 s.
+// What a person sees while a campaign runs: on a terminal one line, rewritten ten times a second;
+// in a log a line at the first failure and then one every 30 s.
 
 #include <chrono>
 #include <cstdio>

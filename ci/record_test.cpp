@@ -57,7 +57,8 @@ LawResult result_of(const Property& law, std::vector<double> ratios) {
     std::int64_t number = 0;
     for (const double ratio : ratios) {
         const std::string tq = std::to_string(number + 2);
-        result.records.push_back(tried(number++, ratio, "b1 hq2 hkv1 tq" + tq + " tk3 d4 causal f32"));
+        result.records.push_back(
+            tried(number++, ratio, "b1 hq2 hkv1 tq" + tq + " tk3 d4 causal f32"));
         result.violated += result.records.back().verdict.decision == Decision::violated;
         result.verdict = number == 1 ? result.records.back().verdict
                                      : merge(result.verdict, result.records.back().verdict);
@@ -93,10 +94,10 @@ TEST(Record, LawsFitTheSchemaAndAddUp) {
     for (const Record& count : h.at("counts")) sum += count.get<std::int64_t>();
     EXPECT_EQ(sum, 11);
     EXPECT_EQ(h.at("zero"), 1);
-    EXPECT_EQ(h.at("above"), 3);        // inf, 100, 1e9
-    EXPECT_EQ(h.at("counts")[0], 1);    // below the first bin goes into it
-    EXPECT_EQ(h.at("counts")[8], 1);    // 10^-3 begins bin 8
-    EXPECT_EQ(h.at("counts")[47], 1);   // 99.9
+    EXPECT_EQ(h.at("above"), 3);       // inf, 100, 1e9
+    EXPECT_EQ(h.at("counts")[0], 1);   // below the first bin goes into it
+    EXPECT_EQ(h.at("counts")[8], 1);   // 10^-3 begins bin 8
+    EXPECT_EQ(h.at("counts")[47], 1);  // 99.9
     EXPECT_EQ(record.at("worst").at("ratio"), "inf");
     EXPECT_EQ(record.at("formats").at("f32").at("cases"), 11);
     EXPECT_EQ(record.at("formats").at("f32").at("median"), 0.9);

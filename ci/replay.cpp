@@ -35,8 +35,7 @@ std::vector<const Property*> laws_for(const NamedCase& named, const Options& opt
     const Capability capability = declared_capability(kernel.manifest());
     for (const Property& law : catalogue())
         if (!why_not_applicable(law, capability) &&
-            in_space(law, capability, named.subject.problem) &&
-            in_space(law, named.subject.values))
+            in_space(law, capability, named.subject.problem) && in_space(law, named.subject.values))
             laws.push_back(&law);
     return laws;
 }
@@ -85,7 +84,8 @@ void draw_law(Screen& s, const Property& law, const CaseRecord& record) {
 
 int replay_command(const Options& options) {
     if (options.arguments.empty())
-        throw BadInput("replay: no case named", {"attest replay CASE, such as a stored id or a line"});
+        throw BadInput("replay: no case named",
+                       {"attest replay CASE, such as a stored id or a line"});
     const NamedCase named = find_case(options.arguments.front(), options.out);
     const KernelSpec spec = kernel_for(named, options);
     SessionOptions session;

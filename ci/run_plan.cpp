@@ -35,7 +35,8 @@ Options resumed(const Options& now, Records& earlier) {
     then.colour = now.colour;
     then.ascii = now.ascii;
     const auto again = [](const Record& law) {
-        return was_cut(law) || (law.at("verdict") == "not_run" && law.at("reason") == "not selected");
+        return was_cut(law) ||
+               (law.at("verdict") == "not_run" && law.at("reason") == "not selected");
     };
     std::erase_if(records.laws, again);
     // A violation whose counterexample is missing was cut while it was shrunk: its law runs again.
@@ -102,8 +103,8 @@ Record kernel_record(const KernelSpec& spec, const Manifest& manifest) {
                 record["features"].push_back(name(static_cast<Feature>(n)));
     }
     const std::string digest = spec.path.empty() ? "" : file_digest(spec.path);
-    record["file"] = spec.path.empty() ? Record(nullptr)
-                                       : Record(fs::path(spec.path).filename().string());
+    record["file"] =
+        spec.path.empty() ? Record(nullptr) : Record(fs::path(spec.path).filename().string());
     record["sha256"] = digest.empty() ? Record(nullptr) : Record(digest);
     return record;
 }
@@ -115,9 +116,9 @@ RunPlan plan_run(const Options& options) {
     plan.options = options.resume.empty() ? options : resumed(options, plan.earlier);
     const Options& o = plan.options;
     if (o.arguments.empty())
-        throw BadInput(o.command + ": no kernel named",
-                       {"attest " + o.command + " cpu_flash", "attest list kernels shows those "
-                                                              "built in"});
+        throw BadInput(o.command + ": no kernel named", {"attest " + o.command + " cpu_flash",
+                                                         "attest list kernels shows those "
+                                                         "built in"});
     plan.profile = load_profile(o.profile);
     require_some_law(o);
     plan.kernel = parse_kernel_spec(o.arguments.front(), o.python);
@@ -139,31 +140,30 @@ Record run_record(const RunPlan& plan, const Manifest& manifest) {
     Record argv = Record::array();
     for (const std::string& word : o.argv) argv.push_back(relative_text(word));
     const bool whole = o.match.empty() && !o.cases && !o.seconds && o.shard_count == 1;
-    Record record{
-        {"record", "run"},
-        {"v", 1},
-        {"command", o.command},
-        {"argv", argv},
-        {"attest",
-         {{"version", attest_version()},
-          {"catalogue", catalogue_digest()},
-          {"laws", catalogue().size()}}},
-        {"started", time_now()},
-        {"seed", std::to_string(plan.seed)},
-        {"shard", {{"index", o.shard_index}, {"count", o.shard_count}}},
-        {"budget",
-         {{"seconds", o.seconds ? Record(*o.seconds) : Record(nullptr)},
-          {"cases", o.cases ? Record(*o.cases) : Record(nullptr)}}},
-        {"profile",
-         {{"name", p.name},
-          {"version", p.version},
-          {"cases_per_law", p.cases_per_law},
-          {"discard_max", p.discard_max},
-          {"refuse_max", p.refuse_max},
-          {"undrawn_pairs_max", p.undrawn_pairs_max}}},
-        {"kernel", kernel_record(plan.kernel, manifest)},
-        {"machine", machine_record()},
-        {"whole", whole}};  // nothing of the profile was left out by options
+    Record record{{"record", "run"},
+                  {"v", 1},
+                  {"command", o.command},
+                  {"argv", argv},
+                  {"attest",
+                   {{"version", attest_version()},
+                    {"catalogue", catalogue_digest()},
+                    {"laws", catalogue().size()}}},
+                  {"started", time_now()},
+                  {"seed", std::to_string(plan.seed)},
+                  {"shard", {{"index", o.shard_index}, {"count", o.shard_count}}},
+                  {"budget",
+                   {{"seconds", o.seconds ? Record(*o.seconds) : Record(nullptr)},
+                    {"cases", o.cases ? Record(*o.cases) : Record(nullptr)}}},
+                  {"profile",
+                   {{"name", p.name},
+                    {"version", p.version},
+                    {"cases_per_law", p.cases_per_law},
+                    {"discard_max", p.discard_max},
+                    {"refuse_max", p.refuse_max},
+                    {"undrawn_pairs_max", p.undrawn_pairs_max}}},
+                  {"kernel", kernel_record(plan.kernel, manifest)},
+                  {"machine", machine_record()},
+                  {"whole", whole}};  // nothing of the profile was left out by options
     if (!o.source.empty()) record["source"] = o.source;
     return record;
 }

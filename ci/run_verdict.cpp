@@ -40,8 +40,8 @@ RunVerdict verdict_of(const Records& records, bool interrupted) {
         sum.reason = "no law applies to this kernel";
     } else if (records.run.value("whole", false) && coverage.undrawn > coverage.allowed) {
         sum.verdict = "inconclusive";
-        sum.reason = counted(coverage.undrawn, "feature pair") + " never drawn, the profile allows " +
-                     count_text(coverage.allowed);
+        sum.reason = counted(coverage.undrawn, "feature pair") +
+                     " never drawn, the profile allows " + count_text(coverage.allowed);
     } else {
         sum.verdict = "holds";
         sum.exit = exit_holds;

@@ -27,9 +27,10 @@ std::string object_fault(const Record& value, const Record& schema, const Record
             return path + ": lacks " + key.get<std::string>();
     const Record properties = schema.value("properties", Record::object());
     for (const auto& [key, member] : value.items()) {
-        const Record* own = properties.contains(key)                 ? &properties[key]
-                            : schema.contains("additionalProperties") ? &schema["additionalProperties"]
-                                                                      : nullptr;
+        const Record* own = properties.contains(key) ? &properties[key]
+                            : schema.contains("additionalProperties")
+                                ? &schema["additionalProperties"]
+                                : nullptr;
         if (own == nullptr || !own->is_object()) continue;
         if (std::string fault = schema_fault(member, *own, root, path + "/" + key); !fault.empty())
             return fault;

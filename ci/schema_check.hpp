@@ -1,6 +1,7 @@
 #pragma once
-// Enough of JSON Schema to hold every record to fixtures/schema/result.schema.json in a test: types,
-// required, properties, enum, const, pattern, minimum, item counts, anyOf, allOf with if and then.
+// Enough of JSON Schema to hold every record to fixtures/schema/result.schema.json in a test:
+// types, required, properties, enum, const, pattern, minimum, item counts, anyOf, allOf with if and
+// then.
 
 #include <string>
 

@@ -16,7 +16,9 @@ namespace {
 constexpr int width_min = 80, width_max = 200;
 constexpr std::size_t clean_max = 300;  // characters of a text from outside
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool continues(char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
 
 // Length of the escape sequence ESC [ ... m at a place; 0 if there is none.
 std::size_t escape_length(std::string_view text, std::size_t at) {
@@ -28,11 +30,11 @@ std::size_t escape_length(std::string_view text, std::size_t at) {
 // Bytes of the valid UTF-8 character at a place; 0 if it is none.
 std::size_t character_length(std::string_view text, std::size_t at) {
     const unsigned char lead = static_cast<unsigned char>(text[at]);
-    const std::size_t length = lead < 0x80              ? 1
+    const std::size_t length = lead < 0x80                             ? 1
                                : (lead & 0xE0) == 0xC0 && lead >= 0xC2 ? 2
-                               : (lead & 0xF0) == 0xE0  ? 3
+                               : (lead & 0xF0) == 0xE0                 ? 3
                                : (lead & 0xF8) == 0xF0 && lead <= 0xF4 ? 4
-                                                        : 0;
+                                                                       : 0;
     if (length == 0 || at + length > text.size()) return 0;
     for (std::size_t n = 1; n < length; ++n)
         if (!continues(text[at + n])) return 0;
@@ -42,10 +44,10 @@ std::size_t character_length(std::string_view text, std::size_t at) {
 // What our own texts hold beyond ASCII, and how it is written without.
 std::string folded(std::string_view text) {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 24> table{{
-        {"≠", "!="}, {"≤", "<="}, {"≥", ">="}, {"−", "-"},     {"·", "."},     {"→", "->"},
-        {"…", "..."}, {"’", "'"}, {"–", "-"},  {"σ", "s"},     {"τ", "t"},     {"Σ", "sum"},
-        {"√", "sqrt"}, {"⟨", "<"}, {"⟩", ">"}, {"∘", "o"},     {"ᵀ", "^T"},    {"δ", "delta"},
-        {"α", "alpha"}, {"±", "+-"}, {"∞", "inf"}, {"×", "x"}, {"é", "e"},     {"ü", "ue"},
+        {"≠", "!="},    {"≤", "<="}, {"≥", ">="},  {"−", "-"}, {"·", "."},  {"→", "->"},
+        {"…", "..."},   {"’", "'"},  {"–", "-"},   {"σ", "s"}, {"τ", "t"},  {"Σ", "sum"},
+        {"√", "sqrt"},  {"⟨", "<"},  {"⟩", ">"},   {"∘", "o"}, {"ᵀ", "^T"}, {"δ", "delta"},
+        {"α", "alpha"}, {"±", "+-"}, {"∞", "inf"}, {"×", "x"}, {"é", "e"},  {"ü", "ue"},
     }};
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -93,9 +95,9 @@ std::string clean(std::string_view text) {
         const std::size_t length = character_length(text, at);
         const unsigned char c = static_cast<unsigned char>(text[at]);
         // C0, DEL, and C1 (which some terminals obey as escapes) are never passed on.
-        const bool control = c < 0x20 || c == 0x7F ||
-                             (length == 2 && c == 0xC2 &&
-                              static_cast<unsigned char>(text[at + 1]) < 0xA0);
+        const bool control =
+            c < 0x20 || c == 0x7F ||
+            (length == 2 && c == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
         if (length == 0 || control)
             out += '?';
         else

@@ -1,7 +1,7 @@
 #pragma once
-// A screen of text: lines that are never wider than the screen, painted in the sixteen named colours
-// or not, in Unicode or in ASCII. Text from outside (kernel names, reasons, paths) goes through
-// clean() before it is shown.
+// A screen of text: lines that are never wider than the screen, painted in the sixteen named
+// colours or not, in Unicode or in ASCII. Text from outside (kernel names, reasons, paths) goes
+// through clean() before it is shown.
 
 #include <string>
 #include <string_view>
@@ -43,9 +43,9 @@ public:
     std::string symbol(std::string_view unicode, std::string_view ascii) const;
     std::string mark(std::string_view verdict) const;  ///< one column: ● ✕ ◐ ○ ·
 
-    std::string pad(std::string_view text, int width) const;        ///< left-aligned
-    std::string pad_left(std::string_view text, int width) const;   ///< right-aligned
-    std::string cut(std::string_view text, int width) const;        ///< with "..." where too long
+    std::string pad(std::string_view text, int width) const;       ///< left-aligned
+    std::string pad_left(std::string_view text, int width) const;  ///< right-aligned
+    std::string cut(std::string_view text, int width) const;       ///< with "..." where too long
     std::string bar(double fraction, int width) const;
 
     /// One line; what does not fit goes on further lines, indented by `hanging`.

@@ -121,8 +121,8 @@ bool scales_exactly(const Problem& problem, const TensorSet& inputs, int exponen
 Verdict check_scale_exchange(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("invariance.scale_exchange");
-    // Even ones: a kernel may multiply both q and k by the root of the scale, and only the root of a
-    // power of four is a power of two.
+    // Even ones: a kernel may multiply both q and k by the root of the scale, and only the root of
+    // a power of four is a power of two.
     constexpr int exponents[] = {-4, -2, 2, 4};
     const int exponent = exponents[trial.random_below(stream, 0, std::size(exponents))];
     Problem exchanged = problem;

@@ -34,6 +34,15 @@ void compare_shifted(Tally& tally, const Call& first, const Call& second, const 
     }
 }
 
+/// The case, or one time in three the case with a narrow window, if the kernel takes one: a running
+/// maximum must get over leading tiles that are hidden whole, at scores far from zero.
+Problem with_hidden_beginning(const Trial& trial, std::uint64_t stream) {
+    Problem narrowed = trial.problem();
+    if (trial.random_below(stream, 0, 3) != 0 || narrowed.mask.window.limited()) return narrowed;
+    narrowed.mask.window.left = trial.random_below(stream, 1, 9);
+    return trial.supports(narrowed) ? narrowed : trial.problem();
+}
+
 /// A constant added to every score of a row: `with` holds the inputs after it, shift(row) says by
 /// how much.
 struct KeyShift {
@@ -84,10 +93,11 @@ KeyShift shifted_keys(const Trial& trial, const Problem& problem, std::uint64_t 
 }  // namespace
 
 Verdict check_key_shift(const Trial& trial) {
-    const Problem& problem = trial.problem();
+    const Problem problem = with_hidden_beginning(trial, stream_of("invariance.key_shift") + 2);
     const KeyShift shift = shifted_keys(trial, problem, stream_of("invariance.key_shift"));
     for (const double u : shift.added)
-        if (!(std::abs(u) < 6e4)) return not_applicable("the scale is too small for such a shift");
+        if (!(std::abs(u) < traits(Precision::f16).max_finite))
+            return not_applicable("the scale is too small for such a shift");
     const Call first(trial, problem, shift.without), second(trial, problem, shift.with);
     const Interval scale = Interval::exactly(effective_scale(problem));
     Tally tally(problem);

@@ -76,7 +76,7 @@ Verdict check_finite(const Trial& trial) {
     if (problem.len_kv == 0) return not_applicable("there is no key");
     const std::uint64_t stream = stream_of("jacobian.finite");
     const SpareChannel spare = spare_channel(trial, problem, stream);
-    if (!(std::abs(spare.step) < 1e4) || spare.step == 0)
+    if (!(std::abs(spare.step) < traits(Precision::f16).max_finite) || spare.step == 0)
         return not_applicable("the scale is too small for one key channel to raise a score");
     std::vector<std::vector<std::int64_t>> orders;
     for (std::int64_t b = 0; b < problem.batch; ++b)
@@ -179,7 +179,9 @@ Verdict check_saturation(const Trial& trial) {
     if (subject.len_kv < 2) return not_applicable("there are no two keys to compare");
     const Problem problem = plain(subject, subject.len_q, subject.len_kv);
     const double scale = effective_scale(problem);
-    if (!(scale > 1e-3)) return not_applicable("the scale is too small for saturated scores");
+    // The keys hold 50 / scale, which must be a number of f16, the narrowest format.
+    if (!(50 / scale < traits(Precision::f16).max_finite))
+        return not_applicable("the scale is too small for saturated scores");
     if (!trial.supports(problem))
         return not_applicable("the kernel does not take the case unmasked");
     const std::uint64_t stream = stream_of("jacobian.saturation");

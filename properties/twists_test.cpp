@@ -155,7 +155,7 @@ TEST_P(Twisted, TheLawTurnsRed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Laws, Twisted, ::testing::ValuesIn(planted()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 /// Remembers its first answer of a shape.
 class MemoisingKernel final : public Subject {

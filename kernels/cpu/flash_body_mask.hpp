@@ -113,6 +113,9 @@ struct PlainMask {
         }
         load_row(at, mask.format, 1, 1, &bias.value);
         bias.hidden = bias.value == -std::numeric_limits<float>::infinity();
+        if constexpr (defect == Defect::m025_bias_scaled) {
+            bias.value *= static_cast<float>(call.problem.scale);
+        }
         if constexpr (defect == Defect::m022_bias_as_bool) bias = {0.0f, bias.value == 0.0f};
         return bias;
     }
@@ -124,8 +127,8 @@ struct PlainMask {
             slope_of += block.segment.batch * call.problem.heads_q;
         }
         const std::int64_t ahead = i + block.segment.offset - j;
-        std::int64_t distance = std::abs(ahead);
-        if constexpr (defect == Defect::m169_alibi_signed_distance) distance = ahead;
+        const std::int64_t distance =
+            defect == Defect::m169_alibi_signed_distance ? ahead : std::abs(ahead);
         const float term = call.alibi_slopes.real(slope_of) * static_cast<float>(distance);
         if constexpr (defect == Defect::m167_alibi_sign) return term;
         return -term;
@@ -138,7 +141,6 @@ struct PlainMask {
             scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(p.dim_qk)));
         }
         if constexpr (defect == Defect::m145_query_scaled_in_place) scale = 1;
-        if constexpr (defect == Defect::m025_bias_scaled) return (dot + bias) * scale;
         if constexpr (defect == Defect::m027_cap_before_scale) {
             return soft_capped(dot, p.softcap) * scale + bias;
         }

@@ -137,9 +137,10 @@ std::size_t decode_workspace(void*, const attest_problem* problem) {
     return decode_workspace_bytes(*problem);
 }
 
-#define COMMON                                                                                          \
-    R"("version":"1","memory":"host","limits":{"dim_max":256},"numerics":{"deterministic":true},)"      \
-    R"("features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive","softcap","sink",)" \
+#define COMMON                                                            \
+    R"("version":"1","memory":"host","limits":{"dim_max":256},)"           \
+    R"("numerics":{"deterministic":true},"features":["causal","window",)"  \
+    R"("lens_q","lens_kv","mask_bool","mask_additive","softcap","sink",)"  \
     R"("alibi","gqa","dim_v","scale","layout","lse","cache","paged")"
 
 constexpr attest_kernel_api make(const char* manifest,

@@ -140,7 +140,7 @@ std::vector<Mutant> softmax_mutants() {
          .change = "the sink is left out of the maximum",
          .trigger = "a sink above the scores by more than 88",
          .source = "",
-         .must = {"partition.stability", "partition.tile_edges"},
+         .must = {"partition.stability", "reference.lse"},
          .diagnosis = ""},
         {.id = "M173",
          .kernel = "cpu_flash_plain",

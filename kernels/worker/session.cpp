@@ -245,8 +245,8 @@ CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
     return result;
 }
 
-void Session::begin_case() noexcept {
-    state_->call_number = 0;
+void Session::begin_case(std::uint64_t first) noexcept {
+    state_->call_number = first;
 }
 
 void Session::set_timeout(std::chrono::milliseconds timeout) noexcept {

@@ -86,10 +86,10 @@ public:
     /// inputs[Role::block_table]. A problem the kernel does not support is refused without a call.
     CallResult forward(const Problem& problem, const TensorSet& inputs);
 
-    /// The next forward() is number 0 again. Even calls lay every tensor flush against the guard
+    /// The next forward() is number `first`. Even calls lay every tensor flush against the guard
     /// after it, odd calls against the guard before it, each with its own poison: what a case shows
     /// then depends on the case alone, not on what ran before.
-    void begin_case() noexcept;
+    void begin_case(std::uint64_t first = 0) noexcept;
 
     void set_timeout(std::chrono::milliseconds timeout) noexcept;
     void restart();  ///< a fresh process, begin_case() included: for confirming a shrunk case

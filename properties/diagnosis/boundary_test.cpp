@@ -43,8 +43,9 @@ TEST(Boundary, FindsThePlantedRelation) {
     };
     EXPECT_EQ(says([](const Case& c) { return c.problem.len_q != c.problem.len_kv; }),
               "only when Tq ≠ Tk");
-    EXPECT_EQ(says([](const Case& c) { return c.problem.len_kv % 64 == 1 && c.problem.len_kv > 1; }),
-              "only when Tk mod 64 = 1 and Tk > 1");
+    EXPECT_EQ(
+        says([](const Case& c) { return c.problem.len_kv % 64 == 1 && c.problem.len_kv > 1; }),
+        "only when Tk mod 64 = 1 and Tk > 1");
     EXPECT_EQ(says([](const Case& c) { return c.problem.softcap > 0; }), "only with a soft cap");
     EXPECT_EQ(says([](const Case& c) {
                   return c.problem.mask.causal && c.problem.len_q != c.problem.len_kv;
@@ -56,9 +57,8 @@ TEST(Boundary, FindsThePlantedRelation) {
 }
 
 TEST(Boundary, CountsAndPointsAreThoseOfTheCases) {
-    const auto records = drawn(300, 3, [](const Case& c) {
-        return c.problem.len_q > c.problem.len_kv;
-    });
+    const auto records =
+        drawn(300, 3, [](const Case& c) { return c.problem.len_q > c.problem.len_kv; });
     const Boundary b = find_boundary(records);
     ASSERT_TRUE(b.found);
     std::int64_t failed = 0;

@@ -17,9 +17,13 @@ namespace {
 constexpr std::int64_t products_max = 300'000;
 constexpr std::size_t evidence_max = 16;
 
-std::int64_t products(const Problem& p) { return score_count(p) * (p.dim_qk + value_dim(p)); }
+std::int64_t products(const Problem& p) {
+    return score_count(p) * (p.dim_qk + value_dim(p));
+}
 
-bool informative(const ExpectedElement& e) { return !std::isfinite(e.value) || std::isfinite(e.bound); }
+bool informative(const ExpectedElement& e) {
+    return !std::isfinite(e.value) || std::isfinite(e.bound);
+}
 
 struct Count {
     std::int64_t agree = 0, of = 0;
@@ -36,8 +40,8 @@ Count count_output(const Tensor& observed, const std::vector<ExpectedElement>& p
         ++count.of;
         const double seen = observed.get(static_cast<std::int64_t>(n));
         if (judge(seen, predicted[n], format) != Agreement::disagrees) ++count.agree;
-        if (n < truth.size() && judge(round_to(truth[n].value, format), predicted[n], format) ==
-                                    Agreement::disagrees)
+        if (n < truth.size() &&
+            judge(round_to(truth[n].value, format), predicted[n], format) == Agreement::disagrees)
             count.excludes_truth = true;
     }
     return count;
@@ -70,20 +74,18 @@ struct Score {
     const Deviation* deviation = nullptr;
     Count count;
     std::int64_t silent = 0;  // evidence the deviation has nothing to say of
-    bool speaks_first = false;  // it has of the first, the smallest case
 };
 
 Score score(const Deviation& deviation, const std::vector<const Evidence*>& evidence, bool lse) {
-    Score total{&deviation, {}, 0, false};
+    Score total{&deviation, {}, 0};
     for (const Evidence* e : evidence) {
         const std::optional<Expected> predicted = predict(deviation, e->asked, e->truth);
-        const auto& elements = predicted ? (lse ? predicted->lse : predicted->output)
-                                         : std::vector<ExpectedElement>{};
+        const auto& elements =
+            predicted ? (lse ? predicted->lse : predicted->output) : std::vector<ExpectedElement>{};
         if (elements.empty()) {
             ++total.silent;
             continue;
         }
-        total.speaks_first = total.speaks_first || e == evidence.front();
         const Problem& p = e->asked.problem;
         const Count one =
             lse ? count_output(e->observed[Role::lse], elements, e->truth.lse, lse_format(p))
@@ -107,10 +109,9 @@ std::optional<Diagnosis> narrower_output(const std::vector<const Evidence*>& evi
             const Precision format = e->asked.problem.format_o;
             wider = wider && traits(format).significand_bits > traits(narrow).significand_bits;
             Numerics lower = e->asked.numerics;
-            lower.weights = lower.output =
-                narrow == Precision::bf16  ? NumberFormat::bf16
-                : narrow == Precision::f16 ? NumberFormat::f16
-                                           : NumberFormat::f32;
+            lower.weights = lower.output = narrow == Precision::bf16  ? NumberFormat::bf16
+                                           : narrow == Precision::f16 ? NumberFormat::f16
+                                                                      : NumberFormat::f32;
             if (!wider) break;
             const Expected truth =
                 attend(e->asked.problem, e->asked.dialect, lower, e->asked.inputs);
@@ -152,10 +153,10 @@ std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject) {
             c.problem.want_lse = false;
             if (!kernel.supports(c.problem, &reason)) return std::nullopt;
         }
-        Evidence e{{c.problem, kernel.manifest().dialect, kernel.manifest().numerics,
-                    make_inputs(c)},
-                   {},
-                   {}};
+        Evidence e{
+            {c.problem, kernel.manifest().dialect, kernel.manifest().numerics, make_inputs(c)},
+            {},
+            {}};
         leave_some_scores_alone(e.asked.inputs, c.problem);
         CallResult result = kernel.forward(c.problem, e.asked.inputs);
         if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
@@ -187,7 +188,7 @@ Diagnosis explain_evidence(const std::vector<Evidence>& evidence) {
     }
     none.tried = static_cast<std::int64_t>(scores.size());
     const auto explains = [&none](const Score& s) {
-        return s.speaks_first && 2 * s.silent <= none.cases && s.count.of > 0 && s.count.agree == s.count.of &&
+        return 2 * s.silent <= none.cases && s.count.of > 0 && s.count.agree == s.count.of &&
                s.count.excludes_truth;
     };
     const auto best = std::find_if(scores.begin(), scores.end(), explains);

@@ -33,12 +33,13 @@ public:
         const Expected truth = attend(problem, s.dialect, s.numerics, inputs);
         const Expected own = answer_(s, truth);
         CallResult result;
-        Tensor& o = result.outputs.put(
-            Role::o, Tensor(element_type(problem.format_o), truth.output_shape));
+        Tensor& o =
+            result.outputs.put(Role::o, Tensor(element_type(problem.format_o), truth.output_shape));
         for (std::int64_t n = 0; n < o.size(); ++n)
             o.set(n, (own.output.empty() ? truth : own).output[static_cast<std::size_t>(n)].value);
         Tensor& lse = result.outputs.put(
-            Role::lse, Tensor(ElementType::f32, {problem.batch, problem.heads_q, problem.len_q, 1}));
+            Role::lse,
+            Tensor(ElementType::f32, {problem.batch, problem.heads_q, problem.len_q, 1}));
         for (std::int64_t n = 0; n < lse.size(); ++n)
             lse.set(n, (own.lse.empty() ? truth : own).lse[static_cast<std::size_t>(n)].value);
         return result;
@@ -106,8 +107,8 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"causal_one_less", "causal_unasked"},
         {"causal_bottom_right", "diagonal_bottom_right"},  // where there is no window
         {"causal_bottom_right", "window_top_left"},
-        {"uniform_visible", "uniform_all"},        // where nothing is hidden
-        {"window_ignored", "window_left_ignored"}, // where there is no right limit
+        {"uniform_visible", "uniform_all"},         // where nothing is hidden
+        {"window_ignored", "window_left_ignored"},  // where there is no right limit
     };
     // A window hides most added keys, whatever the tile.
     if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
@@ -130,8 +131,8 @@ std::string misread(const Deviation& deviation) {
             const Diagnosis d = diagnose(actor, c, {});
             if (!d.known || !same_thing(d.id, deviation.id) || d.agree != d.of)
                 return "taken for " + (d.known ? d.id : "not known") + " on " + print(stage) +
-                       ", " + std::to_string(d.agree) + " of " + std::to_string(d.of) +
-                       ", next " + d.next_id;
+                       ", " + std::to_string(d.agree) + " of " + std::to_string(d.of) + ", next " +
+                       d.next_id;
         }
     }
     return played == 0 ? "has no stage" : "";
@@ -202,8 +203,8 @@ TEST(Deviations, HaveDistinctNamesAndSentences) {
 // The rules written out as a mask must be the problem itself, whatever the problem.
 TEST(Respecify, RulesWrittenOutChangeNothing) {
     for (const Case& stage : stages()) {
-        for (const CausalAlignment causal : {CausalAlignment::bottom_right,
-                                             CausalAlignment::top_left})
+        for (const CausalAlignment causal :
+             {CausalAlignment::bottom_right, CausalAlignment::top_left})
             for (const WindowEnds ends : {WindowEnds::inclusive, WindowEnds::exclusive}) {
                 Dialect dialect;
                 dialect.causal = causal;

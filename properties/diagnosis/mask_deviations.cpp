@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "properties/diagnosis/respecify.hpp"
-#include "reference/oracle/oracle.hpp"
 
 namespace attest {
 
@@ -129,26 +128,6 @@ std::vector<Deviation> window_deviations() {
     };
 }
 
-// Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij.
-Deviation finite_hidden(std::string id, std::string says, double score) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .respecify = [score](const Specification& s) -> std::optional<Specification> {
-                const Specification plain = unmasked(s);
-                std::int64_t b = -1, h = -1, i = -1;
-                RowDetail row;
-                return with_rules(s, rules_of(s), [&](const Place& p) {
-                    if (p.batch != b || p.head != h || p.query != i) {
-                        b = p.batch, h = p.head, i = p.query;
-                        row = row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
-                    }
-                    return score - row.scores[static_cast<std::size_t>(p.key)];
-                });
-            },
-            .formula = {},
-            .declares = {}};
-}
-
 Deviation mask_values_deviation(std::string id, std::string says,
                                 std::function<bool(const Specification&)> has,
                                 std::function<double(const Specification&, double)> value_of) {
@@ -252,8 +231,6 @@ std::vector<Deviation> mask_deviations() {
     std::vector<Deviation> all = causal_deviations();
     for (auto part : {window_deviations(), tensor_deviations(), length_deviations()})
         all.insert(all.end(), part.begin(), part.end());
-    all.push_back(finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf",
-                                -10000.0));
     return all;
 }
 

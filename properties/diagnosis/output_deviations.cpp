@@ -57,8 +57,7 @@ Denominator denominator_of(const Specification& s, const Expected& truth, std::i
     const RowDetail row = row_detail(s.problem, s.dialect, s.inputs, b, h, i);
     const std::size_t flat =
         static_cast<std::size_t>((b * s.problem.heads_q + h) * s.problem.len_q + i);
-    const double e =
-        flat < truth.lse.size() ? truth.lse[flat].bound + truth.lse[flat].error : 0.0;
+    const double e = flat < truth.lse.size() ? truth.lse[flat].bound + truth.lse[flat].error : 0.0;
     return {row.sum, std::expm1(e)};
 }
 
@@ -67,16 +66,16 @@ Denominator denominator_of(const Specification& s, const Expected& truth, std::i
 std::optional<Expected> not_divided(const Specification& s, const Expected& truth) {
     Denominator row;
     std::size_t n = 0;
-    return output_of(s.problem,
-                     [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-                         if (c == 0) row = denominator_of(s, truth, b, h, i);
-                         const ExpectedElement& o = truth.output[n++];
-                         if (!(row.sum > 0)) return o;
-                         const double slack = o.bound + o.error;
-                         return ExpectedElement{o.value * row.sum, 0,
-                                                row.sum * (slack * (1 + row.relative) +
-                                                           std::abs(o.value) * row.relative)};
-                     });
+    return output_of(
+        s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+            if (c == 0) row = denominator_of(s, truth, b, h, i);
+            const ExpectedElement& o = truth.output[n++];
+            if (!(row.sum > 0)) return o;
+            const double slack = o.bound + o.error;
+            return ExpectedElement{
+                o.value * row.sum, 0,
+                row.sum * (slack * (1 + row.relative) + std::abs(o.value) * row.relative)};
+        });
 }
 
 // The value of the key with the largest score, all others with weight 0. Exact where the largest is
@@ -117,13 +116,32 @@ std::optional<Specification> uniform(const Specification& s, const Rules& rules)
     const Tensor& q = s.inputs[Role::q];
     out.inputs.put(Role::q, Tensor(q.type(), q.shape()));
     const double minus_infinity = -std::numeric_limits<double>::infinity();
-    out = with_mask_values(out, [minus_infinity](double x) {
-        return x == minus_infinity ? minus_infinity : 0.0;
-    });
+    out = with_mask_values(
+        out, [minus_infinity](double x) { return x == minus_infinity ? minus_infinity : 0.0; });
     out.problem.alibi = false;
     out.problem.rope = {};
     out.problem.softcap = 0;
     return out;
+}
+
+// Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij.
+Deviation finite_hidden(std::string id, std::string says, double score) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [score](const Specification& s) -> std::optional<Specification> {
+                const Specification plain = unmasked(s);
+                std::int64_t b = -1, h = -1, i = -1;
+                RowDetail row;
+                return with_rules(s, rules_of(s), [&](const Place& p) {
+                    if (p.batch != b || p.head != h || p.query != i) {
+                        b = p.batch, h = p.head, i = p.query;
+                        row = row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
+                    }
+                    return score - row.scores[static_cast<std::size_t>(p.key)];
+                });
+            },
+            .formula = {},
+            .declares = {}};
 }
 
 // A large finite score instead of -inf: where every key of a query is hidden, all of them weigh the
@@ -145,7 +163,8 @@ std::optional<Expected> mean_in_empty_rows(const Specification& s, const Expecte
         const bool query = i < length_of(s.problem.mask.lens_q, s.problem.len_q, b);
         if (truth.row_empty[row] == 0 || !query) continue;
         any = true;
-        for (std::size_t c = 0; c < dim; ++c) out.output[row * dim + c] = mean.output[row * dim + c];
+        for (std::size_t c = 0; c < dim; ++c)
+            out.output[row * dim + c] = mean.output[row * dim + c];
     }
     if (!any) return std::nullopt;
     return out;
@@ -183,8 +202,10 @@ std::optional<Expected> splits_averaged(const Specification& s, const Expected& 
     for (std::size_t row = 0; row < parts.size(); ++row)
         for (std::size_t k = row * dim; k < (row + 1) * dim; ++k) {
             ExpectedElement& o = mean.output[k];
-            if (parts[row] == 0) o = truth.output[k];
-            else o = {o.value / parts[row], o.error / parts[row], o.bound / parts[row]};
+            if (parts[row] == 0)
+                o = truth.output[k];
+            else
+                o = {o.value / parts[row], o.error / parts[row], o.bound / parts[row]};
         }
     return mean;
 }
@@ -234,6 +255,7 @@ std::vector<Deviation> output_deviations() {
                           "the plain mean of all values where a query sees no key: a finite score "
                           "stands for -inf",
                           mean_in_empty_rows),
+        finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf", -10000.0),
         formula_deviation("not_divided", "weights that are never divided by their sum",
                           not_divided),
         formula_deviation("splits_averaged", "the splits averaged with equal weight",

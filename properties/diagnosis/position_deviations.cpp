@@ -53,9 +53,12 @@ Tensor turned_back(const Specification& s) {
     return out;
 }
 
-bool has_rope(const Specification& s) { return s.problem.rope.style != RopeStyle::none; }
+bool has_rope(const Specification& s) {
+    return s.problem.rope.style != RopeStyle::none;
+}
 
-Deviation rope_deviation(std::string id, std::string says, std::function<void(Specification&)> change) {
+Deviation rope_deviation(std::string id, std::string says,
+                         std::function<void(Specification&)> change) {
     return {.id = std::move(id),
             .says = std::move(says),
             .respecify = [change = std::move(change)](
@@ -80,12 +83,12 @@ std::vector<Deviation> rope_deviations() {
                                                       ? RopeStyle::interleaved
                                                       : RopeStyle::half;
                        }),
-        rope_deviation("rope_query_at_zero",
-                       "queries rotated from position 0, as if nothing were cached",
-                       [](Specification& s) {
-                           if (s.problem.len_q != s.problem.len_kv || !s.problem.mask.lens_kv.empty())
-                               s.inputs.put(Role::q, turned_back(s));
-                       }),
+        rope_deviation(
+            "rope_query_at_zero", "queries rotated from position 0, as if nothing were cached",
+            [](Specification& s) {
+                if (s.problem.len_q != s.problem.len_kv || !s.problem.mask.lens_kv.empty())
+                    s.inputs.put(Role::q, turned_back(s));
+            }),
         rope_deviation("rope_all_channels", "every channel rotated instead of the first few",
                        [](Specification& s) { s.problem.rope.dims = 0; }),
         rope_deviation("rope_two_channels_more", "two channels too many rotated",
@@ -107,25 +110,28 @@ std::vector<Deviation> position_deviations() {
     };
     list.push_back({.id = "alibi_negated",
                     .says = "ALiBi of the wrong sign",
-                    .respecify = [slope](const Specification& s) {
-                        return with_slopes(s, [&](std::int64_t h) { return -slope(s, h); });
-                    },
+                    .respecify =
+                        [slope](const Specification& s) {
+                            return with_slopes(s, [&](std::int64_t h) { return -slope(s, h); });
+                        },
                     .formula = {},
                     .declares = {}});
     list.push_back({.id = "alibi_ignored",
                     .says = "no ALiBi at all",
-                    .respecify = [](const Specification& s) {
-                        return with_slopes(s, [](std::int64_t) { return 0.0; });
-                    },
+                    .respecify =
+                        [](const Specification& s) {
+                            return with_slopes(s, [](std::int64_t) { return 0.0; });
+                        },
                     .formula = {},
                     .declares = {}});
     list.push_back({.id = "alibi_next_head",
                     .says = "the ALiBi slope of the next head",
-                    .respecify = [slope](const Specification& s) {
-                        return with_slopes(s, [&](std::int64_t h) {
-                            return slope(s, (h + 1) % s.problem.heads_q);
-                        });
-                    },
+                    .respecify =
+                        [slope](const Specification& s) {
+                            return with_slopes(s, [&](std::int64_t h) {
+                                return slope(s, (h + 1) % s.problem.heads_q);
+                            });
+                        },
                     .formula = {},
                     .declares = {}});
     return list;

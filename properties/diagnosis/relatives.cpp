@@ -19,7 +19,7 @@ constexpr More variations[] = {
     {3, 2, 3, 0, 0, 2, 1, 1, 1},   {0, 6, 11, 0, 1, 1, 2, 0, 0},   {5, 0, 22, 4, 0, 3, 0, 2, 1.5},
     {1, 37, 0, 0, 2, 1, 1, 1, 0},  {2, 4, 35, 1, 0, 1, 3, 0, 0.5}, {0, 90, 5, 0, 0, 0, 0, 1, 1},
     {3, 9, 0, 3, 1, 2, 1, 2, 2},   {4, 11, 13, 0, 0, 1, 2, 0, 0},  {1, 170, 1, 0, 0, 0, 1, 1, 1},
-    {7, 3, 7, 2, 2, 1, 0, 0, 0.75}, {6, 1, 2, 0, 0, 0, 1, 1, 1, ValueKind::logit1e4},
+    {7, 3, 7, 2, 2, 1, 0, 0, 0.75}, {6, 1, 2, 0, 0, 0, 1, 1, 32, ValueKind::logit1e4},
 };
 
 void lengthen(Problem& w, const Problem& p, const More& more) {
@@ -63,6 +63,12 @@ std::vector<Case> relatives(const Case& smallest) {
         else if (more.scale != 1) w.scale = effective_scale(w) * more.scale;
         wide.values = {more.kind, seed++, {}};
         list.push_back(std::move(wide));
+    }
+    // A kernel that chooses its splits by itself is asked for some.
+    for (std::size_t n = 0; n < 3 && p.splits == 0; ++n) {
+        Case split = list[n];
+        split.problem.splits = static_cast<std::int64_t>(n) + 2;
+        list.push_back(std::move(split));
     }
     return list;
 }

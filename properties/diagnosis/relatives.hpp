@@ -1,6 +1,6 @@
 #pragma once
-// Relatives of a smallest case: the same features, but lengths, dimensions, heads, windows and scales
-// varied, so that deviations which agree on the smallest case part company.
+// Relatives of a smallest case: the same features, but lengths, dimensions, heads, windows and
+// scales varied, so that deviations which agree on the smallest case part company.
 
 #include <vector>
 

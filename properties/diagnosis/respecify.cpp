@@ -14,9 +14,9 @@ double mask_value(const Specification& s, const Place& p) {
     const MaskTensor& kind = s.problem.mask.tensor;
     if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;
     const Tensor& mask = s.inputs[Role::mask];
-    const double value = mask.at(mask.shape()[0] == 1 ? 0 : p.batch,
-                                 mask.shape()[1] == 1 ? 0 : p.head,
-                                 mask.shape()[2] == 1 ? 0 : p.query, p.key);
+    const double value =
+        mask.at(mask.shape()[0] == 1 ? 0 : p.batch, mask.shape()[1] == 1 ? 0 : p.head,
+                mask.shape()[2] == 1 ? 0 : p.query, p.key);
     if (kind.kind == MaskKind::additive) return value;
     return value != 0 ? 0 : minus_infinity;
 }
@@ -73,9 +73,9 @@ std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t axis,
     return lens.empty() ? axis : lens[static_cast<std::size_t>(b)];
 }
 
-Tensor remake(ElementType type, const Shape& shape,
-              const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>&
-                  element) {
+Tensor remake(
+    ElementType type, const Shape& shape,
+    const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& element) {
     Tensor tensor(type, shape);
     for (std::int64_t a = 0; a < shape[0]; ++a)
         for (std::int64_t b = 0; b < shape[1]; ++b)
@@ -91,8 +91,7 @@ Rules rules_of(const Specification& s) {
     rules.window = s.problem.mask.window;
     rules.ends = s.dialect.window_ends;
     // A cache puts query i at position len_kv - len_q + i whatever the alignment.
-    rules.top_left =
-        s.dialect.causal == CausalAlignment::top_left && !s.problem.cache.present;
+    rules.top_left = s.dialect.causal == CausalAlignment::top_left && !s.problem.cache.present;
     rules.window_top_left = rules.top_left;
     return rules;
 }
@@ -166,11 +165,9 @@ std::optional<Specification> with_heads(const Specification& s,
         const Tensor& from = s.inputs[role];
         Shape shape = from.shape();
         shape[1] = s.problem.heads_q;
-        out.inputs.put(role,
-                       remake(from.type(), shape,
-                              [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
-                                  return from.at(b, head_of(h), t, c);
-                              }));
+        out.inputs.put(role, remake(from.type(), shape,
+                                    [&](std::int64_t b, std::int64_t h, std::int64_t t,
+                                        std::int64_t c) { return from.at(b, head_of(h), t, c); }));
     }
     out.problem.heads_kv = s.problem.heads_q;
     return out;
@@ -211,16 +208,17 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
                               }));
     }
     out.inputs.put(
-        Role::mask, remake(ElementType::f64, {problem.batch, problem.heads_q, problem.len_q, longest},
-                           [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
-                               const bool added = j >= keys(b);
-                               if (j >= padded(keys(b))) return minus_infinity;
-                               Rules tail = rules;
-                               tail.key_lengths = !added;
-                               Place p = place_of(s, rules, b, h, i, j);
-                               if (hidden(tail, p)) return minus_infinity;
-                               return added ? 0.0 : mask_value(s, p);
-                           }));
+        Role::mask,
+        remake(ElementType::f64, {problem.batch, problem.heads_q, problem.len_q, longest},
+               [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+                   const bool added = j >= keys(b);
+                   if (j >= padded(keys(b))) return minus_infinity;
+                   Rules tail = rules;
+                   tail.key_lengths = !added;
+                   Place p = place_of(s, rules, b, h, i, j);
+                   if (hidden(tail, p)) return minus_infinity;
+                   return added ? 0.0 : mask_value(s, p);
+               }));
     out.problem.mask.tensor = {MaskKind::additive, false, false, false};
     out.problem.len_kv = longest;
     Rules written = rules;

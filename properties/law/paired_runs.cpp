@@ -80,15 +80,19 @@ Violation difference(const Call& a, const Call& b, const RowMatch& rows, const E
     v.observed = e.sign * b.outputs()[e.role].get(e.second);
     v.bound_kind = bits ? BoundKind::bits : BoundKind::derived;
     v.ratio = bits ? infinity : ratio;
-    if (!bits) {
-        const bool output = e.role == Role::o;
-        const double bounds =
-            output ? a.expected_output(e.first).bound + b.expected_output(e.second).bound
-                   : a.expected_lse(e.first).bound + b.expected_lse(e.second).bound;
-        const Precision format = output ? a.output_format() : a.lse_format();
-        v.bound =
-            bounds + preimage(v.expected, format).radius() + preimage(v.observed, format).radius();
-    }
+    if (bits) return v;
+    const bool output = e.role == Role::o;
+    const ExpectedElement& ref_a = output ? a.expected_output(e.first) : a.expected_lse(e.first);
+    const ExpectedElement& ref_b = output ? b.expected_output(e.second) : b.expected_lse(e.second);
+    const Precision format = output ? a.output_format() : a.lse_format();
+    // The two runs contradict each other; the one farther from its reference is shown as the odd
+    // one.
+    if (error_ratio(e.sign * v.observed, ref_b, format) < error_ratio(v.expected, ref_a, format))
+        std::swap(v.expected, v.observed);
+    const auto rounding = [&](double x) {
+        return std::isfinite(x) ? preimage(x, format).radius() : 0;
+    };
+    v.bound = ref_a.bound + ref_b.bound + rounding(v.expected) + rounding(v.observed);
     return v;
 }
 

@@ -38,10 +38,12 @@ Verdict compare_step(const Call& whole, std::int64_t begin, std::int64_t count) 
     likeness.sentence = [&](const RowMatch& match) {
         const std::string query = name_of(whole.problem(), match.first);
         if (count == 1)
-            return fmt::format("{} gets another answer when it is decoded after {} keys", query,
-                               step->problem().len_kv - 1);
-        return fmt::format("{} gets another answer in a chunk of {} queries after {} keys", query,
-                           count, step->problem().len_kv - count);
+            return fmt::format(
+                "{} gets another answer when it is decoded alone behind a cache of length {}",
+                query, step->problem().len_kv - 1);
+        return fmt::format(
+            "{} gets another answer in a chunk of {} queries behind a cache of length {}", query,
+            count, step->problem().len_kv - count);
     };
     return compare_runs(whole, *step, likeness);
 }

@@ -41,8 +41,17 @@ Verdict ask(const Property& property, const KernelTrial& trial) {
 
 }  // namespace
 
+Placement placement_of(std::int64_t number) noexcept {
+    return number % 2 == 0 ? Placement::even : Placement::odd;
+}
+
 Judged judge_case(Subject& kernel, const Property& property, const Case& subject,
                   std::int64_t number) {
+    return judge_case(kernel, property, subject, number, placement_of(number));
+}
+
+Judged judge_case(Subject& kernel, const Property& property, const Case& subject,
+                  std::int64_t number, Placement placement) {
     Judged judged;
     CaseRecord& record = judged.record;
     record.number = number;
@@ -54,6 +63,7 @@ Judged judge_case(Subject& kernel, const Property& property, const Case& subject
         record.verdict = not_applicable("the kernel refuses it: " + reason);
         return judged;
     }
+    kernel.begin_case(placement == Placement::even ? 0 : 1);
     const auto begin = std::chrono::steady_clock::now();
     const KernelTrial trial(kernel, subject);
     record.verdict = ask(property, trial);
@@ -62,7 +72,6 @@ Judged judge_case(Subject& kernel, const Property& property, const Case& subject
     record.outcome = trial.account().outcome;
     record.fault = trial.account().fault;
     judged.longest_call = trial.account().longest_call;
-    judged.calls = trial.account().calls;
     judged.refused = record.outcome == Outcome::refused;
     judged.vacuous = !judged.refused && says_nothing(record.verdict);
     return judged;
@@ -81,9 +90,9 @@ Judged judge_both_ways(Subject& kernel, const Property& property, const Case& su
     };
     Judged first = judge_case(kernel, property, subject, number);
     if (first.refused || is_wanted(first)) return first;
-    const bool would_repeat = first.calls % 2 == 0;
-    if (would_repeat) kernel.forward(subject.problem, make_inputs(subject));
-    Judged second = judge_case(kernel, property, subject, number);
+    const bool was_even = placement_of(number) == Placement::even;
+    Judged second =
+        judge_case(kernel, property, subject, number, was_even ? Placement::odd : Placement::even);
     return is_wanted(second) ? second : first;
 }
 

@@ -19,13 +19,20 @@ struct Judged {
     bool refused = false;     ///< supports() said no; record.verdict.reason says why
     bool vacuous = false;     ///< the law found nothing to compare in this case
     double longest_call = 0;  ///< seconds, of the calls that returned
-    int calls = 0;
 };
+
+/// A worker lays tensors flush right in one call and flush left in the next, so that a read past an
+/// end crashes in one and reads poison in the other. Cases with odd numbers begin with the second
+/// way.
+enum class Placement : std::uint8_t { even, odd };
+Placement placement_of(std::int64_t number) noexcept;
 
 /// Judges in the process as it stands. A law that throws anything but Stopped is a bug of ours:
 /// InternalError with law and case. BadInput (a crash inside supports()) passes through.
 Judged judge_case(Subject& kernel, const Property& property, const Case& subject,
                   std::int64_t number);
+Judged judge_case(Subject& kernel, const Property& property, const Case& subject,
+                  std::int64_t number, Placement placement);
 
 /// How a case failed, as far as one failure stands for another: how the kernel ended, and whether
 /// it touched memory it must not.
@@ -42,9 +49,7 @@ struct FailureKind {
 /// None where the case did not fail.
 std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept;
 
-/// As judge_case, and where that is not the failure wanted (none: any), once more. A worker lays
-/// tensors flush right in one call and flush left in the next, so a read past an end crashes in one
-/// and reads poison in the other; between the two an odd number of calls is made.
+/// As judge_case, and where that is not the failure wanted (none: any), once more the other way.
 Judged judge_both_ways(Subject& kernel, const Property& property, const Case& subject,
                        std::int64_t number, std::optional<FailureKind> wanted);
 

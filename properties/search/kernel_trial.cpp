@@ -92,7 +92,6 @@ const TensorSet& KernelTrial::observed() const {
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
     CallResult result = kernel_.forward(problem, inputs);
-    ++account_.calls;
     if (auto verdict = verdict_of(problem, result)) {
         account_.outcome = result.outcome;
         account_.fault = std::move(result.fault);

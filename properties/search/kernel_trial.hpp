@@ -32,7 +32,6 @@ public:
         Outcome outcome = Outcome::ok;
         std::optional<Fault> fault;
         double longest_call = 0;  ///< seconds
-        int calls = 0;
     };
     const Account& account() const noexcept { return account_; }
 

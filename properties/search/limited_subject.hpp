@@ -24,6 +24,7 @@ public:
         kernel_->set_timeout(own_.count() > 0 ? own_ : limit_.now());
         return kernel_->forward(problem, inputs);
     }
+    void begin_case(std::uint64_t first) noexcept override { kernel_->begin_case(first); }
     void restart() override {
         kernel_->set_timeout(limit_.full());
         kernel_->restart();

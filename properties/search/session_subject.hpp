@@ -18,6 +18,7 @@ public:
     CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         return session_.forward(problem, inputs);
     }
+    void begin_case(std::uint64_t first) noexcept override { session_.begin_case(first); }
     void restart() override { session_.restart(); }
     void set_timeout(std::chrono::milliseconds timeout) noexcept override {
         session_.set_timeout(timeout);

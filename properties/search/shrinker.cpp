@@ -191,14 +191,14 @@ void Shrinker::passes() {
 bool Shrinker::fails_again() {
     const bool slow = kind_.outcome == Outcome::hang;
     depends_on_placement_ = kind_.death() && !slow;
+    const Placement other =
+        placement_of(best_.number) == Placement::even ? Placement::odd : Placement::even;
     for (const bool fresh : {false, true}) {
         if (fresh) kernel_.restart();
         const Judged first = judge_case(kernel_, property_, best_.subject, best_.number);
         const bool failed = failure_kind(first.record) == kind_;
         if (failed && (slow || depends_on_placement_)) return true;
-        if (first.calls % 2 == 0)
-            kernel_.forward(best_.subject.problem, make_inputs(best_.subject));
-        const Judged second = judge_case(kernel_, property_, best_.subject, best_.number);
+        const Judged second = judge_case(kernel_, property_, best_.subject, best_.number, other);
         const bool failed_too = failure_kind(second.record) == kind_;
         if (failed != failed_too) depends_on_placement_ = true;
         if (failed || failed_too) return true;

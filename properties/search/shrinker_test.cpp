@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "properties/search/draw.hpp"
@@ -47,14 +48,19 @@ Outcomes shrink_from_many(const Plan& plan, const Property& law) {
     return outcomes;
 }
 
+std::string listing(const Outcomes& outcomes) {
+    std::string all;
+    for (const auto& [line, count] : outcomes.smallest)
+        all += std::to_string(count) + " x " + line + "\n";
+    return all;
+}
+
 void expect_one(const char* smallest, bool (*fails)(const Problem&), CaseSpace cases = {}) {
     Plan plan{.manifest = full_manifest()};
     plan.fails = [fails](const Problem& p, const TensorSet&) { return fails(p); };
     const Outcomes outcomes = shrink_from_many(plan, zero_law("shrink.one", std::move(cases)));
     EXPECT_EQ(outcomes.found, 50);
-    std::string all;
-    for (const auto& [line, count] : outcomes.smallest)
-        all += std::to_string(count) + " x " + line + "\n";
+    const std::string all = listing(outcomes);
     EXPECT_EQ(outcomes.smallest.size(), 1u) << all;
     EXPECT_EQ(outcomes.smallest.begin()->first, std::string(smallest)) << all;
     EXPECT_LE(outcomes.evaluations_max, 2000);
@@ -135,13 +141,95 @@ TEST(Shrinker, TheDataAreTheSimplestThatFail) {
     };
     const Outcomes outcomes = shrink_from_many(plan, zero_law("shrink.data"));
     EXPECT_EQ(outcomes.found, 50);
-    std::string all;
-    for (const auto& [line, count] : outcomes.smallest)
-        all += std::to_string(count) + " x " + line + "\n";
+    const std::string all = listing(outcomes);
     EXPECT_EQ(outcomes.smallest.size(), 1u) << all;
     const Case smallest = parse_case(outcomes.smallest.begin()->first);
     EXPECT_EQ(smallest.problem.len_kv, 5) << all;
     EXPECT_EQ(score_count(smallest.problem), 5) << all;
+}
+
+/// A maximum that first grows past key 16: which data show it depends on how many keys there are,
+/// so lengths and data must shrink together.
+TEST(Shrinker, LengthsAndDataShrinkTogether) {
+    Plan plan{.manifest = full_manifest()};
+    plan.fails = [](const Problem& p, const TensorSet& inputs) {
+        const Tensor& k = inputs[Role::k];
+        const auto first = [&](std::int64_t key) { return k.at(0, 0, key, 0); };
+        double before = -std::numeric_limits<double>::infinity(), after = before;
+        for (std::int64_t key = 0; key < p.len_kv; ++key)
+            (key < 16 ? before : after) = std::max(key < 16 ? before : after, first(key));
+        return after > before;
+    };
+    const Outcomes outcomes = shrink_from_many(plan, zero_law("shrink.both"));
+    const std::string all = listing(outcomes);
+    EXPECT_EQ(outcomes.found, 50);
+    EXPECT_EQ(outcomes.smallest.size(), 1u) << all;
+    EXPECT_EQ(parse_case(outcomes.smallest.begin()->first).problem.len_kv, 17) << all;
+}
+
+/// Crashes and wrong answers side by side: the one does not shrink into the other.
+TEST(Shrinker, ACrashStaysACrash) {
+    class Both final : public Subject {
+    public:
+        const Manifest& manifest() const noexcept override { return manifest_; }
+        bool supports(const Problem&, std::string*) override { return true; }
+        CallResult forward(const Problem& p, const TensorSet& inputs) override {
+            Plan plan{.manifest = manifest_,
+                      .defect = p.len_kv >= 7 ? Defect::crash : Defect::wrong};
+            plan.fails = [](const Problem& q, const TensorSet&) { return q.len_kv >= 3; };
+            return PlantedKernel(plan).forward(p, inputs);
+        }
+        void restart() override {}
+        void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+    private:
+        Manifest manifest_ = full_manifest();
+    } kernel;
+    const Property law = zero_law("shrink.kinds");
+    CampaignObserver silent;
+    for (const auto& [keys, smallest] : {std::pair{90, 7}, {5, 3}}) {
+        Case c;
+        c.problem.len_kv = keys;
+        const CaseRecord found = judge_case(kernel, law, c, 0).record;
+        const Counterexample result = shrink(kernel, law, found, 2000, silent);
+        EXPECT_EQ(result.smallest.problem.len_kv, smallest);
+        EXPECT_EQ(result.outcome, found.outcome);
+    }
+}
+
+/// A read past an end shows or not with where the tensors lie, call by call.
+TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
+    class EverySecond final : public Subject {
+    public:
+        const Manifest& manifest() const noexcept override { return manifest_; }
+        bool supports(const Problem&, std::string*) override { return true; }
+        CallResult forward(const Problem& p, const TensorSet& inputs) override {
+            Plan plan{.manifest = manifest_};
+            const bool shows = (calls_++ + static_cast<std::uint64_t>(p.len_kv)) % 2 == 1;
+            plan.fails = [shows](const Problem& q, const TensorSet&) {
+                return shows && q.len_kv >= 3;
+            };
+            return PlantedKernel(plan).forward(p, inputs);
+        }
+        void begin_case(std::uint64_t first) noexcept override { calls_ = first; }
+        void restart() override { calls_ = 0; }
+        void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+    private:
+        Manifest manifest_ = full_manifest();
+        std::uint64_t calls_ = 0;
+    } kernel;
+    const Property law = zero_law("shrink.placement");
+    CampaignObserver silent;
+    for (std::int64_t keys = 20; keys < 40; ++keys) {
+        CaseRecord found;
+        found.subject = parse_case("b2 hq4 hkv2 tq5 tk30 d8 causal sink f16 values ties seed 9");
+        found.subject.problem.len_kv = keys;
+        found.verdict = violated({});
+        const Counterexample result = shrink(kernel, law, found, 2000, silent);
+        EXPECT_TRUE(result.confirmed);
+        EXPECT_EQ(print(result.smallest), "b1 hq1 hkv1 tq1 tk3 d1 f32 q zeros k zeros v ones");
+    }
 }
 
 TEST(Shrinker, KeepsToTheLawsSpace) {
@@ -196,17 +284,6 @@ TEST(Shrinker, WhatDoesNotFailAgainIsNotConfirmed) {
     EXPECT_FALSE(smallest.confirmed);
     EXPECT_EQ(smallest.smallest.problem.len_kv, 9);
     EXPECT_EQ(smallest.accepted, 0);
-}
-
-TEST(SizeOrder, IsTotalAndScoresComeFirst) {
-    Case a, b;
-    a.problem.len_kv = 3;
-    b.problem.len_kv = 2;
-    b.problem.dim_qk = 64;
-    EXPECT_LT(size_key(b), size_key(a));
-    std::set<SizeKey> keys;
-    for (const Values& values : data_ladder()) keys.insert(size_key({{}, values}));
-    EXPECT_EQ(keys.size(), data_ladder().size());
 }
 
 }  // namespace

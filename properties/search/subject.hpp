@@ -26,6 +26,10 @@ public:
     /// One call; never throws for what the kernel does.
     virtual CallResult forward(const Problem& problem, const TensorSet& inputs) = 0;
 
+    /// The next call is number `first` of a case. Where tensors lie depends on that number alone,
+    /// so that what a case shows does not depend on what ran before it.
+    virtual void begin_case(std::uint64_t /*first*/) noexcept {}
+
     /// Forgets everything earlier calls may have left behind: a fresh process.
     virtual void restart() = 0;
     virtual void set_timeout(std::chrono::milliseconds timeout) noexcept = 0;

@@ -18,11 +18,11 @@ public:
 
     std::chrono::milliseconds now() const noexcept {
         if (!lowered_ || pinned_) return full_;
-        // 200 times the longest good call: first calls, page faults and a loaded machine together
-        // stay below a tenth of that; a quarter of a second where good calls are too short to
-        // measure by.
-        constexpr double generosity = 200, floor_seconds = 0.25;
-        const double seconds = std::max(floor_seconds, generosity * longest_good_);
+        // 20 times the longest good call, which a loaded machine has stretched already; half a
+        // second where good calls are too short to measure by, and never more than one: every law
+        // of a kernel that hangs waits this long.
+        constexpr double generosity = 20, floor_seconds = 0.5, most_seconds = 1;
+        const double seconds = std::clamp(generosity * longest_good_, floor_seconds, most_seconds);
         const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
         return std::min(limit, full_);
     }

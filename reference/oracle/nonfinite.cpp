@@ -11,19 +11,25 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// The score's kind: a finite number stands for any finite score.
+/// The score's kind: a finite number stands for any finite score. `bent`: an infinity went through
+/// a cap or a rotation, and what comes out differs among kernels.
 double score_kind(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,
-                  std::int64_t j) {
+                  std::int64_t j, bool& bent) {
     const double* q = call.query(b, h, i);
     const double* k = call.key(b, h / call.group, j);
     double dot = 0;
+    bool holds_nan = false;
     for (std::int64_t c = 0; c < call.problem.dim_qk; ++c) {
+        holds_nan = holds_nan || std::isnan(q[c]) || std::isnan(k[c]);
         const double product = q[c] * k[c];
         // A finite product that overflows double is still finite.
         dot += std::isfinite(q[c]) && std::isfinite(k[c]) ? 0 : product;
     }
     // A pair of RoPE mixes its two channels: an infinity there has no sign of its own.
-    if (!std::isfinite(dot) && call.problem.rope.style != RopeStyle::none) return NAN;
+    if (!std::isfinite(dot) && call.problem.rope.style != RopeStyle::none) {
+        bent = bent || !holds_nan;
+        return holds_nan ? std::numeric_limits<double>::quiet_NaN() : 0;
+    }
     double x = std::isfinite(dot) ? 0 : dot * call.scale;
     double bias = 0;
     if (call.problem.mask.tensor.kind == MaskKind::additive) {
@@ -39,11 +45,11 @@ double score_kind(const Prepared& call, std::int64_t b, std::int64_t h, std::int
         }
     }
     const double cap = call.problem.softcap;
-    if (call.dialect.softcap == SoftcapPlace::after_bias) {
-        x += bias;
-        return cap > 0 ? cap * std::tanh(x / cap) : x;
-    }
-    return (cap > 0 ? cap * std::tanh(x / cap) : x) + bias;
+    const bool late = call.dialect.softcap == SoftcapPlace::after_bias;
+    if (late) x += bias;
+    bent = bent || (cap > 0 && std::isinf(x));
+    if (cap > 0) x = cap * std::tanh(x / cap);
+    return late ? x : x + bias;
 }
 
 }  // namespace
@@ -52,6 +58,7 @@ RowClaims screen(const Prepared& call, std::int64_t b, std::int64_t h, std::int6
                  std::vector<std::int64_t>& keys) {
     RowClaims claims;
     bool seen = false;  // anything non-finite
+    bool bent = false;
     std::vector<std::int64_t> kept;
     claims.column.assign(static_cast<std::size_t>(call.dim_v), Claim::value);
     const auto worsen = [](Claim& claim, Claim to) {
@@ -65,7 +72,7 @@ RowClaims screen(const Prepared& call, std::int64_t b, std::int64_t h, std::int6
         seen = !std::isfinite(sink);
     }
     for (const std::int64_t j : keys) {
-        const double kind = score_kind(call, b, h, i, j);
+        const double kind = score_kind(call, b, h, i, j, bent);
         seen = seen || !std::isfinite(kind);
         if (std::isnan(kind)) worsen(claims.row, Claim::nan);
         if (kind == infinite) worsen(claims.row, Claim::nonfinite);
@@ -81,7 +88,8 @@ RowClaims screen(const Prepared& call, std::int64_t b, std::int64_t h, std::int6
             worsen(claims.column[c], claim);
         }
     }
-    if (kept.empty() && !keys.empty()) worsen(claims.row, Claim::nothing);
+    seen = seen || bent;
+    if (bent || (kept.empty() && !keys.empty())) worsen(claims.row, Claim::nothing);
     if (seen && call.dialect.nonfinite == Nonfinite::unspecified) claims.row = Claim::nothing;
     keys = std::move(kept);
     claims.seen = seen;

@@ -5,6 +5,9 @@
 //   a NaN score, or an infinity minus itself       the whole row is NaN
 //   a score of +inf                                the whole row is not finite
 //   a score of -inf (from an infinite input)       weight 0; the row is as if the key were hidden
+//   an infinity that a soft cap bends              nothing is claimed: kernels compute tanh as
+//                                                  (e - 1)/(e + 1), which is NaN there
+//   an infinity that RoPE turns                    nothing is claimed: its sign is lost
 //   a visible NaN (infinite) value                 that column is NaN (not finite)
 //
 // Where the dialect leaves non-finite inputs open, nothing is claimed of such a row.

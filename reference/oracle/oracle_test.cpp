@@ -7,15 +7,13 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/oracle/certified_test.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr Arithmetic arithmetics[] = {Arithmetic::plain_double, Arithmetic::double_double,
-                                      Arithmetic::exact};
-
 /// One query, keys of one channel whose scores are `scores` (q = 1, scale = 1).
 struct Scored {
     Problem problem;
@@ -48,12 +46,6 @@ Problem small() {
     p.len_kv = 4;
     p.dim_qk = 2;
     return p;
-}
-
-/// value is `truth`, which is known to `slack` relative to 1, within the certified error.
-void expect_certified(const ExpectedElement& element, double truth, double slack = 2e-16) {
-    EXPECT_LE(std::abs(element.value - truth), element.error + slack * (1 + std::abs(truth)));
-    EXPECT_LT(element.error, 1e-13 * (1 + std::abs(truth)));
 }
 
 TEST(oracle, two_keys_two_apart_weigh_eighty_eight_to_twelve) {
@@ -178,6 +170,18 @@ TEST(oracle, nonfinite_inputs_reach_the_rows_that_see_them_by_kind) {
     EXPECT_EQ(judged({0, infinite}, {1, 2}, 2.0), no);
     EXPECT_EQ(judged({0, -infinite}, {1, 2}, 1.0), yes);  // weight 0
     EXPECT_EQ(judged({0, -infinite}, {1, 2}, 1.5), no);
+}
+
+TEST(oracle, a_cap_that_bends_an_infinity_leaves_the_row_open) {
+    Scored capped({1, infinite}, {1, 2});
+    capped.problem.softcap = 2;
+    const Expected e = capped.attend(Arithmetic::double_double);
+    EXPECT_EQ(judge(1.7, e.output[0], Precision::f64), Agreement::agrees);
+    EXPECT_EQ(judge(NAN, e.output[0], Precision::f64), Agreement::agrees);
+    Scored nan({1, NAN}, {1, 2});
+    nan.problem.softcap = 2;
+    EXPECT_EQ(judge(1.7, nan.attend(Arithmetic::double_double).output[0], Precision::f64),
+              Agreement::disagrees);
 }
 
 TEST(oracle, poison_in_hidden_keys_changes_nothing) {
