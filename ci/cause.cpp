@@ -41,10 +41,9 @@ std::vector<std::string> keys_of(const Record& c) {
     const std::string outcome = c.value("outcome", "ok");
     if (outcome == "hang" || outcome == "memory") return {"death: " + outcome};
     if (died(c)) return {"death: " + without_numbers(c.at("problem").get<std::string>())};
+    if (known(c)) return {"deviation: " + text_at(c, "diagnosis", "id")};
     std::vector<std::string> keys{"problem: " + c.value("smallest_problem", std::string())};
-    if (known(c))
-        keys.push_back("deviation: " + text_at(c, "diagnosis", "id"));
-    else if (c.at("boundary").value("found", false))
+    if (c.at("boundary").value("found", false))
         keys.push_back("boundary: " + text_at(c, "boundary", "says"));
     return keys;
 }
