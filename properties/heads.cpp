@@ -247,7 +247,7 @@ Property cross() {
                                       Feature::softcap, Feature::sink, Feature::lens_kv,
                                       Feature::mask_bool, Feature::mask_additive, Feature::lse,
                                       Feature::layout, Feature::mixed_formats),
-                  .scores_max = 4096,
+                  .scores_max = 8192,
                   .len_max = 300,
                   .dim_max = 160,
                   .admits = shapes_differ},

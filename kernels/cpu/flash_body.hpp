@@ -11,7 +11,6 @@
 #include <cstdint>
 
 #include "kernels/cpu/border.hpp"
-#include "kernels/cpu/flash_body_block.hpp"
 #include "kernels/cpu/flash_body_finish.hpp"
 #include "kernels/cpu/flash_body_load.hpp"
 #include "kernels/cpu/flash_body_mask.hpp"
@@ -74,11 +73,11 @@ private:
             at_.hidden[j] = at_.hidden[j] || bias.hidden;
             const float dot = dot_product(at_.queries + r * p_.dim_qk, at_.keys + j * p_.dim_qk);
             at_.scores[j] = mask.score(dot, bias.value + mask.alibi(i, key0 + j));
-            reveal<defect>(at_.scores[j], at_.hidden[j], bias.hidden);
         }
         PlainRow row{at_.max[r], at_.sum[r],    at_.seen[r], at_.output + r * p_.dim_v,
                      at_.scores, at_.hidden,    at_.values,  keys,
                      p_.dim_v,   call_.format_q};
+        reveal<defect>(row, at_.hidden);
         absorb<defect>(row);
         if constexpr (defect == Defect::m017_tail_values_unmasked) {
             for (std::int64_t j = keys; j < load_.tail_end(key0); ++j) {

@@ -9,15 +9,22 @@
 
 #include "kernels/cpu/call.hpp"
 #include "kernels/cpu/defect.hpp"
-#include "kernels/cpu/flash_body_block.hpp"
 #include "kernels/cpu/score.hpp"
 
 namespace attest::kernel {
 
-template <Defect defect>
-inline constexpr bool every_tile =
-    defect == Defect::e05_all_tiles_visited || defect == Defect::m019_hidden_is_minus_1e4 ||
-    defect == Defect::m042_max_zeroed;
+inline constexpr std::int64_t plain_rows = 8;   ///< queries a block
+inline constexpr std::int64_t plain_tile = 16;  ///< keys a tile
+
+/// Queries [row0, row0 + rows) of one head of one segment.
+struct QueryBlock {
+    Segment segment;
+    std::int64_t head = 0, kv_head = 0, row0 = 0, rows = 0;
+};
+
+constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
+    return a / b - (a % b < 0 ? 1 : 0);
+}
 
 template <Defect defect>
 struct PlainMask {
@@ -73,7 +80,8 @@ struct PlainMask {
             const std::int64_t row = from_last ? last_row : block.row0;
             keys.first = std::max(keys.first, window_diagonal(row) - window_left());
         }
-        if constexpr (every_tile<defect>) keys = {0, block.segment.keys};
+        if constexpr (defect == Defect::e05_all_tiles_visited) keys = {0, block.segment.keys};
+        if constexpr (defect == Defect::m042_max_zeroed) keys.first = 0;
         if (keys.last <= keys.first) return {0, 0};
         return {keys.first / plain_tile, (keys.last + plain_tile - 1) / plain_tile};
     }

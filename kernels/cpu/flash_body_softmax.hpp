@@ -66,14 +66,18 @@ float tile_max(const PlainRow& row, bool& any) noexcept {
     return max;
 }
 
-/// Gives a hidden key a finite score instead of leaving it out, where the defect does.
+/// Hidden keys, where the defect gives them a finite score instead of leaving them out.
 template <Defect defect>
-void reveal(float& score, bool& hidden, bool by_mask_tensor) noexcept {
+bool reveal(PlainRow& row, bool* hidden) noexcept {
     constexpr bool mean = defect == Defect::m012_empty_row_mean;
-    if constexpr (mean || defect == Defect::m019_hidden_is_minus_1e4) {
-        if (!hidden || (mean && !by_mask_tensor)) return;
-        score = mean ? -1e30f : -1e4f;
-        hidden = false;
+    if constexpr (!mean && defect != Defect::m019_hidden_is_minus_1e4) {
+        return false;
+    } else {
+        for (std::int64_t j = 0; j < row.keys; ++j) {
+            if (hidden[j]) row.scores[j] = mean ? -1e30f : -1e4f;
+            hidden[j] = false;
+        }
+        return true;
     }
 }
 

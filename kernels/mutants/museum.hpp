@@ -18,8 +18,9 @@ struct Mutant {
     std::string_view source;     ///< the real bug; empty where it is a class of many
     /// Law ids: every one of them must be violated by this mutant. Empty where it is equivalent.
     std::vector<std::string_view> must;
-    std::string_view diagnosis;  ///< the sentence the diagnosis must contain; empty: none is asked
-    bool equivalent = false;     ///< not a bug: no law may be violated
+    std::string_view diagnosis =
+        {};                   ///< the sentence the diagnosis must contain; empty: none is asked
+    bool equivalent = false;  ///< not a bug: no law may be violated
 };
 
 std::span<const Mutant> museum();

@@ -30,10 +30,10 @@ struct Diagnosis {
     std::int64_t next_agree = 0;
 };
 
-/// What the kernel computes instead. A deviation may have nothing to say of some cases, but of half
-/// of them it must, or of three where it concerns a choice that is the kernel's. Runs the kernel on
-/// the smallest case, the case as found, other failing cases of the law, and wider relatives of the
-/// smallest case; those whose own output agrees with the reference are no evidence.
+/// What the kernel computes instead. A deviation may have nothing to say of some cases (the splits
+/// a kernel chose by itself, say), but of half of them it must. Runs the kernel on the smallest
+/// case, the case as found, other failing cases of the law, and wider relatives of the smallest
+/// case; those whose own output agrees with the reference are no evidence.
 Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
                    const std::vector<CaseRecord>& records);
 

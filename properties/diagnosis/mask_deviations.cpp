@@ -212,7 +212,6 @@ std::vector<Deviation> length_deviations() {
                         return with_rules(s, rules);
                     },
                     .formula = {},
-                    .open_choice = true,
                     .declares = {}});
     for (const std::int64_t tile : {4, 8, 16, 32, 64, 128, 256})
         list.push_back({.id = "tail_padded_" + std::to_string(tile),
