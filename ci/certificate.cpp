@@ -26,6 +26,7 @@ Record law_entry(const Record& law) {
         entry["statement"] = property->statement;
     entry["worst"] = law.contains("worst") ? law["worst"] : Record(nullptr);
     if (law.contains("statistic")) entry["statistic"] = law["statistic"];
+    if (law.contains("doubt")) entry["doubt"] = law["doubt"];
     if (law.contains("counterexample")) entry["counterexample"] = law["counterexample"];
     return entry;
 }
@@ -119,7 +120,11 @@ std::string laws_table(const Record& laws) {
         text += "| " + escaped(law.at("law").get<std::string>()) + ": " +
                 escaped(law.at("statement").get<std::string>()) + " | " +
                 value_of(law.at("verdict")) +
-                (law.at("reason").is_null() ? "" : ": " + value_of(law.at("reason"))) + " | " +
+                (law.at("reason").is_null() ? "" : ": " + value_of(law.at("reason"))) +
+                (law.contains("doubt") ? "; " + escaped(law["doubt"].at("class").get<std::string>()) +
+                                             ": " + escaped(law["doubt"].at("says").get<std::string>())
+                                       : "") +
+                " | " +
                 count_text(law.at("cases").get<std::int64_t>()) + " | " + worst_text(law) + " |\n";
     }
     return text;

@@ -164,6 +164,23 @@ void draw_inconclusive(Screen& s, const Records& records, const RunVerdict& v) {
     if (!order.empty() || !v.reason.empty()) s.line();
 }
 
+// What a statistic or a declaration casts doubt on, but fails no gate of this profile.
+void draw_doubts(Screen& s, const Records& records) {
+    bool any = false;
+    for (const Record& law : records.laws) {
+        if (!law.contains("doubt")) continue;
+        any = true;
+        std::string line = law.at("law").get<std::string>() + ": " +
+                           clean(law["doubt"].at("says").get<std::string>());
+        if (law.contains("statistic") && law["statistic"].is_object())
+            line += " (false-positive rate " +
+                    value_text(real_of(law["statistic"].at("false_positive_rate"))) + ")";
+        s.line(s.warn(s.pad(clean(law["doubt"].at("class").get<std::string>()), 9)) + " " + line,
+               10);
+    }
+    if (any) s.line();
+}
+
 void draw_kept(Screen& s, const RunVerdict& v, const std::string& directory) {
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
                "/result.jsonl",
@@ -236,6 +253,7 @@ std::string draw_check(const Records& records, const ScreenStyle& style,
         draw_nearest(s, records);
         draw_extent(s, records, v);
     }
+    draw_doubts(s, records);
     draw_inconclusive(s, records, v);
     if (interrupted || v.cut > 0) draw_kept(s, v, directory);
     draw_verdict(s, records, v, directory);

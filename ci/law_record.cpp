@@ -158,6 +158,9 @@ Record law_record(const LawResult& result) {
                             {"false_positive_rate", s.false_positive_rate},
                             {"samples", s.samples}};
     }
+    if (verdict.doubt)
+        law["doubt"] = {{"class", name(verdict.doubt->violation_class)},
+                        {"says", verdict.doubt->problem}};
     if (result.counterexample) law["counterexample"] = short_id(result.counterexample->id);
     return law;
 }

@@ -3,6 +3,7 @@
 // see the same kernel from sides where no reference is needed.
 
 #include "properties/law/property.hpp"
+#include "properties/reference_checks.hpp"
 
 namespace attest::laws {
 
@@ -41,6 +42,27 @@ CaseSpace cached_case() {
     CaseSpace space = any_case();
     space.require_any = {FeatureSet(Feature::cache), FeatureSet(Feature::cache, Feature::paged)};
     return space;
+}
+
+// A sink enters the running maximum at the start, at the end or not at all: no structure is
+// declared for it. In f64 and f32 weights are not rounded.
+CaseSpace structured_case() {
+    CaseSpace space = any_case();
+    space.allow = space.allow.without(Feature::sink).without(Feature::splits);
+    return space;
+}
+
+// What the averages are taken over: whole heads of normal numbers, no mask.
+CaseSpace averaged_case() {
+    return {.allow = FeatureSet(Feature::layout, Feature::lse, Feature::dim_v),
+            .kinds = {ValueKind::normal},
+            .scores_max = 4096,
+            .len_max = 300,
+            .default_scale = true};
+}
+
+bool coarser_than_double(const Problem& problem) {
+    return problem.format_o != Precision::f64 && problem.format_q != Precision::f64;
 }
 
 CaseSpace lse_case() {
@@ -99,6 +121,71 @@ std::vector<Property> reference() {
             .needs = {},
             .cases = cached_case(),
             .check = check_decode,
+            .file = "properties/reference.cpp",
+        },
+        {
+            .id = "reference.structure",
+            .statement = "Where tile and rounding of the weights are declared, the output is what "
+                         "they compute.",
+            .statement_short = "the output is what the declared tile computes",
+            .why =
+                "A declared tile fixes the running maximum each weight is taken against, so the "
+                "rounding of P is part of the answer and no error: it is replayed, and only "
+                "weights that straddle a rounding boundary are paid for. A disagreement says that "
+                "the kernel does something else than it declares: its class is structure.",
+            .source = "Dao et al. 2022, algorithm 1; numerics.md B.4",
+            .compares = Compares::bound,
+            .cases = structured_case(),
+            .check = check_structure,
+            .file = "properties/reference.cpp",
+        },
+        {
+            .id = "reference.rounding",
+            .statement = "A mean that is known exactly is rounded to the nearest output.",
+            .statement_short = "an exact mean is rounded to the nearest output",
+            .why = "With all keys zero every weight is exp(0) = 1. Values are whole numbers and "
+                   "their count a power of two: every sum and the quotient are exact in any order, "
+                   "and the rounding to the output format is the only one left. Numerics declares "
+                   "it to nearest, ties to even; its class is structure.",
+            .source = "IEEE 754-2019, section 4.3.1; numerics.md C.3",
+            .compares = Compares::property,
+            .cases = {.allow = averaged_case().allow.with(Feature::gqa), .scores_max = 1024},
+            .check = check_rounding,
+            .file = "properties/reference.cpp",
+        },
+        {
+            .id = "reference.probable",
+            .statement = "Every output is as near to the exact value as random roundings leave it.",
+            .statement_short = "every output is within its probable bound",
+            .why =
+                "If rounding errors are independent and unbiased, their sum exceeds lambda times "
+                "the root of the sum of their squares with probability 2 exp(-3 lambda^2 / 2). "
+                "Equal scores and equal roundings are grouped, lost addends counted whole. The "
+                "model is an assumption: its class is suspect.",
+            .source = "Higham and Mary 2019; Azuma 1967; numerics.md B.3",
+            .compares = Compares::statistic,
+            .cases = any_case(),
+            .check = check_probable,
+            .file = "properties/reference.cpp",
+        },
+        {
+            .id = "reference.error_budget",
+            .statement = "Over many rows errors are no larger than predicted, and lean nowhere.",
+            .statement_short = "errors are as large as predicted and unbiased",
+            .why =
+                "The root mean square of the errors over their predicted standard deviations is "
+                "about one. Along a direction in which a wrong kernel errs (gain, temperature, an "
+                "even share of weight, a key of score zero) the scores of independent rows have "
+                "fair signs, so their self-normalised sum exceeds 6 with probability 3e-8. "
+                "Biases that stay inside every single bound show here; the class is suspect.",
+            .source = "Efron 1969; numerics.md B.5, C.4",
+            .compares = Compares::statistic,
+            .cases = [] {
+                CaseSpace space = averaged_case();
+                space.admits = coarser_than_double;
+                return space;
+            }(),
+            .check = check_error_budget,
             .file = "properties/reference.cpp",
         },
     };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "properties/law/verdict.hpp"
+#include "reference/bound/error_budget.hpp"
 #include "reference/bound/expected.hpp"
 #include "reference/problem/case.hpp"
 #include "reference/problem/dialect.hpp"
@@ -53,6 +54,16 @@ public:
     /// (and lse where both have one).
     virtual Verdict compare(const Problem& problem, const TensorSet& inputs,
                             const TensorSet& observed) const = 0;
+
+    /// The case's own outputs against the other bounds of numerics.md D.3; neither escalates, an
+    /// element that double leaves undecided counts as agreeing. Against the structure the kernel
+    /// declared (tile, rounding of P), in whichever order of tiles fits; not_applicable where it
+    /// declared none.
+    virtual Verdict compare_structure() const = 0;
+    /// Under the model of random roundings; `rate` is the chance that a correct kernel fails.
+    virtual Verdict compare_probable(double rate) const = 0;
+    /// What a correct kernel's errors are expected to be on average, for any problem.
+    virtual ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const = 0;
 
     /// The law's own randomness: the same for the same case, whatever ran before. stream separates
     /// independent uses.

@@ -1,5 +1,6 @@
 #include "properties/law/verdict.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -78,6 +79,16 @@ double strain(const Statistic& s) noexcept {
 
 }  // namespace
 
+Verdict graded(Verdict verdict, std::span<const std::string> fails) {
+    if (verdict.decision != Decision::violated) return verdict;
+    const std::string_view its_class =
+        name(verdict.violation ? verdict.violation->violation_class : ViolationClass{});
+    if (std::find(fails.begin(), fails.end(), its_class) != fails.end()) return verdict;
+    verdict.decision = Decision::holds;
+    verdict.doubt = std::exchange(verdict.violation, std::nullopt);
+    return verdict;
+}
+
 Verdict merge(Verdict a, const Verdict& b) {
     const bool b_is_worse = static_cast<int>(b.decision) > static_cast<int>(a.decision);
     Verdict merged = std::move(a);
@@ -89,6 +100,7 @@ Verdict merge(Verdict a, const Verdict& b) {
     merged.elements += b.elements;
     merged.undecided += b.undecided;
     if (!merged.violation) merged.violation = b.violation;
+    if (!merged.doubt) merged.doubt = b.doubt;
     const bool b_is_nearer =
         b.statistic && (!merged.statistic || strain(*b.statistic) > strain(*merged.statistic));
     if (b_is_nearer) merged.statistic = b.statistic;

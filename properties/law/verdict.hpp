@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct Verdict {
     std::int64_t undecided = 0;
     std::optional<Violation> violation;
     std::optional<Statistic> statistic;
+    /// A violation of a class that does not fail here: the law holds, and this is told beside it.
+    std::optional<Violation> doubt;
 };
 
 /// holds(elements, ratio): inconclusive instead if no element was compared.
@@ -60,8 +63,12 @@ Verdict violated(Violation violation, std::int64_t elements = 1);
 Verdict inconclusive(std::string reason);
 Verdict not_applicable(std::string reason);
 
+/// A violation of a class outside `fails` (names of ViolationClass) becomes a doubt; anything else
+/// stays as it is.
+Verdict graded(Verdict verdict, std::span<const std::string> fails);
+
 /// Worst first; sums the counts, keeps the largest ratio (a NaN ratio is the largest), the first
-/// violation.
+/// violation and the first doubt.
 Verdict merge(Verdict a, const Verdict& b);
 
 }  // namespace attest

@@ -179,4 +179,22 @@ Verdict compare_with(const Comparison& comparison, const Expected& expected) {
     return holds(tally.elements, tally.worst_ratio);
 }
 
+Verdict compare_as(const Comparison& comparison, const Expected& expected, ViolationClass grade) {
+    Tally tally = tally_of(comparison, expected);
+    order(tally.suspects);
+    if (tally.suspects.empty() || !tally.suspects.front().disagrees)
+        return holds(tally.elements, tally.worst_ratio);
+    const Suspect& s = tally.suspects.front();
+    const auto at = static_cast<std::size_t>(s.flat);
+    Violation v = violation_at(comparison, s,
+                               s.role == Role::lse ? expected.lse[at] : expected.output[at]);
+    const bool declared = grade == ViolationClass::structure;
+    v.problem = "the " + v.element_name +
+                (declared ? " is not what the declared tile and rounding of the weights compute"
+                          : " is further from the reference than random roundings explain");
+    v.bound_kind = declared ? BoundKind::declared : BoundKind::statistic;
+    v.violation_class = grade;
+    return violated(std::move(v), tally.elements);
+}
+
 }  // namespace attest

@@ -22,4 +22,8 @@ struct Comparison {
 /// are not counted: an empty row under `refuse`, and its lse under `nan`.
 Verdict compare_with(const Comparison& comparison, const Expected& expected);
 
+/// The same for expectations of another class, whose own error is certain: nothing is computed
+/// again, and an undecided element counts as agreeing.
+Verdict compare_as(const Comparison& comparison, const Expected& expected, ViolationClass grade);
+
 }  // namespace attest

@@ -9,20 +9,6 @@ namespace attest {
 
 namespace {
 
-/// A violation the profile does not fail on is a doubt: it is kept in its record and named here.
-Verdict graded(const Verdict& verdict, const Profile& profile) {
-    if (verdict.decision != Decision::violated) return verdict;
-    const std::string_view its_class =
-        verdict.violation ? name(verdict.violation->violation_class) : name(ViolationClass{});
-    if (std::find(profile.fails.begin(), profile.fails.end(), its_class) != profile.fails.end())
-        return verdict;
-    Verdict doubt = verdict;
-    doubt.decision = Decision::inconclusive;
-    doubt.reason = std::string(its_class) + ": " + verdict.violation->problem;
-    doubt.violation.reset();
-    return doubt;
-}
-
 std::string percent(double share) {
     return std::to_string(std::llround(100 * share)) + " %";
 }
@@ -86,13 +72,11 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
         }
         return;
     }
-    Verdict merged = graded(law.records.front().verdict, profile);
-    law.violated += merged.decision == Decision::violated;
-    for (std::size_t i = 1; i < law.records.size(); ++i) {
-        const Verdict next = graded(law.records[i].verdict, profile);
-        law.violated += next.decision == Decision::violated;
-        merged = merge(std::move(merged), next);
-    }
+    Verdict merged = law.records.front().verdict;
+    for (std::size_t i = 1; i < law.records.size(); ++i)
+        merged = merge(std::move(merged), law.records[i].verdict);
+    for (const CaseRecord& record : law.records)
+        law.violated += record.verdict.decision == Decision::violated;
     if (merged.decision == Decision::holds) {
         std::string reason = too_little(law, profile, effort);
         if (!reason.empty()) {

@@ -12,9 +12,8 @@ struct Effort {
     bool cut = false;          ///< ended by an interruption
 };
 
-/// Merges the records in order and counts the violations. A violation of a class the profile does
-/// not fail on makes the law inconclusive. What checked nothing, or less than the profile asks for,
-/// is inconclusive, with the numbers.
+/// Merges the records in order and counts the violations. What checked nothing, or less than the
+/// profile asks for, is inconclusive, with the numbers.
 void conclude(LawResult& law, const Profile& profile, const Effort& effort);
 
 }  // namespace attest

@@ -6,6 +6,7 @@
 
 #include "properties/search/compare.hpp"
 #include "reference/oracle/oracle.hpp"
+#include "reference/oracle/other_bounds.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
@@ -146,6 +147,32 @@ Verdict KernelTrial::compare(const Problem& problem, const TensorSet& inputs,
     const Comparison comparison{problem, dialect(), numerics(), inputs, observed};
     if (is_subject(problem, inputs)) return compare_with(comparison, expected());
     return compare_with(comparison, attend(problem, dialect(), numerics(), inputs));
+}
+
+Verdict KernelTrial::compare_structure() const {
+    const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
+    std::optional<Verdict> verdict;
+    for (const TileOrder order : {TileOrder::ascending, TileOrder::descending}) {
+        const auto expected =
+            attend_structure(problem(), dialect(), numerics(), inputs_, order);
+        if (!expected) return not_applicable("the kernel declares no structure for this problem");
+        Verdict one = compare_as(comparison, *expected, ViolationClass::structure);
+        if (!verdict || one.decision == Decision::holds) verdict = std::move(one);
+        if (verdict->decision == Decision::holds) break;
+    }
+    return *verdict;
+}
+
+Verdict KernelTrial::compare_probable(double rate) const {
+    const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
+    const auto elements = std::max<std::size_t>(expected().output.size(), 1);
+    const Expected probable = attend_probable(problem(), dialect(), numerics(), inputs_,
+                                              rate / static_cast<double>(elements));
+    return compare_as(comparison, probable, ViolationClass::suspect);
+}
+
+ErrorBudget KernelTrial::error_budget(const Problem& problem, const TensorSet& inputs) const {
+    return attend_budget(problem, dialect(), numerics(), inputs);
 }
 
 }  // namespace attest

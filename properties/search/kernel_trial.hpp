@@ -26,6 +26,9 @@ public:
     Expected expected(const Problem& problem, const TensorSet& inputs) const override;
     Verdict compare(const Problem& problem, const TensorSet& inputs,
                     const TensorSet& observed) const override;
+    Verdict compare_structure() const override;
+    Verdict compare_probable(double rate) const override;
+    ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const override;
 
     /// What became of the calls: the last one that failed, and the longest that did not.
     struct Account {

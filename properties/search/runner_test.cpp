@@ -165,8 +165,11 @@ TEST(Runner, OnlyTheClassesOfTheProfileFail) {
     };
     CampaignOptions options = few_cases();
     const LawResult mild = run({doubt}, plan_with(Defect::wrong), options).laws[0];
-    EXPECT_EQ(mild.verdict.decision, Decision::inconclusive);
-    EXPECT_EQ(mild.verdict.reason, "suspect: improbable");
+    EXPECT_EQ(mild.verdict.decision, Decision::holds);
+    ASSERT_TRUE(mild.verdict.doubt);
+    EXPECT_EQ(mild.verdict.doubt->problem, "improbable");
+    EXPECT_EQ(mild.violated, 0);
+    EXPECT_FALSE(mild.counterexample);
     options.profile.fails.push_back("suspect");
     EXPECT_EQ(run({doubt}, plan_with(Defect::wrong), options).laws[0].verdict.decision,
               Decision::violated);

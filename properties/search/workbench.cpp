@@ -78,6 +78,8 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
             continue;
         }
         Judged judged = judge_case(kernel, property, *subject, slot.number);
+        judged.record.verdict =
+            graded(std::move(judged.record.verdict), options_.profile.fails);
         if (judged.longest_call > 0) limit_.saw_good(judged.longest_call);
         if (judged.record.outcome == Outcome::hang) limit_.saw_hang();
         if (judged.refused) {

@@ -131,4 +131,22 @@ Expected attend_probable(const Problem& problem, const Dialect& dialect, const N
     return std::move(setting.out);
 }
 
+ErrorBudget attend_budget(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                          const TensorSet& inputs) {
+    Setting setting(problem, dialect, numerics, inputs);
+    RowRunner runner(setting.call, setting.clean, setting.model, lanes_in_double(setting.clean));
+    BudgetRow row(setting.model, weights_format(problem, numerics), problem.format_o);
+    const auto dim_v = static_cast<std::size_t>(setting.call.dim_v);
+    ErrorBudget budget{setting.out.output_shape, {}, setting.model.ua, setting.model.up};
+    budget.output.resize(setting.out.output.size());
+    for (std::int64_t flat = 0; flat < setting.rows(); ++flat) {
+        runner.row(flat, setting.out);
+        if (runner.values().score.empty() || runner.tainted()) continue;
+        row.predict(runner.facts(), runner.visible(), setting.values(flat), setting.call.dim_v,
+                    runner.values().output,
+                    {budget.output.data() + static_cast<std::size_t>(flat) * dim_v, dim_v});
+    }
+    return budget;
+}
+
 }  // namespace attest

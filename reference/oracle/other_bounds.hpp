@@ -1,10 +1,11 @@
 #pragma once
 // Expectations under the other bounds: (s), against the declared structure, and (b), under the
 // model of random rounding. Their verdicts are of other classes than bound (a)'s and are never
-// mixed with it (numerics.md D.3).
+// mixed with it (numerics.md D.3). And the average error, for statistics.
 
 #include <optional>
 
+#include "reference/bound/error_budget.hpp"
 #include "reference/bound/structure_bound.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -21,5 +22,10 @@ std::optional<Expected> attend_structure(const Problem& problem, const Dialect& 
 /// (a)).
 Expected attend_probable(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
                          const TensorSet& inputs, double delta);
+
+/// What a correct kernel's errors are expected to be, element by element. In double: no reference
+/// is finer than the outputs of a kernel that computes in f64.
+ErrorBudget attend_budget(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                          const TensorSet& inputs);
 
 }  // namespace attest
