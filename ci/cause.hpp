@@ -1,7 +1,7 @@
 #pragma once
 // Causes before laws: one defect breaks many laws, so counterexamples with the same explanation are
-// one cause. The same explanation is: the same known deviation; the same way to die; the same
-// boundary; the same smallest problem.
+// one cause. The same explanation is: the same known deviation; the same way to die; being right by
+// itself and wrong in company; or none at all.
 
 #include <vector>
 

@@ -26,13 +26,14 @@ std::int64_t integer(const Record& record, const char* key) {
 void draw_diagnosis(Screen& s, const Record& c) {
     const Record& d = c.at("diagnosis");
     if (d.value("known", false)) {
-        const std::string agree =
-            "all " + count_text(integer(d, "of")) + " elements agree within the bound";
+        const std::string agree = integer(d, "of") == 0 ? ""
+                                                        : "all " + count_text(integer(d, "of")) +
+                                                              " elements agree within the bound";
         const std::string says = text_of(d, "says");
-        const bool beside =
-            s.style().wide() && columns_of(says) + columns_of(agree) + 21 <= s.style().width;
+        const bool beside = !agree.empty() && s.style().wide() &&
+                            columns_of(says) + columns_of(agree) + 21 <= s.style().width;
         s.fact("it computes", s.bold(says) + (beside ? " (" + agree + ")" : ""));
-        if (!beside) s.fact("", s.dim(agree));
+        if (!beside && !agree.empty()) s.fact("", s.dim(agree));
         if (d.contains("declared")) s.fact("it declares", text_of(d, "declared"));
     } else if (integer(d, "tried") > 0) {
         s.fact("it computes", "not known; " + count_text(integer(d, "tried")) +

@@ -117,15 +117,15 @@ std::string laws_table(const Record& laws) {
     std::string text = "| law | verdict | cases | nearest |\n|---|---|---:|---|\n";
     for (const Record& law : laws) {
         if (law.at("verdict") == "not_applicable" || law.at("verdict") == "not_run") continue;
-        text += "| " + escaped(law.at("law").get<std::string>()) + ": " +
-                escaped(law.at("statement").get<std::string>()) + " | " +
-                value_of(law.at("verdict")) +
-                (law.at("reason").is_null() ? "" : ": " + value_of(law.at("reason"))) +
-                (law.contains("doubt") ? "; " + escaped(law["doubt"].at("class").get<std::string>()) +
-                                             ": " + escaped(law["doubt"].at("says").get<std::string>())
-                                       : "") +
-                " | " +
-                count_text(law.at("cases").get<std::int64_t>()) + " | " + worst_text(law) + " |\n";
+        text +=
+            "| " + escaped(law.at("law").get<std::string>()) + ": " +
+            escaped(law.at("statement").get<std::string>()) + " | " + value_of(law.at("verdict")) +
+            (law.at("reason").is_null() ? "" : ": " + value_of(law.at("reason"))) +
+            (law.contains("doubt") ? "; " + escaped(law["doubt"].at("class").get<std::string>()) +
+                                         ": " + escaped(law["doubt"].at("says").get<std::string>())
+                                   : "") +
+            " | " + count_text(law.at("cases").get<std::int64_t>()) + " | " + worst_text(law) +
+            " |\n";
     }
     return text;
 }

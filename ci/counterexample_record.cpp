@@ -195,7 +195,6 @@ Record counterexample_record(const LawResult& result, Subject* kernel) {
                {"law", c.law},
                {"cause", ""},
                {"line", print(c.smallest)},
-               {"smallest_problem", print(c.smallest.problem)},
                {"case", Record::parse(to_json(c.smallest))},
                {"outcome", name(c.outcome)},
                {"fault", fault_record(c.fault)},

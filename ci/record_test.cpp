@@ -155,10 +155,9 @@ Record counterexample(const std::string& law, const std::string& deviation,
     return {{"law", law},
             {"id", sha256_hex(law).substr(0, 8)},
             {"line", problem},
-            {"smallest_problem", problem},
             {"problem", "sentence of " + law},
             {"outcome", "ok"},
-            {"diagnosis", {{"known", !deviation.empty()}, {"id", deviation}}},
+            {"diagnosis", {{"known", !deviation.empty()}, {"id", deviation}, {"cases", 3}}},
             {"boundary", {{"found", !boundary.empty()}, {"says", boundary}}}};
 }
 
@@ -171,14 +170,23 @@ TEST(Cause, OneDefectIsOneCause) {
         counterexample("masking.causal", "causal_top_left", "", small),
         counterexample("convex_hull.box", "", "only when Tk mod 64 = 1", small),
         counterexample("rank.scores", "", "", "b1 hq1 hkv1 tq1 tk9 d1 f32"),
+        counterexample("hygiene.batch_invariant", "", "", "b2 hq1 hkv1 tq1 tk9 d1 f32"),
+        counterexample("hygiene.stale_state", "remembers", "", "b1 hq1 hkv1 tq1 tk1 d1 f32"),
     };
-    const std::vector<Record> causes = group_causes(all);
+    all[5]["diagnosis"]["cases"] = all[6]["diagnosis"]["cases"] = 0;
+    std::vector<Record> forgetful(all.begin(), all.end() - 1);
+    const std::vector<Record> causes = group_causes(forgetful);
     ASSERT_EQ(causes.size(), 3u);
     EXPECT_EQ(causes[0].at("laws").size(), 2u);
     EXPECT_TRUE(causes[0].at("known"));
     EXPECT_EQ(causes[0].at("lead"), all[2].at("id"));  // masking before reference, and smaller
-    EXPECT_EQ(causes[1].at("laws").size(), 2u);
-    EXPECT_EQ(all[4].at("cause"), "c3");
+    EXPECT_EQ(causes[1].at("laws").size(), 3u);        // what nothing explains
+    EXPECT_EQ(causes[2].at("lead"), all[5].at("id"));  // right by itself, wrong in company
+    EXPECT_EQ(forgetful[4].at("cause"), "c2");
+    const std::vector<Record> remembering = group_causes(all);
+    ASSERT_EQ(remembering.size(), 2u);
+    EXPECT_EQ(remembering[0].at("lead"), all[6].at("id"));
+    EXPECT_EQ(remembering[0].at("laws").size(), 5u);
 }
 
 TEST(Cause, TheSameDeathIsOneCause) {

@@ -36,6 +36,7 @@ TEST_P(EveryDialect, TheTruthBreaksNoLaw) {
         const auto tried = try_law(kernel, law, cases);
         EXPECT_EQ(tried.violated, 0) << law.id << ": " << tried.example;
         const bool asked =
+            law.id != "reference.structure" &&  // it declares none
             !(law.id == "masking.empty_row" && d.empty_row == EmptyRow::refuse) &&
             !(law.id == "hygiene.nonfinite" && d.nonfinite == Nonfinite::unspecified);
         if (asked) {

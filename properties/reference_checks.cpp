@@ -35,7 +35,8 @@ Verdict check_rounding(const Trial& trial) {
     constexpr std::int64_t most = 255;
     const std::uint64_t stream = stream_of("reference.rounding");
     const std::int64_t keys = std::int64_t{1} << (1 + trial.random_below(stream, 0, 7));
-    Problem problem = plain(trial.problem(), std::min<std::int64_t>(trial.problem().len_q, 4), keys);
+    Problem problem =
+        plain(trial.problem(), std::min<std::int64_t>(trial.problem().len_q, 4), keys);
     problem.splits = 1;
     problem = canonical(problem);
     if (!trial.supports(problem)) problem.splits = 0;
@@ -57,8 +58,7 @@ Verdict check_rounding(const Trial& trial) {
                 double sum = 0;
                 for (std::int64_t j = 0; j < keys; ++j)
                     sum += inputs[Role::v].at(b, h / group_size(problem), j, c);
-                const double expected =
-                    round_to(sum / static_cast<double>(keys), problem.format_o);
+                const double expected = round_to(sum / static_cast<double>(keys), problem.format_o);
                 for (std::int64_t i = 0; i < problem.len_q; ++i) {
                     const Row row{b, h, i};
                     const double observed = output(call, row, c);
@@ -80,9 +80,9 @@ namespace {
 
 // numerics.md C.4. Each row's scores are one sample: rows are independent, the elements of a row
 // are not. The thresholds are those measured there, on 750 runs of correct kernels.
-constexpr double score_max = 50;       // one element weighs no more than this
+constexpr double score_max = 50;         // one element weighs no more than this
 constexpr double direction_rate = 3e-8;  // of |Z| > 6.0, a direction: a theorem
-constexpr double mean_square_max = 5;  // standard errors above the model
+constexpr double mean_square_max = 5;    // standard errors above the model
 constexpr std::int64_t heads_wanted = 100, queries = 4;
 
 constexpr const char* words[error_directions] = {
@@ -161,7 +161,8 @@ Verdict judge_directions(const Scores& scores, const ErrorBudget& budget) {
         if (off && verdict.decision != Decision::violated)
             verdict = suspected(fmt::format(fmt::runtime(words[k]), theta), z, direction_max,
                                 scores.elements);
-        verdict.statistic = scores.direction[k].statistic("errors along one direction", direction_rate);
+        verdict.statistic =
+            scores.direction[k].statistic("errors along one direction", direction_rate);
     }
     return verdict;
 }
@@ -192,7 +193,8 @@ Verdict judge_sizes(const Scores& scores, bool coarse) {
 
 Verdict check_error_budget(const Trial& trial) {
     const std::uint64_t stream = stream_of("reference.error_budget");
-    Problem problem = plain(trial.problem(), queries, std::max<std::int64_t>(16, trial.problem().len_kv));
+    Problem problem =
+        plain(trial.problem(), queries, std::max<std::int64_t>(16, trial.problem().len_kv));
     problem.heads_q = problem.heads_kv;
     problem.batch = (heads_wanted + problem.heads_kv - 1) / problem.heads_kv;
     problem = canonical(problem);

@@ -26,6 +26,7 @@ using testing::Twist;
 struct Deviation {
     Twist twist = nullptr;
     Slip slip = nullptr;
+    std::int64_t tile = 0;  ///< declared, and not computed
 };
 
 Deviation asks(Twist twist) {
@@ -92,6 +93,10 @@ std::map<std::string, Deviation> deviations() {
         {"reference.decode", asks(blank_last_key)},
         {"probability.row_sum", answers_times(1.02)},
         {"probability.nonnegative", answers_times(-1)},
+        {"reference.structure", {nullptr, nullptr, 64}},
+        {"reference.rounding", answers_times(0.999)},
+        {"reference.probable", answers_times(1.02)},
+        {"reference.error_budget", answers_times(1.001)},
         {"probability.masked_zero", asks(ignore_masks)},
         {"probability.order",
          asks([](Question& q) { q.problem.scale = -effective_scale(q.problem); })},
@@ -139,15 +144,19 @@ TEST_P(EveryLaw, IsViolatedByItsDeviation) {
     ASSERT_NE(law, nullptr);
     const Deviation deviation = deviations().at(GetParam());
     TruthfulKernel kernel({}, deviation.twist, deviation.slip);
+    kernel.claim_tile(deviation.tile);
     const auto tried = try_law(kernel, *law, 60);
     EXPECT_GT(tried.violated, 0) << "of " << tried.judged;
 }
 
 /// Laws that know more of a kernel than its bounds: that weights are never negative, that zero
-/// times anything is zero, that one weight over itself is one.
+/// times anything is zero, that one weight over itself is one; what it declared beside them, or how
+/// errors are spread within them.
 const std::set<std::string> knowing = {"probability.nonnegative", "probability.masked_zero",
                                        "probability.single_key",  "convex_hull.box",
-                                       "convex_hull.support",     "convex_hull.membership"};
+                                       "convex_hull.support",     "convex_hull.membership",
+                                       "reference.structure",     "reference.rounding",
+                                       "reference.probable",      "reference.error_budget"};
 
 // Half of all answers go to the very edge of the bound, and no two calls agree.
 TEST_P(LawOfBounds, HoldsForEveryAnswerWithinThem) {

@@ -47,6 +47,9 @@ public:
         if (slip_) manifest_.numerics.deterministic = manifest_.numerics.batch_invariant = false;
     }
 
+    /// Declares an online softmax over tiles, which rounds its weights: not what the truth is.
+    void claim_tile(std::int64_t keys) { manifest_.numerics.tile = keys; }
+
     const Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem&, std::string* reason) override {
         if (reason != nullptr) reason->clear();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/relatives.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
@@ -140,9 +141,23 @@ void leave_some_scores_alone(TensorSet& inputs, const Problem& problem) {
         if (std::isfinite(mask.get(n))) mask.set(n, 0);
 }
 
+// hygiene.sequence and hygiene.stale_state compare a call with the same call in other company.
+bool compares_company(const std::string& law) {
+    return law == "hygiene.sequence" || law == "hygiene.stale_state";
+}
+
+Diagnosis remembered() {
+    Diagnosis d;
+    d.known = true;
+    d.id = "remembers";
+    d.says = "an answer that depends on earlier calls; by itself each is right";
+    return d;
+}
+
 }  // namespace
 
-std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject) {
+std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject,
+                                    const std::function<void(const Problem&, TensorSet&)>& change) {
     Case c = subject;
     if (products(c.problem) > products_max) return std::nullopt;
     try {
@@ -158,6 +173,7 @@ std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject) {
             {},
             {}};
         leave_some_scores_alone(e.asked.inputs, c.problem);
+        if (change) change(c.problem, e.asked.inputs);
         CallResult result = kernel.forward(c.problem, e.asked.inputs);
         if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
         e.observed = std::move(result.outputs);
@@ -205,10 +221,12 @@ Diagnosis explain_evidence(const std::vector<Evidence>& evidence) {
         found.of = best->count.of;
         scores.erase(best);
     } else if (!lse) {
-        if (std::optional<Diagnosis> narrow = narrower_output(used)) {
-            narrow->cases = none.cases;
-            narrow->tried = none.tried;
-            found = *narrow;
+        std::optional<Diagnosis> other = narrower_output(used);
+        if (!other) other = not_finite(used);
+        if (other) {
+            other->cases = none.cases;
+            other->tried = none.tried;
+            found = *other;
         }
     }
     if (const auto next = std::max_element(scores.begin(), scores.end(), more);
@@ -233,11 +251,19 @@ Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
     for (const CaseRecord& record : records)
         if (record.verdict.decision == Decision::violated && record.outcome == Outcome::ok)
             cases.push_back(record.subject);
-    std::vector<Evidence> evidence;
-    for (const Case& c : cases) {
-        if (evidence.size() == evidence_max) break;
-        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.push_back(std::move(*e));
-    }
+    const auto gather = [&](const auto& evidence_in) {
+        std::vector<Evidence> evidence;
+        for (const Case& c : cases) {
+            if (evidence.size() == evidence_max) break;
+            if (std::optional<Evidence> e = evidence_in(c)) evidence.push_back(std::move(*e));
+        }
+        return evidence;
+    };
+    std::vector<Evidence> evidence = gather([&](const Case& c) { return evidence_of(kernel, c); });
+    if (evidence.empty() && compares_company(counterexample.law)) return remembered();
+    if (evidence.empty())
+        evidence = gather([&](const Case& c) { return poisoned_evidence(kernel, c); });
+    if (std::optional<Diagnosis> leak = hidden_leaks(kernel, evidence)) return *leak;
     return explain_evidence(evidence);
 }
 

@@ -5,6 +5,7 @@
 // these cases is no explanation.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ struct Diagnosis {
 /// What the kernel computes instead. A deviation may have nothing to say of some cases (the splits
 /// a kernel chose by itself, say), but of half of them it must. Runs the kernel on the smallest
 /// case, the case as found, other failing cases of the law, and wider relatives of the smallest
-/// case; those whose own output agrees with the reference are no evidence.
+/// case; those whose own output agrees with the reference are no evidence. Where none is left, the
+/// cases are run again with NaN among the keys; and where laws of memory between calls failed on
+/// answers that are right by themselves, that is what is told.
 Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
                    const std::vector<CaseRecord>& records);
 
@@ -41,6 +44,9 @@ Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
 Diagnosis explain_evidence(const std::vector<Evidence>& evidence);
 
 /// The evidence of one case; none where the kernel does not answer, or answers as it should.
-std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject);
+/// `change`, where given, edits the inputs first.
+std::optional<Evidence> evidence_of(
+    Subject& kernel, const Case& subject,
+    const std::function<void(const Problem&, TensorSet&)>& change = {});
 
 }  // namespace attest

@@ -181,6 +181,50 @@ TEST(Diagnose, OutputsOfALowerPrecisionAreNamed) {
     EXPECT_EQ(d.id, "output_bf16");
 }
 
+Diagnosis diagnosed(Answer answer, const char* line, const std::string& law = "reference.output") {
+    Actor actor(std::move(answer));
+    Counterexample c;
+    c.law = law;
+    c.smallest = c.found.subject = parse_case(line);
+    return diagnose(actor, c, {});
+}
+
+TEST(Diagnose, ZeroTimesWhatIsHiddenIsNamed) {
+    const auto leak = [](const Specification& s, const Expected& truth) {
+        Expected own = truth;
+        const Tensor& v = s.inputs[Role::v];
+        double sum = 0;
+        for (std::int64_t n = 0; n < v.size(); ++n) sum += 0 * v.get(n);
+        for (ExpectedElement& e : own.output) e.value += sum;
+        return own;
+    };
+    for (const char* line : {"b1 hq2 hkv2 tq4 tk6 d4 causal f32",  // the poison is put there
+                             "b2 hq2 hkv2 tq1 tk6 d4 lens_kv 3,6 cache 5 f32"})  // it lies there
+        EXPECT_EQ(diagnosed(leak, line).id, "hidden_leaks") << line;
+    EXPECT_FALSE(diagnosed(leak, "b1 hq2 hkv2 tq4 tk6 d4 f32").known);  // nothing is hidden
+}
+
+TEST(Diagnose, NaNBesideRightNumbersIsNamed) {
+    const auto third_row = [](double value) {
+        return [value](const Specification& s, const Expected& truth) {
+            Expected own = truth;
+            const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+            for (std::size_t c = 0; c < dim; ++c) own.output[2 * dim + c].value = value;
+            return own;
+        };
+    };
+    const char* line = "b1 hq1 hkv1 tq4 tk5 d3 f32";
+    EXPECT_EQ(diagnosed(third_row(std::nan("")), line).id, "not_finite");
+    EXPECT_FALSE(diagnosed(third_row(77), line).known);
+}
+
+TEST(Diagnose, AnswersThatDependOnEarlierCallsAreNamed) {
+    const auto right = [](const Specification&, const Expected& truth) { return truth; };
+    const char* line = "b1 hq1 hkv1 tq4 tk5 d3 f32";
+    EXPECT_EQ(diagnosed(right, line, "hygiene.stale_state").id, "remembers");
+    EXPECT_FALSE(diagnosed(right, line, "equivariance.keys").known);
+}
+
 TEST(Diagnose, DeathsAreNotExplained) {
     Actor right([](const Specification&, const Expected& truth) { return truth; });
     Counterexample c;

@@ -19,6 +19,7 @@ struct CaseSpace {
         FeatureSet::all();  ///< optional features that may be drawn (if the kernel declares them)
     FeatureSet require{};   ///< features every case has; a kernel without them: not applicable
     std::vector<FeatureSet> require_any{};  ///< at least one of these sets is wholly present
+    std::vector<Precision> formats{};       ///< of q; empty: all of them
     std::vector<ValueKind> kinds{};         ///< empty: all of them
     std::int64_t scores_max = 16384;        ///< batch * heads_q * len_q * len_kv
     std::int64_t len_max = 256;

@@ -178,6 +178,15 @@ Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed
     return Prober(kernel, declared_capability(kernel.manifest()), narrowed).probe();
 }
 
+std::vector<Precision> formats_of(const CaseSpace& space, const Capability& capability) {
+    std::vector<Precision> had = capability.formats;
+    std::erase_if(had, [&](Precision format) {
+        return !space.formats.empty() &&
+               std::find(space.formats.begin(), space.formats.end(), format) == space.formats.end();
+    });
+    return had;
+}
+
 std::vector<FeatureSet> alternatives(const CaseSpace& space, const Capability& capability) {
     if (space.require_any.empty()) return {FeatureSet{}};
     std::vector<FeatureSet> had;
@@ -210,6 +219,12 @@ std::optional<std::string> why_not_applicable(const Property& property,
         return "kernel declares none of: " + sets;
     }
     if (capability.formats.empty()) return "kernel declares no format";
+    if (formats_of(space, capability).empty()) {
+        std::string list;
+        for (const Precision format : space.formats)
+            list += (list.empty() ? "" : ", ") + std::string(name(format));
+        return "kernel takes none of " + list;
+    }
     return std::nullopt;
 }
 

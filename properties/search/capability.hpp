@@ -39,6 +39,9 @@ Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed
 std::optional<std::string> why_not_applicable(const Property& property,
                                               const Capability& capability);
 
+/// The formats of q that a law is tried in: its own, of those the kernel takes.
+std::vector<Precision> formats_of(const CaseSpace& space, const Capability& capability);
+
 /// The sets of CaseSpace::require_any that the kernel has; one empty set where none is asked for.
 std::vector<FeatureSet> alternatives(const CaseSpace& space, const Capability& capability);
 

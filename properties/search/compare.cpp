@@ -186,8 +186,8 @@ Verdict compare_as(const Comparison& comparison, const Expected& expected, Viola
         return holds(tally.elements, tally.worst_ratio);
     const Suspect& s = tally.suspects.front();
     const auto at = static_cast<std::size_t>(s.flat);
-    Violation v = violation_at(comparison, s,
-                               s.role == Role::lse ? expected.lse[at] : expected.output[at]);
+    Violation v =
+        violation_at(comparison, s, s.role == Role::lse ? expected.lse[at] : expected.output[at]);
     const bool declared = grade == ViolationClass::structure;
     v.problem = "the " + v.element_name +
                 (declared ? " is not what the declared tile and rounding of the weights compute"

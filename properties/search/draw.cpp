@@ -149,13 +149,13 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     const Raw raw =
         raw_draws(raw_limits(s))(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize)
             .value();
-    const Slot slot = slot_of(number, s.capability.formats.size());
+    const std::vector<Precision> formats = formats_of(space, s.capability);
+    const Slot slot = slot_of(number, formats.size());
     // A later attempt moves on to other features too: what was refused may be one of them.
     const std::int64_t turn = slot.t + attempt;
     Case c;
     Problem& p = c.problem;
-    p.format_q = p.format_kv = p.format_o =
-        s.capability.formats[static_cast<std::size_t>(slot.format)];
+    p.format_q = p.format_kv = p.format_o = formats[static_cast<std::size_t>(slot.format)];
     const FeatureSet features =
         features_for(s, raw, turn, counter_bits(base, start_stream, 0) >> 32);
     const std::int64_t scores_max = least_limit({space.scores_max, s.profile.scores_max});
@@ -188,6 +188,8 @@ bool in_space(const Property& property, const Capability& capability, const Prob
     if (!has_alternative || !features.contains(space.require) || !allowed.contains(features))
         return false;
     if (property.needs.lse && !p.want_lse) return false;
+    const std::vector<Precision> formats = formats_of(space, capability);
+    if (std::find(formats.begin(), formats.end(), p.format_q) == formats.end()) return false;
     const std::int64_t dim_max =
         least_limit({space.dim_max, capability.dim_max}) + 1;  // rope: even
     const std::int64_t len_max = least_limit({space.len_max, capability.len_max});

@@ -153,8 +153,7 @@ Verdict KernelTrial::compare_structure() const {
     const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
     std::optional<Verdict> verdict;
     for (const TileOrder order : {TileOrder::ascending, TileOrder::descending}) {
-        const auto expected =
-            attend_structure(problem(), dialect(), numerics(), inputs_, order);
+        const auto expected = attend_structure(problem(), dialect(), numerics(), inputs_, order);
         if (!expected) return not_applicable("the kernel declares no structure for this problem");
         Verdict one = compare_as(comparison, *expected, ViolationClass::structure);
         if (!verdict || one.decision == Decision::holds) verdict = std::move(one);

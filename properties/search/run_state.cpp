@@ -20,7 +20,7 @@ constexpr std::int64_t shrink_evaluations = 2'000, shrink_evaluations_again = 15
 // half of it, and at least two seconds.
 constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0.5;
 // Of one that costs a time limit, or all memory, each time.
-constexpr double shrink_seconds_slow = 4;
+constexpr double shrink_seconds_slow = 8;
 
 // A kernel that hung or ran out of memory in every case of this many laws does so in all.
 constexpr int laws_enough = 3;

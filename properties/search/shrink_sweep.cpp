@@ -57,6 +57,9 @@ std::vector<Problem> with_plain_masks(const Problem& problem) {
     add([](Mask& m) { m.tensor.kind = MaskKind::additive; });
     add([](Mask& m) { m.window = {0, -1}; });
     add([](Mask& m) { m.window = {-1, 0}; });
+    add([&](Mask& m) {
+        m.lens_kv.assign(static_cast<std::size_t>(problem.batch), problem.len_kv - 1);
+    });
     return all;
 }
 

@@ -76,10 +76,11 @@ bool is_simple(ValueKind kind) {
 
 std::vector<Values> make_ladder() {
     using enum Fill;
-    std::vector<Values> ladder = {
-        filled(zeros, zeros, ones), filled(zeros, zeros, zeros),      filled(zeros, zeros, index),
-        filled(ones, ones, ones),   filled(ones, ones, index),        filled(ones, index, ones),
-        filled(ones, index, index), filled(ones, alternating, index), filled(index, index, index)};
+    std::vector<Values> ladder = {filled(zeros, zeros, ones),  filled(zeros, zeros, zeros),
+                                  filled(zeros, zeros, index), filled(ones, ones, ones),
+                                  filled(ones, ones, index),   filled(ones, index, ones),
+                                  filled(ones, index, index),  filled(ones, alternating, index),
+                                  filled(index, index, index), filled(ones, steep, index)};
     const auto add = [&ladder](ValueKind kind) {
         for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
             ladder.push_back(from_kind(kind, seed));

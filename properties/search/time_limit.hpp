@@ -18,13 +18,20 @@ public:
 
     std::chrono::milliseconds now() const noexcept {
         if (!lowered_ || pinned_) return full_;
-        // 20 times the longest good call, which a loaded machine has stretched already; half a
-        // second where good calls are too short to measure by, and never more than one: every law
+        // 20 times the longest good call, which a loaded machine has stretched already; a tenth of
+        // a second where good calls are too short to measure by, and never more than one: every law
         // of a kernel that hangs waits this long.
-        constexpr double generosity = 20, floor_seconds = 0.5, most_seconds = 1;
+        constexpr double generosity = 20, floor_seconds = 0.1, most_seconds = 1;
         const double seconds = std::clamp(generosity * longest_good_, floor_seconds, most_seconds);
         const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
         return std::min(limit, full_);
+    }
+
+    /// For the smaller case of a kernel that was seen to hang under the full limit: long against
+    /// any good call, and short against the full limit.
+    std::chrono::milliseconds to_confirm() const noexcept {
+        constexpr int longer = 10;
+        return std::min(longer * now(), full_);
     }
 
     /// Any thread.

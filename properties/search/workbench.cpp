@@ -78,8 +78,7 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
             continue;
         }
         Judged judged = judge_case(kernel, property, *subject, slot.number);
-        judged.record.verdict =
-            graded(std::move(judged.record.verdict), options_.profile.fails);
+        judged.record.verdict = graded(std::move(judged.record.verdict), options_.profile.fails);
         if (judged.longest_call > 0) limit_.saw_good(judged.longest_call);
         if (judged.record.outcome == Outcome::hang) limit_.saw_hang();
         if (judged.refused) {
@@ -127,7 +126,7 @@ std::optional<Counterexample> Workbench::shrink(Subject& kernel, const Property&
         ShrinkLimits limits;
         limits.evaluations = task.evaluations;
         limits.deadline = after(task.seconds);
-        limits.confirm_timeout = limit_.full();
+        limits.confirm_timeout = limit_.to_confirm();
         Shrinker shrinker(kernel, property, capability_, limits, tell);
         smallest = shrinker.shrink(task.found);
     }

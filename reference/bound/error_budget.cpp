@@ -75,14 +75,14 @@ void BudgetRow::predict(const RowFacts& facts, std::span<const std::int64_t> vis
     const double zero_key = std::exp(-l);
     for (std::size_t c = 0; c < columns; ++c) {
         const double o = exact[c], s = spread_[c];
-        const double square =
-            variance_[c] +
-            model_.ua * model_.ua *
-                (1.33 * covariance_[c] * covariance_[c] +
-                 mean_square * covariance_size_[c] * covariance_size_[c]) +
-            (unit * 0.5 * rescales + merge) * s * s + unit * (keys / 4 + 2) * o * o +
-            std::pow(ulp(o, output_), 2) / 12;
-        row[c] = {o, std::sqrt(square),
+        const double square = variance_[c] +
+                              model_.ua * model_.ua *
+                                  (1.33 * covariance_[c] * covariance_[c] +
+                                   mean_square * covariance_size_[c] * covariance_size_[c]) +
+                              (unit * 0.5 * rescales + merge) * s * s +
+                              unit * (keys / 4 + 2) * o * o + std::pow(ulp(o, output_), 2) / 12;
+        row[c] = {o,
+                  std::sqrt(square),
                   {o, covariance_[c], keys > 0 ? mean_[c] / keys - o : 0, -o * zero_key}};
     }
 }

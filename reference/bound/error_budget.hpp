@@ -23,7 +23,8 @@ constexpr std::size_t error_directions = 4;
 
 struct BudgetElement {
     double value = 0;  ///< expected
-    double sigma = 0;  ///< standard deviation of a correct kernel's error, its last rounding included
+    double sigma =
+        0;  ///< standard deviation of a correct kernel's error, its last rounding included
     std::array<double, error_directions> direction{};
 };
 

@@ -41,7 +41,7 @@ std::string_view name(ValueKind kind) noexcept;
 
 /// What overrides the joint distribution for one tensor: the shrinker's simple data, or numbers
 /// written out.
-enum class Fill : std::uint8_t { drawn, zeros, ones, index, alternating, explicit_values };
+enum class Fill : std::uint8_t { drawn, zeros, ones, index, alternating, steep, explicit_values };
 std::string_view name(Fill fill) noexcept;
 
 struct TensorValues {

@@ -211,7 +211,8 @@ private:
         keyword("v", "v", [this, &v] { read_tensor(v, Role::v); });
     }
     void read_tensor(Values& v, Role role) {
-        const Token token = reader_.take("zeros, ones, index, alternating or [numbers] follow");
+        const Token token =
+            reader_.take("zeros, ones, index, alternating, steep or [numbers] follow");
         TensorValues tensor;
         if (reader_.text(token).front() == '[') {
             if (reader_.text(token).back() != ']')

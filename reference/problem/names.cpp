@@ -12,8 +12,8 @@ constexpr std::array<std::string_view, value_kind_count> kinds = {
     "normal",     "logit50",   "logit1e3",  "logit1e4", "negative_logits", "cancel_v",
     "ties",       "one_hot",   "tiny",      "wide",     "const_v",         "ascending",
     "descending", "small_int", "qk_cancel", "flat",     "uniform"};
-constexpr std::array<std::string_view, 6> fills = {"drawn", "zeros",       "ones",
-                                                   "index", "alternating", "explicit_values"};
+constexpr std::array<std::string_view, 7> fills = {
+    "drawn", "zeros", "ones", "index", "alternating", "steep", "explicit_values"};
 constexpr std::array<std::string_view, 3> mask_kinds = {"none", "boolean", "additive"};
 constexpr std::array<std::string_view, 3> shared_axes = {"batch", "heads", "queries"};
 constexpr std::array<std::string_view, 4> orders = {"bhtd", "bthd", "tbhd", "bhdt"};

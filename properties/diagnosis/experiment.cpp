@@ -1,0 +1,95 @@
+#include "properties/diagnosis/experiment.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "reference/oracle/oracle.hpp"
+
+namespace attest {
+
+namespace {
+
+constexpr Role kv_roles[] = {Role::k, Role::v};
+
+bool any_nonfinite(const TensorSet& inputs) {
+    for (const Role role : kv_roles)
+        for (std::int64_t n = 0; n < inputs[role].size(); ++n)
+            if (!std::isfinite(inputs[role].get(n))) return true;
+    return false;
+}
+
+TensorSet with_numbers(TensorSet inputs) {
+    for (const Role role : kv_roles)
+        for (std::int64_t n = 0; n < inputs[role].size(); ++n)
+            if (!std::isfinite(inputs[role].get(n))) inputs[role].set(n, 1);
+    return inputs;
+}
+
+/// Elements of which something is claimed, where all of them agree; 0 where one does not.
+std::int64_t all_agree(const Tensor& observed, const Expected& truth, Precision format) {
+    std::int64_t agree = 0;
+    for (std::size_t n = 0; n < truth.output.size(); ++n) {
+        const double seen = observed.get(static_cast<std::int64_t>(n));
+        if (judge(seen, truth.output[n], format) == Agreement::disagrees) return 0;
+        agree += std::isfinite(truth.output[n].bound) ? 1 : 0;
+    }
+    return agree;
+}
+
+}  // namespace
+
+std::optional<Evidence> poisoned_evidence(Subject& kernel, const Case& subject) {
+    if (kernel.manifest().dialect.nonfinite != Nonfinite::propagate) return std::nullopt;
+    return evidence_of(kernel, subject, [](const Problem& p, TensorSet& inputs) {
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        for (const Role role : kv_roles) {
+            Tensor& tensor = inputs[role];
+            const std::int64_t dim = role == Role::k ? p.dim_qk : value_dim(p);
+            for (std::int64_t head = 0; head < p.batch * p.heads_kv; ++head)
+                for (std::int64_t c = 0; c < dim; ++c)
+                    tensor.set(((head + 1) * p.len_kv - 1) * dim + c, nan);
+        }
+    });
+}
+
+std::optional<Diagnosis> hidden_leaks(Subject& kernel, const std::vector<Evidence>& evidence) {
+    Diagnosis d;
+    d.known = true;
+    d.id = "hidden_leaks";
+    d.says = "zero times what is hidden, which is NaN where that is, instead of leaving it out";
+    for (const Evidence& e : evidence) {
+        if (!any_nonfinite(e.asked.inputs)) return std::nullopt;
+        const TensorSet inputs = with_numbers(e.asked.inputs);
+        const CallResult result = kernel.forward(e.asked.problem, inputs);
+        if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
+        const Expected truth = attend(e.asked.problem, e.asked.dialect, e.asked.numerics, inputs);
+        const std::int64_t agree =
+            all_agree(result.outputs[Role::o], truth, e.asked.problem.format_o);
+        if (agree == 0) return std::nullopt;
+        d.agree += agree;
+        ++d.cases;
+    }
+    d.of = d.agree;
+    return d.agree > 0 ? std::optional(d) : std::nullopt;
+}
+
+std::optional<Diagnosis> not_finite(const std::vector<const Evidence*>& evidence) {
+    Diagnosis d;
+    d.known = true;
+    d.id = "not_finite";
+    d.says = "NaN or infinity in some places; every number it returns is right";
+    for (const Evidence* e : evidence) {
+        const Tensor& observed = e->observed[Role::o];
+        for (std::size_t n = 0; n < e->truth.output.size(); ++n) {
+            const double seen = observed.get(static_cast<std::int64_t>(n));
+            if (!std::isfinite(seen)) continue;
+            if (judge(seen, e->truth.output[n], e->asked.problem.format_o) == Agreement::disagrees)
+                return std::nullopt;
+            ++d.agree;
+        }
+    }
+    d.of = d.agree;
+    return d.agree > 0 ? std::optional(d) : std::nullopt;
+}
+
+}  // namespace attest

@@ -1,0 +1,24 @@
+#pragma once
+// What no wrong specification says and an experiment on the kernel shows: the same calls again with
+// something changed, and whether they come out right then.
+
+#include <optional>
+#include <vector>
+
+#include "properties/diagnosis/diagnose.hpp"
+#include "properties/search/subject.hpp"
+
+namespace attest {
+
+/// The case with NaN in the last keys and values, for kernels that promise that what is hidden
+/// never shows. Rows that see those keys are to be NaN, by the reference as well.
+std::optional<Evidence> poisoned_evidence(Subject& kernel, const Case& subject);
+
+/// "hidden_leaks": every failing call holds NaN in k or v, and is right with numbers in their
+/// place. Such a kernel multiplies what is hidden by zero instead of leaving it out.
+std::optional<Diagnosis> hidden_leaks(Subject& kernel, const std::vector<Evidence>& evidence);
+
+/// "not_finite": what is wrong is NaN or infinity, and every number returned is right.
+std::optional<Diagnosis> not_finite(const std::vector<const Evidence*>& evidence);
+
+}  // namespace attest
