@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/bound/forward_bound.hpp"
+#include "reference/bound/rounding.hpp"
 #include "reference/oracle/collapsed_head.hpp"
 #include "reference/oracle/lanes.hpp"
 #include "reference/oracle/nonfinite.hpp"
@@ -32,148 +33,231 @@ public:
         : call_(call),
           p_(call.problem),
           model_(model),
-          bound_(model),
           arithmetic_(Arithmetics<double>::error()),
+          rows_(block_rows, Row(model)),
           out_(out) {
         arithmetic_.weight_floor = 0x1p-1021;  // exponentials() stops at exp(-708)
     }
 
     bool head(std::int64_t b, std::int64_t h, std::int64_t classes_max) {
         if (!head_.load(call_, b, h / call_.group, classes_max)) return false;
-        ones_.assign(head_.classes(), 1.0);
-        // Rows see [0, last) with last not falling from row to row.
-        for (std::int64_t i = 0; i < p_.len_q; ++i) row(b, h, i);
+        // Rows see [0, last) with last not falling from row to row; those that see the same keys
+        // go together.
+        for (std::int64_t i = 0; i < p_.len_q;) {
+            const KeyRange range = keys_of(p_, call_.dialect, b, i);
+            if (!sees(range)) {
+                put_empty(flat(b, h, i++), range);
+                continue;
+            }
+            std::int64_t n = 0;
+            for (bool same = true; same; same = same && i + n < p_.len_q) {
+                ++n;
+                const KeyRange next = keys_of(p_, call_.dialect, b, i + n);
+                same = n < static_cast<std::int64_t>(block_rows) && sees(next) &&
+                       next.last == range.last;
+            }
+            head_.take(range.last);
+            block(b, h, i, static_cast<std::size_t>(n));
+            i += n;
+        }
         return true;
     }
 
 private:
-    void row(std::int64_t b, std::int64_t h, std::int64_t i) {
-        const std::int64_t flat = (b * p_.heads_q + h) * p_.len_q + i;
-        const KeyRange range = keys_of(p_, call_.dialect, b, i);
-        ExpectedElement* o = out_.output.data() + flat * call_.dim_v;
-        ExpectedElement& lse = out_.lse[static_cast<std::size_t>(flat)];
-        const bool sees = range.is_query && range.last > 0;
-        out_.row_empty[static_cast<std::size_t>(flat)] = sees ? 0 : 1;
-        if (!sees) {
-            // Rare, and of no interest here: zeros past the queries, otherwise nothing is claimed.
-            const ExpectedElement nothing = claimed(Claim::nothing);
-            std::fill(o, o + call_.dim_v, range.is_query ? nothing : ExpectedElement{});
-            lse = range.is_query ? nothing : ExpectedElement{-infinite, 0, 0};
-            return;
+    struct Row {
+        explicit Row(const KernelModel& model) : bound(model) {}
+        std::vector<double> score, weight, magnitude, bias, count;
+        RowFacts facts;
+        RowBound bound;
+        OwnError own;
+        double spread = 0;
+    };
+
+    static bool sees(const KeyRange& range) { return range.is_query && range.last > 0; }
+    std::int64_t flat(std::int64_t b, std::int64_t h, std::int64_t i) const {
+        return (b * p_.heads_q + h) * p_.len_q + i;
+    }
+
+    void put_empty(std::int64_t row, const KeyRange& range) {
+        ExpectedElement* o = out_.output.data() + row * call_.dim_v;
+        out_.row_empty[static_cast<std::size_t>(row)] = 1;
+        // Rare, and of no interest here: zeros past the queries, otherwise nothing is claimed.
+        const ExpectedElement nothing = claimed(Claim::nothing);
+        std::fill(o, o + call_.dim_v, range.is_query ? nothing : ExpectedElement{});
+        out_.lse[static_cast<std::size_t>(row)] =
+            range.is_query ? nothing : ExpectedElement{-infinite, 0, 0};
+    }
+
+    void block(std::int64_t b, std::int64_t h, std::int64_t i, std::size_t rows) {
+        classes_ = static_cast<std::int64_t>(head_.classes());
+        width_ = TiledKeys::room(classes_);
+        dot_products(call_.query(b, h, i), rows);
+        const std::size_t room = rows * static_cast<std::size_t>(width_);
+        weight_.assign(room, 0.0);
+        single_weight_.assign(room, 0.0f);
+        plain_.assign(room, 0.0f);
+        for (std::size_t row = 0; row < rows; ++row) weigh(row, h);
+        class_sums(rows);
+        for (std::size_t row = 0; row < rows; ++row) {
+            const std::int64_t at = flat(b, h, i) + static_cast<std::int64_t>(row);
+            put_outputs(row, out_.output.data() + at * call_.dim_v);
+            put_lse(rows_[row], out_.lse[static_cast<std::size_t>(at)]);
         }
-        head_.take(range.last);
-        weigh(b, h, i);
-        put_outputs(o);
-        put_lse(lse);
+    }
+
+    void dot_products(const double* q, std::size_t rows) {
+        const std::int64_t d = p_.dim_qk, count = static_cast<std::int64_t>(rows);
+        query_size_.resize(rows * static_cast<std::size_t>(d));
+        query_max_.assign(rows, 0.0);
+        for (std::size_t x = 0; x < query_size_.size(); ++x) {
+            double& most = query_max_[x / static_cast<std::size_t>(d)];
+            most = std::max(most, std::abs(q[x]));
+        }
+        for (std::size_t x = 0; x < query_size_.size(); ++x)
+            query_size_[x] = static_cast<float>(
+                std::abs(q[x]) / power_below(query_max_[x / static_cast<std::size_t>(d)]));
+        dot_.assign(rows * static_cast<std::size_t>(width_), 0.0);
+        size_.assign(dot_.size(), 0.0f);
+        for (std::int64_t r = 0; r < width_; r += key_tile) {
+            add_product(Product<double>{count, d, key_tile, q, d, head_.keys().hi + r * d,
+                                        key_tile, dot_.data() + r, width_});
+            add_product(Product<float>{count, d, key_tile, query_size_.data(), d,
+                                       head_.key_size().data() + r * d, key_tile,
+                                       size_.data() + r, width_});
+        }
     }
 
     /// Scores and weights of the classes that have a visible key, and the sink's.
-    void weigh(std::int64_t b, std::int64_t h, std::int64_t i) {
-        const std::size_t room = static_cast<std::size_t>(head_.keys().stride + lane_multiple);
-        for (std::vector<double>* x : {&dot_, &size_, &score_, &weight_, &magnitude_, &count_})
-            x->assign(room, 0.0);
-        const double* q = call_.query(b, h, i);
-        dots(head_.keys(), q, 0, head_.keys().stride, dot_.data(), size_.data());
-        classes_.clear();
+    void weigh(std::size_t index, std::int64_t h) {
+        Row& row = rows_[index];
+        const std::size_t base = index * static_cast<std::size_t>(width_);
+        const std::int64_t room = padded(classes_ + 1);
+        for (std::vector<double>* x : {&row.score, &row.weight, &row.magnitude, &row.count})
+            x->resize(static_cast<std::size_t>(room));
+        const SizeUnits units(p_.dim_qk, query_max_[index], head_.key_unit(), call_.scale);
+        seen_.clear();
         std::size_t n = 0;
         for (std::size_t r = 0; r < head_.classes(); ++r) {
             if (head_.count()[r] == 0) continue;
-            double s = dot_[r] * call_.scale;
+            double s = dot_[base + r] * call_.scale;
             if (p_.softcap > 0) s = p_.softcap * std::tanh(s / p_.softcap);
-            classes_.push_back(static_cast<std::int64_t>(r));
-            score_[n] = s;
-            count_[n] = head_.count()[r];
-            magnitude_[n++] = std::abs(call_.scale) * size_[r];
+            seen_.push_back(r);
+            row.score[n] = s;
+            row.count[n] = head_.count()[r];
+            row.magnitude[n++] = units.upward(size_[base + r]);
         }
-        bias_.clear();
+        row.bias.clear();
         if (p_.sink) {
-            score_[n] = call_.sinks[static_cast<std::size_t>(h)];
-            bias_.assign(n + 1, 0.0);
-            bias_[n] = std::abs(score_[n]);
-            count_[n++] = 1;
+            row.score[n] = call_.sinks[static_cast<std::size_t>(h)];
+            row.bias.assign(n + 1, 0.0);
+            row.bias[n] = std::abs(row.score[n]);
+            row.magnitude[n] = 0;
+            row.count[n++] = 1;
         }
-        const auto end = static_cast<std::ptrdiff_t>(n);
-        const double most = *std::max_element(score_.begin(), score_.begin() + end);
-        std::fill(score_.begin() + end, score_.end(), -infinite);
-        exponentials(score_.data(), most, padded(static_cast<std::int64_t>(n)), weight_.data());
+        std::fill(row.score.begin() + static_cast<std::ptrdiff_t>(n), row.score.end(), -infinite);
+        const double most = largest(row.score.data(), room);
+        exponentials(row.score.data(), most, room, row.weight.data());
         double sum = 0;
-        for (std::size_t r = 0; r < n; ++r) sum += count_[r] * weight_[r];
-        for (std::size_t r = 0; r < n; ++r) weight_[r] /= sum;
-        read(n, most, most + std::log(sum), q);
+        for (std::size_t r = 0; r < n; ++r) sum += row.count[r] * row.weight[r];
+        for (std::size_t r = 0; r < n; ++r) row.weight[r] /= sum;
+        read(row, n, most, most + std::log(sum), query_max_[index]);
+        for (std::size_t r = 0; r < seen_.size(); ++r) {
+            weight_[base + seen_[r]] = row.weight[r];
+            single_weight_[base + seen_[r]] = static_cast<float>(row.weight[r]);
+            plain_[base + seen_[r]] = static_cast<float>(row.bound.plain()[r]);
+        }
     }
 
-    void read(std::size_t n, double most, double lse, const double* q) {
-        facts_.score = std::span(score_).first(n);
-        facts_.weight = std::span(weight_).first(n);
-        facts_.magnitude = std::span(magnitude_).first(n);
-        facts_.bias = bias_;
-        facts_.count = std::span(count_).first(n);
-        facts_.max = most;
-        facts_.lse = lse;
-        facts_.sink = p_.sink;
-        facts_.q_max = 0;
-        for (std::int64_t c = 0; c < p_.dim_qk; ++c)
-            facts_.q_max = std::max(facts_.q_max, std::abs(q[c]));
-        facts_.k_max = head_.key_max();
-        bound_.weigh(facts_);
-        own_ = own_error(arithmetic_, model_, facts_, head_.largest(), 0);
+    void read(Row& row, std::size_t n, double most, double lse, double q_max) {
+        RowFacts& facts = row.facts;
+        facts.score = std::span(row.score).first(n);
+        facts.weight = std::span(row.weight).first(n);
+        facts.magnitude = std::span(row.magnitude).first(n);
+        facts.bias = row.bias;
+        facts.count = std::span(row.count).first(n);
+        facts.max = most;
+        facts.lse = lse;
+        facts.sink = p_.sink;
+        facts.q_max = q_max;
+        facts.k_max = head_.key_max();
+        row.bound.weigh(facts);
+        row.own = own_error(arithmetic_, model_, facts, row.bound.maxima(), head_.largest(), 0);
         // sum_j centred_j |v_j - O| <= sqrt(sum_j centred_j^2 / p_j) sqrt(sum_j p_j (v_j - O)^2).
         double square = 0;
         for (std::size_t r = 0; r < n; ++r)
-            if (weight_[r] > 0)
-                square += count_[r] * bound_.centred()[r] * bound_.centred()[r] / weight_[r];
-        spread_ = std::sqrt(square) * (1 + 0x1p-40);
+            if (row.weight[r] > 0)
+                square += row.count[r] * row.bound.centred()[r] * row.bound.centred()[r] /
+                          row.weight[r];
+        row.spread = std::sqrt(square) * (1 + 0x1p-40);
     }
 
+    void class_sums(std::size_t rows) {
+        const std::int64_t stride = head_.stride(), count = static_cast<std::int64_t>(rows);
+        const std::size_t room = rows * static_cast<std::size_t>(stride);
+        value_.assign(room, 0.0);
+        plain_sum_.assign(room, 0.0f);
+        square_sum_.assign(room, 0.0f);
+        add_product(Product<double>{count, classes_, stride, weight_.data(), width_,
+                                    head_.sum().data(), stride, value_.data(), stride});
+        add_product(Product<float>{count, classes_, stride, plain_.data(), width_,
+                                   head_.size().data(), stride, plain_sum_.data(), stride});
+        add_product(Product<float>{count, classes_, stride, single_weight_.data(), width_,
+                                   head_.square().data(), stride, square_sum_.data(), stride});
+    }
+
+    // Sums in single precision, as in HeadColumns::sums: of numbers below 2 n, each off by 2^-24 of
+    // itself or 2^-150, over the classes: at most S (1 + chain_error(classes + 3)) + n 2^-143.
+    //
     // With the sink a key of value 0, sum_j p_j (v_j - O)^2 = sum_j p_j v_j^2 - O^2. The difference
     // is off by the rounding of both: at most gamma(n + classes + 4) of the first, three times.
-    void put_outputs(ExpectedElement* o) {
-        const std::size_t stride = static_cast<std::size_t>(head_.stride());
-        for (std::vector<double>* x : {&value_, &mass_, &plain_, &square_, &total_})
-            x->resize(stride);
-        const std::int64_t step = head_.stride();
-        combine(head_.sum().data(), step, classes_, weight_.data(), value_.data());
-        combine(head_.size().data(), step, classes_, weight_.data(), mass_.data());
-        combine(head_.size().data(), step, classes_, bound_.plain().data(), plain_.data());
-        combine(head_.square().data(), step, classes_, weight_.data(), square_.data());
-        combine(head_.size().data(), step, classes_, ones_.data(), total_.data());
-        const double lost =
-            3 * arithmetic_.sum(facts_.keys_counted() + 4 + static_cast<double>(classes_.size()));
+    void put_outputs(std::size_t index, ExpectedElement* o) {
+        Row& row = rows_[index];
+        const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
+        const std::size_t base = index * static_cast<std::size_t>(head_.stride());
+        const double n = row.facts.keys_counted(), classes = static_cast<double>(classes_);
+        const double upward = 1 + chain_error(classes + 3, 0x1p-24), least = n * 0x1p-143;
+        const double lost = 3 * arithmetic_.sum(n + 4 + classes);
         // Weights that underflowed have no share in the sums above.
         const double floor = 2 * arithmetic_.weight_floor;
-        for (std::size_t c = 0; c < static_cast<std::size_t>(call_.dim_v); ++c) {
-            const double scaled = value_[c] / head_.unit();
-            const double around = std::max(0.0, square_[c] - scaled * scaled) + lost * square_[c] +
-                                  std::numeric_limits<double>::min();
-            const double spread = spread_ * std::sqrt(around) * head_.unit() + floor * total_[c];
-            const ColumnSums sums{spread, plain_[c], -infinite, infinite, total_[c]};
-            o[c] = {.value = value_[c],
-                    .error = output_error(own_, value_[c], mass_[c], total_[c]),
-                    .bound = bound_.output(value_[c], sums).value()};
+        const double share = 1 / row.bound.plain_share();
+        for (std::vector<double>* x : {&spread_, &sums_, &mass_, &error_, &limit_}) x->resize(dim_v);
+        for (std::size_t c = 0; c < dim_v; ++c) {
+            const double unit = head_.unit()[c], scaled = value_[base + c] / unit;
+            const double square =
+                static_cast<double>(square_sum_[base + c]) * upward + least;
+            const double around = std::max(0.0, square - scaled * scaled) + lost * square;
+            spread_[c] = row.spread * std::sqrt(around) * unit + floor * head_.total()[c];
+            sums_[c] = unit * (static_cast<double>(plain_sum_[base + c]) * upward + least);
+            const double mass = sums_[c] * share;
+            mass_[c] = mass < head_.largest() ? mass : head_.largest();
         }
+        const double* value = value_.data() + base;
+        output_errors(row.own, dim_v, value, mass_.data(), head_.total().data(), error_.data());
+        row.bound.outputs(dim_v, value, {spread_.data(), sums_.data(), head_.total().data()},
+                          limit_.data());
+        for (std::size_t c = 0; c < dim_v; ++c) o[c] = {value[c], error_[c], limit_[c]};
     }
 
-    void put_lse(ExpectedElement& lse) const {
+    void put_lse(const Row& row, ExpectedElement& lse) const {
         const bool two = call_.dialect.lse_base == LseBase::two;
         const double scale = two ? 1 / std::log(2.0) : 1.0;
-        lse.value = facts_.lse * scale;
-        lse.error = 1.01 * scale * own_.lse + 4 * double_rounding(lse.value);
-        lse.bound = (two ? bound_.lse_base_two() : bound_.lse()).value();
+        lse.value = row.facts.lse * scale;
+        lse.error = 1.01 * scale * row.own.lse + 4 * double_rounding(lse.value);
+        lse.bound = (two ? row.bound.lse_base_two() : row.bound.lse()).value();
     }
 
     const Prepared& call_;
     const Problem& p_;
     KernelModel model_;
-    RowBound bound_;
     ArithmeticError arithmetic_;
+    std::vector<Row> rows_;  // [block_rows]
     Expected& out_;
     CollapsedHead head_;
-    std::vector<std::int64_t> classes_;  ///< those with a visible key
-    std::vector<double> dot_, size_, score_, weight_, magnitude_, bias_, count_;
-    std::vector<double> value_, mass_, plain_, square_, total_, ones_;
-    double spread_ = 0;
-    RowFacts facts_;
-    OwnError own_;
+    std::int64_t classes_ = 0, width_ = 0;
+    std::vector<std::size_t> seen_;                             ///< classes with a visible key
+    std::vector<double> dot_, weight_, value_, query_max_;      // [rows, width or stride]
+    std::vector<float> query_size_, size_, plain_, single_weight_, plain_sum_, square_sum_;
+    std::vector<double> spread_, sums_, mass_, error_, limit_;  // [dim_v]
 };
 
 }  // namespace

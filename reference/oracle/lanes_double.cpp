@@ -1,7 +1,5 @@
 #include "reference/oracle/lanes.hpp"
 
-#include <limits>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reference/oracle/lanes_double.cpp"
 #include "hwy/foreach_target.h"
@@ -12,38 +10,63 @@ namespace attest::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::CappedTag<double, lane_multiple>;
+using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
 
-// Four vectors of keys at a time hide the latency of the additions.
-template <int vectors>
-void dots_block(const TransposedKeys& keys, const double* q, std::int64_t j, double* dot,
-                double* size) {
-    const D d;
+template <typename T>
+using Tag = hn::CappedTag<T, lane_multiple>;
+
+// Registers: rows x vectors of sums, the vectors of b, one of a. 32 where masks are registers of
+// their own (AVX-512, SVE), 16 elsewhere.
+constexpr int tile_rows = 4;
+constexpr int tile_vectors = HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE ? 4 : 2;
+
+template <typename T, int rows, int vectors>
+HWY_INLINE void product_tile(const Product<T>& p, std::int64_t r, std::int64_t x) {
+    const Tag<T> d;
+    using W = hn::Vec<Tag<T>>;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    V sum[vectors], total[vectors];
-    for (int u = 0; u < vectors; ++u) sum[u] = total[u] = hn::Zero(d);
-    for (std::int64_t c = 0; c < keys.dim; ++c) {
-        const V x = hn::Set(d, q[c]), ax = hn::Abs(x);
-        const double* row = keys.hi + c * keys.stride + j;
-        for (int u = 0; u < vectors; ++u) {
-            const V y = hn::LoadU(d, row + u * lanes);
-            sum[u] = hn::MulAdd(x, y, sum[u]);
-            total[u] = hn::MulAdd(ax, hn::Abs(y), total[u]);
+    W sum[rows][vectors];
+    const T* a[rows];
+    for (int row = 0; row < rows; ++row) {
+        a[row] = p.a + (r + row) * p.a_stride;
+        for (int u = 0; u < vectors; ++u)
+            sum[row][u] = hn::LoadU(d, p.out + (r + row) * p.out_stride + x + u * lanes);
+    }
+    const T* b = p.b + x;
+    for (std::int64_t i = 0; i < p.inner; ++i, b += p.b_stride) {
+        W y[vectors];
+        for (int u = 0; u < vectors; ++u) y[u] = hn::LoadU(d, b + u * lanes);
+        for (int row = 0; row < rows; ++row) {
+            const W factor = hn::Set(d, a[row][i]);
+            for (int u = 0; u < vectors; ++u) sum[row][u] = hn::MulAdd(factor, y[u], sum[row][u]);
         }
     }
-    for (int u = 0; u < vectors; ++u) {
-        hn::StoreU(sum[u], d, dot + j + u * lanes);
-        if (size != nullptr) hn::StoreU(total[u], d, size + j + u * lanes);
-    }
+    for (int row = 0; row < rows; ++row)
+        for (int u = 0; u < vectors; ++u)
+            hn::StoreU(sum[row][u], d, p.out + (r + row) * p.out_stride + x + u * lanes);
 }
 
-void dots_all(const TransposedKeys& keys, const double* q, std::int64_t first, std::int64_t last,
-              double* dot, double* size) {
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    std::int64_t j = first;
-    for (; j + 4 * lanes <= last; j += 4 * lanes) dots_block<4>(keys, q, j, dot, size);
-    for (; j < last; j += lanes) dots_block<1>(keys, q, j, dot, size);
+template <typename T, int rows>
+void product_rows(const Product<T>& p, std::int64_t r) {
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Tag<T>()));
+    std::int64_t x = 0;
+    for (; x + tile_vectors * lanes <= p.width; x += tile_vectors * lanes)
+        product_tile<T, rows, tile_vectors>(p, r, x);
+    for (; x < p.width; x += lanes) product_tile<T, rows, 1>(p, r, x);
+}
+
+template <typename T>
+HWY_INLINE void product_of(const Product<T>& p) {
+    std::int64_t r = 0;
+    for (; r + tile_rows <= p.rows; r += tile_rows) product_rows<T, tile_rows>(p, r);
+    for (; r < p.rows; ++r) product_rows<T, 1>(p, r);
+}
+void product_double(const Product<double>& p) {
+    product_of(p);
+}
+void product_float(const Product<float>& p) {
+    product_of(p);
 }
 
 // exp(x) = 2^k exp(r), |r| <= log(2)/2; k log2_high is exact (log2_high has 32 bits, k 11). The
@@ -84,81 +107,89 @@ double exponentials_all(const double* x, double max, std::int64_t n, double* w) 
     return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-template <int vectors>
-void combine_block(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
-                   const double* w, double* out) {
+double largest_of(const double* x, std::int64_t n) {
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    V sum[vectors];
-    for (int u = 0; u < vectors; ++u) sum[u] = hn::Zero(d);
-    for (std::size_t j = 0; j < visible.size(); ++j) {
-        const V weight = hn::Set(d, w[j]);
-        const double* row = values + visible[j] * stride;
-        for (int u = 0; u < vectors; ++u)
-            sum[u] = hn::MulAdd(weight, hn::LoadU(d, row + u * lanes), sum[u]);
-    }
-    for (int u = 0; u < vectors; ++u) hn::StoreU(sum[u], d, out + u * lanes);
+    V most = hn::LoadU(d, x);
+    for (std::int64_t j = lanes; j < n; j += lanes) most = hn::Max(most, hn::LoadU(d, x + j));
+    return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-void combine_all(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
-                 const double* w, double* out) {
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    std::int64_t c = 0;
-    for (; c + 8 * lanes <= stride; c += 8 * lanes)
-        combine_block<8>(values + c, stride, visible, w, out + c);
-    for (; c + 2 * lanes <= stride; c += 2 * lanes)
-        combine_block<2>(values + c, stride, visible, w, out + c);
-    for (; c < stride; c += lanes) combine_block<1>(values + c, stride, visible, w, out + c);
-}
-
-template <int vectors, bool hull>
-void columns_block(const ColumnTask& t, std::int64_t c, const ColumnSumsOut& out) {
+// What was summed in T goes to sums in double.
+HWY_INLINE void add_to(V sum, double* out) {
     const D d;
+    hn::StoreU(hn::Add(hn::LoadU(d, out), sum), d, out);
+}
+HWY_INLINE void add_to(hn::Vec<Tag<float>> sum, double* out) {
+    const Tag<float> d;
+    const D wide;
+    const hn::Rebind<float, D> narrow;
+    alignas(64) float lanes[lane_multiple];
+    hn::Store(sum, d, lanes);
+    for (std::size_t u = 0; u < hn::Lanes(d); u += hn::Lanes(wide))
+        add_to(hn::PromoteTo(wide, hn::LoadU(narrow, lanes + u)), out + u);
+}
+
+template <typename T, int rows, int vectors>
+HWY_INLINE void spread_tile(const Spread<T>& t, std::int64_t r, std::int64_t c) {
+    const Tag<T> d;
+    using W = hn::Vec<Tag<T>>;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const double infinite = std::numeric_limits<double>::infinity();
-    V centre[vectors], spread[vectors], plain[vectors], mass[vectors], low[vectors], high[vectors];
-    for (int u = 0; u < vectors; ++u) {
-        centre[u] = hn::LoadU(d, t.centre + c + u * lanes);
-        spread[u] = plain[u] = mass[u] = hn::Zero(d);
-        low[u] = hn::Set(d, hull ? infinite : -infinite);
-        high[u] = hn::Set(d, hull ? -infinite : infinite);
-    }
-    for (std::size_t j = 0; j < t.visible.size(); ++j) {
-        const double* row = t.values + t.visible[j] * t.stride + c;
-        const V a = hn::Set(d, t.centred[j]), k = hn::Set(d, t.plain[j]);
-        const V p = hn::Set(d, t.weight[j]);
+    W centre[rows][vectors], spread[rows][vectors], size[rows][vectors];
+    const T *centred[rows], *plain[rows];
+    for (int row = 0; row < rows; ++row) {
+        centred[row] = t.centred + (r + row) * t.weight_stride;
+        plain[row] = t.plain + (r + row) * t.weight_stride;
         for (int u = 0; u < vectors; ++u) {
-            const V v = hn::LoadU(d, row + u * lanes), size = hn::Abs(v);
-            spread[u] = hn::MulAdd(a, hn::Abs(hn::Sub(v, centre[u])), spread[u]);
-            plain[u] = hn::MulAdd(k, size, plain[u]);
-            mass[u] = hn::MulAdd(p, size, mass[u]);
-            if constexpr (hull) {
-                low[u] = hn::Min(low[u], v);
-                high[u] = hn::Max(high[u], v);
+            centre[row][u] = hn::LoadU(d, t.centre + (r + row) * t.stride + c + u * lanes);
+            spread[row][u] = size[row][u] = hn::Zero(d);
+        }
+    }
+    const T* values = t.values + c;
+    for (std::int64_t j = 0; j < t.keys; ++j, values += t.stride) {
+        W v[vectors], magnitude[vectors];
+        for (int u = 0; u < vectors; ++u) {
+            v[u] = hn::LoadU(d, values + u * lanes);
+            magnitude[u] = hn::Abs(v[u]);
+        }
+        for (int row = 0; row < rows; ++row) {
+            const W a = hn::Set(d, centred[row][j]), k = hn::Set(d, plain[row][j]);
+            for (int u = 0; u < vectors; ++u) {
+                const W distance = hn::Abs(hn::Sub(v[u], centre[row][u]));
+                spread[row][u] = hn::MulAdd(a, distance, spread[row][u]);
+                size[row][u] = hn::MulAdd(k, magnitude[u], size[row][u]);
             }
         }
     }
-    for (int u = 0; u < vectors; ++u) {
-        const std::int64_t at = c + u * lanes;
-        hn::StoreU(spread[u], d, out.spread + at);
-        hn::StoreU(plain[u], d, out.plain + at);
-        hn::StoreU(mass[u], d, out.mass + at);
-        hn::StoreU(low[u], d, out.low + at);
-        hn::StoreU(high[u], d, out.high + at);
-    }
+    for (int row = 0; row < rows; ++row)
+        for (int u = 0; u < vectors; ++u) {
+            const std::int64_t at = (r + row) * t.stride + c + u * lanes;
+            add_to(spread[row][u], t.spread + at);
+            add_to(size[row][u], t.size + at);
+        }
 }
 
-template <bool hull>
-void columns_in_blocks(const ColumnTask& task, const ColumnSumsOut& out) {
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+template <typename T, int rows>
+void spread_rows(const Spread<T>& t, std::int64_t r) {
+    constexpr int vectors = tile_vectors / 2;
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Tag<T>()));
     std::int64_t c = 0;
-    for (; c + 2 * lanes <= task.stride; c += 2 * lanes) columns_block<2, hull>(task, c, out);
-    for (; c < task.stride; c += lanes) columns_block<1, hull>(task, c, out);
+    for (; c + vectors * lanes <= t.stride; c += vectors * lanes)
+        spread_tile<T, rows, vectors>(t, r, c);
+    for (; c < t.stride; c += lanes) spread_tile<T, rows, 1>(t, r, c);
 }
 
-void columns_all(const ColumnTask& task, const ColumnSumsOut& out) {
-    if (task.hull) return columns_in_blocks<true>(task, out);
-    columns_in_blocks<false>(task, out);
+template <typename T>
+HWY_INLINE void spread_of(const Spread<T>& t) {
+    std::int64_t r = 0;
+    for (; r + tile_rows <= t.rows; r += tile_rows) spread_rows<T, tile_rows>(t, r);
+    for (; r < t.rows; ++r) spread_rows<T, 1>(t, r);
+}
+void spread_double(const Spread<double>& t) {
+    spread_of(t);
+}
+void spread_float(const Spread<float>& t) {
+    spread_of(t);
 }
 
 }  // namespace
@@ -168,27 +199,35 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attest {
 
-HWY_EXPORT(dots_all);
+HWY_EXPORT(product_double);
+HWY_EXPORT(product_float);
+HWY_EXPORT(largest_of);
 HWY_EXPORT(exponentials_all);
-HWY_EXPORT(combine_all);
-HWY_EXPORT(columns_all);
+HWY_EXPORT(spread_double);
+HWY_EXPORT(spread_float);
 
-void dots(const TransposedKeys& keys, const double* q, std::int64_t first, std::int64_t last,
-          double* dot, double* size) {
-    HWY_DYNAMIC_DISPATCH(dots_all)(keys, q, first, last, dot, size);
+void add_product(const Product<double>& product) {
+    HWY_DYNAMIC_DISPATCH(product_double)(product);
+}
+
+void add_product(const Product<float>& product) {
+    HWY_DYNAMIC_DISPATCH(product_float)(product);
+}
+
+double largest(const double* x, std::int64_t n) {
+    return HWY_DYNAMIC_DISPATCH(largest_of)(x, n);
 }
 
 double exponentials(const double* x, double max, std::int64_t n, double* w) {
     return HWY_DYNAMIC_DISPATCH(exponentials_all)(x, max, n, w);
 }
 
-void combine(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
-             const double* w, double* out) {
-    HWY_DYNAMIC_DISPATCH(combine_all)(values, stride, visible, w, out);
+void add_spread(const Spread<double>& spread) {
+    HWY_DYNAMIC_DISPATCH(spread_double)(spread);
 }
 
-void column_sums(const ColumnTask& task, const ColumnSumsOut& out) {
-    HWY_DYNAMIC_DISPATCH(columns_all)(task, out);
+void add_spread(const Spread<float>& spread) {
+    HWY_DYNAMIC_DISPATCH(spread_float)(spread);
 }
 
 }  // namespace attest

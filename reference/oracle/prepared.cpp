@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include "reference/oracle/visibility.hpp"
@@ -147,12 +148,15 @@ void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int
     keys.clear();
     const KeyRange range = keys_of(call.problem, call.dialect, b, i);
     const MaskKind kind = call.problem.mask.tensor.kind;
+    if (kind == MaskKind::none) {
+        keys.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, range.last - range.first)));
+        std::iota(keys.begin(), keys.end(), range.first);
+        return;
+    }
     for (std::int64_t j = range.first; j < range.last; ++j) {
-        if (kind != MaskKind::none) {
-            const double m = call.mask_at(b, h, i, j);
-            if (kind == MaskKind::boolean ? m == 0 : m == -std::numeric_limits<double>::infinity())
-                continue;
-        }
+        const double m = call.mask_at(b, h, i, j);
+        if (kind == MaskKind::boolean ? m == 0 : m == -std::numeric_limits<double>::infinity())
+            continue;
         keys.push_back(j);
     }
 }
