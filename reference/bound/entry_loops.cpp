@@ -137,6 +137,36 @@ void coefficients_all(const EntryTask& task, std::size_t first, std::size_t last
     coefficients_by(One(), task, done, last, totals);
 }
 
+template <class D>
+HWY_INLINE std::size_t outputs_by(D d, const OutputTask& t, std::size_t first, std::size_t n,
+                                  double* bounds) {
+    const std::size_t step = hn::Lanes(d);
+    const auto infinite = hn::Set(d, std::numeric_limits<double>::infinity());
+    const auto of_size = hn::Set(d, t.of_size), inverse = hn::Set(d, t.inverse);
+    const auto of_ua = hn::Set(d, 2.5 * t.ua), of_total = hn::Set(d, t.of_total);
+    const auto absolute = hn::Set(d, t.absolute), total_max = hn::Set(d, t.total_max);
+    const auto uo = hn::Set(d, t.uo), omo = hn::Set(d, t.omo);
+    std::size_t c = first;
+    for (; c + step <= n; c += step) {
+        const auto size = hn::Abs(hn::LoadU(d, t.exact + c));
+        const auto total = hn::LoadU(d, t.total + c);
+        auto e = hn::Add(hn::LoadU(d, t.spread + c), hn::LoadU(d, t.plain + c));
+        e = hn::Mul(hn::MulAdd(of_size, size, e), inverse);
+        const auto least = hn::LoadU(d, bounds + c);
+        e = hn::IfThenElse(hn::Lt(e, least), e, least);
+        e = hn::Add(e, hn::Mul(of_ua, hn::Add(size, e)));
+        e = hn::Add(e, hn::MulAdd(of_total, total, absolute));
+        e = hn::Add(e, hn::MulAdd(uo, hn::Add(size, e), omo));
+        hn::StoreU(hn::IfThenElse(hn::Lt(total, total_max), e, infinite), d, bounds + c);
+    }
+    return c;
+}
+
+void outputs_all(const OutputTask& task, std::size_t n, double* bounds) {
+    const std::size_t done = outputs_by(Whole(), task, 0, n, bounds);
+    outputs_by(One(), task, done, n, bounds);
+}
+
 }  // namespace
 }  // namespace attest::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -146,6 +176,7 @@ namespace attest {
 
 HWY_EXPORT(errors_all);
 HWY_EXPORT(coefficients_all);
+HWY_EXPORT(outputs_all);
 
 RowMaxima score_errors(const RowFacts& facts, const ScoreError& error, double* errors) {
     return HWY_DYNAMIC_DISPATCH(errors_all)(facts, error, errors);
@@ -153,6 +184,10 @@ RowMaxima score_errors(const RowFacts& facts, const ScoreError& error, double* e
 
 void coefficients(const EntryTask& task, std::size_t first, std::size_t last, EntryTotals& totals) {
     HWY_DYNAMIC_DISPATCH(coefficients_all)(task, first, last, totals);
+}
+
+void output_bounds(const OutputTask& task, std::size_t n, double* bounds) {
+    HWY_DYNAMIC_DISPATCH(outputs_all)(task, n, bounds);
 }
 
 }  // namespace attest

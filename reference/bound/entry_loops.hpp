@@ -35,4 +35,14 @@ struct EntryTotals {
 ///   centred_j = excess_j + lost_centred lost_j,   plain_j = of_most most_j + lost_plain lost_j.
 void coefficients(const EntryTask& task, std::size_t first, std::size_t last, EntryTotals& totals);
 
+/// Of n columns: e = (spread + plain + of_size |O|) inverse, at most what bounds held (or all of
+/// that, where it is not a number); e += 2.5 ua (|O| + e) + absolute + of_total total;
+/// e += uo (|O| + e) + omo; infinite where total is total_max or more.
+struct OutputTask {
+    const double *exact = nullptr, *spread = nullptr, *plain = nullptr, *total = nullptr;
+    double of_size = 0, inverse = 0, ua = 0, absolute = 0, of_total = 0, uo = 0, omo = 0;
+    double total_max = 0;
+};
+void output_bounds(const OutputTask& task, std::size_t n, double* bounds);
+
 }  // namespace attest

@@ -17,6 +17,11 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 // (relative error below 2^-22), at p_j, s_j and O_c that are exact to 2^-17: 1.0001 covers both.
 constexpr double evaluation = 1.0001;
 
+/// -log(1 - x) or a little more: for 0 <= x <= 2^-12 it is below x + x^2.
+double log_loss(double x) {
+    return x < 0x1p-12 ? x * (1 + x) : -std::log1p(-x);
+}
+
 /// Times the running maximum can rise, each time multiplying what was summed by a computed exp: at
 /// most once a tile after the first, at most once a key after the first; two more multiplications
 /// where parts are merged.
@@ -73,14 +78,15 @@ void RowBound::weigh(const RowFacts& facts) {
     valid_ = std::max({maxima_.magnitude, std::min(unscaled, maxima_.magnitude / model_.scale),
                        maxima_.bias}) < model_.max_finite / 8;
 
+    const double log_entries = std::log(entries_ + 1);
     const double per_split =
-        8 * ua * (maxima_.score + std::log(entries_) + 2) + 6 * model_.exp_error + 4 * ua;
+        8 * ua * (maxima_.score + log_entries + 2) + 6 * model_.exp_error + 4 * ua;
     const double merge = model_.may_split ? std::expm1(per_split) : 0;
     const double chain = entries_ + rescales_;
     sum_error_o_ = chain_error(chain + 4, ua) * (1 + merge) + merge;
     sum_error_l_ = chain_error(chain + 1, ua) * (1 + merge) + merge;
 
-    const double exps = (1 + rescales_) * std::log1p(model_.exp_error);
+    const double exps = (1 + rescales_) * exp_exponent_;
     weigh_entries(facts, maxima_.error, exps);
 
     const bool proof = valid_ && h1_ < 0.9 && sum_error_l_ < 0.9 && rounded_mass_ < 0.5;
@@ -93,8 +99,8 @@ void RowBound::weigh(const RowFacts& facts) {
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
     if (!proof) return;
-    lse_ = evaluation * (-std::log1p(-h1_) - std::log1p(-sum_error_l_) + 2 * rounded_mass_ +
-                         1.5 * model_.log_error * std::log(entries_ + 1) +
+    lse_ = evaluation * (log_loss(h1_) + log_loss(sum_error_l_) + 2 * rounded_mass_ +
+                         1.5 * model_.log_error * log_entries +
                          4 * ua * (std::abs(facts.max) + std::abs(facts.lse)) + 2 * ua) +
            2 * entries_ * model_.weight_floor + 4 * model_.oma;
 }
@@ -141,32 +147,29 @@ void RowBound::weigh_entries(const RowFacts& facts, double error_max, double exp
 // underflows is off by weight_floor, an operation of the sums by oma, both against l >= 1.
 void RowBound::outputs(std::size_t n, const double* exact, const ColumnArrays& sums,
                        double* bounds) const noexcept {
-    const double ua = model_.ua, of_size = sum_error_l_ * (1 + h1_), inverse = inverse_;
-    const double of_total = 2 * (model_.oma + model_.weight_floor), absolute = absolute_;
-    const double uo = model_.uo, omo = model_.omo;
-    for (std::size_t c = 0; c < n; ++c) {
-        const double error =
-            (sums.spread[c] + sums.plain[c] + of_size * std::abs(exact[c])) * inverse;
-        bounds[c] = error >= 0 ? error : infinite;  // NaN is 0 times infinity
-    }
+    std::fill(bounds, bounds + n, infinite);
     if (sums.low != nullptr && wants_hull_ && sum_error_l_ < 0.5 && sum_error_o_ < 0.5) {
         for (std::size_t c = 0; c < n; ++c) {
             const double low = sink_ ? std::min(0.0, sums.low[c]) : sums.low[c];
             const double high = sink_ ? std::max(0.0, sums.high[c]) : sums.high[c];
             const double largest = std::max(std::abs(low), std::abs(high));
             const double beyond = std::max({high - exact[c], exact[c] - low, 0.0});
-            bounds[c] = std::min(bounds[c], evaluation * (beyond + leak_ * largest));
+            bounds[c] = evaluation * (beyond + leak_ * largest);
         }
     }
-    const double total_max = valid_ ? model_.max_finite / 4 : 0;
-    for (std::size_t c = 0; c < n; ++c) {
-        const double size = std::abs(exact[c]);
-        double error = bounds[c];
-        error += 2.5 * ua * (size + error);
-        error += absolute + of_total * sums.value_total[c];
-        error += uo * (size + error) + omo;
-        bounds[c] = sums.value_total[c] < total_max ? error : infinite;
-    }
+    output_bounds({.exact = exact,
+                   .spread = sums.spread,
+                   .plain = sums.plain,
+                   .total = sums.value_total,
+                   .of_size = sum_error_l_ * (1 + h1_),
+                   .inverse = inverse_,
+                   .ua = model_.ua,
+                   .absolute = absolute_,
+                   .of_total = 2 * (model_.oma + model_.weight_floor),
+                   .uo = model_.uo,
+                   .omo = model_.omo,
+                   .total_max = valid_ ? model_.max_finite / 4 : 0},
+                  n, bounds);
 }
 
 Bound RowBound::output(double exact, const ColumnSums& sums) const noexcept {

@@ -4,6 +4,7 @@
 // worst case; it is centred: an error common to all weights of a row cancels, so only |v - O|
 // counts.
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -74,7 +75,8 @@ struct RowMaxima {
 /// The theorem for one row. Reusable: weigh() replaces what was there and allocates only to grow.
 class RowBound {
 public:
-    explicit RowBound(const KernelModel& model) : model_(model) {}
+    explicit RowBound(const KernelModel& model)
+        : model_(model), exp_exponent_(std::log1p(model.exp_error)) {}
 
     /// Reads a row; afterwards centred() and plain() hold one coefficient an entry of the facts.
     void weigh(const RowFacts& facts);
@@ -103,6 +105,7 @@ private:
     void weigh_entries(const RowFacts& facts, double error_max, double exps);
 
     KernelModel model_;
+    double exp_exponent_ = 0;  ///< log(1 + exp_error)
     std::vector<double> centred_, plain_, scratch_;
     RowMaxima maxima_;
     double centred_max_ = 0, centred_sum_ = 0, plain_share_ = 0;

@@ -9,6 +9,7 @@
 #include "reference/bound/forward_bound.hpp"
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/collapsed_head.hpp"
+#include "reference/oracle/column_loops.hpp"
 #include "reference/oracle/lanes.hpp"
 #include "reference/oracle/nonfinite.hpp"
 #include "reference/oracle/own_error.hpp"
@@ -108,22 +109,20 @@ private:
     void dot_products(const double* q, std::size_t rows) {
         const std::int64_t d = p_.dim_qk, count = static_cast<std::int64_t>(rows);
         query_size_.resize(rows * static_cast<std::size_t>(d));
-        query_max_.assign(rows, 0.0);
-        for (std::size_t x = 0; x < query_size_.size(); ++x) {
-            double& most = query_max_[x / static_cast<std::size_t>(d)];
-            most = std::max(most, std::abs(q[x]));
+        query_max_.resize(rows);
+        for (std::int64_t row = 0; row < count; ++row) {
+            double& most = query_max_[static_cast<std::size_t>(row)];
+            most = extent(q + row * d, d).largest;
+            narrow_sizes(q + row * d, 1 / power_below(most), d, query_size_.data() + row * d);
         }
-        for (std::size_t x = 0; x < query_size_.size(); ++x)
-            query_size_[x] = static_cast<float>(
-                std::abs(q[x]) / power_below(query_max_[x / static_cast<std::size_t>(d)]));
-        dot_.assign(rows * static_cast<std::size_t>(width_), 0.0);
-        size_.assign(dot_.size(), 0.0f);
+        dot_.resize(rows * static_cast<std::size_t>(width_));
+        size_.resize(dot_.size());
         for (std::int64_t r = 0; r < width_; r += key_tile) {
             add_product(Product<double>{count, d, key_tile, q, d, head_.keys().hi + r * d,
-                                        key_tile, dot_.data() + r, width_});
+                                        key_tile, dot_.data() + r, width_, true});
             add_product(Product<float>{count, d, key_tile, query_size_.data(), d,
                                        head_.key_size().data() + r * d, key_tile,
-                                       size_.data() + r, width_});
+                                       size_.data() + r, width_, true});
         }
     }
 
@@ -135,6 +134,9 @@ private:
         for (std::vector<double>* x : {&row.score, &row.weight, &row.magnitude, &row.count})
             x->resize(static_cast<std::size_t>(room));
         const SizeUnits units(p_.dim_qk, query_max_[index], head_.key_unit(), call_.scale);
+        widened_.resize(static_cast<std::size_t>(width_));
+        widen_upward(size_.data() + base, units.factor(), units.least(), classes_,
+                     widened_.data());
         seen_.clear();
         std::size_t n = 0;
         for (std::size_t r = 0; r < head_.classes(); ++r) {
@@ -144,7 +146,7 @@ private:
             seen_.push_back(r);
             row.score[n] = s;
             row.count[n] = head_.count()[r];
-            row.magnitude[n++] = units.upward(size_[base + r]);
+            row.magnitude[n++] = widened_[r];
         }
         row.bias.clear();
         if (p_.sink) {
@@ -155,7 +157,7 @@ private:
             row.count[n++] = 1;
         }
         std::fill(row.score.begin() + static_cast<std::ptrdiff_t>(n), row.score.end(), -infinite);
-        const double most = largest(row.score.data(), room);
+        const double most = scaled(row.score.data(), 1, room, row.score.data());
         exponentials(row.score.data(), most, room, row.weight.data());
         double sum = 0;
         for (std::size_t r = 0; r < n; ++r) sum += row.count[r] * row.weight[r];
@@ -219,23 +221,24 @@ private:
         const double lost = 3 * arithmetic_.sum(n + 4 + classes);
         // Weights that underflowed have no share in the sums above.
         const double floor = 2 * arithmetic_.weight_floor;
-        const double share = 1 / row.bound.plain_share();
-        for (std::vector<double>* x : {&spread_, &sums_, &mass_, &error_, &limit_}) x->resize(dim_v);
+        for (std::vector<double>* x : {&spread_, &sums_, &error_, &limit_}) x->resize(dim_v);
         for (std::size_t c = 0; c < dim_v; ++c) {
             const double unit = head_.unit()[c], scaled = value_[base + c] / unit;
-            const double square =
-                static_cast<double>(square_sum_[base + c]) * upward + least;
+            const double square = static_cast<double>(square_sum_[base + c]) * upward + least;
             const double around = std::max(0.0, square - scaled * scaled) + lost * square;
             spread_[c] = row.spread * std::sqrt(around) * unit + floor * head_.total()[c];
             sums_[c] = unit * (static_cast<double>(plain_sum_[base + c]) * upward + least);
-            const double mass = sums_[c] * share;
-            mass_[c] = mass < head_.largest() ? mass : head_.largest();
         }
-        const double* value = value_.data() + base;
-        output_errors(row.own, dim_v, value, mass_.data(), head_.total().data(), error_.data());
-        row.bound.outputs(dim_v, value, {spread_.data(), sums_.data(), head_.total().data()},
-                          limit_.data());
-        for (std::size_t c = 0; c < dim_v; ++c) o[c] = {value[c], error_[c], limit_[c]};
+        const double *value = value_.data() + base, *total = head_.total().data();
+        output_errors(row.own,
+                      {.value = value,
+                       .size = sums_.data(),
+                       .total = total,
+                       .share = 1 / row.bound.plain_share(),
+                       .value_max = head_.largest()},
+                      dim_v, error_.data());
+        row.bound.outputs(dim_v, value, {spread_.data(), sums_.data(), total}, limit_.data());
+        put_elements(value, error_.data(), limit_.data(), dim_v, o);
     }
 
     void put_lse(const Row& row, ExpectedElement& lse) const {
@@ -256,8 +259,9 @@ private:
     std::int64_t classes_ = 0, width_ = 0;
     std::vector<std::size_t> seen_;                             ///< classes with a visible key
     std::vector<double> dot_, weight_, value_, query_max_;      // [rows, width or stride]
+    std::vector<double> widened_;                               // [width]
     std::vector<float> query_size_, size_, plain_, single_weight_, plain_sum_, square_sum_;
-    std::vector<double> spread_, sums_, mass_, error_, limit_;  // [dim_v]
+    std::vector<double> spread_, sums_, error_, limit_;         // [dim_v]
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/oracle/column_loops.hpp"
 #include "reference/oracle/lanes.hpp"
 
 namespace attest {
@@ -14,6 +15,29 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Keys summed in one go: a chain short enough for single precision, values that stay in the cache.
 constexpr std::int64_t chunk = 64;
+
+void convert(const double* x, double factor, std::size_t n, float* out) {
+    narrow(x, factor, static_cast<std::int64_t>(n), out);
+}
+void convert(const double* x, double factor, std::size_t n, double* out) {
+    scaled(x, factor, static_cast<std::int64_t>(n), out);
+}
+
+/// Coefficients of one row over the keys [first, last), 0 where it does not see one.
+template <typename T>
+void spread_out(std::span<const double> from, double factor, std::span<const std::int64_t> visible,
+                std::int64_t first, std::int64_t last, T* to) {
+    const std::size_t n = visible.size();
+    if (n > 0 && visible.back() - visible.front() + 1 == static_cast<std::int64_t>(n)) {
+        T* begin = to + (visible.front() - first);
+        std::fill(to, begin, T(0));
+        convert(from.data(), factor, n, begin);
+        std::fill(begin + n, to + (last - first), T(0));
+        return;
+    }
+    std::fill(to, to + (last - first), T(0));
+    for (std::size_t j = 0; j < n; ++j) to[visible[j] - first] = static_cast<T>(from[j] * factor);
+}
 
 }  // namespace
 
@@ -32,10 +56,10 @@ void HeadColumns::load(const double* values, std::int64_t keys, std::int64_t dim
             unit_[c] = std::max(unit_[c], size);
         }
     largest_ = unit_.empty() ? 0 : *std::max_element(unit_.begin(), unit_.end());
-    std::vector<double> inverse(columns);
+    inverse_.resize(columns);
     for (std::size_t c = 0; c < columns; ++c) {
         unit_[c] = single ? power_below(unit_[c]) : 1;
-        inverse[c] = 1 / unit_[c];
+        inverse_[c] = 1 / unit_[c];
     }
     const auto fill = [&](auto& out) {
         using T = typename std::decay_t<decltype(out)>::value_type;
@@ -43,7 +67,7 @@ void HeadColumns::load(const double* values, std::int64_t keys, std::int64_t dim
         for (std::int64_t j = 0; j < keys; ++j)
             for (std::size_t c = 0; c < columns; ++c)
                 out[static_cast<std::size_t>(j * stride_) + c] =
-                    static_cast<T>(values[j * dim_v + static_cast<std::int64_t>(c)] * inverse[c]);
+                    static_cast<T>(values[j * dim_v + static_cast<std::int64_t>(c)] * inverse_[c]);
     };
     if (single)
         fill(single_lanes_.values);
@@ -55,37 +79,21 @@ double HeadColumns::weight_unit(const RowBound& bound) const {
     return single_ ? power_below(bound.centred_max()) : 1;
 }
 
-/// Coefficients over the keys [first, last), 0 where a row does not see one.
 template <typename T>
 void HeadColumns::Lanes<T>::take(const HeadColumns& head, std::span<const RowColumns> rows,
                                  std::int64_t first, std::int64_t last) {
     const std::size_t width = static_cast<std::size_t>(last - first);
     const std::size_t stride = static_cast<std::size_t>(head.stride_);
-    centred.assign(rows.size() * width, T(0));
-    plain.assign(rows.size() * width, T(0));
+    centred.resize(rows.size() * width);
+    plain.resize(rows.size() * width);
     centre.assign(rows.size() * stride, T(0));
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const RowColumns& row = rows[r];
-        const double scale = 1 / head.weight_unit(*row.bound);
-        const auto from_centred = row.bound->centred(), from_plain = row.bound->plain();
-        T* to_centred = centred.data() + r * width;
-        T* to_plain = plain.data() + r * width;
-        const std::size_t n = row.visible.size();
-        if (n > 0 && row.visible.back() - row.visible.front() + 1 == static_cast<std::int64_t>(n)) {
-            const std::int64_t begin = row.visible.front() - first;
-            for (std::size_t j = 0; j < n; ++j) {
-                to_centred[begin + static_cast<std::int64_t>(j)] =
-                    static_cast<T>(from_centred[j] * scale);
-                to_plain[begin + static_cast<std::int64_t>(j)] = static_cast<T>(from_plain[j]);
-            }
-        } else {
-            for (std::size_t j = 0; j < n; ++j) {
-                to_centred[row.visible[j] - first] = static_cast<T>(from_centred[j] * scale);
-                to_plain[row.visible[j] - first] = static_cast<T>(from_plain[j]);
-            }
-        }
-        for (std::size_t c = 0; c < static_cast<std::size_t>(head.dim_v_); ++c)
-            centre[r * stride + c] = static_cast<T>(row.centre[c] / head.unit_[c]);
+        spread_out(row.bound->centred(), 1 / head.weight_unit(*row.bound), row.visible, first, last,
+                   centred.data() + r * width);
+        spread_out(row.bound->plain(), 1, row.visible, first, last, plain.data() + r * width);
+        for (std::size_t c = 0; c < head.unit_.size(); ++c)
+            centre[r * stride + c] = static_cast<T>(row.centre[c] * head.inverse_[c]);
     }
 }
 
@@ -136,14 +144,19 @@ void HeadColumns::sums(std::span<const RowColumns> rows) {
     const double of_centre = single_ ? 0x1p-21 : 0;
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const RowColumns& row = rows[r];
-        const double unit = weight_unit(*row.bound), n = static_cast<double>(row.visible.size());
-        const double* spread = spread_.data() + r * static_cast<std::size_t>(stride_);
-        const double* size = size_.data() + r * static_cast<std::size_t>(stride_);
-        for (std::size_t c = 0; c < static_cast<std::size_t>(dim_v_); ++c) {
-            row.spread[c] = unit * unit_[c] * (spread[c] * upward + n * least) +
-                            of_centre * std::abs(row.centre[c]) * row.bound->centred_sum();
-            row.size[c] = unit_[c] * (size[c] * upward + n * least);
-        }
+        const double n = static_cast<double>(row.visible.size());
+        UpwardTask task{.sum = spread_.data() + r * static_cast<std::size_t>(stride_),
+                        .unit_of = unit_.data(),
+                        .centre = row.centre,
+                        .unit = weight_unit(*row.bound),
+                        .upward = upward,
+                        .least = n * least,
+                        .of_centre = of_centre * row.bound->centred_sum()};
+        upward_sums(task, unit_.size(), row.spread);
+        task.sum = size_.data() + r * static_cast<std::size_t>(stride_);
+        task.unit = 1;
+        task.of_centre = 0;
+        upward_sums(task, unit_.size(), row.size);
     }
 }
 

@@ -45,7 +45,7 @@ private:
 
     bool single_ = false;
     std::int64_t keys_ = 0, dim_v_ = 0, stride_ = 0;
-    std::vector<double> total_, unit_;
+    std::vector<double> total_, unit_, inverse_;  // [dim_v]; inverse is 1 / unit
     double largest_ = 0;
     Lanes<float> single_lanes_;
     Lanes<double> double_lanes_;

@@ -41,23 +41,25 @@ void LaneHead<Real>::load_head(std::int64_t b, std::int64_t h_kv) {
     key_hi_.assign(room, 0.0);
     if (turned_low()) key_lo_.assign(room, 0.0);
     const double* from = call_.key(b, h_kv, 0);
-    for (std::int64_t j = 0; j < n; ++j) {
-        const std::size_t to = static_cast<std::size_t>(TiledKeys::at(d, j, 0));
+    for (std::int64_t tile = 0; tile < n; tile += key_tile)
         for (std::int64_t c = 0; c < d; ++c) {
-            const std::size_t place = to + static_cast<std::size_t>(c * key_tile);
-            const std::size_t source = static_cast<std::size_t>(j * d + c);
-            key_hi_[place] = turned_ ? high(rotated_.keys[source]) : from[source];
-            if (turned_low()) key_lo_[place] = low(rotated_.keys[source]);
+            double* to = key_hi_.data() + TiledKeys::at(d, tile, c);
+            const std::int64_t keys = std::min(key_tile, n - tile);
+            for (std::int64_t j = 0; j < keys; ++j) {
+                const std::int64_t source = (tile + j) * d + c;
+                to[j] = turned_ ? high(rotated_.keys[static_cast<std::size_t>(source)])
+                                : from[source];
+            }
+            for (std::int64_t j = 0; turned_low() && j < keys; ++j)
+                key_lo_[static_cast<std::size_t>(TiledKeys::at(d, tile + j, c))] =
+                    low(rotated_.keys[static_cast<std::size_t>((tile + j) * d + c)]);
         }
-    }
     if (!turned_) {
-        key_max_ = 0;
-        for (const double k : key_hi_) key_max_ = std::max(key_max_, std::abs(k));
+        key_max_ = extent(from, n * d).largest;
         key_unit_ = power_below(key_max_);
-        const double scale = 1 / key_unit_;
         key_size_.resize(room);
-        for (std::size_t x = 0; x < room; ++x)
-            key_size_[x] = static_cast<float>(std::abs(key_hi_[x]) * scale);
+        narrow_sizes(key_hi_.data(), 1 / key_unit_, static_cast<std::int64_t>(room),
+                     key_size_.data());
     }
     values_ = call_.value(b, h_kv, 0);
     const std::int64_t stride = padded(call_.dim_v);
@@ -94,12 +96,8 @@ void LaneHead<Real>::load(std::span<const RowQuery> queries, const KeySpan& span
             continue;
         }
         std::copy(from, from + d, query_hi_.data() + at(row));
-        for (std::int64_t c = 0; c < d; ++c)
-            query_max_[row] = std::max(query_max_[row], std::abs(from[c]));
-        const double unit = power_below(query_max_[row]);
-        for (std::int64_t c = 0; c < d; ++c)
-            query_size_[at(row) + static_cast<std::size_t>(c)] =
-                static_cast<float>(std::abs(from[c]) / unit);
+        query_max_[row] = extent(from, d).largest;
+        narrow_sizes(from, 1 / power_below(query_max_[row]), d, query_size_.data() + at(row));
     }
     if (!turned_) size_products(rows);
 }
@@ -107,7 +105,7 @@ void LaneHead<Real>::load(std::span<const RowQuery> queries, const KeySpan& span
 template <typename Real>
 void LaneHead<Real>::size_products(std::size_t rows) {
     const std::int64_t d = call_.problem.dim_qk, width = span_.size();
-    size_.assign(rows * static_cast<std::size_t>(width), 0.0f);
+    size_.resize(rows * static_cast<std::size_t>(width));
     for (std::int64_t j = span_.first; j < span_.last; j += key_tile)
         add_product(Product<float>{.rows = static_cast<std::int64_t>(rows),
                                    .inner = d,
@@ -117,12 +115,13 @@ void LaneHead<Real>::size_products(std::size_t rows) {
                                    .b = key_size_.data() + TiledKeys::at(d, j, 0),
                                    .b_stride = key_tile,
                                    .out = size_.data() + (j - span_.first),
-                                   .out_stride = width});
+                                   .out_stride = width,
+                                   .fresh = true});
 }
 
 template <typename Real>
 void LaneHead<Real>::sizes(std::size_t row, const RowQuery& query, std::size_t entries,
-                           RowValues& out) const {
+                           RowValues& out) {
     if (turned_) {
         out.magnitude = turned_of_[row].magnitude;
         out.turn = turned_of_[row].turn;
@@ -139,11 +138,13 @@ void LaneHead<Real>::sizes(std::size_t row, const RowQuery& query, std::size_t e
     const std::size_t keys = query.visible.size();
     if (query.dense()) {
         size += keys > 0 ? query.visible.front() : 0;
-        for (std::size_t j = 0; j < keys; ++j) out.magnitude[j] = units.upward(size[j]);
     } else {
-        for (std::size_t j = 0; j < keys; ++j)
-            out.magnitude[j] = units.upward(size[query.visible[j]]);
+        seen_size_.resize(keys);
+        for (std::size_t j = 0; j < keys; ++j) seen_size_[j] = size[query.visible[j]];
+        size = seen_size_.data();
     }
+    widen_upward(size, units.factor(), units.least(), static_cast<std::int64_t>(keys),
+                 out.magnitude.data());
     if (entries > keys) out.magnitude[keys] = 0;
 }
 

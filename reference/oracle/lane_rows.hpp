@@ -43,7 +43,7 @@ public:
     const double* values() const { return values_; }  // [len_kv, padded(dim_v)]
 
     /// magnitude, turn, q_max and k_max of a row of the block.
-    void sizes(std::size_t row, const RowQuery& query, std::size_t entries, RowValues& out) const;
+    void sizes(std::size_t row, const RowQuery& query, std::size_t entries, RowValues& out);
 
 private:
     static constexpr bool wide = std::is_same_v<Real, DoubleDouble>;
@@ -67,6 +67,7 @@ private:
     std::vector<float> query_size_;  // [rows, dim_qk], |q| / power_below(query_max_[row])
     std::vector<double> query_max_;
     std::vector<float> size_;           // [rows, span]
+    std::vector<float> seen_size_;      // of one row's visible keys
     std::vector<RowValues> turned_of_;  // with RoPE: sizes of each row
 };
 

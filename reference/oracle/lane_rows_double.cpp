@@ -23,7 +23,7 @@ public:
         head_.load(queries, span_);
         const std::int64_t count = static_cast<std::int64_t>(queries.size());
         dot_products(count);
-        weight_.assign(dot_.size(), 0.0);
+        weight_.resize(dot_.size());
         sum_.resize(queries.size());
         for (std::size_t row = 0; row < queries.size(); ++row)
             weigh(row, queries[row], rows[row]);
@@ -40,7 +40,7 @@ public:
 private:
     void dot_products(std::int64_t rows) {
         const std::int64_t d = call_.problem.dim_qk, width = span_.size();
-        dot_.assign(static_cast<std::size_t>(rows * width), 0.0);
+        dot_.resize(static_cast<std::size_t>(rows * width));
         for (std::int64_t j = span_.first; j < span_.last; j += key_tile)
             add_product(Product<double>{.rows = rows,
                                         .inner = d,
@@ -50,7 +50,8 @@ private:
                                         .b = head_.keys().hi + TiledKeys::at(d, j, 0),
                                         .b_stride = key_tile,
                                         .out = dot_.data() + (j - span_.first),
-                                        .out_stride = width});
+                                        .out_stride = width,
+                                        .fresh = true});
     }
 
     /// Scores and weights of a row; weights before division also into weight_, one a key.
@@ -65,26 +66,31 @@ private:
         const bool dense = query.dense() && keys > 0;
         const std::int64_t begin = dense ? query.visible.front() : 0;
         if (dense && scale_alone(call_, query)) {
-            for (std::size_t j = 0; j < keys; ++j)
-                out.score[j] = dot[begin + static_cast<std::int64_t>(j)] * call_.scale;
+            out.max = scaled(dot + begin, call_.scale, static_cast<std::int64_t>(keys),
+                             out.score.data());
         } else {
             for (std::size_t j = 0; j < keys; ++j)
                 out.score[j] = finish_score(call_, query, j, dot[query.visible[j]]);
+            out.max = scaled(out.score.data(), 1, static_cast<std::int64_t>(keys),
+                             out.score.data());
         }
-        if (query.sink != nullptr) out.score[keys] = *query.sink;
+        if (query.sink != nullptr) out.max = std::max(out.max, out.score[keys] = *query.sink);
         std::fill(out.score.begin() + static_cast<std::ptrdiff_t>(entries), out.score.end(),
                   -std::numeric_limits<double>::infinity());
-        out.max = largest(out.score.data(), n);
         out.sum = sum_[row] = exponentials(out.score.data(), out.max, n, out.weight.data());
         out.score.resize(entries);
         out.weight.resize(entries);
         double* weight = weight_.data() + base;
-        if (dense)
-            std::copy_n(out.weight.data(), keys, weight + begin);
-        else
+        if (dense) {
+            std::fill(weight + span_.first, weight + begin, 0.0);
+            double* end = std::copy_n(out.weight.data(), keys, weight + begin);
+            std::fill(end, weight + span_.last, 0.0);
+        } else {
+            std::fill(weight + span_.first, weight + span_.last, 0.0);
             for (std::size_t j = 0; j < keys; ++j) weight[query.visible[j]] = out.weight[j];
-        const double share = 1 / out.sum;
-        for (double& w : out.weight) w *= share;
+        }
+        scaled(out.weight.data(), 1 / out.sum, static_cast<std::int64_t>(entries),
+               out.weight.data());
         out.lse = out.max + std::log(out.sum);
         out.lse_two = out.lse / 0.6931471805599453;
         head_.sizes(row, query, entries, out);

@@ -43,11 +43,8 @@ public:
         factor_ = unit * (1 + chain_error(d + 4, 0x1p-24));
         least_ = unit * d * 0x1p-145;
     }
-    /// Infinite where the units overflow, also where that is infinity times 0.
-    double upward(float size) const {
-        const double a = static_cast<double>(size) * factor_ + least_;
-        return a >= 0 ? a : std::numeric_limits<double>::infinity();
-    }
+    double factor() const { return factor_; }
+    double least() const { return least_; }
 
 private:
     double factor_ = 0, least_ = 0;
@@ -70,7 +67,7 @@ struct TiledKeys {
     }
 };
 
-/// out[r][x] += sum_i a[r][i] b[i][x]; width a multiple of lane_multiple.
+/// out[r][x] += sum_i a[r][i] b[i][x], or = where `fresh`; width a multiple of lane_multiple.
 template <typename T>
 struct Product {
     std::int64_t rows = 0, inner = 0, width = 0;
@@ -80,6 +77,7 @@ struct Product {
     std::int64_t b_stride = 0;
     T* out = nullptr;
     std::int64_t out_stride = 0;
+    bool fresh = false;
 };
 void add_product(const Product<double>& product);
 void add_product(const Product<float>& product);
@@ -89,8 +87,22 @@ void add_product(const Product<float>& product);
 void dots(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
           std::int64_t last, double* dot_hi, double* dot_lo);
 
-/// The largest of n numbers, n > 0 (padded: x reads -inf beyond its end).
-double largest(const double* x, std::int64_t n);
+/// out[j] = x[j] factor; returns the largest, -inf for n = 0. out may be x.
+double scaled(const double* x, double factor, std::int64_t n, double* out);
+
+/// The largest |x| among those that are finite, and whether all are.
+struct Extent {
+    double largest = 0;
+    bool finite = true;
+};
+Extent extent(const double* x, std::int64_t n);
+
+/// out[j] = x[j] factor, rounded to single.
+void narrow(const double* x, double factor, std::int64_t n, float* out);
+/// out[j] = |x[j]| factor, rounded to single.
+void narrow_sizes(const double* x, double factor, std::int64_t n, float* out);
+/// out[j] = x[j] factor + least; infinite where that is not a number.
+void widen_upward(const float* x, double factor, double least, std::int64_t n, double* out);
 
 /// w[j] = exp(x[j] - max), 0 below -708, for n (padded: x reads -inf beyond its end). Returns the
 /// sum. Relative error of a weight at most 4 units.

@@ -1,5 +1,7 @@
 #include "reference/oracle/lanes.hpp"
 
+#include <limits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reference/oracle/lanes_double.cpp"
 #include "hwy/foreach_target.h"
@@ -19,7 +21,9 @@ using Tag = hn::CappedTag<T, lane_multiple>;
 // Registers: rows x vectors of sums, the vectors of b, one of a. 32 where masks are registers of
 // their own (AVX-512, SVE), 16 elsewhere.
 constexpr int tile_rows = 4;
-constexpr int tile_vectors = HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE ? 4 : 2;
+template <typename T>
+constexpr int tile_vectors =
+    (HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE) && sizeof(T) == sizeof(double) ? 4 : 2;
 
 template <typename T, int rows, int vectors>
 HWY_INLINE void product_tile(const Product<T>& p, std::int64_t r, std::int64_t x) {
@@ -31,7 +35,9 @@ HWY_INLINE void product_tile(const Product<T>& p, std::int64_t r, std::int64_t x
     for (int row = 0; row < rows; ++row) {
         a[row] = p.a + (r + row) * p.a_stride;
         for (int u = 0; u < vectors; ++u)
-            sum[row][u] = hn::LoadU(d, p.out + (r + row) * p.out_stride + x + u * lanes);
+            sum[row][u] = p.fresh
+                              ? hn::Zero(d)
+                              : hn::LoadU(d, p.out + (r + row) * p.out_stride + x + u * lanes);
     }
     const T* b = p.b + x;
     for (std::int64_t i = 0; i < p.inner; ++i, b += p.b_stride) {
@@ -51,8 +57,8 @@ template <typename T, int rows>
 void product_rows(const Product<T>& p, std::int64_t r) {
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Tag<T>()));
     std::int64_t x = 0;
-    for (; x + tile_vectors * lanes <= p.width; x += tile_vectors * lanes)
-        product_tile<T, rows, tile_vectors>(p, r, x);
+    for (; x + tile_vectors<T> * lanes <= p.width; x += tile_vectors<T> * lanes)
+        product_tile<T, rows, tile_vectors<T>>(p, r, x);
     for (; x < p.width; x += lanes) product_tile<T, rows, 1>(p, r, x);
 }
 
@@ -98,21 +104,96 @@ double exponentials_all(const double* x, double max, std::int64_t n, double* w) 
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const V top = hn::Set(d, max);
-    V sum = hn::Zero(d);
-    for (std::int64_t j = 0; j < n; j += lanes) {
+    V sum = hn::Zero(d), other = hn::Zero(d);
+    for (std::int64_t j = 0; j < n; j += 2 * lanes) {  // lane_multiple is twice the longest vector
         const V e = exp_of(d, hn::Sub(hn::LoadU(d, x + j), top));
+        const V f = exp_of(d, hn::Sub(hn::LoadU(d, x + j + lanes), top));
         hn::StoreU(e, d, w + j);
+        hn::StoreU(f, d, w + j + lanes);
         sum = hn::Add(sum, e);
+        other = hn::Add(other, f);
     }
-    return hn::GetLane(hn::SumOfLanes(d, sum));
+    return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other)));
 }
 
-double largest_of(const double* x, std::int64_t n) {
+// Loops over n numbers: whole vectors, then one at a time.
+using One = hn::CappedTag<double, 1>;
+
+template <class Step>
+HWY_INLINE void over(std::int64_t n, Step step) {
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+    std::int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) step(D(), j);
+    for (; j < n; ++j) step(One(), j);
+}
+
+double scaled_all(const double* x, double factor, std::int64_t n, double* out) {
+    const D d;
+    double rest = -std::numeric_limits<double>::infinity();
+    V most = hn::Set(d, rest);
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    std::int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+        const V y = hn::Mul(hn::LoadU(d, x + j), hn::Set(d, factor));
+        hn::StoreU(y, d, out + j);
+        most = hn::Max(most, y);
+    }
+    for (; j < n; ++j) {
+        out[j] = x[j] * factor;
+        rest = out[j] > rest ? out[j] : rest;
+    }
+    const double of_vectors = hn::GetLane(hn::MaxOfLanes(d, most));
+    return of_vectors > rest ? of_vectors : rest;
+}
+
+Extent extent_of(const double* x, std::int64_t n) {
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    V most = hn::LoadU(d, x);
-    for (std::int64_t j = lanes; j < n; j += lanes) most = hn::Max(most, hn::LoadU(d, x + j));
-    return hn::GetLane(hn::MaxOfLanes(d, most));
+    const V limit = hn::Set(d, std::numeric_limits<double>::max());
+    V most = hn::Zero(d), least_finite = hn::Set(d, 1.0);
+    std::int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+        const V size = hn::Abs(hn::LoadU(d, x + j));
+        const auto finite = hn::Le(size, limit);
+        most = hn::Max(most, hn::IfThenElseZero(finite, size));
+        least_finite = hn::IfThenElseZero(finite, least_finite);
+    }
+    Extent out{hn::GetLane(hn::MaxOfLanes(d, most)),
+               hn::GetLane(hn::MinOfLanes(d, least_finite)) > 0};
+    for (; j < n; ++j) {
+        const double size = x[j] < 0 ? -x[j] : x[j];
+        const bool finite = size <= std::numeric_limits<double>::max();
+        out.finite = out.finite && finite;
+        if (finite && size > out.largest) out.largest = size;
+    }
+    return out;
+}
+
+void narrow_all(const double* x, double factor, std::int64_t n, float* out) {
+    over(n, [&](auto d, std::int64_t j) {
+        const hn::Rebind<float, decltype(d)> single;
+        const auto y = hn::Mul(hn::LoadU(d, x + j), hn::Set(d, factor));
+        hn::StoreU(hn::DemoteTo(single, y), single, out + j);
+    });
+}
+
+void narrow_sizes_all(const double* x, double factor, std::int64_t n, float* out) {
+    over(n, [&](auto d, std::int64_t j) {
+        const hn::Rebind<float, decltype(d)> single;
+        const auto y = hn::Mul(hn::Abs(hn::LoadU(d, x + j)), hn::Set(d, factor));
+        hn::StoreU(hn::DemoteTo(single, y), single, out + j);
+    });
+}
+
+void widen_all(const float* x, double factor, double least, std::int64_t n, double* out) {
+    over(n, [&](auto d, std::int64_t j) {
+        const hn::Rebind<float, decltype(d)> single;
+        const auto y = hn::PromoteTo(d, hn::LoadU(single, x + j));
+        const auto a = hn::Add(hn::Mul(y, hn::Set(d, factor)), hn::Set(d, least));
+        const auto number = hn::Ge(a, hn::Zero(d));
+        const auto infinite = hn::Set(d, std::numeric_limits<double>::infinity());
+        hn::StoreU(hn::IfThenElse(number, a, infinite), d, out + j);
+    });
 }
 
 // What was summed in T goes to sums in double.
@@ -171,7 +252,7 @@ HWY_INLINE void spread_tile(const Spread<T>& t, std::int64_t r, std::int64_t c) 
 
 template <typename T, int rows>
 void spread_rows(const Spread<T>& t, std::int64_t r) {
-    constexpr int vectors = tile_vectors / 2;
+    constexpr int vectors = HWY_TARGET <= HWY_AVX3 || HWY_HAVE_SCALABLE ? 2 : 1;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Tag<T>()));
     std::int64_t c = 0;
     for (; c + vectors * lanes <= t.stride; c += vectors * lanes)
@@ -201,7 +282,11 @@ namespace attest {
 
 HWY_EXPORT(product_double);
 HWY_EXPORT(product_float);
-HWY_EXPORT(largest_of);
+HWY_EXPORT(scaled_all);
+HWY_EXPORT(extent_of);
+HWY_EXPORT(narrow_all);
+HWY_EXPORT(narrow_sizes_all);
+HWY_EXPORT(widen_all);
 HWY_EXPORT(exponentials_all);
 HWY_EXPORT(spread_double);
 HWY_EXPORT(spread_float);
@@ -214,8 +299,24 @@ void add_product(const Product<float>& product) {
     HWY_DYNAMIC_DISPATCH(product_float)(product);
 }
 
-double largest(const double* x, std::int64_t n) {
-    return HWY_DYNAMIC_DISPATCH(largest_of)(x, n);
+double scaled(const double* x, double factor, std::int64_t n, double* out) {
+    return HWY_DYNAMIC_DISPATCH(scaled_all)(x, factor, n, out);
+}
+
+Extent extent(const double* x, std::int64_t n) {
+    return HWY_DYNAMIC_DISPATCH(extent_of)(x, n);
+}
+
+void narrow(const double* x, double factor, std::int64_t n, float* out) {
+    HWY_DYNAMIC_DISPATCH(narrow_all)(x, factor, n, out);
+}
+
+void narrow_sizes(const double* x, double factor, std::int64_t n, float* out) {
+    HWY_DYNAMIC_DISPATCH(narrow_sizes_all)(x, factor, n, out);
+}
+
+void widen_upward(const float* x, double factor, double least, std::int64_t n, double* out) {
+    HWY_DYNAMIC_DISPATCH(widen_all)(x, factor, least, n, out);
 }
 
 double exponentials(const double* x, double max, std::int64_t n, double* w) {

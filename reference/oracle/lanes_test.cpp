@@ -219,15 +219,43 @@ TEST(lanes, spreads_are_sums_over_keys) {
     });
 }
 
-TEST(lanes, the_largest_is_found) {
+TEST(lanes, numbers_are_scaled_and_measured) {
     on_every_target([] {
         Draw draw;
-        for (std::size_t at = 0; at < 32; ++at) {
-            std::vector<double> x = draw.many(32);
-            x[at] = 3;
-            x[(at + 1) % 32] = -std::numeric_limits<double>::infinity();
-            EXPECT_EQ(largest(x.data(), 32), 3);
+        constexpr double infinite = std::numeric_limits<double>::infinity();
+        for (std::size_t n = 0; n < 40; ++n) {
+            const std::vector<double> x = draw.many(static_cast<std::int64_t>(n));
+            const std::int64_t count = static_cast<std::int64_t>(n);
+            std::vector<double> y(n), wide(n);
+            std::vector<float> single(n), sizes(n);
+            const double most = scaled(x.data(), 0.75, count, y.data());
+            narrow(x.data(), 0.75, count, single.data());
+            narrow_sizes(x.data(), 0.75, count, sizes.data());
+            widen_upward(sizes.data(), 2, 0.5, count, wide.data());
+            double top = -infinite, size = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                EXPECT_EQ(y[j], x[j] * 0.75);
+                EXPECT_EQ(single[j], static_cast<float>(y[j]));
+                EXPECT_EQ(sizes[j], std::abs(single[j]));
+                EXPECT_EQ(wide[j], 2 * static_cast<double>(sizes[j]) + 0.5);
+                top = std::max(top, y[j]);
+                size = std::max(size, std::abs(x[j]));
+            }
+            EXPECT_EQ(most, top);
+            EXPECT_EQ(extent(x.data(), count).largest, size);
+            EXPECT_TRUE(extent(x.data(), count).finite);
+            for (std::size_t at = 0; at < n; ++at)
+                for (const double bad : {infinite, -infinite, std::nan("")}) {
+                    std::vector<double> z = x;
+                    z[at] = bad;
+                    EXPECT_FALSE(extent(z.data(), count).finite) << at << " of " << n;
+                    EXPECT_LE(extent(z.data(), count).largest, size);
+                }
         }
+        const float zero = 0;
+        double out = 0;
+        widen_upward(&zero, infinite, 0, 1, &out);
+        EXPECT_EQ(out, infinite);
     });
 }
 

@@ -44,7 +44,9 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
                           d * facts.q_max * facts.k_max < a.range;
     OwnError own;
     own.unit = a.unit;
-    own.weight = std::expm1(error_max + exponent_max + std::log1p(a.function));
+    // log(1 + x) <= x, and expm1(x) <= x (1 + x) below 1.
+    const double exponent = error_max + exponent_max + a.function;
+    own.weight = exponent < 1 ? exponent * (1 + exponent) : infinite;
     own.sum = a.sum(n + 1);
     own.absolute = 2 * (a.underflow + a.weight_floor);
     own.once = 2 * (n + 4) * a.underflow;
@@ -56,19 +58,6 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
                       3 * a.unit * (std::abs(facts.max) + std::abs(facts.lse))) +
               n * a.weight_floor + a.underflow;
     return own;
-}
-
-void output_errors(const OwnError& own, std::size_t n, const double* value, const double* mass,
-                   const double* total, double* error) {
-    if (!(own.weight < 1)) {
-        std::fill(error, error + n, infinite);
-        return;
-    }
-    // 1.01 > 1.0001 / ((1-g)(1-H)).
-    const double relative = 1.01 * (2 * own.weight + 2 * own.sum + 2 * own.unit);
-    for (std::size_t c = 0; c < n; ++c)
-        error[c] = relative * std::max(mass[c], std::abs(value[c])) + own.absolute * total[c] +
-                   own.once + double_rounding(value[c]);
 }
 
 }  // namespace attest

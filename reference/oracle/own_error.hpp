@@ -36,11 +36,6 @@ OwnError own_error(const ArithmeticError& arithmetic, const KernelModel& problem
                    const RowFacts& facts, const RowMaxima& maxima, double value_max,
                    double angle_max);
 
-/// Of the outputs of n columns; mass = sum_j p_j |v_jc| or more, total = sum_j |v_jc|. Rounding to
-/// double included.
-void output_errors(const OwnError& own, std::size_t n, const double* value, const double* mass,
-                   const double* total, double* error);
-
 /// What rounding a number near `value` to double costs.
 inline double double_rounding(double value) {
     return 0x1p-53 * std::abs(value) + std::numeric_limits<double>::denorm_min();

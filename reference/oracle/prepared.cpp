@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "reference/oracle/lanes.hpp"
 #include "reference/oracle/visibility.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -46,7 +47,7 @@ std::vector<double> read_keys(const Problem& p, const TensorSet& inputs, Role ro
 }
 
 bool finite(const std::vector<double>& values) {
-    return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+    return extent(values.data(), static_cast<std::int64_t>(values.size())).finite;
 }
 
 }  // namespace
@@ -112,10 +113,9 @@ namespace {
 
 /// The power of two that brings a head's largest value near 1; 0 where it is not small, or nothing.
 int small_exponent(const Prepared& call, std::size_t head) {
-    const std::size_t each = static_cast<std::size_t>(call.problem.len_kv * call.dim_v);
-    double most = 0;
-    for (std::size_t x = head * each; x < (head + 1) * each; ++x)
-        most = std::max(most, std::isfinite(call.v[x]) ? std::abs(call.v[x]) : 0.0);
+    const std::int64_t each = call.problem.len_kv * call.dim_v;
+    const double most =
+        extent(call.v.data() + static_cast<std::int64_t>(head) * each, each).largest;
     return most > 0 && most < 0x1p-400 ? -std::ilogb(most) : 0;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/oracle/column_loops.hpp"
+
 namespace attest {
 
 namespace {
@@ -192,50 +194,46 @@ void RowRunner::weigh(const RowQuery& query, const RowValues& values, Work& work
 
 /// Writes the row. What it returns, see row().
 double RowRunner::finish(const RowValues& values, Work& work, Expected& out) const {
-    put_outputs(values, work, out.output.data() + work.flat * call_.dim_v);
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
     ExpectedElement* o = out.output.data() + work.flat * call_.dim_v;
     ExpectedElement& lse = out.lse[static_cast<std::size_t>(work.flat)];
-    if (work.visible.empty()) std::fill(o, o + dim_v, ExpectedElement{});
+    double worst = put_outputs(values, work, o);
+    if (work.visible.empty()) {
+        std::fill(o, o + dim_v, ExpectedElement{});
+        worst = 0;
+    }
     put_lse(values, work, lse);
+    const ExpectedElement of_lse = lse;
+    worst = std::max(worst, put_elements(&of_lse.value, &of_lse.error, &of_lse.bound, 1, &lse));
     for (std::size_t c = 0; c < work.claims.column.size(); ++c)
         if (work.claims.column[c] != Claim::value) o[c] = claimed(work.claims.column[c]);
-
-    double worst = 0;
-    const auto note = [&](const ExpectedElement& e) {
-        const double beyond = e.error - double_rounding(e.value);
-        if (!(beyond > worst * e.bound) || !(e.bound < infinite)) return;
-        worst = e.error < infinite ? beyond / e.bound : infinite;
-    };
-    std::for_each(o, o + dim_v, note);
-    note(lse);
     return worst;
 }
 
-void RowRunner::put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const {
+double RowRunner::put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const {
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
     const double* total = head_.total().data();
-    // plain_j >= plain_share p_j, and the weights of the keys add up to at most 1.
-    const double share = 1 / work.bound.plain_share(), most = head_.largest();
-    work.mass.resize(dim_v);
     work.error.resize(dim_v);
-    for (std::size_t c = 0; c < dim_v; ++c) {
-        const double mass = work.size[c] * share;
-        work.mass[c] = mass < most ? mass : most;
+    work.limit.resize(dim_v);
+    // plain_j >= plain_share p_j, and the weights of the keys add up to at most 1.
+    output_errors(work.own,
+                  {.value = values.output.data(),
+                   .size = work.size.data(),
+                   .total = total,
+                   .share = 1 / work.bound.plain_share(),
+                   .value_max = head_.largest()},
+                  dim_v, work.error.data());
+    if (work.facts.sink) {
+        const double of_sink = work.bound.centred()[work.visible.size()];
+        for (std::size_t c = 0; c < dim_v; ++c)
+            work.spread[c] += of_sink * std::abs(values.output[c]);
     }
-    output_errors(work.own, dim_v, values.output.data(), work.mass.data(), total,
-                  work.error.data());
-    const double of_sink = work.facts.sink ? work.bound.centred()[work.visible.size()] : 0;
-    for (std::size_t c = 0; c < dim_v; ++c)
-        work.spread[c] += of_sink * std::abs(values.output[c]);
     ColumnArrays sums{work.spread.data(), work.size.data(), total};
     if (work.bound.wants_hull()) find_hull(work, sums);
     const double* exact = values.output.data();
     if (value_exponent_ != 0) exact = unscaled(values, work, sums);
-    work.limit.resize(dim_v);
     work.bound.outputs(dim_v, exact, sums, work.limit.data());
-    for (std::size_t c = 0; c < dim_v; ++c)
-        o[c] = {exact[c], unscale_up(work.error[c], value_exponent_), work.limit[c]};
+    return put_elements(exact, work.error.data(), work.limit.data(), dim_v, o);
 }
 
 void RowRunner::find_hull(Work& work, ColumnArrays& sums) const {
@@ -256,7 +254,7 @@ const double* RowRunner::unscaled(const RowValues& values, Work& work, ColumnArr
     work.value = values.output;
     for (double& x : work.value) x = unscale(x, value_exponent_);
     work.total = head_.total();
-    for (std::vector<double>* x : {&work.spread, &work.size, &work.total})
+    for (std::vector<double>* x : {&work.spread, &work.size, &work.total, &work.error})
         for (double& each : *x) each = unscale_up(each, value_exponent_);
     sums.value_total = work.total.data();
     if (sums.low != nullptr)

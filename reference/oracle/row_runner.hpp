@@ -50,8 +50,8 @@ private:
         std::int64_t flat = 0;
         std::vector<std::int64_t> visible;
         std::vector<double> mask, distance, bias;
-        std::vector<double> spread, size, mass, error, limit;  // [dim_v]
-        std::vector<double> value, total, low, high;           // [dim_v], where they are wanted
+        std::vector<double> spread, size, error, limit;  // [dim_v]
+        std::vector<double> value, total, low, high;     // [dim_v], where they are wanted
         RowClaims claims;
         RowFacts facts;
         RowBound bound;
@@ -68,7 +68,7 @@ private:
     void load(std::int64_t b, std::int64_t h_kv);
     void weigh(const RowQuery& query, const RowValues& values, Work& work) const;
     double finish(const RowValues& values, Work& work, Expected& out) const;
-    void put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const;
+    double put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const;
     void find_hull(Work& work, ColumnArrays& sums) const;
     const double* unscaled(const RowValues& values, Work& work, ColumnArrays& sums) const;
     void put_lse(const RowValues& values, const Work& work, ExpectedElement& lse) const;
