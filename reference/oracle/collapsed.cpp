@@ -94,9 +94,9 @@ private:
         width_ = TiledKeys::room(classes_);
         dot_products(call_.query(b, h, i), rows);
         const std::size_t room = rows * static_cast<std::size_t>(width_);
-        weight_.assign(room, 0.0);
-        single_weight_.assign(room, 0.0f);
-        plain_.assign(room, 0.0f);
+        weight_.resize(room);
+        single_weight_.resize(room);
+        plain_.resize(room);
         for (std::size_t row = 0; row < rows; ++row) weigh(row, h);
         class_sums(rows);
         for (std::size_t row = 0; row < rows; ++row) {
@@ -134,20 +134,17 @@ private:
         for (std::vector<double>* x : {&row.score, &row.weight, &row.magnitude, &row.count})
             x->resize(static_cast<std::size_t>(room));
         const SizeUnits units(p_.dim_qk, query_max_[index], head_.key_unit(), call_.scale);
-        widened_.resize(static_cast<std::size_t>(width_));
+        scaled(dot_.data() + base, call_.scale, classes_, row.score.data());
         widen_upward(size_.data() + base, units.factor(), units.least(), classes_,
-                     widened_.data());
+                     row.magnitude.data());
+        std::copy(head_.count().begin(), head_.count().end(), row.count.begin());
+        std::size_t n = head_.classes();
         seen_.clear();
-        std::size_t n = 0;
-        for (std::size_t r = 0; r < head_.classes(); ++r) {
-            if (head_.count()[r] == 0) continue;
-            double s = dot_[base + r] * call_.scale;
-            if (p_.softcap > 0) s = p_.softcap * std::tanh(s / p_.softcap);
-            seen_.push_back(r);
-            row.score[n] = s;
-            row.count[n] = head_.count()[r];
-            row.magnitude[n++] = widened_[r];
-        }
+        if (head_.unseen() > 0) n = keep_seen(row);
+        if (p_.softcap > 0)
+            for (std::size_t r = 0; r < n; ++r)
+                row.score[r] = p_.softcap * std::tanh(row.score[r] / p_.softcap);
+        const std::size_t classes = n;
         row.bias.clear();
         if (p_.sink) {
             row.score[n] = call_.sinks[static_cast<std::size_t>(h)];
@@ -161,12 +158,42 @@ private:
         exponentials(row.score.data(), most, room, row.weight.data());
         double sum = 0;
         for (std::size_t r = 0; r < n; ++r) sum += row.count[r] * row.weight[r];
-        for (std::size_t r = 0; r < n; ++r) row.weight[r] /= sum;
+        scaled(row.weight.data(), 1 / sum, static_cast<std::int64_t>(n), row.weight.data());
         read(row, n, most, most + std::log(sum), query_max_[index]);
-        for (std::size_t r = 0; r < seen_.size(); ++r) {
-            weight_[base + seen_[r]] = row.weight[r];
-            single_weight_[base + seen_[r]] = static_cast<float>(row.weight[r]);
-            plain_[base + seen_[r]] = static_cast<float>(row.bound.plain()[r]);
+        put_weights(row, classes, base);
+    }
+
+    /// Leaves out what no visible key is of.
+    std::size_t keep_seen(Row& row) {
+        for (std::size_t r = 0; r < head_.classes(); ++r) {
+            if (head_.count()[r] == 0) continue;
+            const std::size_t to = seen_.size();
+            row.score[to] = row.score[r];
+            row.magnitude[to] = row.magnitude[r];
+            row.count[to] = row.count[r];
+            seen_.push_back(r);
+        }
+        return seen_.size();
+    }
+
+    /// Weights and coefficients of the row, a number each class.
+    void put_weights(const Row& row, std::size_t n, std::size_t base) {
+        const double *weight = row.weight.data(), *plain = row.bound.plain().data();
+        if (seen_.empty()) {
+            const std::int64_t count = static_cast<std::int64_t>(n);
+            std::copy(weight, weight + n, weight_.data() + base);
+            narrow(weight, 1, count, single_weight_.data() + base);
+            narrow(plain, 1, count, plain_.data() + base);
+            return;
+        }
+        const std::size_t end = base + head_.classes();
+        std::fill(weight_.data() + base, weight_.data() + end, 0.0);
+        std::fill(single_weight_.data() + base, single_weight_.data() + end, 0.0f);
+        std::fill(plain_.data() + base, plain_.data() + end, 0.0f);
+        for (std::size_t r = 0; r < n; ++r) {
+            weight_[base + seen_[r]] = weight[r];
+            single_weight_[base + seen_[r]] = static_cast<float>(weight[r]);
+            plain_[base + seen_[r]] = static_cast<float>(plain[r]);
         }
     }
 
@@ -185,26 +212,23 @@ private:
         row.bound.weigh(facts);
         row.own = own_error(arithmetic_, model_, facts, row.bound.maxima(), head_.largest(), 0);
         // sum_j centred_j |v_j - O| <= sqrt(sum_j centred_j^2 / p_j) sqrt(sum_j p_j (v_j - O)^2).
-        double square = 0;
-        for (std::size_t r = 0; r < n; ++r)
-            if (row.weight[r] > 0)
-                square += row.count[r] * row.bound.centred()[r] * row.bound.centred()[r] /
-                          row.weight[r];
+        const double square = weighted_squares(row.count.data(), row.bound.centred().data(),
+                                               row.weight.data(), n);
         row.spread = std::sqrt(square) * (1 + 0x1p-40);
     }
 
     void class_sums(std::size_t rows) {
         const std::int64_t stride = head_.stride(), count = static_cast<std::int64_t>(rows);
         const std::size_t room = rows * static_cast<std::size_t>(stride);
-        value_.assign(room, 0.0);
-        plain_sum_.assign(room, 0.0f);
-        square_sum_.assign(room, 0.0f);
+        value_.resize(room);
+        plain_sum_.resize(room);
+        square_sum_.resize(room);
         add_product(Product<double>{count, classes_, stride, weight_.data(), width_,
-                                    head_.sum().data(), stride, value_.data(), stride});
+                                    head_.sum().data(), stride, value_.data(), stride, true});
         add_product(Product<float>{count, classes_, stride, plain_.data(), width_,
-                                   head_.size().data(), stride, plain_sum_.data(), stride});
+                                   head_.size().data(), stride, plain_sum_.data(), stride, true});
         add_product(Product<float>{count, classes_, stride, single_weight_.data(), width_,
-                                   head_.square().data(), stride, square_sum_.data(), stride});
+                                   head_.square().data(), stride, square_sum_.data(), stride, true});
     }
 
     // Sums in single precision, as in HeadColumns::sums: of numbers below 2 n, each off by 2^-24 of
@@ -222,14 +246,18 @@ private:
         // Weights that underflowed have no share in the sums above.
         const double floor = 2 * arithmetic_.weight_floor;
         for (std::vector<double>* x : {&spread_, &sums_, &error_, &limit_}) x->resize(dim_v);
-        for (std::size_t c = 0; c < dim_v; ++c) {
-            const double unit = head_.unit()[c], scaled = value_[base + c] / unit;
-            const double square = static_cast<double>(square_sum_[base + c]) * upward + least;
-            const double around = std::max(0.0, square - scaled * scaled) + lost * square;
-            spread_[c] = row.spread * std::sqrt(around) * unit + floor * head_.total()[c];
-            sums_[c] = unit * (static_cast<double>(plain_sum_[base + c]) * upward + least);
-        }
         const double *value = value_.data() + base, *total = head_.total().data();
+        deviations({.plain = plain_sum_.data() + base,
+                    .square = square_sum_.data() + base,
+                    .value = value,
+                    .unit = head_.unit().data(),
+                    .total = total,
+                    .upward = upward,
+                    .least = least,
+                    .factor = row.spread,
+                    .lost = lost,
+                    .floor = floor},
+                   dim_v, spread_.data(), sums_.data());
         output_errors(row.own,
                       {.value = value,
                        .size = sums_.data(),
@@ -257,9 +285,8 @@ private:
     Expected& out_;
     CollapsedHead head_;
     std::int64_t classes_ = 0, width_ = 0;
-    std::vector<std::size_t> seen_;                             ///< classes with a visible key
+    std::vector<std::size_t> seen_;                             ///< classes with a visible key; empty: all
     std::vector<double> dot_, weight_, value_, query_max_;      // [rows, width or stride]
-    std::vector<double> widened_;                               // [width]
     std::vector<float> query_size_, size_, plain_, single_weight_, plain_sum_, square_sum_;
     std::vector<double> spread_, sums_, error_, limit_;         // [dim_v]
 };

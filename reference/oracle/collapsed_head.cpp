@@ -39,8 +39,11 @@ bool CollapsedHead::load(const Prepared& call, std::int64_t b, std::int64_t h_kv
         largest_ = std::max(largest_, unit);
         unit = power_below(unit);
     }
+    inverse_.resize(columns);
+    for (std::size_t c = 0; c < columns; ++c) inverse_[c] = 1 / unit_[c];
     key_unit_ = power_below(key_max_);
     count_.assign(classes(), 0.0);
+    unseen_ = classes();
     total_.assign(columns, 0.0);
     stale_.assign(classes(), 0);
     const std::size_t room = classes() * static_cast<std::size_t>(stride_);
@@ -68,10 +71,11 @@ void CollapsedHead::take(std::int64_t last) {
     for (; taken_ < last; ++taken_) {
         const std::size_t r = class_of_[static_cast<std::size_t>(taken_)], at = r * stride;
         const double* v = call_->value(b_, h_, taken_);
+        if (count_[r] == 0) --unseen_;
         count_[r] += 1;
         stale_[r] = 1;
         for (std::size_t c = 0; c < columns; ++c) {
-            const double size = std::abs(v[c]) / unit_[c];
+            const double size = std::abs(v[c]) * inverse_[c];
             sum_[at + c] += v[c];
             size_[at + c] += size;
             square_[at + c] += size * size;

@@ -21,7 +21,8 @@ public:
     /// Takes keys [0, last) into the sums; last never falls until the next load.
     void take(std::int64_t last);
     const std::vector<double>& count() const { return count_; }
-    double largest() const { return largest_; }  ///< |v| of the head
+    std::size_t unseen() const { return unseen_; }  ///< classes no key of is taken
+    double largest() const { return largest_; }     ///< |v| of the head
 
     /// [classes, stride]: sums over a class of v.
     std::int64_t stride() const { return stride_; }
@@ -43,8 +44,9 @@ private:
     std::int64_t stride_ = 0;
     std::vector<std::int64_t> representative_;  ///< first key of each class
     std::vector<std::size_t> class_of_;
+    std::size_t unseen_ = 0;
     std::vector<std::uint8_t> stale_;  ///< classes whose single sums are out of date
-    std::vector<double> count_, sum_, size_, square_, tiled_, unit_, total_;
+    std::vector<double> count_, sum_, size_, square_, tiled_, unit_, inverse_, total_;
     std::vector<float> single_size_, single_square_, key_size_;
     double key_max_ = 0, key_unit_ = 1, largest_ = 0;
 };

@@ -54,6 +54,36 @@ void errors_all(const OwnError& own, const OwnTask& t, std::size_t n, double* er
     });
 }
 
+double squares_all(const double* count, const double* centred, const double* weight,
+                   std::size_t n) {
+    double total = 0;
+    over(n, [&](auto d, std::size_t r) {
+        const auto p = hn::LoadU(d, weight + r), x = hn::LoadU(d, centred + r);
+        const auto term = hn::Div(hn::Mul(hn::LoadU(d, count + r), hn::Mul(x, x)), p);
+        const auto seen = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), term);
+        total += hn::GetLane(hn::SumOfLanes(d, seen));
+    });
+    return total;
+}
+
+void deviations_all(const DeviationTask& t, std::size_t n, double* spread, double* size) {
+    over(n, [&](auto d, std::size_t c) {
+        const hn::Rebind<float, decltype(d)> single;
+        const auto upward = hn::Set(d, t.upward), least = hn::Set(d, t.least);
+        const auto unit = hn::LoadU(d, t.unit + c);
+        const auto plain = hn::PromoteTo(d, hn::LoadU(single, t.plain + c));
+        hn::StoreU(hn::Mul(unit, hn::Add(hn::Mul(plain, upward), least)), d, size + c);
+        auto square = hn::PromoteTo(d, hn::LoadU(single, t.square + c));
+        square = hn::Add(hn::Mul(square, upward), least);
+        const auto value = hn::Div(hn::LoadU(d, t.value + c), unit);
+        auto around = hn::Max(hn::Zero(d), hn::Sub(square, hn::Mul(value, value)));
+        around = hn::Add(around, hn::Mul(hn::Set(d, t.lost), square));
+        const auto width = hn::Mul(hn::Mul(hn::Set(d, t.factor), hn::Sqrt(around)), unit);
+        const auto lost = hn::Mul(hn::Set(d, t.floor), hn::LoadU(d, t.total + c));
+        hn::StoreU(hn::Add(width, lost), d, spread + c);
+    });
+}
+
 double elements_all(const double* value, const double* error, const double* bound, std::size_t n,
                     ExpectedElement* out) {
     static_assert(sizeof(ExpectedElement) == 3 * sizeof(double));
@@ -80,6 +110,8 @@ namespace attest {
 
 HWY_EXPORT(upward_all);
 HWY_EXPORT(errors_all);
+HWY_EXPORT(squares_all);
+HWY_EXPORT(deviations_all);
 HWY_EXPORT(elements_all);
 
 void upward_sums(const UpwardTask& task, std::size_t n, double* out) {
@@ -89,6 +121,15 @@ void upward_sums(const UpwardTask& task, std::size_t n, double* out) {
 void output_errors(const OwnError& own, const OwnTask& task, std::size_t n, double* error) {
     if (own.weight < 1) return HWY_DYNAMIC_DISPATCH(errors_all)(own, task, n, error);
     std::fill(error, error + n, std::numeric_limits<double>::infinity());
+}
+
+double weighted_squares(const double* count, const double* centred, const double* weight,
+                        std::size_t n) {
+    return HWY_DYNAMIC_DISPATCH(squares_all)(count, centred, weight, n);
+}
+
+void deviations(const DeviationTask& task, std::size_t n, double* spread, double* size) {
+    HWY_DYNAMIC_DISPATCH(deviations_all)(task, n, spread, size);
 }
 
 double put_elements(const double* value, const double* error, const double* bound, std::size_t n,

@@ -24,6 +24,19 @@ struct OwnTask {
 };
 void output_errors(const OwnError& own, const OwnTask& task, std::size_t n, double* error);
 
+/// sum_r count[r] centred[r]^2 / weight[r] over entries with a weight.
+double weighted_squares(const double* count, const double* centred, const double* weight,
+                        std::size_t n);
+
+/// From sums in single precision over unit[c], upward (see UpwardTask): size[c] = unit plain, and
+/// spread[c] = factor sqrt(max(0, square - (value/unit)^2) + lost square) unit + floor total[c].
+struct DeviationTask {
+    const float *plain = nullptr, *square = nullptr;
+    const double *value = nullptr, *unit = nullptr, *total = nullptr;
+    double upward = 1, least = 0, factor = 0, lost = 0, floor = 0;
+};
+void deviations(const DeviationTask& task, std::size_t n, double* spread, double* size);
+
 /// Writes elements; returns the largest of (error - rounding of the value to double) / bound among
 /// those with a finite bound, at least 0.
 double put_elements(const double* value, const double* error, const double* bound, std::size_t n,
