@@ -23,6 +23,9 @@ constexpr std::int64_t padded(std::int64_t n) {
     return (n + lane_multiple - 1) / lane_multiple * lane_multiple;
 }
 
+/// The instruction sets these loops are compiled for: Highway's bits.
+std::int64_t compiled_targets();
+
 /// A power of two that x is below twice of, and whose inverse is a number; 1 for 0 and infinity.
 inline double power_below(double x) {
     if (!(x > 0 && x <= std::numeric_limits<double>::max())) return 1;

@@ -291,6 +291,10 @@ HWY_EXPORT(exponentials_all);
 HWY_EXPORT(spread_double);
 HWY_EXPORT(spread_float);
 
+std::int64_t compiled_targets() {
+    return HWY_TARGETS;
+}
+
 void add_product(const Product<double>& product) {
     HWY_DYNAMIC_DISPATCH(product_double)(product);
 }
