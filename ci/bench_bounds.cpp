@@ -20,7 +20,7 @@ namespace attest {
 namespace {
 
 constexpr std::int64_t len_max = 300, dim_max = 128;
-constexpr std::int64_t len_exact = 80;              // 50 digits are slow
+constexpr std::int64_t len_exact = 80;                // 50 digits are slow
 constexpr std::int64_t len_back = 60, dim_back = 32;  // so is their gradient's bound
 constexpr Precision formats[] = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
 constexpr double suspicion = 0x1p-40;  // of bound (b), an element: 1e-4 in 10^8 of them
@@ -60,8 +60,8 @@ public:
     double worst() const { return worst_; }
     /// The power of two above the quantile.
     double quantile(double part) const {
-        std::int64_t left = static_cast<std::int64_t>(
-            part * static_cast<double>(elements_ - open_));
+        std::int64_t left =
+            static_cast<std::int64_t>(part * static_cast<double>(elements_ - open_));
         for (int bin = 0; bin < bins; ++bin)
             if ((left -= count_[bin]) < 0) return std::ldexp(1.0, bin - bins + 2);
         return worst_;

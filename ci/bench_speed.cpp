@@ -20,7 +20,7 @@ namespace attest {
 namespace {
 
 constexpr std::int64_t dim = 64;
-constexpr int rounds = 5;            // other work on the machine hits one and not the next
+constexpr int rounds = 5;              // other work on the machine hits one and not the next
 constexpr double turn_seconds = 0.08;  // of one contender in one round
 
 double seconds_of(const std::function<void()>& run) {
@@ -103,8 +103,8 @@ std::string long_lines() {
     std::vector<std::int64_t> rows(rows_sampled);
     for (std::int64_t r = 0; r < rows_sampled; ++r)
         rows[static_cast<std::size_t>(r)] = r * (len / rows_sampled) + r;
-    const double sampled = best_of(
-        [&] { attend_rows(c.problem, {}, {}, inputs, rows, Arithmetic::filtered); });
+    const double sampled =
+        best_of([&] { attend_rows(c.problem, {}, {}, inputs, rows, Arithmetic::filtered); });
     collapse_keys(inputs, classes, 1);
     const auto collapsed = [&] {
         require(attend_collapsed(c.problem, {}, {}, inputs).has_value(), "few classes of keys");

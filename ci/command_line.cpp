@@ -51,8 +51,7 @@ int run(const Options& options) {
 }  // namespace
 
 void write_out(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-        std::fflush(stdout) != 0)
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
         throw InternalError("standard output cannot be written");
 }
 

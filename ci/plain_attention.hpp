@@ -1,7 +1,7 @@
 #pragma once
 // Attention in double without any bound, as fast as one writes it without effort: Eigen's products
-// and an exp that compilers vectorise. What the oracle's speed is measured against, compiled once an
-// instruction set.
+// and an exp that compilers vectorise. What the oracle's speed is measured against, compiled once
+// an instruction set.
 
 #include <cstdint>
 #include <string>

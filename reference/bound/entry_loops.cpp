@@ -90,8 +90,8 @@ HWY_INLINE hn::Vec<D> excess_of(D d, const EntryTask& t, std::size_t j, hn::Vec<
 }
 
 template <class D>
-HWY_INLINE std::size_t coefficients_by(D d, const EntryTask& t, std::size_t first,
-                                       std::size_t last, EntryTotals& totals) {
+HWY_INLINE std::size_t coefficients_by(D d, const EntryTask& t, std::size_t first, std::size_t last,
+                                       EntryTotals& totals) {
     using V = hn::Vec<D>;
     const std::size_t step = hn::Lanes(d);
     const V max = hn::Set(d, t.max), per_distance = hn::Set(d, t.per_distance);

@@ -1,6 +1,6 @@
 #pragma once
-// The loops of bound (a) over the entries of a row, vectorised by Highway. What they compute is said
-// and proven in forward_bound.cpp.
+// The loops of bound (a) over the entries of a row, vectorised by Highway. What they compute is
+// said and proven in forward_bound.cpp.
 
 #include <cstddef>
 
@@ -24,9 +24,9 @@ struct EntryTask {
 };
 
 struct EntryTotals {
-    double relative_max = 0;       ///< D_j
-    double h1 = 0;                 ///< sum of excess_j, at least p_j expm1(D_j)
-    double lost = 0;               ///< sum of what rounding P may lose, lost_j
+    double relative_max = 0;  ///< D_j
+    double h1 = 0;            ///< sum of excess_j, at least p_j expm1(D_j)
+    double lost = 0;          ///< sum of what rounding P may lose, lost_j
     double centred_max = 0, centred_sum = 0;
 };
 

@@ -71,8 +71,7 @@ void RowBound::weigh(const RowFacts& facts) {
     plain_.resize(entries);
     scratch_.resize(entries);
 
-    maxima_ =
-        score_errors(facts, score_error(model_, facts.q_max, facts.k_max), scratch_.data());
+    maxima_ = score_errors(facts, score_error(model_, facts.q_max, facts.k_max), scratch_.data());
     // No intermediate may overflow: the dot product with and without its scale, log2(e) times it.
     const double unscaled = static_cast<double>(model_.dim_qk) * facts.q_max * facts.k_max;
     valid_ = std::max({maxima_.magnitude, std::min(unscaled, maxima_.magnitude / model_.scale),

@@ -50,8 +50,8 @@ bool CollapsedHead::load(const Prepared& call, std::int64_t b, std::int64_t h_kv
     for (std::vector<double>* sums : {&sum_, &size_, &square_}) sums->assign(room, 0.0);
     single_size_.assign(room, 0.0f);
     single_square_.assign(room, 0.0f);
-    tiled_.assign(static_cast<std::size_t>(d * TiledKeys::room(static_cast<std::int64_t>(classes()))),
-                  0.0);
+    tiled_.assign(
+        static_cast<std::size_t>(d * TiledKeys::room(static_cast<std::int64_t>(classes()))), 0.0);
     key_size_.assign(tiled_.size(), 0.0f);
     for (std::size_t r = 0; r < classes(); ++r)
         for (std::int64_t c = 0; c < d; ++c) {

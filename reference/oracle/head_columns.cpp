@@ -116,10 +116,12 @@ void HeadColumns::sum_in(Lanes<T>& lanes, std::span<const RowColumns> rows, std:
 
 // In double the loss is below 2^-22 (fewer than 2^30 keys), which the theorem allows for.
 //
-// In single: x = v / unit_c and o = O_c / unit_c are below 2, w_j = centred_j / weight_unit too, and
-// k_j = plain_j below 4 or the row's proof fails anyway. Rounding one to single moves it by 2^-24 of
-// itself or, below 2^-126, by 2^-150. From the rounded ones the difference d_j is rounded once, so
-//   |x - o| <= d_j (1 + 2^-23) + 2^-24 (|x| + |o|) + 2^-148 <= d_j (1 + 2^-21) + 2^-22 |o| + 2^-147.
+// In single: x = v / unit_c and o = O_c / unit_c are below 2, w_j = centred_j / weight_unit too,
+// and k_j = plain_j below 4 or the row's proof fails anyway. Rounding one to single moves it by
+// 2^-24 of itself or, below 2^-126, by 2^-150. From the rounded ones the difference d_j is rounded
+// once, so
+//   |x - o| <= d_j (1 + 2^-23) + 2^-24 (|x| + |o|) + 2^-148 <= d_j (1 + 2^-21) + 2^-22 |o| +
+//   2^-147.
 // A sum over a chunk has 64 products and additions: S (1 + chain_error(66)) and 2^-150 a product
 // where it is subnormal. Together, with d_j < 4, n keys, W = sum w_j:
 //   sum w_j |x_j - o| <= S (1 + 2^-17) + 2^-21 |o| W + n 2^-143,   and the same for k_j |x_j|

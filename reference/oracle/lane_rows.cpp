@@ -47,8 +47,8 @@ void LaneHead<Real>::load_head(std::int64_t b, std::int64_t h_kv) {
             const std::int64_t keys = std::min(key_tile, n - tile);
             for (std::int64_t j = 0; j < keys; ++j) {
                 const std::int64_t source = (tile + j) * d + c;
-                to[j] = turned_ ? high(rotated_.keys[static_cast<std::size_t>(source)])
-                                : from[source];
+                to[j] =
+                    turned_ ? high(rotated_.keys[static_cast<std::size_t>(source)]) : from[source];
             }
             for (std::int64_t j = 0; turned_low() && j < keys; ++j)
                 key_lo_[static_cast<std::size_t>(TiledKeys::at(d, tile + j, c))] =

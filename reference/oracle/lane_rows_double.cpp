@@ -25,8 +25,7 @@ public:
         dot_products(count);
         weight_.resize(dot_.size());
         sum_.resize(queries.size());
-        for (std::size_t row = 0; row < queries.size(); ++row)
-            weigh(row, queries[row], rows[row]);
+        for (std::size_t row = 0; row < queries.size(); ++row) weigh(row, queries[row], rows[row]);
         combine_values(count);
         const std::size_t stride = static_cast<std::size_t>(padded(call_.dim_v));
         for (std::size_t row = 0; row < queries.size(); ++row) {
@@ -66,13 +65,13 @@ private:
         const bool dense = query.dense() && keys > 0;
         const std::int64_t begin = dense ? query.visible.front() : 0;
         if (dense && scale_alone(call_, query)) {
-            out.max = scaled(dot + begin, call_.scale, static_cast<std::int64_t>(keys),
-                             out.score.data());
+            out.max =
+                scaled(dot + begin, call_.scale, static_cast<std::int64_t>(keys), out.score.data());
         } else {
             for (std::size_t j = 0; j < keys; ++j)
                 out.score[j] = finish_score(call_, query, j, dot[query.visible[j]]);
-            out.max = scaled(out.score.data(), 1, static_cast<std::int64_t>(keys),
-                             out.score.data());
+            out.max =
+                scaled(out.score.data(), 1, static_cast<std::int64_t>(keys), out.score.data());
         }
         if (query.sink != nullptr) out.max = std::max(out.max, out.score[keys] = *query.sink);
         std::fill(out.score.begin() + static_cast<std::ptrdiff_t>(entries), out.score.end(),

@@ -9,8 +9,7 @@ public:
     explicit LaneRows(const Prepared& call) : call_(call), head_(call) {
         const std::size_t keys =
             static_cast<std::size_t>(padded(TiledKeys::room(call.problem.len_kv) + 1));
-        for (std::vector<double>* x : {&dot_hi_, &dot_lo_, &score_hi_, &score_lo_})
-            x->resize(keys);
+        for (std::vector<double>* x : {&dot_hi_, &dot_lo_, &score_hi_, &score_lo_}) x->resize(keys);
         output_.resize(static_cast<std::size_t>(padded(call.dim_v)));
     }
 
@@ -58,8 +57,8 @@ private:
         }
         const DoubleDouble sum =
             exponentials(most, static_cast<std::int64_t>(n), score_hi_.data(), score_lo_.data());
-        combine(head_.values(), padded(call_.dim_v), query.visible, score_hi_.data(), score_lo_.data(),
-                sum, output_.data());
+        combine(head_.values(), padded(call_.dim_v), query.visible, score_hi_.data(),
+                score_lo_.data(), sum, output_.data());
 
         out.weight.resize(entries);
         for (std::size_t j = 0; j < entries; ++j) out.weight[j] = score_hi_[j] / sum.hi;

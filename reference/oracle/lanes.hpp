@@ -37,7 +37,8 @@ inline double power_below(double x) {
 /// Both are below 2. One is off by 2^-24 of itself or, where it is subnormal, by 2^-150; the sum of
 /// d products adds chain_error(d + 1), and 2^-150 each where it is subnormal. So the true sum is at
 /// most S (1 + chain_error(d + 4)) + d 2^-145. That is an upper bound, which is all that theorems
-/// read a_j as; the last term is far below what they allow for the underflow of a kernel's products.
+/// read a_j as; the last term is far below what they allow for the underflow of a kernel's
+/// products.
 class SizeUnits {
 public:
     SizeUnits(std::int64_t dim, double q_max, double key_unit, double scale) {

@@ -35,8 +35,8 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
     double absolute = problem.softcap > 0 ? problem.softcap * (a.function + 3 * a.unit) : 0;
     absolute += 4 * d * a.underflow * (problem.scale + facts.q_max + facts.k_max + 1);
 
-    const double error_max = dot * maxima.magnitude + 4 * a.unit * maxima.bias +
-                             angle * maxima.turn + absolute;
+    const double error_max =
+        dot * maxima.magnitude + 4 * a.unit * maxima.bias + angle * maxima.turn + absolute;
     const double exponent_max = error_max + a.unit * (facts.max - maxima.score_least);
     const double size_max = std::max(maxima.magnitude, maxima.score);
     const bool in_range = size_max < a.range && value_max < a.range && facts.q_max < a.range &&

@@ -26,8 +26,8 @@ struct RowQuery {
 
     /// Whether the keys visible are a range, with none left out.
     bool dense() const {
-        return visible.empty() || visible.back() - visible.front() + 1 ==
-                                      static_cast<std::int64_t>(visible.size());
+        return visible.empty() ||
+               visible.back() - visible.front() + 1 == static_cast<std::int64_t>(visible.size());
     }
 };
 

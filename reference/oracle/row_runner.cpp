@@ -188,8 +188,7 @@ void RowRunner::weigh(const RowQuery& query, const RowValues& values, Work& work
     double angle_max = 0;
     if (p_.rope.style != RopeStyle::none)
         angle_max = static_cast<double>(p_.rope.offset) + static_cast<double>(p_.len_q + p_.len_kv);
-    work.own =
-        own_error(error_, model_, facts, work.bound.maxima(), head_.largest(), angle_max);
+    work.own = own_error(error_, model_, facts, work.bound.maxima(), head_.largest(), angle_max);
 }
 
 /// Writes the row. What it returns, see row().
@@ -272,7 +271,8 @@ void RowRunner::put_lse(const RowValues& values, const Work& work, ExpectedEleme
     }
     constexpr double log2e = 1.4426950408889634;
     lse.value = values.lse_two;
-    lse.error = 1.01 * log2e * work.own.lse + 2 * (work.own.unit + error_.function) * std::abs(lse.value) +
+    lse.error = 1.01 * log2e * work.own.lse +
+                2 * (work.own.unit + error_.function) * std::abs(lse.value) +
                 double_rounding(lse.value);
     lse.bound = work.bound.lse_base_two().value();
 }

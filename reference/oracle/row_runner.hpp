@@ -79,8 +79,8 @@ private:
     KernelModel model_;
     std::unique_ptr<RowArithmetic> arithmetic_;
     ArithmeticError error_;
-    std::vector<Work> work_;          // [block_rows]
-    std::vector<RowQuery> queries_;   // of the rows of work_ that are computed, in order
+    std::vector<Work> work_;         // [block_rows]
+    std::vector<RowQuery> queries_;  // of the rows of work_ that are computed, in order
     std::vector<RowValues> values_;
     std::vector<RowColumns> columns_;
     HeadColumns head_;
