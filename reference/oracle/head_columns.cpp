@@ -111,7 +111,8 @@ void HeadColumns::sum_in(Lanes<T>& lanes, std::span<const RowColumns> rows, std:
                              .weight_stride = last - first,
                              .centre = lanes.centre.data(),
                              .spread = spread_.data(),
-                             .size = size_.data()});
+                             .size = size_.data(),
+                             .fresh = j == first});
 }
 
 // In double the loss is below 2^-22 (fewer than 2^30 keys), which the theorem allows for.
@@ -134,13 +135,15 @@ void HeadColumns::sums(std::span<const RowColumns> rows) {
         first = std::min(first, row.visible.front());
         last = std::max(last, row.visible.back() + 1);
     }
-    spread_.assign(rows.size() * static_cast<std::size_t>(stride_), 0.0);
-    size_.assign(spread_.size(), 0.0);
-    if (first < last) {
-        if (single_)
-            sum_in(single_lanes_, rows, first, last);
-        else
-            sum_in(double_lanes_, rows, first, last);
+    spread_.resize(rows.size() * static_cast<std::size_t>(stride_));
+    size_.resize(spread_.size());
+    if (first >= last) {
+        std::fill(spread_.begin(), spread_.end(), 0.0);
+        std::fill(size_.begin(), size_.end(), 0.0);
+    } else if (single_) {
+        sum_in(single_lanes_, rows, first, last);
+    } else {
+        sum_in(double_lanes_, rows, first, last);
     }
     const double upward = single_ ? 1 + 0x1p-17 : 1, least = single_ ? 0x1p-143 : 0;
     const double of_centre = single_ ? 0x1p-21 : 0;

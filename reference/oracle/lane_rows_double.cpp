@@ -31,8 +31,8 @@ public:
         for (std::size_t row = 0; row < queries.size(); ++row) {
             std::vector<double>& out = rows[row].output;
             out.resize(static_cast<std::size_t>(call_.dim_v));
-            for (std::size_t c = 0; c < out.size(); ++c)
-                out[c] = output_[row * stride + c] / sum_[row];
+            // Two roundings, which output_errors() allows for.
+            scaled(output_.data() + row * stride, 1 / sum_[row], call_.dim_v, out.data());
         }
     }
 
@@ -97,7 +97,8 @@ private:
 
     void combine_values(std::int64_t rows) {
         const std::int64_t stride = padded(call_.dim_v);
-        output_.assign(static_cast<std::size_t>(rows * stride), 0.0);
+        output_.resize(static_cast<std::size_t>(rows * stride));
+        if (span_.size() == 0) std::fill(output_.begin(), output_.end(), 0.0);
         const std::int64_t last = std::min(span_.last, call_.problem.len_kv);
         for (std::int64_t j = span_.first; j < last; j += chunk)
             add_product(Product<double>{.rows = rows,
@@ -108,7 +109,8 @@ private:
                                         .b = head_.values() + j * stride,
                                         .b_stride = stride,
                                         .out = output_.data(),
-                                        .out_stride = stride});
+                                        .out_stride = stride,
+                                        .fresh = j == span_.first});
     }
 
     const Prepared& call_;

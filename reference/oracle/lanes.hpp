@@ -8,6 +8,7 @@
 // head_columns.hpp, and hold for any order of summation, fused or not.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -28,8 +29,10 @@ std::int64_t compiled_targets();
 
 /// A power of two that x is below twice of, and whose inverse is a number; 1 for 0 and infinity.
 inline double power_below(double x) {
+    constexpr std::uint64_t exponent_field = 0x7ff0000000000000u;
     if (!(x > 0 && x <= std::numeric_limits<double>::max())) return 1;
-    return std::ldexp(1.0, std::max(-1000, std::ilogb(x)));
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(std::max(x, 0x1p-1000)) &
+                                 exponent_field);
 }
 
 /// From S = sum |q_c| |k_jc|, taken in single precision over the power_below of both, to a_j.
@@ -120,7 +123,7 @@ DoubleDouble exponentials(DoubleDouble max, std::int64_t n, double* x_hi, double
 void combine(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
              const double* w_hi, const double* w_lo, DoubleDouble sum, double* out);
 
-/// spread[r][c] += sum_j centred[r][j] |v[j][c] - centre[r][c]|, size[r][c] += sum_j plain[r][j]
+/// spread[r][c] += (or =, where `fresh`) sum_j centred[r][j] |v[j][c] - centre[r][c]|, size[r][c] += sum_j plain[r][j]
 /// |v[j][c]|: in T over the keys given, then in double.
 template <typename T>
 struct Spread {
@@ -130,6 +133,7 @@ struct Spread {
     std::int64_t weight_stride = 0;
     const T* centre = nullptr;                  // [rows, stride]
     double *spread = nullptr, *size = nullptr;  // [rows, stride]
+    bool fresh = false;
 };
 void add_spread(const Spread<float>& spread);
 void add_spread(const Spread<double>& spread);

@@ -75,18 +75,18 @@ void product_float(const Product<float>& p) {
 }
 
 // What was summed in T goes to sums in double.
-HWY_INLINE void add_to(V sum, double* out) {
+HWY_INLINE void add_to(V sum, bool fresh, double* out) {
     const D d;
-    hn::StoreU(hn::Add(hn::LoadU(d, out), sum), d, out);
+    hn::StoreU(fresh ? sum : hn::Add(hn::LoadU(d, out), sum), d, out);
 }
-HWY_INLINE void add_to(hn::Vec<Tag<float>> sum, double* out) {
+HWY_INLINE void add_to(hn::Vec<Tag<float>> sum, bool fresh, double* out) {
     const Tag<float> d;
     const D wide;
     const hn::Rebind<float, D> narrow;
     alignas(64) float lanes[lane_multiple];
     hn::Store(sum, d, lanes);
     for (std::size_t u = 0; u < hn::Lanes(d); u += hn::Lanes(wide))
-        add_to(hn::PromoteTo(wide, hn::LoadU(narrow, lanes + u)), out + u);
+        add_to(hn::PromoteTo(wide, hn::LoadU(narrow, lanes + u)), fresh, out + u);
 }
 
 template <typename T, int rows, int vectors>
@@ -123,8 +123,8 @@ HWY_INLINE void spread_tile(const Spread<T>& t, std::int64_t r, std::int64_t c) 
     for (int row = 0; row < rows; ++row)
         for (int u = 0; u < vectors; ++u) {
             const std::int64_t at = (r + row) * t.stride + c + u * lanes;
-            add_to(spread[row][u], t.spread + at);
-            add_to(size[row][u], t.size + at);
+            add_to(spread[row][u], t.fresh, t.spread + at);
+            add_to(size[row][u], t.fresh, t.size + at);
         }
 }
 

@@ -50,13 +50,12 @@ double RowRunner::row(std::int64_t flat, Expected& out) {
 void RowRunner::rows(std::span<const std::int64_t> flats, Expected& out,
                      std::vector<double>& worst) {
     worst.assign(flats.size(), 0.0);
-    const auto head_of = [&](std::int64_t flat) {
-        const Place at = place(flat);
-        return std::pair(at.b, at.h / call_.group);
-    };
+    // Rows [group len_q head, group len_q (head + 1)) share a head of keys.
+    const std::int64_t each = call_.group * p_.len_q;
     for (std::size_t first = 0, last = 0; first < flats.size(); first = last) {
-        while (last < flats.size() && last - first < block_rows &&
-               head_of(flats[last]) == head_of(flats[first]))
+        const std::int64_t begin = flats[first] / each * each;
+        while (last < flats.size() && last - first < block_rows && flats[last] >= begin &&
+               flats[last] < begin + each)
             ++last;
         block(flats.subspan(first, last - first), out, worst.data() + first);
     }
