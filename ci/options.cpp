@@ -77,6 +77,12 @@ void define(CLI::App& app, Options& o, Typed& t) {
     describe->add_option("--python", o.python, "interpreter for python: kernels");
     describe->add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
 
+    auto* bench = app.add_subcommand("bench", "measure attest itself");
+    bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
+    bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
+    bench->add_option("--seed", t.seed, "other cases (1)");
+    bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
+
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
 }

@@ -10,7 +10,7 @@
 namespace attest {
 
 struct Options {
-    std::string command;                 ///< list, check, replay, explain, certify, describe, help
+    std::string command;  ///< list, check, replay, explain, certify, describe, bench, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
     std::string help;                    ///< the text asked for, where command is help
@@ -27,10 +27,11 @@ struct Options {
     std::chrono::milliseconds timeout{10'000};
     std::string resume;
     bool record_cases = false;
-    std::string source;            ///< FILE:LINE of the kernel, for editors and CI
-    std::string colour = "auto";   ///< auto, always, never
+    std::string source;           ///< FILE:LINE of the kernel, for editors and CI
+    std::string colour = "auto";  ///< auto, always, never
     bool ascii = false;
-    std::string kernel, law;       ///< of replay and explain
+    std::string kernel, law;   ///< of replay and explain
+    std::string instructions;  ///< of bench: an instruction set by name; empty: the best
 };
 
 /// argv without the program's name.

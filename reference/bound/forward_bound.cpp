@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/bound/entry_loops.hpp"
 #include "reference/bound/rounding.hpp"
 
 namespace attest {
@@ -16,6 +17,11 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 // (relative error below 2^-22), at p_j, s_j and O_c that are exact to 2^-17: 1.0001 covers both.
 constexpr double evaluation = 1.0001;
 
+/// -log(1 - x) or a little more: for 0 <= x <= 2^-12 it is below x + x^2.
+double log_loss(double x) {
+    return x < 0x1p-12 ? x * (1 + x) : -std::log1p(-x);
+}
+
 /// Times the running maximum can rise, each time multiplying what was summed by a computed exp: at
 /// most once a tile after the first, at most once a key after the first; two more multiplications
 /// where parts are merged.
@@ -26,13 +32,6 @@ double rescale_count(const KernelModel& m, double keys) {
         count = std::min(count, std::max(0.0, tiles - 1));
     }
     return count + (m.may_split ? 2 : 0);
-}
-
-/// At least p expm1(relative), and no infinity times 0 where p has underflowed and relative is
-/// large. For 0 <= x < 1, expm1(x) <= x + (e - 2) x^2 <= x (1 + x).
-double excess_of(double weight, double score, double lse, double relative) {
-    if (relative < 1) return weight * (relative * (1 + relative));
-    return std::exp(std::min(700.0, score - lse + relative));
 }
 
 }  // namespace
@@ -72,43 +71,22 @@ void RowBound::weigh(const RowFacts& facts) {
     plain_.resize(entries);
     scratch_.resize(entries);
 
-    const ScoreError error = score_error(model_, facts.q_max, facts.k_max);
-    double error_max = 0, score_max = 0, magnitude_max = 0, bias_max = 0;
-    for (std::size_t j = 0; j < entries; ++j) {
-        double e = error.dot * facts.magnitude[j] + error.absolute;
-        if (!facts.bias.empty()) e += error.bias * facts.bias[j];
-        if (!facts.turn.empty()) e += error.angle * facts.turn[j];
-        scratch_[j] = e;
-        error_max = std::max(error_max, e);
-        score_max = std::max(score_max, std::abs(facts.score[j]));
-        magnitude_max = std::max(magnitude_max, facts.magnitude[j]);
-        if (!facts.bias.empty()) bias_max = std::max(bias_max, facts.bias[j]);
-    }
+    maxima_ = score_errors(facts, score_error(model_, facts.q_max, facts.k_max), scratch_.data());
     // No intermediate may overflow: the dot product with and without its scale, log2(e) times it.
     const double unscaled = static_cast<double>(model_.dim_qk) * facts.q_max * facts.k_max;
-    valid_ = std::max({magnitude_max, std::min(unscaled, magnitude_max / model_.scale), bias_max}) <
-             model_.max_finite / 8;
+    valid_ = std::max({maxima_.magnitude, std::min(unscaled, maxima_.magnitude / model_.scale),
+                       maxima_.bias}) < model_.max_finite / 8;
 
+    const double log_entries = std::log(entries_ + 1);
     const double per_split =
-        8 * ua * (score_max + std::log(entries_) + 2) + 6 * model_.exp_error + 4 * ua;
+        8 * ua * (maxima_.score + log_entries + 2) + 6 * model_.exp_error + 4 * ua;
     const double merge = model_.may_split ? std::expm1(per_split) : 0;
     const double chain = entries_ + rescales_;
     sum_error_o_ = chain_error(chain + 4, ua) * (1 + merge) + merge;
     sum_error_l_ = chain_error(chain + 1, ua) * (1 + merge) + merge;
 
-    const double exps = (1 + rescales_) * std::log1p(model_.exp_error);
-    double largest = 0;
-    for (std::size_t j = 0; j < entries; ++j) {
-        double d = scratch_[j] + 3 * ua * ((facts.max - facts.score[j]) + 2 * error_max) +
-                   ua * std::abs(facts.max) + exps;
-        const bool is_sink = sink_ && j + 1 == entries;
-        if (is_sink) d += 4 * ua * (std::abs(facts.max) + std::abs(facts.lse) + 1);
-        scratch_[j] = d;
-        largest = std::max(largest, d);
-    }
-    // Where no weight is off by a quarter, no element is off by the width of the hull.
-    wants_hull_ = !(largest < 0.25);
-    weigh_entries(facts, largest);
+    const double exps = (1 + rescales_) * exp_exponent_;
+    weigh_entries(facts, maxima_.error, exps);
 
     const bool proof = valid_ && h1_ < 0.9 && sum_error_l_ < 0.9 && rounded_mass_ < 0.5;
     inverse_ =
@@ -120,58 +98,84 @@ void RowBound::weigh(const RowFacts& facts) {
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
     if (!proof) return;
-    lse_ = evaluation * (-std::log1p(-h1_) - std::log1p(-sum_error_l_) + 2 * rounded_mass_ +
-                         1.5 * model_.log_error * std::log(entries_ + 1) +
+    lse_ = evaluation * (log_loss(h1_) + log_loss(sum_error_l_) + 2 * rounded_mass_ +
+                         1.5 * model_.log_error * log_entries +
                          4 * ua * (std::abs(facts.max) + std::abs(facts.lse)) + 2 * ua) +
            2 * entries_ * model_.weight_floor + 4 * model_.oma;
 }
 
-/// From the relative errors in scratch_: the coefficients, h1 and what rounding P may lose.
-void RowBound::weigh_entries(const RowFacts& facts, double largest) {
-    const std::size_t entries = facts.score.size();
-    const bool small = largest<1, rounds = model_.up> 0;
-    const bool common = model_.sums_rounded_weights;
-    const double up = model_.up, omp = model_.omp;
-    const double of_lost = 1 + sum_error_o_, of_most = sum_error_o_ * (1 + up);
-    double h1 = 0, rounded = 0;
-    for (std::size_t j = 0; j < entries; ++j) {
-        const double p = facts.weight[j], r = scratch_[j];
-        const double excess =
-            small ? p * (r * (1 + r)) : excess_of(p, facts.score[j], facts.lse, r);
-        const double most = p + excess;  // p (1 + H)
-        // P may be rounded after it was divided by l: the least it can be is p itself.
-        double lost = rounds ? std::min(most, std::max(up * most, omp)) : 0.0;
-        if (sink_ && j + 1 == entries) lost = 0;
-        const double n = facts.count.empty() ? 1 : facts.count[j];
-        h1 += n * excess;
-        rounded += n * lost;
-        centred_[j] = excess + (common ? of_lost * lost : 0);
-        plain_[j] = of_most * most + (common ? 0 : of_lost * lost);
+/// From the scores' errors in scratch_: the coefficients, h1 and what rounding P may lose.
+void RowBound::weigh_entries(const RowFacts& facts, double error_max, double exps) {
+    const double ua = model_.ua, up = model_.up;
+    EntryTask task;
+    task.common = 6 * ua * error_max + ua * std::abs(facts.max) + exps;
+    task.per_distance = 3 * ua;
+    task.max = facts.max;
+    task.lse = facts.lse;
+    task.up = up;
+    task.omp = model_.omp;
+    const double of_lost = 1 + sum_error_o_;
+    task.of_most = sum_error_o_ * (1 + up);
+    (model_.sums_rounded_weights ? task.lost_centred : task.lost_plain) = of_lost;
+    task.score = facts.score.data();
+    task.weight = facts.weight.data();
+    task.count = facts.count.empty() ? nullptr : facts.count.data();
+    task.exponent = scratch_.data();
+    task.centred = centred_.data();
+    task.plain = plain_.data();
+    const std::size_t keys = facts.score.size() - (sink_ ? 1 : 0);
+    EntryTotals totals;
+    coefficients(task, 0, keys, totals);
+    if (sink_) {
+        task.common += 4 * ua * (std::abs(facts.max) + std::abs(facts.lse) + 1);
+        task.up = task.omp = 0;
+        coefficients(task, keys, keys + 1, totals);
     }
-    h1_ = h1;
-    rounded_mass_ = common ? rounded : 0;
+    // Where no weight is off by a quarter, no element is off by the width of the hull.
+    wants_hull_ = !(totals.relative_max < 0.25);
+    h1_ = totals.h1;
+    rounded_mass_ = model_.sums_rounded_weights ? totals.lost : 0;
+    centred_max_ = totals.centred_max;
+    centred_sum_ = totals.centred_sum;
+    // A weight loses at least up of itself where it is rounded.
+    plain_share_ = task.of_most + task.lost_plain * up;
 }
 
 // The weights are not negative whatever the error of their exponents, so N/l cannot leave the hull
 // of the visible values by more than the roundings of P and of the sums: `hull`. A weight that
 // underflows is off by weight_floor, an operation of the sums by oma, both against l >= 1.
-Bound RowBound::output(double exact, const ColumnSums& sums) const noexcept {
-    if (!valid_ || !(sums.value_total < model_.max_finite / 4)) return Bound(infinite);
-    const double ua = model_.ua, size = std::abs(exact);
-    double error = (sums.spread + sums.plain + sum_error_l_ * (1 + h1_) * size) * inverse_;
-    if (!(error >= 0)) error = infinite;  // 0 times infinity
-    if (wants_hull_ && sum_error_l_ < 0.5 && sum_error_o_ < 0.5) {
-        const double low = sink_ ? std::min(0.0, sums.low) : sums.low;
-        const double high = sink_ ? std::max(0.0, sums.high) : sums.high;
-        const double largest = std::max(std::abs(low), std::abs(high));
-        const double hull =
-            evaluation * (std::max({high - exact, exact - low, 0.0}) + leak_ * largest);
-        error = std::min(error, hull);
+void RowBound::outputs(std::size_t n, const double* exact, const ColumnArrays& sums,
+                       double* bounds) const noexcept {
+    std::fill(bounds, bounds + n, infinite);
+    if (sums.low != nullptr && wants_hull_ && sum_error_l_ < 0.5 && sum_error_o_ < 0.5) {
+        for (std::size_t c = 0; c < n; ++c) {
+            const double low = sink_ ? std::min(0.0, sums.low[c]) : sums.low[c];
+            const double high = sink_ ? std::max(0.0, sums.high[c]) : sums.high[c];
+            const double largest = std::max(std::abs(low), std::abs(high));
+            const double beyond = std::max({high - exact[c], exact[c] - low, 0.0});
+            bounds[c] = evaluation * (beyond + leak_ * largest);
+        }
     }
-    error += 2.5 * ua * (size + error);
-    error += absolute_ + 2 * (model_.oma + model_.weight_floor) * sums.value_total;
-    error += model_.uo * (size + error) + model_.omo;
-    return Bound(error);
+    output_bounds({.exact = exact,
+                   .spread = sums.spread,
+                   .plain = sums.plain,
+                   .total = sums.value_total,
+                   .of_size = sum_error_l_ * (1 + h1_),
+                   .inverse = inverse_,
+                   .ua = model_.ua,
+                   .absolute = absolute_,
+                   .of_total = 2 * (model_.oma + model_.weight_floor),
+                   .uo = model_.uo,
+                   .omo = model_.omo,
+                   .total_max = valid_ ? model_.max_finite / 4 : 0},
+                  n, bounds);
+}
+
+Bound RowBound::output(double exact, const ColumnSums& sums) const noexcept {
+    double bound = 0;
+    outputs(1, &exact, {&sums.spread, &sums.plain, &sums.value_total, &sums.low, &sums.high},
+            &bound);
+    return Bound(bound);
 }
 
 Bound RowBound::lse_base_two() const noexcept {

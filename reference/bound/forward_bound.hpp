@@ -4,6 +4,7 @@
 // worst case; it is centred: an error common to all weights of a row cancels, so only |v - O|
 // counts.
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -52,38 +53,62 @@ struct RowFacts {
 
 /// The sums over keys that an element's bound needs; see RowBound::weigh.
 struct ColumnSums {
-    double spread = 0;       ///< sum_j centred_j |v_jc - O_c|
-    double plain = 0;        ///< sum_j plain_j |v_jc|
+    double spread = 0;       ///< sum_j centred_j |v_jc - O_c|, or more
+    double plain = 0;        ///< sum_j plain_j |v_jc|, or more
     double low = 0;          ///< min_j v_jc
     double high = 0;         ///< max_j v_jc
     double value_total = 0;  ///< sum_j |v_jc|, or more
 };
 
+/// The same of many columns, an array each. Without low and high there is no hull.
+struct ColumnArrays {
+    const double *spread = nullptr, *plain = nullptr, *value_total = nullptr;
+    const double *low = nullptr, *high = nullptr;
+};
+
+/// The largest of what the entries of a row have (of score: |s_j|), and the least score.
+struct RowMaxima {
+    double error = 0;  ///< of the kernel's score
+    double score = 0, score_least = 0, magnitude = 0, bias = 0, turn = 0;
+};
+
 /// The theorem for one row. Reusable: weigh() replaces what was there and allocates only to grow.
 class RowBound {
 public:
-    explicit RowBound(const KernelModel& model) : model_(model) {}
+    explicit RowBound(const KernelModel& model)
+        : model_(model), exp_exponent_(std::log1p(model.exp_error)) {}
 
     /// Reads a row; afterwards centred() and plain() hold one coefficient an entry of the facts.
     void weigh(const RowFacts& facts);
     std::span<const double> centred() const noexcept { return centred_; }
     std::span<const double> plain() const noexcept { return plain_; }
+    const RowMaxima& maxima() const noexcept { return maxima_; }
+    double centred_max() const noexcept { return centred_max_; }
+    double centred_sum() const noexcept { return centred_sum_; }
+    /// plain_j is at least this part of the weight p_j, the sink's apart.
+    double plain_share() const noexcept { return plain_share_; }
 
     /// Whether low and high can lower the bound; without them they may be -inf and +inf.
     bool wants_hull() const noexcept { return wants_hull_; }
 
     /// |computed O_c - exact O_c| before the rounding to the stored format.
     Bound output(double exact, const ColumnSums& sums) const noexcept;
+    /// The same of n columns.
+    void outputs(std::size_t n, const double* exact, const ColumnArrays& sums,
+                 double* bounds) const noexcept;
     /// |computed L - exact L|, natural logarithm, before the rounding to the stored format.
     Bound lse() const noexcept { return Bound(lse_); }
     /// The same in base 2: one product more, with a rounded constant.
     Bound lse_base_two() const noexcept;
 
 private:
-    void weigh_entries(const RowFacts& facts, double largest);
+    void weigh_entries(const RowFacts& facts, double error_max, double exps);
 
     KernelModel model_;
+    double exp_exponent_ = 0;  ///< log(1 + exp_error)
     std::vector<double> centred_, plain_, scratch_;
+    RowMaxima maxima_;
+    double centred_max_ = 0, centred_sum_ = 0, plain_share_ = 0;
     double h1_ = 0;                             ///< sum p_j H_j
     double sum_error_o_ = 0, sum_error_l_ = 0;  ///< gO, gl
     double rounded_mass_ = 0;                   ///< sum of p r where l sums rounded weights

@@ -23,15 +23,17 @@ std::unique_ptr<RowArithmetic> definition(Arithmetic arithmetic, const Prepared&
 void escalate(const Prepared& call, const Prepared& clean, const KernelModel& model,
               const std::vector<std::int64_t>& rows, Expected& out) {
     std::vector<std::int64_t> open = rows, still;
+    std::vector<double> worst;
     const int first = model.ua < 0x1p-40 ? 1 : 0;
     for (int rung = first; rung < 3 && !open.empty(); ++rung) {
         RowRunner runner(call, clean, model,
                          rung == 0   ? lanes_in_double(clean)
                          : rung == 1 ? lanes_in_double_double(clean)
                                      : definition_in_exact(clean));
+        runner.rows(open, out, worst);
         still.clear();
-        for (const std::int64_t row : open)
-            if (!(runner.row(row, out) <= settled)) still.push_back(row);
+        for (std::size_t n = 0; n < open.size(); ++n)
+            if (!(worst[n] <= settled)) still.push_back(open[n]);
         open.swap(still);
     }
 }
@@ -67,7 +69,8 @@ Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numer
         escalate(call, clean, model, rows, out);
     } else {
         RowRunner runner(call, clean, model, definition(arithmetic, clean));
-        for (const std::int64_t row : rows) runner.row(row, out);
+        std::vector<double> worst;
+        runner.rows(rows, out, worst);
     }
     return out;
 }

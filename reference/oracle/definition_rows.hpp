@@ -26,7 +26,12 @@ public:
     const RowInputs<Element>& inputs() const { return inputs_; }
     const RotatedHead<Real>& head() const { return head_; }
 
-    void compute(const RowQuery& query, RowValues& out) override {
+    void compute(std::span<const RowQuery> queries, std::span<RowValues> rows) override {
+        for (std::size_t row = 0; row < queries.size(); ++row) compute(queries[row], rows[row]);
+    }
+
+private:
+    void compute(const RowQuery& query, RowValues& out) {
         const std::int64_t h_kv = query.h / call_.group;
         RowInputs<Element>& in = inputs_;
         if constexpr (turned) {
@@ -55,7 +60,6 @@ public:
         round(query, out);
     }
 
-private:
     void round(const RowQuery& query, RowValues& out) const {
         using A = Arithmetics<Real>;
         const std::size_t entries = row_.score.size();

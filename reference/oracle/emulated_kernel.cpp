@@ -276,12 +276,4 @@ Observed emulate(const Case& subject, const Dialect& dialect, const TensorSet& i
                                                       : run<float>(call, how, defect);
 }
 
-Numerics declared(const Emulation& how) {
-    Numerics numerics;
-    numerics.weights = how.round_weights ? NumberFormat::same : NumberFormat::f64;
-    numerics.sum_weights = how.sum_rounded ? SumWeights::rounded : SumWeights::unrounded;
-    numerics.tile = how.tile;
-    return numerics;
-}
-
 }  // namespace attest

@@ -27,6 +27,9 @@ struct Emulation {
     bool sink_afterwards = false;  ///< O times sigmoid(L - sink)
 };
 
+/// Structure `number` of a fixed sequence of all of them.
+Emulation random_emulation(std::uint64_t number);
+
 enum class Defect : std::uint8_t {
     none,
     scale_off,  ///< scale times 1 + 2^-12

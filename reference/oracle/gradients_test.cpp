@@ -14,13 +14,6 @@
 namespace attest {
 namespace {
 
-RandomCase gradient_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max) {
-    RandomCase c = random_case(number, len_max, dim_max);
-    c.subject.problem.cache.page_size = 0;
-    c.subject.problem.want_grad = true;
-    return c;
-}
-
 /// sum over rows of dO.O, in exact arithmetic.
 double objective(const RandomCase& c, const TensorSet& inputs) {
     const Expected e = attend(c.subject.problem, c.dialect, {}, inputs, Arithmetic::double_double);
@@ -52,7 +45,7 @@ void expect_difference(const RandomCase& c, TensorSet& inputs, Role role,
 TEST(gradients, are_the_slopes_of_the_forward_pass) {
     int compared = 0;
     for (std::uint64_t number = 0; number < 250; ++number) {
-        RandomCase c = gradient_case(number, 12, 8);
+        RandomCase c = random_gradient_case(number, 12, 8);
         Problem& p = c.subject.problem;
         p.format_q = p.format_kv = p.format_o = Precision::f64;
         c.subject.values.kind = ValueKind::normal;
@@ -109,7 +102,7 @@ void agree(const std::vector<ExpectedElement>& exact, const std::vector<Expected
 Tally against_exact(Arithmetic arithmetic, std::uint64_t first) {
     Tally tally;
     for (std::uint64_t number = first; number < first + 200; ++number) {
-        const RandomCase c = gradient_case(number, 20, 16);
+        const RandomCase c = random_gradient_case(number, 20, 16);
         const TensorSet inputs = make_inputs(c.subject);
         const Problem& p = c.subject.problem;
         const auto exact = attend_gradients(p, c.dialect, {}, inputs, Arithmetic::exact);
@@ -152,7 +145,7 @@ void judge_all(const std::vector<double>& observed, const std::vector<ExpectedEl
 Tally kernels(std::uint64_t cases, BackwardDefect defect, double factor, std::int64_t* caught) {
     Tally total;
     for (std::uint64_t number = 3000; number < 3000 + cases; ++number) {
-        RandomCase c = gradient_case(number, 60, 32);
+        RandomCase c = random_gradient_case(number, 60, 32);
         Problem& p = c.subject.problem;
         if (p.format_q == Precision::f64) p.format_q = p.format_kv = p.format_o = Precision::f32;
         const TensorSet inputs = make_inputs(c.subject);

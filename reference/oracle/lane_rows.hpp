@@ -3,6 +3,8 @@
 // DoubleDouble; what differs between them is in lane_rows_double.cpp and
 // lane_rows_double_double.cpp.
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -13,84 +15,61 @@
 
 namespace attest {
 
-/// One head, laid out for lanes, kept from row to row.
+/// The keys a block's dot products are computed for: those some row sees and what lies between, in
+/// whole tiles.
+struct KeySpan {
+    std::int64_t first = 0, last = 0;
+    std::int64_t size() const { return last - first; }
+};
+KeySpan span_of(std::span<const RowQuery> queries);
+
+/// One head, laid out for lanes and kept from block to block, and the block's queries.
 template <typename Real>
 class LaneHead {
 public:
     explicit LaneHead(const Prepared& call)
         : call_(call), turned_(call.problem.rope.style != RopeStyle::none), rotated_(call) {}
 
-    /// Loads keys and values of the row's head and turns the query.
-    void load(const RowQuery& query);
+    /// Loads keys and values of the block's head, and its queries.
+    void load(std::span<const RowQuery> queries, const KeySpan& span);
 
-    TransposedKeys keys() const {
-        return {key_hi_.data(), turned_low() ? key_lo_.data() : nullptr, call_.problem.dim_qk,
-                padded(call_.problem.len_kv)};
+    TiledKeys keys() const {
+        return {key_hi_.data(), turned_low() ? key_lo_.data() : nullptr, call_.problem.dim_qk};
     }
-    const double* query_hi() const { return query_hi_.data(); }
-    const double* query_lo() const { return turned_low() ? query_lo_.data() : nullptr; }
-    const double* values() const { return values_.data(); }
-    std::int64_t stride() const { return padded(call_.dim_v); }
-    bool turned() const { return turned_; }
-    const RotatedHead<Real>& sizes() const { return rotated_; }
+    const double* query_hi(std::size_t row) const { return query_hi_.data() + at(row); }
+    const double* query_lo(std::size_t row) const {
+        return turned_low() ? query_lo_.data() + at(row) : nullptr;
+    }
+    const double* values() const { return values_; }  // [len_kv, padded(dim_v)]
+
+    /// magnitude, turn, q_max and k_max of a row of the block.
+    void sizes(std::size_t row, const RowQuery& query, std::size_t entries, RowValues& out);
 
 private:
-    bool turned_low() const { return turned_ && std::is_same_v<Real, DoubleDouble>; }
+    static constexpr bool wide = std::is_same_v<Real, DoubleDouble>;
+    bool turned_low() const { return turned_ && wide; }
+    std::size_t at(std::size_t row) const {
+        return row * static_cast<std::size_t>(call_.problem.dim_qk);
+    }
+    void load_head(std::int64_t b, std::int64_t h_kv);
+    void size_products(std::size_t rows);
 
     const Prepared& call_;
     bool turned_;
     RotatedHead<Real> rotated_;
-    std::vector<double> key_hi_, key_lo_, query_hi_, query_lo_, values_;
+    std::int64_t b_ = -1, h_kv_ = -1;
+    KeySpan span_;
+    std::vector<double> key_hi_, key_lo_, padded_values_;  // keys in tiles
+    const double* values_ = nullptr;
+    std::vector<double> query_hi_, query_lo_;  // [rows, dim_qk]
+    std::vector<float> key_size_;              // in tiles, |k| / key_unit_
+    double key_unit_ = 1, key_max_ = 0;
+    std::vector<float> query_size_;  // [rows, dim_qk], |q| / power_below(query_max_[row])
+    std::vector<double> query_max_;
+    std::vector<float> size_;           // [rows, span]
+    std::vector<float> seen_size_;      // of one row's visible keys
+    std::vector<RowValues> turned_of_;  // with RoPE: sizes of each row
 };
-
-inline double high(double x) {
-    return x;
-}
-inline double high(DoubleDouble x) {
-    return x.hi;
-}
-inline double low(double) {
-    return 0;
-}
-inline double low(DoubleDouble x) {
-    return x.lo;
-}
-
-template <typename Real>
-void LaneHead<Real>::load(const RowQuery& query) {
-    const Problem& p = call_.problem;
-    const std::int64_t d = p.dim_qk, n = p.len_kv, h_kv = query.h / call_.group;
-    const bool fresh = turned_ ? rotated_.load(query.b, h_kv) : rotated_.load_sizes(query.b, h_kv);
-    if (fresh) {
-        const std::int64_t columns = padded(n);
-        key_hi_.assign(static_cast<std::size_t>(d * columns), 0.0);
-        if (turned_low()) key_lo_.assign(key_hi_.size(), 0.0);
-        const double* from = call_.key(query.b, h_kv, 0);
-        for (std::int64_t j = 0; j < n; ++j)
-            for (std::int64_t c = 0; c < d; ++c) {
-                const std::size_t to = static_cast<std::size_t>(c * columns + j);
-                const std::size_t at = static_cast<std::size_t>(j * d + c);
-                key_hi_[to] = turned_ ? high(rotated_.keys[at]) : from[at];
-                if (turned_low()) key_lo_[to] = low(rotated_.keys[at]);
-            }
-        values_.assign(static_cast<std::size_t>(n * stride()), 0.0);
-        for (std::int64_t j = 0; j < n; ++j) {
-            const double* v = call_.value(query.b, h_kv, j);
-            std::copy(v, v + call_.dim_v, values_.data() + j * stride());
-        }
-    }
-    query_hi_.resize(static_cast<std::size_t>(d));
-    query_lo_.resize(query_hi_.size());
-    const double* from = call_.query(query.b, query.h, query.i);
-    if (turned_)
-        rotated_.turn_query(query.b, query.h, query.i, query.range.position);
-    else
-        rotated_.query_sizes(query.b, query.h, query.i);
-    for (std::size_t c = 0; c < query_hi_.size(); ++c) {
-        query_hi_[c] = turned_ ? high(rotated_.query[c]) : from[c];
-        query_lo_[c] = turned_ ? low(rotated_.query[c]) : 0;
-    }
-}
 
 /// What is left of a score after the dot product: scale, bias, cap.
 template <typename Real>
@@ -109,14 +88,9 @@ Real finish_score(const Prepared& call, const RowQuery& query, std::size_t index
     return x;
 }
 
-/// The keys a row's dot products are computed for: visible ones and what lies between, in whole
-/// vectors.
-struct KeySpan {
-    std::int64_t first = 0, last = 0;
-};
-inline KeySpan span_of(std::span<const std::int64_t> visible) {
-    if (visible.empty()) return {};
-    return {visible.front() / lane_multiple * lane_multiple, padded(visible.back() + 1)};
+/// Whether finish_score is the product by the scale alone.
+inline bool scale_alone(const Prepared& call, const RowQuery& query) {
+    return query.mask.empty() && query.distance.empty() && !(call.problem.softcap > 0);
 }
 
 }  // namespace attest

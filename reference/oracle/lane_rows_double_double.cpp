@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cmath>
-
 #include "reference/oracle/lane_rows.hpp"
 
 namespace attest {
@@ -10,9 +7,9 @@ namespace {
 class LaneRows final : public RowArithmetic {
 public:
     explicit LaneRows(const Prepared& call) : call_(call), head_(call) {
-        const std::size_t keys = static_cast<std::size_t>(padded(call.problem.len_kv + 1));
-        for (std::vector<double>* x : {&dot_hi_, &dot_lo_, &size_, &score_hi_, &score_lo_})
-            x->resize(keys);
+        const std::size_t keys =
+            static_cast<std::size_t>(padded(TiledKeys::room(call.problem.len_kv) + 1));
+        for (std::vector<double>* x : {&dot_hi_, &dot_lo_, &score_hi_, &score_lo_}) x->resize(keys);
         output_.resize(static_cast<std::size_t>(padded(call.dim_v)));
     }
 
@@ -25,11 +22,17 @@ public:
         return e;
     }
 
-    void compute(const RowQuery& query, RowValues& out) override {
-        head_.load(query);
-        const KeySpan span = span_of(query.visible);
-        dots(head_.keys(), head_.query_hi(), head_.query_lo(), span.first, span.last,
-             dot_hi_.data(), dot_lo_.data(), size_.data());
+    void compute(std::span<const RowQuery> queries, std::span<RowValues> rows) override {
+        head_.load(queries, span_of(queries));
+        for (std::size_t row = 0; row < queries.size(); ++row)
+            compute(row, queries[row], rows[row]);
+    }
+
+private:
+    void compute(std::size_t row, const RowQuery& query, RowValues& out) {
+        const KeySpan span = span_of({&query, 1});
+        dots(head_.keys(), head_.query_hi(row), head_.query_lo(row), span.first, span.last,
+             dot_hi_.data(), dot_lo_.data());
         const std::size_t keys = query.visible.size();
         const std::size_t entries = keys + (query.sink != nullptr ? 1 : 0);
         DoubleDouble most(-std::numeric_limits<double>::infinity());
@@ -54,8 +57,8 @@ public:
         }
         const DoubleDouble sum =
             exponentials(most, static_cast<std::int64_t>(n), score_hi_.data(), score_lo_.data());
-        combine(head_.values(), head_.stride(), query.visible, score_hi_.data(), score_lo_.data(),
-                sum, output_.data());
+        combine(head_.values(), padded(call_.dim_v), query.visible, score_hi_.data(),
+                score_lo_.data(), sum, output_.data());
 
         out.weight.resize(entries);
         for (std::size_t j = 0; j < entries; ++j) out.weight[j] = score_hi_[j] / sum.hi;
@@ -68,20 +71,12 @@ public:
         const DoubleDouble two = lse / log_of_two_;
         out.lse_two = two.hi + two.lo;
         out.output.assign(output_.begin(), output_.begin() + call_.dim_v);
-        if (head_.turned()) return head_.sizes().sizes(query.visible, entries, out);
-        out.q_max = head_.sizes().query_max;
-        out.k_max = head_.sizes().key_max;
-        out.turn.clear();
-        out.magnitude.assign(entries, 0.0);
-        const double scale = std::abs(call_.scale);
-        for (std::size_t j = 0; j < keys; ++j)
-            out.magnitude[j] = scale * size_[static_cast<std::size_t>(query.visible[j])];
+        head_.sizes(row, query, entries, out);
     }
 
-private:
     const Prepared& call_;
     LaneHead<DoubleDouble> head_;
-    std::vector<double> dot_hi_, dot_lo_, size_, score_hi_, score_lo_, output_;
+    std::vector<double> dot_hi_, dot_lo_, score_hi_, score_lo_, output_;
     const DoubleDouble log_of_two_ = log(DoubleDouble(2.0));
 };
 

@@ -12,39 +12,8 @@ namespace attest::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::CappedTag<double, lane_multiple>;
+using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
-
-// Four vectors of keys at a time hide the latency of the additions.
-template <int vectors>
-void dots_block(const TransposedKeys& keys, const double* q, std::int64_t j, double* dot,
-                double* size) {
-    const D d;
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    V sum[vectors], total[vectors];
-    for (int u = 0; u < vectors; ++u) sum[u] = total[u] = hn::Zero(d);
-    for (std::int64_t c = 0; c < keys.dim; ++c) {
-        const V x = hn::Set(d, q[c]), ax = hn::Abs(x);
-        const double* row = keys.hi + c * keys.stride + j;
-        for (int u = 0; u < vectors; ++u) {
-            const V y = hn::LoadU(d, row + u * lanes);
-            sum[u] = hn::MulAdd(x, y, sum[u]);
-            total[u] = hn::MulAdd(ax, hn::Abs(y), total[u]);
-        }
-    }
-    for (int u = 0; u < vectors; ++u) {
-        hn::StoreU(sum[u], d, dot + j + u * lanes);
-        if (size != nullptr) hn::StoreU(total[u], d, size + j + u * lanes);
-    }
-}
-
-void dots_all(const TransposedKeys& keys, const double* q, std::int64_t first, std::int64_t last,
-              double* dot, double* size) {
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    std::int64_t j = first;
-    for (; j + 4 * lanes <= last; j += 4 * lanes) dots_block<4>(keys, q, j, dot, size);
-    for (; j < last; j += lanes) dots_block<1>(keys, q, j, dot, size);
-}
 
 // exp(x) = 2^k exp(r), |r| <= log(2)/2; k log2_high is exact (log2_high has 32 bits, k 11). The
 // Taylor polynomial of degree 13 leaves 4e-18; its roundings and that of r are below 1.5 units of
@@ -75,90 +44,96 @@ double exponentials_all(const double* x, double max, std::int64_t n, double* w) 
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const V top = hn::Set(d, max);
-    V sum = hn::Zero(d);
-    for (std::int64_t j = 0; j < n; j += lanes) {
+    V sum = hn::Zero(d), other = hn::Zero(d);
+    for (std::int64_t j = 0; j < n; j += 2 * lanes) {  // lane_multiple is twice the longest vector
         const V e = exp_of(d, hn::Sub(hn::LoadU(d, x + j), top));
+        const V f = exp_of(d, hn::Sub(hn::LoadU(d, x + j + lanes), top));
         hn::StoreU(e, d, w + j);
+        hn::StoreU(f, d, w + j + lanes);
         sum = hn::Add(sum, e);
+        other = hn::Add(other, f);
     }
-    return hn::GetLane(hn::SumOfLanes(d, sum));
+    return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other)));
 }
 
-template <int vectors>
-void combine_block(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
-                   const double* w, double* out) {
+// Loops over n numbers: whole vectors, then one at a time.
+using One = hn::CappedTag<double, 1>;
+
+template <class Step>
+HWY_INLINE void over(std::int64_t n, Step step) {
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+    std::int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) step(D(), j);
+    for (; j < n; ++j) step(One(), j);
+}
+
+double scaled_all(const double* x, double factor, std::int64_t n, double* out) {
+    const D d;
+    double rest = -std::numeric_limits<double>::infinity();
+    V most = hn::Set(d, rest);
+    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    std::int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+        const V y = hn::Mul(hn::LoadU(d, x + j), hn::Set(d, factor));
+        hn::StoreU(y, d, out + j);
+        most = hn::Max(most, y);
+    }
+    for (; j < n; ++j) {
+        out[j] = x[j] * factor;
+        rest = out[j] > rest ? out[j] : rest;
+    }
+    const double of_vectors = hn::GetLane(hn::MaxOfLanes(d, most));
+    return of_vectors > rest ? of_vectors : rest;
+}
+
+Extent extent_of(const double* x, std::int64_t n) {
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    V sum[vectors];
-    for (int u = 0; u < vectors; ++u) sum[u] = hn::Zero(d);
-    for (std::size_t j = 0; j < visible.size(); ++j) {
-        const V weight = hn::Set(d, w[j]);
-        const double* row = values + visible[j] * stride;
-        for (int u = 0; u < vectors; ++u)
-            sum[u] = hn::MulAdd(weight, hn::LoadU(d, row + u * lanes), sum[u]);
+    const V limit = hn::Set(d, std::numeric_limits<double>::max());
+    V most = hn::Zero(d), least_finite = hn::Set(d, 1.0);
+    std::int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+        const V size = hn::Abs(hn::LoadU(d, x + j));
+        const auto finite = hn::Le(size, limit);
+        most = hn::Max(most, hn::IfThenElseZero(finite, size));
+        least_finite = hn::IfThenElseZero(finite, least_finite);
     }
-    for (int u = 0; u < vectors; ++u) hn::StoreU(sum[u], d, out + u * lanes);
+    Extent out{hn::GetLane(hn::MaxOfLanes(d, most)),
+               hn::GetLane(hn::MinOfLanes(d, least_finite)) > 0};
+    for (; j < n; ++j) {
+        const double size = x[j] < 0 ? -x[j] : x[j];
+        const bool finite = size <= std::numeric_limits<double>::max();
+        out.finite = out.finite && finite;
+        if (finite && size > out.largest) out.largest = size;
+    }
+    return out;
 }
 
-void combine_all(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
-                 const double* w, double* out) {
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    std::int64_t c = 0;
-    for (; c + 8 * lanes <= stride; c += 8 * lanes)
-        combine_block<8>(values + c, stride, visible, w, out + c);
-    for (; c + 2 * lanes <= stride; c += 2 * lanes)
-        combine_block<2>(values + c, stride, visible, w, out + c);
-    for (; c < stride; c += lanes) combine_block<1>(values + c, stride, visible, w, out + c);
+void narrow_all(const double* x, double factor, std::int64_t n, float* out) {
+    over(n, [&](auto d, std::int64_t j) {
+        const hn::Rebind<float, decltype(d)> single;
+        const auto y = hn::Mul(hn::LoadU(d, x + j), hn::Set(d, factor));
+        hn::StoreU(hn::DemoteTo(single, y), single, out + j);
+    });
 }
 
-template <int vectors, bool hull>
-void columns_block(const ColumnTask& t, std::int64_t c, const ColumnSumsOut& out) {
-    const D d;
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const double infinite = std::numeric_limits<double>::infinity();
-    V centre[vectors], spread[vectors], plain[vectors], mass[vectors], low[vectors], high[vectors];
-    for (int u = 0; u < vectors; ++u) {
-        centre[u] = hn::LoadU(d, t.centre + c + u * lanes);
-        spread[u] = plain[u] = mass[u] = hn::Zero(d);
-        low[u] = hn::Set(d, hull ? infinite : -infinite);
-        high[u] = hn::Set(d, hull ? -infinite : infinite);
-    }
-    for (std::size_t j = 0; j < t.visible.size(); ++j) {
-        const double* row = t.values + t.visible[j] * t.stride + c;
-        const V a = hn::Set(d, t.centred[j]), k = hn::Set(d, t.plain[j]);
-        const V p = hn::Set(d, t.weight[j]);
-        for (int u = 0; u < vectors; ++u) {
-            const V v = hn::LoadU(d, row + u * lanes), size = hn::Abs(v);
-            spread[u] = hn::MulAdd(a, hn::Abs(hn::Sub(v, centre[u])), spread[u]);
-            plain[u] = hn::MulAdd(k, size, plain[u]);
-            mass[u] = hn::MulAdd(p, size, mass[u]);
-            if constexpr (hull) {
-                low[u] = hn::Min(low[u], v);
-                high[u] = hn::Max(high[u], v);
-            }
-        }
-    }
-    for (int u = 0; u < vectors; ++u) {
-        const std::int64_t at = c + u * lanes;
-        hn::StoreU(spread[u], d, out.spread + at);
-        hn::StoreU(plain[u], d, out.plain + at);
-        hn::StoreU(mass[u], d, out.mass + at);
-        hn::StoreU(low[u], d, out.low + at);
-        hn::StoreU(high[u], d, out.high + at);
-    }
+void narrow_sizes_all(const double* x, double factor, std::int64_t n, float* out) {
+    over(n, [&](auto d, std::int64_t j) {
+        const hn::Rebind<float, decltype(d)> single;
+        const auto y = hn::Mul(hn::Abs(hn::LoadU(d, x + j)), hn::Set(d, factor));
+        hn::StoreU(hn::DemoteTo(single, y), single, out + j);
+    });
 }
 
-template <bool hull>
-void columns_in_blocks(const ColumnTask& task, const ColumnSumsOut& out) {
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    std::int64_t c = 0;
-    for (; c + 2 * lanes <= task.stride; c += 2 * lanes) columns_block<2, hull>(task, c, out);
-    for (; c < task.stride; c += lanes) columns_block<1, hull>(task, c, out);
-}
-
-void columns_all(const ColumnTask& task, const ColumnSumsOut& out) {
-    if (task.hull) return columns_in_blocks<true>(task, out);
-    columns_in_blocks<false>(task, out);
+void widen_all(const float* x, double factor, double least, std::int64_t n, double* out) {
+    over(n, [&](auto d, std::int64_t j) {
+        const hn::Rebind<float, decltype(d)> single;
+        const auto y = hn::PromoteTo(d, hn::LoadU(single, x + j));
+        const auto a = hn::Add(hn::Mul(y, hn::Set(d, factor)), hn::Set(d, least));
+        const auto number = hn::Ge(a, hn::Zero(d));
+        const auto infinite = hn::Set(d, std::numeric_limits<double>::infinity());
+        hn::StoreU(hn::IfThenElse(number, a, infinite), d, out + j);
+    });
 }
 
 }  // namespace
@@ -168,27 +143,39 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attest {
 
-HWY_EXPORT(dots_all);
+HWY_EXPORT(scaled_all);
+HWY_EXPORT(extent_of);
+HWY_EXPORT(narrow_all);
+HWY_EXPORT(narrow_sizes_all);
+HWY_EXPORT(widen_all);
 HWY_EXPORT(exponentials_all);
-HWY_EXPORT(combine_all);
-HWY_EXPORT(columns_all);
 
-void dots(const TransposedKeys& keys, const double* q, std::int64_t first, std::int64_t last,
-          double* dot, double* size) {
-    HWY_DYNAMIC_DISPATCH(dots_all)(keys, q, first, last, dot, size);
+std::int64_t compiled_targets() {
+    return HWY_TARGETS;
+}
+
+double scaled(const double* x, double factor, std::int64_t n, double* out) {
+    return HWY_DYNAMIC_DISPATCH(scaled_all)(x, factor, n, out);
+}
+
+Extent extent(const double* x, std::int64_t n) {
+    return HWY_DYNAMIC_DISPATCH(extent_of)(x, n);
+}
+
+void narrow(const double* x, double factor, std::int64_t n, float* out) {
+    HWY_DYNAMIC_DISPATCH(narrow_all)(x, factor, n, out);
+}
+
+void narrow_sizes(const double* x, double factor, std::int64_t n, float* out) {
+    HWY_DYNAMIC_DISPATCH(narrow_sizes_all)(x, factor, n, out);
+}
+
+void widen_upward(const float* x, double factor, double least, std::int64_t n, double* out) {
+    HWY_DYNAMIC_DISPATCH(widen_all)(x, factor, least, n, out);
 }
 
 double exponentials(const double* x, double max, std::int64_t n, double* w) {
     return HWY_DYNAMIC_DISPATCH(exponentials_all)(x, max, n, w);
-}
-
-void combine(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
-             const double* w, double* out) {
-    HWY_DYNAMIC_DISPATCH(combine_all)(values, stride, visible, w, out);
-}
-
-void column_sums(const ColumnTask& task, const ColumnSumsOut& out) {
-    HWY_DYNAMIC_DISPATCH(columns_all)(task, out);
 }
 
 }  // namespace attest

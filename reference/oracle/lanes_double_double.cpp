@@ -11,7 +11,7 @@ namespace attest::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::CappedTag<double, lane_multiple>;
+using D = hn::CappedTag<double, key_tile / 4>;
 using V = hn::Vec<D>;
 
 // Double-double in every lane; the operations are those of double_double.hpp.
@@ -81,19 +81,15 @@ HWY_INLINE void accumulate(Pair& sum, Pair term) {
 }
 
 template <int vectors, bool pairs>
-void dots_block(const TransposedKeys& keys, const double* q, const double* q_lo, std::int64_t j,
-                double* dot_hi, double* dot_lo, double* size) {
+void dots_block(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t j,
+                double* dot_hi, double* dot_lo) {
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
     Pair sum[vectors];
-    V total[vectors];
-    for (int u = 0; u < vectors; ++u) {
-        sum[u] = zero();
-        total[u] = hn::Zero(d);
-    }
-    for (std::int64_t c = 0; c < keys.dim; ++c) {
-        const V x = hn::Set(d, q[c]), ax = hn::Abs(x);
-        const std::int64_t at = c * keys.stride + j;
+    for (int u = 0; u < vectors; ++u) sum[u] = zero();
+    std::int64_t at = TiledKeys::at(keys.dim, j, 0);
+    for (std::int64_t c = 0; c < keys.dim; ++c, at += key_tile) {
+        const V x = hn::Set(d, q[c]);
         for (int u = 0; u < vectors; ++u) {
             const V y = hn::LoadU(d, keys.hi + at + u * lanes);
             Pair p = two_prods(x, y);
@@ -103,34 +99,30 @@ void dots_block(const TransposedKeys& keys, const double* q, const double* q_lo,
                 p.lo = hn::Add(p.lo, cross);
             }
             accumulate(sum[u], p);
-            total[u] = hn::MulAdd(ax, hn::Abs(y), total[u]);
         }
     }
     for (int u = 0; u < vectors; ++u) {
-        const std::int64_t at = j + u * lanes;
         const Pair s = two_sums(sum[u].hi, sum[u].lo);
-        hn::StoreU(s.hi, d, dot_hi + at);
-        hn::StoreU(s.lo, d, dot_lo + at);
-        if (size != nullptr) hn::StoreU(total[u], d, size + at);
+        hn::StoreU(s.hi, d, dot_hi + j + u * lanes);
+        hn::StoreU(s.lo, d, dot_lo + j + u * lanes);
     }
 }
 
+// Four vectors of keys at a time hide the latency of the additions; a tile holds a whole number of
+// such steps, since no vector is longer than 8 doubles.
 template <bool pairs>
-void dots_in_blocks(const TransposedKeys& keys, const double* q, const double* q_lo,
-                    std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo,
-                    double* size) {
+void dots_in_blocks(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
+                    std::int64_t last, double* dot_hi, double* dot_lo) {
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    std::int64_t j = first;
-    for (; j + 4 * lanes <= last; j += 4 * lanes)
-        dots_block<4, pairs>(keys, q, q_lo, j, dot_hi, dot_lo, size);
-    for (; j < last; j += lanes) dots_block<1, pairs>(keys, q, q_lo, j, dot_hi, dot_lo, size);
+    for (std::int64_t j = first; j < last; j += 4 * lanes)
+        dots_block<4, pairs>(keys, q, q_lo, j, dot_hi, dot_lo);
 }
 
-void dots_pairs(const TransposedKeys& keys, const double* q, const double* q_lo, std::int64_t first,
-                std::int64_t last, double* dot_hi, double* dot_lo, double* size) {
+void dots_pairs(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
+                std::int64_t last, double* dot_hi, double* dot_lo) {
     if (q_lo != nullptr && keys.lo != nullptr)
-        return dots_in_blocks<true>(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
-    dots_in_blocks<false>(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
+        return dots_in_blocks<true>(keys, q, q_lo, first, last, dot_hi, dot_lo);
+    dots_in_blocks<false>(keys, q, q_lo, first, last, dot_hi, dot_lo);
 }
 
 // As exp() of double_double.cpp, without branches: x = k log(2)/64 + r; below the floor 0.
@@ -184,7 +176,7 @@ DoubleDouble exponentials_pairs(DoubleDouble max, std::int64_t n, double* x_hi, 
         hn::StoreU(w.lo, d, x_lo + j);
         accumulate(sum, w);
     }
-    double hi[lane_multiple], lo[lane_multiple];
+    double hi[key_tile / 4], lo[key_tile / 4];
     hn::StoreU(sum.hi, d, hi);
     hn::StoreU(sum.lo, d, lo);
     DoubleDouble total;
@@ -241,9 +233,9 @@ HWY_EXPORT(dots_pairs);
 HWY_EXPORT(exponentials_pairs);
 HWY_EXPORT(combine_pairs);
 
-void dots(const TransposedKeys& keys, const double* q, const double* q_lo, std::int64_t first,
-          std::int64_t last, double* dot_hi, double* dot_lo, double* size) {
-    HWY_DYNAMIC_DISPATCH(dots_pairs)(keys, q, q_lo, first, last, dot_hi, dot_lo, size);
+void dots(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
+          std::int64_t last, double* dot_hi, double* dot_lo) {
+    HWY_DYNAMIC_DISPATCH(dots_pairs)(keys, q, q_lo, first, last, dot_hi, dot_lo);
 }
 
 DoubleDouble exponentials(DoubleDouble max, std::int64_t n, double* x_hi, double* x_lo) {

@@ -46,36 +46,67 @@ double distance(const Exact& a, const Exact& b) {
     return Exact(mp::abs(Exact(a - b))).convert_to<double>();
 }
 
+TEST(lanes, products_are_within_the_sum_error) {
+    on_every_target([] {
+        Draw draw;
+        for (const std::int64_t rows : {1, 3, 4, 8}) {
+            const std::int64_t inner = 37, width = 80;
+            const std::vector<double> a = draw.many(rows * inner), b = draw.many(inner * width);
+            const std::vector<double> start = draw.many(rows * width);
+            std::vector<double> out = start;
+            const std::vector<float> a_single(a.begin(), a.end()), b_single(b.begin(), b.end());
+            std::vector<float> single(start.begin(), start.end());
+            add_product(Product<double>{rows, inner, width, a.data(), inner, b.data(), width,
+                                        out.data(), width});
+            add_product(Product<float>{rows, inner, width, a_single.data(), inner, b_single.data(),
+                                       width, single.data(), width});
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t x = 0; x < width; ++x) {
+                    const std::size_t at = static_cast<std::size_t>(r * width + x);
+                    Exact truth = start[at], size = std::abs(start[at]);
+                    for (std::int64_t i = 0; i < inner; ++i) {
+                        const Exact term = Exact(a[static_cast<std::size_t>(r * inner + i)]) *
+                                           b[static_cast<std::size_t>(i * width + x)];
+                        truth += term;
+                        size += mp::abs(term);
+                    }
+                    const double mass = size.convert_to<double>();
+                    const auto plain = Arithmetics<double>::error();
+                    ASSERT_LE(distance(Exact(out[at]), truth), plain.sum(inner + 1) * mass);
+                    ASSERT_LE(distance(Exact(single[at]), truth),
+                              chain_error(inner + 4, 0x1p-24) * mass);
+                }
+        }
+    });
+}
+
 TEST(lanes, dots_are_within_the_sum_error) {
     on_every_target([] {
         Draw draw;
-        const std::int64_t dim = 37, n = 48;
+        const std::int64_t dim = 37, n = 64;
         const std::vector<double> k = draw.many(dim * n), k_lo_raw = draw.many(dim * n);
         const std::vector<double> q = draw.many(dim), q_lo_raw = draw.many(dim);
         std::vector<double> k_lo = k_lo_raw, q_lo = q_lo_raw;
         for (double& x : k_lo) x *= 0x1p-55;
         for (double& x : q_lo) x *= 0x1p-55;
-        std::vector<double> dot(48), size(48), hi(48), lo(48);
-        const auto plain = Arithmetics<double>::error(), wide = Arithmetics<DoubleDouble>::error();
+        std::vector<double> hi(64), lo(64);
+        const auto wide = Arithmetics<DoubleDouble>::error();
         for (const bool pairs : {false, true}) {
-            const TransposedKeys keys{k.data(), pairs ? k_lo.data() : nullptr, dim, n};
-            dots(keys, q.data(), 0, n, dot.data(), size.data());
-            dots(keys, q.data(), pairs ? q_lo.data() : nullptr, 0, n, hi.data(), lo.data(),
-                 nullptr);
-            for (std::size_t j = 0; j < 48; ++j) {
-                Exact truth = 0, magnitude = 0, high_words = 0;
-                for (std::size_t c = 0; c < 37; ++c) {
-                    const std::size_t at = c * 48 + j;
-                    const Exact x = Exact(q[c]) + (pairs ? Exact(q_lo[c]) : Exact(0));
+            const TiledKeys keys{k.data(), pairs ? k_lo.data() : nullptr, dim};
+            dots(keys, q.data(), pairs ? q_lo.data() : nullptr, 0, n, hi.data(), lo.data());
+            for (std::int64_t j = 0; j < n; ++j) {
+                Exact truth = 0, magnitude = 0;
+                for (std::int64_t c = 0; c < dim; ++c) {
+                    const std::size_t at = static_cast<std::size_t>(TiledKeys::at(dim, j, c));
+                    const std::size_t of = static_cast<std::size_t>(c);
+                    const Exact x = Exact(q[of]) + (pairs ? Exact(q_lo[of]) : Exact(0));
                     const Exact y = Exact(k[at]) + (pairs ? Exact(k_lo[at]) : Exact(0));
                     truth += x * y;
-                    high_words += Exact(q[c]) * Exact(k[at]);
                     magnitude += mp::abs(Exact(x * y));
                 }
-                const double a = magnitude.convert_to<double>();
-                EXPECT_NEAR(size[j], a, 1e-13 * a);
-                EXPECT_LE(distance(Exact(hi[j]) + Exact(lo[j]), truth), wide.sum(dim) * a);
-                EXPECT_LE(distance(Exact(dot[j]), high_words), plain.sum(dim) * a);
+                const std::size_t at = static_cast<std::size_t>(j);
+                EXPECT_LE(distance(Exact(hi[at]) + Exact(lo[at]), truth),
+                          wide.sum(dim) * magnitude.convert_to<double>());
             }
         }
     });
@@ -121,42 +152,110 @@ TEST(lanes, exponentials_are_within_their_error) {
     });
 }
 
-TEST(lanes, combine_and_column_sums_are_sums_over_visible_keys) {
+TEST(lanes, combine_is_the_quotient_of_sums) {
     on_every_target([] {
         Draw draw;
-        const std::int64_t stride = 40, keys = 9;
-        const std::vector<double> v = draw.many(stride * keys), centre = draw.many(stride);
+        const std::int64_t stride = 48, keys = 9;
+        const std::vector<double> v = draw.many(stride * keys);
         const std::vector<std::int64_t> visible = {0, 2, 3, 7};
         const std::vector<double> w = {0.5, 0.25, 0.125, 2};
         const std::vector<double> w_lo = {0, 0x1p-60, 0, 0x1p-54};
-        std::vector<double> out(40), wide(40), spread(40), plain(40), mass(40), low(40), high(40);
-        combine(v.data(), stride, visible, w.data(), out.data());
+        std::vector<double> wide(48);
         const DoubleDouble sum{3.0, 0x1p-55};
         combine(v.data(), stride, visible, w.data(), w_lo.data(), sum, wide.data());
-        const ColumnTask task{v.data(), stride, visible, w, w, w, centre.data(), true};
-        column_sums(task, {spread.data(), plain.data(), mass.data(), low.data(), high.data()});
-        for (std::size_t c = 0; c < 40; ++c) {
-            Exact total = 0, wide_total = 0;
-            double s = 0, m = 0, least = 1e9, most = -1e9;
+        for (std::size_t c = 0; c < 48; ++c) {
+            Exact total = 0;
+            double mass = 0;
             for (std::size_t j = 0; j < 4; ++j) {
                 const double x = v[static_cast<std::size_t>(visible[j] * stride) + c];
-                total += Exact(w[j]) * Exact(x);
-                wide_total += (Exact(w[j]) + Exact(w_lo[j])) * Exact(x);
-                s += w[j] * std::abs(x - centre[c]);
-                m += w[j] * std::abs(x);
-                least = std::min(least, x);
-                most = std::max(most, x);
+                total += (Exact(w[j]) + Exact(w_lo[j])) * Exact(x);
+                mass += w[j] * std::abs(x);
             }
-            EXPECT_LE(distance(Exact(out[c]), total), 4 * 0x1p-53 * m);
-            const Exact quotient = wide_total / (Exact(sum.hi) + Exact(sum.lo));
+            const Exact quotient = total / (Exact(sum.hi) + Exact(sum.lo));
             EXPECT_LE(distance(Exact(wide[c]), quotient),
-                      0x1.001p-53 * std::abs(quotient.convert_to<double>()) + 0x1p-98 * m);
-            EXPECT_NEAR(spread[c], s, 1e-14);
-            EXPECT_NEAR(plain[c], m, 1e-14);
-            EXPECT_EQ(mass[c], plain[c]);
-            EXPECT_EQ(low[c], least);
-            EXPECT_EQ(high[c], most);
+                      0x1.001p-53 * std::abs(quotient.convert_to<double>()) + 0x1p-98 * mass);
         }
+    });
+}
+
+template <typename T>
+void expect_spread() {
+    Draw draw;
+    for (const std::int64_t rows : {1, 3, 4, 8}) {
+        const std::int64_t keys = 20, stride = 48;
+        const auto some = [&](std::int64_t n) {
+            const std::vector<double> x = draw.many(n);
+            return std::vector<T>(x.begin(), x.end());
+        };
+        const std::vector<T> v = some(keys * stride), centre = some(rows * stride);
+        std::vector<T> centred = some(rows * keys), plain = some(rows * keys);
+        for (std::vector<T>* x : {&centred, &plain})
+            for (T& each : *x) each = std::abs(each);
+        std::vector<double> spread(static_cast<std::size_t>(rows * stride), 1.0), size = spread;
+        add_spread(Spread<T>{rows, keys, stride, v.data(), centred.data(), plain.data(), keys,
+                             centre.data(), spread.data(), size.data()});
+        const double allowed = 24 * std::numeric_limits<T>::epsilon();
+        for (std::int64_t r = 0; r < rows; ++r)
+            for (std::int64_t c = 0; c < stride; ++c) {
+                const std::size_t at = static_cast<std::size_t>(r * stride + c);
+                double of_spread = 1, of_size = 1;
+                for (std::int64_t j = 0; j < keys; ++j) {
+                    const double x = v[static_cast<std::size_t>(j * stride + c)];
+                    const std::size_t weight = static_cast<std::size_t>(r * keys + j);
+                    of_spread += static_cast<double>(centred[weight]) *
+                                 std::abs(x - static_cast<double>(centre[at]));
+                    of_size += static_cast<double>(plain[weight]) * std::abs(x);
+                }
+                ASSERT_NEAR(spread[at], of_spread, allowed * of_spread);
+                ASSERT_NEAR(size[at], of_size, allowed * of_size);
+            }
+    }
+}
+
+TEST(lanes, spreads_are_sums_over_keys) {
+    on_every_target([] {
+        expect_spread<float>();
+        expect_spread<double>();
+    });
+}
+
+TEST(lanes, numbers_are_scaled_and_measured) {
+    on_every_target([] {
+        Draw draw;
+        constexpr double infinite = std::numeric_limits<double>::infinity();
+        for (std::size_t n = 0; n < 40; ++n) {
+            const std::vector<double> x = draw.many(static_cast<std::int64_t>(n));
+            const std::int64_t count = static_cast<std::int64_t>(n);
+            std::vector<double> y(n), wide(n);
+            std::vector<float> single(n), sizes(n);
+            const double most = scaled(x.data(), 0.75, count, y.data());
+            narrow(x.data(), 0.75, count, single.data());
+            narrow_sizes(x.data(), 0.75, count, sizes.data());
+            widen_upward(sizes.data(), 2, 0.5, count, wide.data());
+            double top = -infinite, size = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                EXPECT_EQ(y[j], x[j] * 0.75);
+                EXPECT_EQ(single[j], static_cast<float>(y[j]));
+                EXPECT_EQ(sizes[j], std::abs(single[j]));
+                EXPECT_EQ(wide[j], 2 * static_cast<double>(sizes[j]) + 0.5);
+                top = std::max(top, y[j]);
+                size = std::max(size, std::abs(x[j]));
+            }
+            EXPECT_EQ(most, top);
+            EXPECT_EQ(extent(x.data(), count).largest, size);
+            EXPECT_TRUE(extent(x.data(), count).finite);
+            for (std::size_t at = 0; at < n; ++at)
+                for (const double bad : {infinite, -infinite, std::nan("")}) {
+                    std::vector<double> z = x;
+                    z[at] = bad;
+                    EXPECT_FALSE(extent(z.data(), count).finite) << at << " of " << n;
+                    EXPECT_LE(extent(z.data(), count).largest, size);
+                }
+        }
+        const float zero = 0;
+        double out = 0;
+        widen_upward(&zero, infinite, 0, 1, &out);
+        EXPECT_EQ(out, infinite);
     });
 }
 

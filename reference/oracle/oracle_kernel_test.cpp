@@ -14,24 +14,6 @@
 namespace attest {
 namespace {
 
-Emulation structure(std::uint64_t number) {
-    const auto bit = [&](std::uint64_t which) { return counter_bits(number, 78, which) % 2 == 0; };
-    Emulation how;
-    constexpr std::int64_t tiles[] = {0, 1, 4, 16};
-    how.tile = tiles[counter_bits(number, 79, 0) % 4];
-    how.splits = bit(0) ? 1 : 3;
-    how.merge_by_lse = bit(1);
-    how.base_two = bit(2);
-    how.backwards = bit(3);
-    how.lanes = bit(4);
-    how.fused = bit(5);
-    how.round_weights = bit(6);
-    how.sum_rounded = how.round_weights && bit(7);
-    how.normalise_first = how.tile == 0 && how.splits == 1 && !how.sum_rounded && bit(8);
-    how.sink_afterwards = bit(9);
-    return how;
-}
-
 struct Count {
     std::int64_t elements = 0, claimed = 0, violated = 0, undecided = 0;
     double worst = 0;
@@ -53,7 +35,7 @@ Count run(std::uint64_t first, std::uint64_t cases, Defect defect, double factor
     Count total;
     for (std::uint64_t number = first; number < first + cases; ++number) {
         const RandomCase c = random_case(number, 200, 64);
-        const Emulation how = structure(number);
+        const Emulation how = random_emulation(number);
         const TensorSet inputs = make_inputs(c.subject);
         const Problem& p = c.subject.problem;
         const Expected e = attend(p, c.dialect, declared(how), inputs);

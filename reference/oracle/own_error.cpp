@@ -23,7 +23,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 //   |N/l - O| <= [ H sum p |v - O| + g (1+H) sum p |v| + g (1+H) |O| ] / ((1-g)(1-H)) + unit |O|,
 // and sum p |v - O| <= sum p |v| + |O|, |O| <= sum p |v|. (numerics.md B.1)
 OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const RowFacts& facts,
-                   double value_max, double angle_max) {
+                   const RowMaxima& maxima, double value_max, double angle_max) {
     const double d = static_cast<double>(problem.dim_qk);
     const double n = facts.keys_counted();
     double dot = a.sum(d + 1) + 4 * a.unit;
@@ -35,21 +35,18 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
     double absolute = problem.softcap > 0 ? problem.softcap * (a.function + 3 * a.unit) : 0;
     absolute += 4 * d * a.underflow * (problem.scale + facts.q_max + facts.k_max + 1);
 
-    double error_max = 0, exponent_max = 0, size_max = 0;
-    for (std::size_t j = 0; j < facts.score.size(); ++j) {
-        double e = dot * facts.magnitude[j] + absolute;
-        if (!facts.bias.empty()) e += 4 * a.unit * facts.bias[j];
-        if (!facts.turn.empty()) e += angle * facts.turn[j];
-        error_max = std::max(error_max, e);
-        exponent_max = std::max(exponent_max, e + a.unit * (facts.max - facts.score[j]));
-        size_max = std::max({size_max, facts.magnitude[j], std::abs(facts.score[j])});
-    }
+    const double error_max =
+        dot * maxima.magnitude + 4 * a.unit * maxima.bias + angle * maxima.turn + absolute;
+    const double exponent_max = error_max + a.unit * (facts.max - maxima.score_least);
+    const double size_max = std::max(maxima.magnitude, maxima.score);
     const bool in_range = size_max < a.range && value_max < a.range && facts.q_max < a.range &&
                           facts.k_max < a.range && angle_max < a.angle_range &&
                           d * facts.q_max * facts.k_max < a.range;
     OwnError own;
     own.unit = a.unit;
-    own.weight = std::expm1(error_max + exponent_max + std::log1p(a.function));
+    // log(1 + x) <= x, and expm1(x) <= x (1 + x) below 1.
+    const double exponent = error_max + exponent_max + a.function;
+    own.weight = exponent < 1 ? exponent * (1 + exponent) : infinite;
     own.sum = a.sum(n + 1);
     own.absolute = 2 * (a.underflow + a.weight_floor);
     own.once = 2 * (n + 4) * a.underflow;
@@ -61,19 +58,6 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
                       3 * a.unit * (std::abs(facts.max) + std::abs(facts.lse))) +
               n * a.weight_floor + a.underflow;
     return own;
-}
-
-double double_rounding(double value) {
-    return 0x1p-53 * std::abs(value) + std::numeric_limits<double>::denorm_min();
-}
-
-double output_error(const OwnError& own, double value, double mass, double value_total) {
-    if (!(own.weight < 1)) return infinite;
-    const double size = std::max(mass, std::abs(value));
-    const double relative = 2 * own.weight + 2 * own.sum + 2 * own.unit;
-    // 1.01 > 1.0001 / ((1-g)(1-H)).
-    const double error = 1.01 * relative * size + own.absolute * value_total + own.once;
-    return error + double_rounding(value);
 }
 
 }  // namespace attest

@@ -2,6 +2,9 @@
 // The oracle's bound on its own error: theorem B.1 of numerics.md, in its crude form, for the
 // straightforward algorithm of attention.hpp.
 
+#include <cmath>
+#include <limits>
+
 #include "reference/bound/forward_bound.hpp"
 
 namespace attest {
@@ -30,13 +33,12 @@ struct OwnError {
 
 /// `value_max`: the largest |v| of the row's keys; `angle_max`: the largest angle turned by.
 OwnError own_error(const ArithmeticError& arithmetic, const KernelModel& problem,
-                   const RowFacts& facts, double value_max, double angle_max);
-
-/// Of one output element; mass = sum_j p_j |v_jc|, value_total = sum_j |v_jc|. Rounding to double
-/// included.
-double output_error(const OwnError& own, double value, double mass, double value_total);
+                   const RowFacts& facts, const RowMaxima& maxima, double value_max,
+                   double angle_max);
 
 /// What rounding a number near `value` to double costs.
-double double_rounding(double value);
+inline double double_rounding(double value) {
+    return 0x1p-53 * std::abs(value) + std::numeric_limits<double>::denorm_min();
+}
 
 }  // namespace attest

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 
+#include "reference/oracle/lanes.hpp"
 #include "reference/oracle/visibility.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -45,7 +47,7 @@ std::vector<double> read_keys(const Problem& p, const TensorSet& inputs, Role ro
 }
 
 bool finite(const std::vector<double>& values) {
-    return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+    return extent(values.data(), static_cast<std::int64_t>(values.size())).finite;
 }
 
 }  // namespace
@@ -111,10 +113,9 @@ namespace {
 
 /// The power of two that brings a head's largest value near 1; 0 where it is not small, or nothing.
 int small_exponent(const Prepared& call, std::size_t head) {
-    const std::size_t each = static_cast<std::size_t>(call.problem.len_kv * call.dim_v);
-    double most = 0;
-    for (std::size_t x = head * each; x < (head + 1) * each; ++x)
-        most = std::max(most, std::isfinite(call.v[x]) ? std::abs(call.v[x]) : 0.0);
+    const std::int64_t each = call.problem.len_kv * call.dim_v;
+    const double most =
+        extent(call.v.data() + static_cast<std::int64_t>(head) * each, each).largest;
     return most > 0 && most < 0x1p-400 ? -std::ilogb(most) : 0;
 }
 
@@ -137,6 +138,7 @@ void scale_values(Prepared& call) {
 }
 
 bool has_small_values(const Prepared& call) {
+    if (call.problem.format_kv != Precision::f64) return false;  // no other format has them
     for (std::size_t head = 0; head < head_count(call); ++head)
         if (small_exponent(call, head) != 0) return true;
     return false;
@@ -144,15 +146,23 @@ bool has_small_values(const Prepared& call) {
 
 void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,
                   std::vector<std::int64_t>& keys) {
-    keys.clear();
     const KeyRange range = keys_of(call.problem, call.dialect, b, i);
     const MaskKind kind = call.problem.mask.tensor.kind;
+    if (kind == MaskKind::none) {
+        const std::int64_t count = std::max<std::int64_t>(0, range.last - range.first);
+        // As many different keys, in order, between the same two: the same keys.
+        if (count > 0 && std::ssize(keys) == count && keys.front() == range.first &&
+            keys.back() == range.last - 1)
+            return;
+        keys.resize(static_cast<std::size_t>(count));
+        std::iota(keys.begin(), keys.end(), range.first);
+        return;
+    }
+    keys.clear();
     for (std::int64_t j = range.first; j < range.last; ++j) {
-        if (kind != MaskKind::none) {
-            const double m = call.mask_at(b, h, i, j);
-            if (kind == MaskKind::boolean ? m == 0 : m == -std::numeric_limits<double>::infinity())
-                continue;
-        }
+        const double m = call.mask_at(b, h, i, j);
+        if (kind == MaskKind::boolean ? m == 0 : m == -std::numeric_limits<double>::infinity())
+            continue;
         keys.push_back(j);
     }
 }

@@ -45,7 +45,7 @@ void scale_values(Prepared& call);
 /// Whether scale_values() would do anything.
 bool has_small_values(const Prepared& call);
 
-/// The keys query i of head h sees, in order.
+/// The keys query i of head h sees, in order. `keys` holds ascending keys already, or nothing.
 void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,
                   std::vector<std::int64_t>& keys);
 

@@ -94,4 +94,11 @@ RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t 
     return out;
 }
 
+RandomCase random_gradient_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max) {
+    RandomCase c = random_case(number, len_max, dim_max);
+    c.subject.problem.cache.page_size = 0;
+    c.subject.problem.want_grad = true;
+    return c;
+}
+
 }  // namespace attest

@@ -1,5 +1,6 @@
 #pragma once
-// Random small problems that use every feature the oracle knows, for its own tests.
+// Random small problems that use every feature the oracle knows, for its tests and its
+// measurements.
 
 #include <cstdint>
 
@@ -15,5 +16,8 @@ struct RandomCase {
 
 /// Case `number` of a fixed sequence. len_max and dim_max bound the sizes.
 RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max);
+
+/// The same with gradients wanted.
+RandomCase random_gradient_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max);
 
 }  // namespace attest

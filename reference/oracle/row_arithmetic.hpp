@@ -23,23 +23,34 @@ struct RowQuery {
     std::span<const double> distance;       ///< |i + off - j|, one a visible key; empty: no ALiBi
     double slope = 0;
     const double* sink = nullptr;
+
+    /// Whether the keys visible are a range, with none left out.
+    bool dense() const {
+        return visible.empty() ||
+               visible.back() - visible.front() + 1 == static_cast<std::int64_t>(visible.size());
+    }
 };
 
 /// The row, rounded to double. The sink, where there is one, is the last entry of the first three.
 struct RowValues {
     std::vector<double> score, weight;  ///< S_j; exp(S_j - LSE)
-    std::vector<double> magnitude;      ///< |scale| sum |q_c k_jc|; 0 for the sink
+    std::vector<double> magnitude;      ///< |scale| sum |q_c k_jc| or a little more; 0 for the sink
     std::vector<double> turn;           ///< see ScoreError::angle; empty without RoPE
     double max = 0, sum = 0, lse = 0, lse_two = 0;
     double q_max = 0, k_max = 0;
     std::vector<double> output;  // [dim_v]
 };
 
+/// How many rows are computed together. Rows of a block share each key and value that is loaded;
+/// with more of them their own numbers would no longer fit the cache.
+constexpr std::size_t block_rows = 8;
+
 class RowArithmetic {
 public:
     virtual ~RowArithmetic() = default;
     virtual ArithmeticError error() const = 0;
-    virtual void compute(const RowQuery& query, RowValues& row) = 0;
+    /// Rows whose queries share a sequence and a head of keys, at most `block_rows`.
+    virtual void compute(std::span<const RowQuery> queries, std::span<RowValues> rows) = 0;
 };
 
 /// The definition, written once as a template, in three arithmetics.

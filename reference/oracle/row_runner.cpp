@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/oracle/lanes.hpp"
+#include "reference/oracle/column_loops.hpp"
 
 namespace attest {
 
@@ -30,52 +30,109 @@ RowRunner::RowRunner(const Prepared& call, const Prepared& clean, const KernelMo
       clean_(clean),
       p_(call.problem),
       model_(model),
-      bound_(model),
       arithmetic_(std::move(arithmetic)),
       error_(arithmetic_->error()),
-      stride_(padded(call.dim_v)) {}
+      work_(block_rows, Work(model)),
+      queries_(block_rows),
+      values_(block_rows) {}
+
+RowRunner::Place RowRunner::place(std::int64_t flat) const {
+    const std::int64_t bh = flat / p_.len_q;
+    return {bh / p_.heads_q, bh % p_.heads_q, flat % p_.len_q};
+}
 
 double RowRunner::row(std::int64_t flat, Expected& out) {
-    const std::int64_t i = flat % p_.len_q, bh = flat / p_.len_q;
-    const std::int64_t b = bh / p_.heads_q, h = bh % p_.heads_q;
+    double worst = 0;
+    block({&flat, 1}, out, &worst);
+    return worst;
+}
+
+void RowRunner::rows(std::span<const std::int64_t> flats, Expected& out,
+                     std::vector<double>& worst) {
+    worst.assign(flats.size(), 0.0);
+    // Rows [group len_q head, group len_q (head + 1)) share a head of keys.
+    const std::int64_t each = call_.group * p_.len_q;
+    for (std::size_t first = 0, last = 0; first < flats.size(); first = last) {
+        const std::int64_t begin = flats[first] / each * each;
+        while (last < flats.size() && last - first < block_rows && flats[last] >= begin &&
+               flats[last] < begin + each)
+            ++last;
+        block(flats.subspan(first, last - first), out, worst.data() + first);
+    }
+}
+
+/// Rows that share a head of keys, at most block_rows.
+void RowRunner::block(std::span<const std::int64_t> flats, Expected& out, double* worst) {
+    std::size_t live = 0;
+    std::size_t from[block_rows];
+    values_.front().score.clear();
+    for (std::size_t n = 0; n < flats.size(); ++n) {
+        queries_[live] = {};
+        if (open(flats[n], work_[live], queries_[live], out)) from[live++] = n;
+    }
+    if (live == 0) return;
+    load(queries_.front().b, queries_.front().h / call_.group);
+    arithmetic_->compute(std::span(queries_).first(live), std::span(values_).first(live));
+    columns_.resize(live);
+    for (std::size_t row = 0; row < live; ++row) {
+        Work& work = work_[row];
+        weigh(queries_[row], values_[row], work);
+        work.spread.resize(static_cast<std::size_t>(call_.dim_v));
+        work.size.resize(work.spread.size());
+        columns_[row] = {.visible = work.visible,
+                         .bound = &work.bound,
+                         .centre = values_[row].output.data(),
+                         .spread = work.spread.data(),
+                         .size = work.size.data()};
+    }
+    head_.sums(columns_);
+    for (std::size_t row = 0; row < live; ++row)
+        worst[from[row]] = finish(values_[row], work_[row], out);
+}
+
+/// Looks at what the row sees. False where that already says what is expected of it, which then is
+/// written; else `query` is what to compute.
+bool RowRunner::open(std::int64_t flat, Work& work, RowQuery& query, Expected& out) const {
+    const auto [b, h, i] = place(flat);
     ExpectedElement* o = out.output.data() + flat * call_.dim_v;
     ExpectedElement& lse = out.lse[static_cast<std::size_t>(flat)];
-    values_.score.clear();
-    visible_keys(call_, b, h, i, visible_);
-    const bool empty = visible_.empty();
+    work.flat = flat;
+    visible_keys(call_, b, h, i, work.visible);
+    const bool empty = work.visible.empty();
     out.row_empty[static_cast<std::size_t>(flat)] = empty ? 1 : 0;
-    RowClaims claims;
-    if (call_.any_nonfinite) claims = screen(call_, b, h, i, visible_);
-    tainted_ = claims.seen;
+    RowClaims& claims = work.claims;
+    claims = {};
+    if (call_.any_nonfinite) claims = screen(call_, b, h, i, work.visible);
     if (claims.row != Claim::value) {
         std::fill(o, o + call_.dim_v, claimed(claims.row));
         lse = claimed(claims.row);
-        return 0;
+        return false;
     }
-    const KeyRange range = keys_of(p_, call_.dialect, b, i);
+    query.b = b;
+    query.h = h;
+    query.i = i;
+    query.range = keys_of(p_, call_.dialect, b, i);
     const bool sink =
         p_.sink && std::isfinite(call_.sinks[static_cast<std::size_t>(h)]) && !claims.drop_sink;
-    if (!range.is_query || (empty && !sink)) {
-        put_empty(range, o, lse);
-        return 0;
+    if (!query.range.is_query || (empty && !sink)) {
+        put_empty(query.range, o, lse);
+        return false;
     }
-    load(b, h / call_.group);
-    compute(b, h, i, range, sink);
-    put_outputs(o);
-    if (empty) std::fill(o, o + call_.dim_v, ExpectedElement{});
-    put_lse(lse);
-    for (std::size_t c = 0; c < claims.column.size(); ++c)
-        if (claims.column[c] != Claim::value) o[c] = claimed(claims.column[c]);
-
-    double worst = 0;
-    const auto note = [&](const ExpectedElement& e) {
-        if (!(e.bound < infinite) || (e.error == 0 && e.bound == 0)) return;
-        const double beyond = std::max(0.0, e.error - double_rounding(e.value));
-        worst = std::max(worst, e.error < infinite ? beyond / e.bound : infinite);
-    };
-    std::for_each(o, o + call_.dim_v, note);
-    note(lse);
-    return worst;
+    work.mask.clear();
+    if (p_.mask.tensor.kind == MaskKind::additive)
+        for (const std::int64_t j : work.visible) work.mask.push_back(call_.mask_at(b, h, i, j));
+    work.distance.clear();
+    if (p_.alibi) {
+        for (const std::int64_t j : work.visible)
+            work.distance.push_back(
+                std::abs(static_cast<double>(query.range.position - (j - query.range.key_base))));
+        query.slope = call_.slopes[static_cast<std::size_t>(h)];
+    }
+    query.visible = work.visible;
+    query.mask = work.mask;
+    query.distance = work.distance;
+    query.sink = sink ? &call_.sinks[static_cast<std::size_t>(h)] : nullptr;
+    return true;
 }
 
 void RowRunner::put_empty(const KeyRange& range, ExpectedElement* o, ExpectedElement& lse) const {
@@ -98,115 +155,125 @@ void RowRunner::load(std::int64_t b, std::int64_t h_kv) {
     value_exponent_ = clean_.value_exponent.empty()
                           ? 0
                           : clean_.value_exponent[static_cast<std::size_t>(b * p_.heads_kv + h_kv)];
-    const double* from = clean_.value(b, h_kv, 0);
-    head_values_.assign(static_cast<std::size_t>(p_.len_kv * stride_), 0.0);
-    value_total_.assign(static_cast<std::size_t>(call_.dim_v), 0.0);
-    value_max_ = 0;
-    for (std::int64_t j = 0; j < p_.len_kv; ++j)
-        for (std::int64_t c = 0; c < call_.dim_v; ++c) {
-            const double x = from[j * call_.dim_v + c];
-            head_values_[static_cast<std::size_t>(j * stride_ + c)] = x;
-            value_total_[static_cast<std::size_t>(c)] += std::abs(x);
-            value_max_ = std::max(value_max_, std::abs(x));
-        }
+    head_values_ = clean_.value(b, h_kv, 0);
+    const bool single = model_.weight_floor >= 0x1p-126;  // see HeadColumns::sums
+    head_.load(head_values_, p_.len_kv, call_.dim_v, single);
 }
 
-void RowRunner::compute(std::int64_t b, std::int64_t h, std::int64_t i, const KeyRange& range,
-                        bool sink) {
-    RowQuery query;
-    query.b = b;
-    query.h = h;
-    query.i = i;
-    query.range = range;
-    query.visible = visible_;
-    mask_.clear();
-    if (p_.mask.tensor.kind == MaskKind::additive)
-        for (const std::int64_t j : visible_) mask_.push_back(call_.mask_at(b, h, i, j));
-    query.mask = mask_;
-    distance_.clear();
-    if (p_.alibi) {
-        for (const std::int64_t j : visible_)
-            distance_.push_back(
-                std::abs(static_cast<double>(range.position - (j - range.key_base))));
-        query.slope = call_.slopes[static_cast<std::size_t>(h)];
+void RowRunner::weigh(const RowQuery& query, const RowValues& values, Work& work) const {
+    const std::size_t entries = values.score.size();
+    const bool sink = query.sink != nullptr;
+    std::vector<double>& bias = work.bias;
+    bias.clear();
+    if (!work.mask.empty() || !work.distance.empty() || sink) {
+        bias.assign(entries, 0.0);
+        for (std::size_t j = 0; j < work.mask.size(); ++j) bias[j] += std::abs(work.mask[j]);
+        for (std::size_t j = 0; j < work.distance.size(); ++j)
+            bias[j] += std::abs(query.slope) * work.distance[j];
+        if (sink) bias[entries - 1] = std::abs(*query.sink);
     }
-    query.distance = distance_;
-    query.sink = sink ? &call_.sinks[static_cast<std::size_t>(h)] : nullptr;
-    arithmetic_->compute(query, values_);
-
-    const std::size_t entries = values_.score.size();
-    bias_.clear();
-    if (!mask_.empty() || !distance_.empty() || sink) {
-        bias_.assign(entries, 0.0);
-        for (std::size_t j = 0; j < mask_.size(); ++j) bias_[j] += std::abs(mask_[j]);
-        for (std::size_t j = 0; j < distance_.size(); ++j)
-            bias_[j] += std::abs(query.slope) * distance_[j];
-        if (sink) bias_[entries - 1] = std::abs(*query.sink);
-    }
-    facts_.score = values_.score;
-    facts_.weight = values_.weight;
-    facts_.magnitude = values_.magnitude;
-    facts_.bias = bias_;
-    facts_.turn = values_.turn;
-    facts_.max = values_.max;
-    facts_.lse = values_.lse;
-    facts_.sink = sink;
-    facts_.q_max = values_.q_max;
-    facts_.k_max = values_.k_max;
-    bound_.weigh(facts_);
+    RowFacts& facts = work.facts;
+    facts.score = values.score;
+    facts.weight = values.weight;
+    facts.magnitude = values.magnitude;
+    facts.bias = bias;
+    facts.turn = values.turn;
+    facts.max = values.max;
+    facts.lse = values.lse;
+    facts.sink = sink;
+    facts.q_max = values.q_max;
+    facts.k_max = values.k_max;
+    work.bound.weigh(facts);
     double angle_max = 0;
     if (p_.rope.style != RopeStyle::none)
         angle_max = static_cast<double>(p_.rope.offset) + static_cast<double>(p_.len_q + p_.len_kv);
-    own_ = own_error(error_, model_, facts_, value_max_, angle_max);
+    work.own = own_error(error_, model_, facts, work.bound.maxima(), head_.largest(), angle_max);
 }
 
-void RowRunner::put_outputs(ExpectedElement* o) {
+/// Writes the row. What it returns, see row().
+double RowRunner::finish(const RowValues& values, Work& work, Expected& out) const {
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
-    const std::size_t stride = static_cast<std::size_t>(stride_);
-    centre_.assign(stride, 0.0);
-    std::copy(values_.output.begin(), values_.output.end(), centre_.begin());
-    for (std::vector<double>* sums : {&spread_, &plain_, &mass_, &low_, &high_})
-        sums->resize(stride);
-    const ColumnTask task{.values = head_values_.data(),
-                          .stride = stride_,
-                          .visible = visible_,
-                          .centred = bound_.centred(),
-                          .plain = bound_.plain(),
-                          .weight = values_.weight,
-                          .centre = centre_.data(),
-                          .hull = bound_.wants_hull()};
-    column_sums(task, {.spread = spread_.data(),
-                       .plain = plain_.data(),
-                       .mass = mass_.data(),
-                       .low = low_.data(),
-                       .high = high_.data()});
-    const double of_sink = facts_.sink ? bound_.centred()[visible_.size()] : 0;
-    for (std::size_t c = 0; c < dim_v; ++c) {
-        const double spread = spread_[c] + of_sink * std::abs(centre_[c]);
-        const double own = output_error(own_, centre_[c], mass_[c], value_total_[c]);
-        o[c].value = unscale(centre_[c], value_exponent_);
-        o[c].error = unscale_up(own, value_exponent_);
-        const ColumnSums sums{.spread = unscale_up(spread, value_exponent_),
-                              .plain = unscale_up(plain_[c], value_exponent_),
-                              .low = unscale(low_[c], value_exponent_),
-                              .high = unscale(high_[c], value_exponent_),
-                              .value_total = unscale_up(value_total_[c], value_exponent_)};
-        o[c].bound = bound_.output(o[c].value, sums).value();
+    ExpectedElement* o = out.output.data() + work.flat * call_.dim_v;
+    ExpectedElement& lse = out.lse[static_cast<std::size_t>(work.flat)];
+    double worst = put_outputs(values, work, o);
+    if (work.visible.empty()) {
+        std::fill(o, o + dim_v, ExpectedElement{});
+        worst = 0;
     }
+    put_lse(values, work, lse);
+    const ExpectedElement of_lse = lse;
+    worst = std::max(worst, put_elements(&of_lse.value, &of_lse.error, &of_lse.bound, 1, &lse));
+    for (std::size_t c = 0; c < work.claims.column.size(); ++c)
+        if (work.claims.column[c] != Claim::value) o[c] = claimed(work.claims.column[c]);
+    return worst;
 }
 
-void RowRunner::put_lse(ExpectedElement& lse) const {
+double RowRunner::put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const {
+    const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
+    const double* total = head_.total().data();
+    work.error.resize(dim_v);
+    work.limit.resize(dim_v);
+    // plain_j >= plain_share p_j, and the weights of the keys add up to at most 1.
+    output_errors(work.own,
+                  {.value = values.output.data(),
+                   .size = work.size.data(),
+                   .total = total,
+                   .share = 1 / work.bound.plain_share(),
+                   .value_max = head_.largest()},
+                  dim_v, work.error.data());
+    if (work.facts.sink) {
+        const double of_sink = work.bound.centred()[work.visible.size()];
+        for (std::size_t c = 0; c < dim_v; ++c)
+            work.spread[c] += of_sink * std::abs(values.output[c]);
+    }
+    ColumnArrays sums{work.spread.data(), work.size.data(), total};
+    if (work.bound.wants_hull()) find_hull(work, sums);
+    const double* exact = values.output.data();
+    if (value_exponent_ != 0) exact = unscaled(values, work, sums);
+    work.bound.outputs(dim_v, exact, sums, work.limit.data());
+    return put_elements(exact, work.error.data(), work.limit.data(), dim_v, o);
+}
+
+void RowRunner::find_hull(Work& work, ColumnArrays& sums) const {
+    work.low.assign(static_cast<std::size_t>(call_.dim_v), infinite);
+    work.high.assign(work.low.size(), -infinite);
+    for (const std::int64_t j : work.visible)
+        for (std::size_t c = 0; c < work.low.size(); ++c) {
+            const double v = head_values_[j * call_.dim_v + static_cast<std::int64_t>(c)];
+            work.low[c] = std::min(work.low[c], v);
+            work.high[c] = std::max(work.high[c], v);
+        }
+    sums.low = work.low.data();
+    sums.high = work.high.data();
+}
+
+/// Values and sums as they are without Prepared::value_exponent.
+const double* RowRunner::unscaled(const RowValues& values, Work& work, ColumnArrays& sums) const {
+    work.value = values.output;
+    for (double& x : work.value) x = unscale(x, value_exponent_);
+    work.total = head_.total();
+    for (std::vector<double>* x : {&work.spread, &work.size, &work.total, &work.error})
+        for (double& each : *x) each = unscale_up(each, value_exponent_);
+    sums.value_total = work.total.data();
+    if (sums.low != nullptr)
+        for (std::vector<double>* x : {&work.low, &work.high})
+            for (double& each : *x) each = unscale(each, value_exponent_);
+    return work.value.data();
+}
+
+void RowRunner::put_lse(const RowValues& values, const Work& work, ExpectedElement& lse) const {
     if (call_.dialect.lse_base == LseBase::e) {
-        lse.value = values_.lse;
-        lse.error = own_.lse + double_rounding(lse.value);
-        lse.bound = bound_.lse().value();
+        lse.value = values.lse;
+        lse.error = work.own.lse + double_rounding(lse.value);
+        lse.bound = work.bound.lse().value();
         return;
     }
     constexpr double log2e = 1.4426950408889634;
-    lse.value = values_.lse_two;
-    lse.error = 1.01 * log2e * own_.lse + 2 * (own_.unit + error_.function) * std::abs(lse.value) +
+    lse.value = values.lse_two;
+    lse.error = 1.01 * log2e * work.own.lse +
+                2 * (work.own.unit + error_.function) * std::abs(lse.value) +
                 double_rounding(lse.value);
-    lse.bound = bound_.lse_base_two().value();
+    lse.bound = work.bound.lse_base_two().value();
 }
 
 }  // namespace attest

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "reference/bound/expected.hpp"
 #include "reference/bound/forward_bound.hpp"
+#include "reference/oracle/head_columns.hpp"
 #include "reference/oracle/nonfinite.hpp"
 #include "reference/oracle/row_arithmetic.hpp"
 
@@ -29,40 +31,61 @@ public:
     /// would not mend it.
     double row(std::int64_t flat, Expected& out);
 
-    /// The row just computed; empty scores where nothing was.
-    const RowValues& values() const { return values_; }
-    const std::vector<std::int64_t>& visible() const { return visible_; }
-    const RowFacts& facts() const { return facts_; }
-    const OwnError& own() const { return own_; }
+    /// As row() for each of `flats`, several at a time where they share keys: in worst, what row()
+    /// returns of each.
+    void rows(std::span<const std::int64_t> flats, Expected& out, std::vector<double>& worst);
+
+    /// The row() just computed; empty scores where nothing was.
+    const RowValues& values() const { return values_.front(); }
+    const std::vector<std::int64_t>& visible() const { return work_.front().visible; }
+    const RowFacts& facts() const { return work_.front().facts; }
+    const OwnError& own() const { return work_.front().own; }
     /// Whether the row saw a NaN or an infinity.
-    bool tainted() const { return tainted_; }
+    bool tainted() const { return work_.front().claims.seen; }
 
 private:
+    /// One row of a block on its way.
+    struct Work {
+        explicit Work(const KernelModel& model) : bound(model) {}
+        std::int64_t flat = 0;
+        std::vector<std::int64_t> visible;
+        std::vector<double> mask, distance, bias;
+        std::vector<double> spread, size, error, limit;  // [dim_v]
+        std::vector<double> value, total, low, high;     // [dim_v], where they are wanted
+        RowClaims claims;
+        RowFacts facts;
+        RowBound bound;
+        OwnError own;
+    };
+    struct Place {
+        std::int64_t b, h, i;
+    };
+    Place place(std::int64_t flat) const;
+
+    void block(std::span<const std::int64_t> flats, Expected& out, double* worst);
+    bool open(std::int64_t flat, Work& work, RowQuery& query, Expected& out) const;
     void put_empty(const KeyRange& range, ExpectedElement* o, ExpectedElement& lse) const;
     void load(std::int64_t b, std::int64_t h_kv);
-    void compute(std::int64_t b, std::int64_t h, std::int64_t i, const KeyRange& range, bool sink);
-    void put_outputs(ExpectedElement* o);
-    void put_lse(ExpectedElement& lse) const;
+    void weigh(const RowQuery& query, const RowValues& values, Work& work) const;
+    double finish(const RowValues& values, Work& work, Expected& out) const;
+    double put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const;
+    void find_hull(Work& work, ColumnArrays& sums) const;
+    const double* unscaled(const RowValues& values, Work& work, ColumnArrays& sums) const;
+    void put_lse(const RowValues& values, const Work& work, ExpectedElement& lse) const;
 
     const Prepared& call_;
     const Prepared& clean_;
     const Problem& p_;
     KernelModel model_;
-    RowBound bound_;
     std::unique_ptr<RowArithmetic> arithmetic_;
     ArithmeticError error_;
-    RowValues values_;
-    RowFacts facts_;
-    OwnError own_;
-    std::vector<std::int64_t> visible_;
-    std::vector<double> mask_, distance_, bias_;
+    std::vector<Work> work_;         // [block_rows]
+    std::vector<RowQuery> queries_;  // of the rows of work_ that are computed, in order
+    std::vector<RowValues> values_;
+    std::vector<RowColumns> columns_;
+    HeadColumns head_;
     std::int64_t loaded_b_ = -1, loaded_h_ = -1, value_exponent_ = 0;
-    std::int64_t stride_ = 0;
-    std::vector<double> head_values_;  // [len_kv, stride]: columns padded with 0
-    std::vector<double> value_total_;  // [dim_v]
-    double value_max_ = 0;
-    bool tainted_ = false;
-    std::vector<double> centre_, spread_, plain_, mass_, low_, high_;  // [stride]
+    const double* head_values_ = nullptr;  // [len_kv, dim_v]
 };
 
 }  // namespace attest

@@ -1,0 +1,48 @@
+#pragma once
+// The loops of bound (a) over the entries of a row, vectorised by Highway. What they compute is
+// said and proven in forward_bound.cpp.
+
+#include <cstddef>
+
+#include "reference/bound/forward_bound.hpp"
+
+namespace attest {
+
+/// errors[j] = error.dot a_j + error.bias B_j + error.angle t_j + error.absolute.
+RowMaxima score_errors(const RowFacts& facts, const ScoreError& error, double* errors);
+
+/// What every entry's coefficients are made of. exponent holds the errors of the scores, and
+/// afterwards D_j = error + per_distance (max - s_j) + common.
+struct EntryTask {
+    double common = 0, per_distance = 0, max = 0, lse = 0;
+    double up = 0, omp = 0;
+    double of_most = 0, lost_centred = 0, lost_plain = 0;
+    const double *score = nullptr, *weight = nullptr;
+    const double* count = nullptr;  ///< null: one each
+    double* exponent = nullptr;
+    double *centred = nullptr, *plain = nullptr;
+};
+
+struct EntryTotals {
+    double relative_max = 0;  ///< D_j
+    double h1 = 0;            ///< sum of excess_j, at least p_j expm1(D_j)
+    double lost = 0;          ///< sum of what rounding P may lose, lost_j
+    double centred_max = 0, centred_sum = 0;
+};
+
+/// For entries [first, last), added to totals: with most_j = p_j + excess_j and
+/// lost_j = min(most_j, max(up most_j, omp)),
+///   centred_j = excess_j + lost_centred lost_j,   plain_j = of_most most_j + lost_plain lost_j.
+void coefficients(const EntryTask& task, std::size_t first, std::size_t last, EntryTotals& totals);
+
+/// Of n columns: e = (spread + plain + of_size |O|) inverse, at most what bounds held (or all of
+/// that, where it is not a number); e += 2.5 ua (|O| + e) + absolute + of_total total;
+/// e += uo (|O| + e) + omo; infinite where total is total_max or more.
+struct OutputTask {
+    const double *exact = nullptr, *spread = nullptr, *plain = nullptr, *total = nullptr;
+    double of_size = 0, inverse = 0, ua = 0, absolute = 0, of_total = 0, uo = 0, omo = 0;
+    double total_max = 0;
+};
+void output_bounds(const OutputTask& task, std::size_t n, double* bounds);
+
+}  // namespace attest
