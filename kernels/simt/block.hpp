@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +46,6 @@ struct BlockThread {
     unsigned linear = 0, lane = 0, warp = 0;
     ThreadState state = ThreadState::done;
     Location location;
-    std::uint32_t waiting_mask = 0;
     Collective waiting_kind = Collective::syncwarp;
     boost::context::fiber fiber, scheduler;
     std::unique_ptr<unsigned char[]> stack;
@@ -56,13 +54,27 @@ struct BlockThread {
     std::uint16_t clock[32]{};  ///< vector clock over the warp's lanes, joined by __syncwarp alone
 };
 
-/// A warp collective that not all its lanes have reached.
+/// A warp collective that not all its lanes have reached; free where none has. A lane's operands
+/// lie on its stack and are valid while it waits.
 struct OpenCollective {
     std::uint32_t mask = 0, arrived = 0;
     Collective kind = Collective::syncwarp;
     Location location;
-    const void* in[32] = {};
-    void* out[32] = {};
+    const void* in[32];
+    void* out[32];
+};
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+struct Random {
+    std::uint64_t state = 0;
+    std::uint64_t operator()() {
+        std::uint64_t z = state += 0x9E3779B97F4A7C15ull;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+        return z ^ z >> 31;
+    }
+    /// Below limit, a number of 32 bits.
+    std::size_t below(std::size_t limit) { return ((*this)() >> 32) * limit >> 32; }
 };
 
 struct LaunchShape {
@@ -90,10 +102,10 @@ public:
     void collect(std::uint32_t mask, Collective kind, const void* in, void* out,
                  const Location& location, Complete complete) {
         const InRuntime in_runtime;
-        OpenCollective whole;
-        if (!arrive(mask, kind, in, out, location, whole)) return;
-        complete(whole);
-        release(whole);
+        OpenCollective* whole = arrive(mask, kind, in, out, location);
+        if (whole == nullptr) return;
+        complete(*whole);
+        release(*whole);
     }
 
     void join_clocks(std::uint32_t lanes);
@@ -109,7 +121,7 @@ public:
     std::uint32_t epoch() const { return epoch_; }  ///< counts barriers
     std::size_t dynamic_bytes() const { return shape_.dynamic_bytes; }
     const Options& options() const { return options_; }
-    std::mt19937_64& random() { return random_; }
+    Random& random() { return random_; }
     Report& totals() { return report_; }
 
 private:
@@ -123,9 +135,11 @@ private:
     BlockThread* pop();
     void yield();
     void release_barrier();
-    bool arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
-                const Location& location, OpenCollective& whole);
-    void release(const OpenCollective& whole);
+    OpenCollective* arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
+                           const Location& location);
+    OpenCollective& joined(unsigned warp, std::uint32_t mask, Collective kind, std::uint32_t me);
+    std::uint32_t lanes_of(unsigned warp) const;
+    void release(OpenCollective& whole);
     void* allocate(std::size_t bytes, const char* name);
     void reset_memory();
     void check_red_zones();
@@ -145,7 +159,7 @@ private:
     BlockThread* self_ = nullptr;
     unsigned alive_ = 0, arrived_ = 0, saying_yes_ = 0, barrier_result_ = 0;
     std::vector<std::vector<OpenCollective>> open_;  ///< by warp
-    std::mt19937_64 random_;
+    Random random_;
 
     std::vector<unsigned char> arena_store_;
     unsigned char* arena_ = nullptr;
@@ -156,7 +170,10 @@ private:
 };
 
 /// The block this OS thread is running; null outside a launch.
-Block* current_block();
+extern SIMT_THREAD_LOCAL Block* running_block;
+inline Block* current_block() {
+    return running_block;
+}
 std::string place(const Location& location);  ///< "file.cu:12"
 
 }  // namespace simt

@@ -4,6 +4,9 @@
 // -fsanitize=thread hooks.
 
 #include <cstddef>
+#include <cstdint>
+
+#include "kernels/simt/types.hpp"
 
 namespace simt {
 
@@ -29,7 +32,11 @@ Checker* checker();
 void install_checker(Checker* checker);
 
 /// Above zero while the runtime itself runs: its accesses are not the kernel's.
-extern thread_local int runtime_depth;
+extern SIMT_THREAD_LOCAL int runtime_depth;
+
+/// The stack of the thread that is running, which no other thread reads: nobody's business.
+inline constexpr std::size_t stack_bytes = 80 * 1024;
+extern SIMT_THREAD_LOCAL std::uintptr_t stack_low;
 
 struct InRuntime {
     InRuntime() : before(runtime_depth) { runtime_depth = 1; }

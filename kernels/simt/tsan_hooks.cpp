@@ -10,6 +10,7 @@
 namespace {
 
 void tell(const volatile void* p, std::size_t n, bool write, bool atomic, const void* pc) {
+    if (reinterpret_cast<std::uintptr_t>(p) - simt::stack_low < simt::stack_bytes) return;
     if (simt::runtime_depth != 0 || simt::checker() == nullptr) return;
     const simt::InRuntime in_runtime;
     simt::checker()->access(const_cast<const void*>(p), n, write, atomic, pc);
