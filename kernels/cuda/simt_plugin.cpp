@@ -55,11 +55,19 @@ void choose_schedule(const attest_problem& p) {
     options.seed = p.call_number + 1;
 }
 
+/// A race first, which names two places; the others often follow from it.
 int say_what_was_found(char* error, std::size_t error_cap) {
+    const simt::Diagnostic* worst = nullptr;
     int found = 0;
-    for (const simt::Diagnostic& d : simt::last_report().diagnostics)
-        if (!d.warning && found++ == 0)
-            std::snprintf(error, error_cap, "%s: %s", d.kind.c_str(), d.text.c_str());
+    for (const simt::Diagnostic& d : simt::last_report().diagnostics) {
+        if (d.warning) continue;
+        ++found;
+        const bool race = d.kind.ends_with("_race");
+        if (worst == nullptr || (race && !worst->kind.ends_with("_race"))) worst = &d;
+    }
+    if (worst != nullptr)
+        std::snprintf(error, error_cap, found == 1 ? "%s: %s" : "%s: %s (and %d more)",
+                      worst->kind.c_str(), worst->text.c_str(), found - 1);
     return found;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/simt/block.hpp"
 
 #include <algorithm>
+#include <boost/context/preallocated.hpp>
 #include <cstring>
 
 #include "kernels/simt/check.hpp"
