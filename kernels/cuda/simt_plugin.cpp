@@ -9,9 +9,9 @@
 
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/read_call.hpp"
-#include "kernels/cuda/simt_buffers.hpp"
 #include "kernels/cuda/simt_kernels.hpp"
-#include "kernels/simt/options.hpp"
+#include "kernels/simt/attest_call.hpp"
+#include "kernels/simt/check.hpp"
 
 namespace attest_cuda {
 namespace {
@@ -46,31 +46,6 @@ int launch(Element element, const Params& p) {
     }
 }
 
-/// Call n of a case runs under schedule n mod 4, with a seed of its own: a case replays, and calls
-/// that are otherwise equal differ in the order of threads alone.
-void choose_schedule(const attest_problem& p) {
-    simt::Options& options = simt::options();
-    options.schedule = static_cast<simt::Schedule>(p.call_number % 4);
-    options.async_copy = static_cast<simt::AsyncCopy>(p.call_number % 3);
-    options.seed = p.call_number + 1;
-}
-
-/// A race first, which names two places; the others often follow from it.
-int say_what_was_found(char* error, std::size_t error_cap) {
-    const simt::Diagnostic* worst = nullptr;
-    int found = 0;
-    for (const simt::Diagnostic& d : simt::last_report().diagnostics) {
-        if (d.warning) continue;
-        ++found;
-        const bool race = d.kind.ends_with("_race");
-        if (worst == nullptr || (race && !worst->kind.ends_with("_race"))) worst = &d;
-    }
-    if (worst != nullptr)
-        std::snprintf(error, error_cap, found == 1 ? "%s: %s" : "%s: %s (and %d more)",
-                      worst->kind.c_str(), worst->text.c_str(), found - 1);
-    return found;
-}
-
 template <std::size_t index>
 int supports(void*, const attest_problem* problem, char* reason, std::size_t reason_cap) {
     const SimtKernel k = kernel(index);
@@ -87,13 +62,8 @@ int forward(void*, const attest_call* call, char* error, std::size_t error_cap) 
     }
     params.top_left = kernel(index).top_left;
     if (kernel(index).splits) place_workspace(call, params);
-    const Buffers buffers(call);
-    choose_schedule(*call->problem);
-    simt::clear_report();
-    const int code = launch<index>(element, params);
-    if (say_what_was_found(error, error_cap) != 0) return 1;
-    if (code != 0) std::snprintf(error, error_cap, "the launch failed with CUDA error %d", code);
-    return code;
+    const simt::AttestCall watched(*call);
+    return watched.finish(launch<index>(element, params), error, error_cap);
 }
 
 std::size_t decode_workspace(void*, const attest_problem* problem) {

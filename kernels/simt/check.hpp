@@ -1,6 +1,6 @@
 #pragma once
 // What the runtime tells the memory checker. Only the checked build links an implementation
-// (check.cpp): there every load and store of the kernel's own code arrives through the compiler's
+// (shadow.cpp): there every load and store of the kernel's own code arrives through the compiler's
 // -fsanitize=thread hooks.
 
 #include <cstddef>
@@ -30,6 +30,7 @@ public:
 /// Null in the fast build.
 Checker* checker();
 void install_checker(Checker* checker);
+Checker* shadow_memory();  ///< the checker of the checked build
 
 /// Above zero while the runtime itself runs: its accesses are not the kernel's.
 extern SIMT_THREAD_LOCAL int runtime_depth;

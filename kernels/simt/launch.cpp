@@ -60,6 +60,10 @@ void clear_report() {
 }
 
 cudaError_t launch_blocks(const LaunchShape& shape, const std::function<void()>& body) {
+    if (current_block() != nullptr) {
+        current_block()->report("nested_launch", "a kernel launches a kernel: not simulated");
+        return cudaErrorInvalidConfiguration;
+    }
     const InRuntime in_runtime;
     Report report;
     if (!valid(shape)) {

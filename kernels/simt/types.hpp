@@ -16,6 +16,7 @@
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 #define __restrict__ __restrict
+#define __constant__
 
 struct uint3 {
     unsigned x, y, z;
