@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,8 +34,10 @@ class Behaviour(unittest.TestCase):
     def tearDown(self):
         self.folder.cleanup()
 
-    def attest(self, *arguments, code=None, **more):
+    def attest(self, *arguments, code=None, env_worker=None, **more):
         environment = dict(os.environ, COLUMNS="80", NO_COLOR="1", LC_ALL="C")
+        if env_worker:
+            environment["ATTEST_WORKER_DIR"] = env_worker
         run = subprocess.run([ATTEST, *arguments], cwd=self.cwd, capture_output=True, text=True, timeout=300,
                              env=environment, **more)
         if code is not None:
@@ -49,8 +52,8 @@ class Behaviour(unittest.TestCase):
             lines = file.read().splitlines(keepends=True)
         return lines, [json.loads(line) for line in lines]
 
-    def error(self, *arguments, code=2):
-        run = self.attest(*arguments, code=code)
+    def error(self, *arguments, code=2, **more):
+        run = self.attest(*arguments, code=code, **more)
         self.assertEqual(run.stdout, "")
         lines = run.stderr.splitlines()
         self.assertTrue(lines[0].startswith("attest: "), run.stderr)
@@ -228,6 +231,32 @@ class Behaviour(unittest.TestCase):
     def test_standard_output_may_go_away(self):
         run = subprocess.run(f"'{ATTEST}' list laws | head -1", shell=True, capture_output=True, text=True, check=False)
         self.assertEqual(run.stdout.count("\n"), 1)
+
+    def test_a_cuda_kernel_is_judged_on_the_cpu(self):
+        self.attest("certify", "simt_flash_mma", *SMALL, "--match", "reference.*", "--match", "hygiene.*", "--out", "cert",
+                    code=0)
+        with open(os.path.join(self.cwd, "cert", "certificate.json"), encoding="utf-8") as file:
+            self.assertIn('"simt_flash_mma"', file.read())
+        _, records = self.records("cert")
+        self.validate(records)
+        self.assertEqual({r["verdict"] for r in records if r.get("law") in ("hygiene.schedule", "hygiene.diagnostics")},
+                         {"holds"})
+        run = self.attest("check", "mutant:G01", *SMALL, "--match", "hygiene.diagnostics", code=1)
+        said = re.sub(r"\s+", " ", run.stdout)
+        self.assertRegex(said, r"_race: .* race on \w+: flash_mma.cuh:\d+ \(thread \d+\) and flash_mma.cuh:\d+")
+        command = re.search(r"attest (replay \S+) --kernel mutant:G01", said).group(1).split()
+        self.attest(*command, code=1)
+        self.attest(*command, "--kernel", "simt_flash_mma:checked", code=0)
+
+    def test_a_plugin_that_was_not_built_is_named(self):
+        folder = os.path.join(self.cwd, "elsewhere")
+        os.mkdir(folder)
+        worker = os.path.join(os.path.dirname(os.path.dirname(ATTEST)), "kernels", "worker", "attest_worker")
+        shutil.copy(worker, folder)
+        said = self.error("check", "simt_flash", env_worker=folder)
+        self.assertEqual(said, "attest: simt_flash: not built here: attest_simt.so is not beside attest_worker\n")
+        listed = self.attest("list", "kernels", env_worker=folder, code=0).stdout
+        self.assertIn("attest_simt_checked.so", listed)
 
     def test_shards_are_disjoint_parts(self):
         seen = []

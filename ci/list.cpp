@@ -35,6 +35,7 @@ std::string needs_text(const Property& law) {
     if (law.needs.lse) text += ", log-sum-exp";
     if (law.needs.deterministic) text += ", claims deterministic";
     if (law.needs.batch_invariant) text += ", claims batch_invariant";
+    if (law.needs.simulated) text += ", simulated threads";
     if (const std::string more = features_text(law.cases.require); !more.empty())
         text += ", " + more;
     std::string any;
@@ -122,7 +123,7 @@ void list_laws(Screen& s, const Options& o) {
 void list_kernels(Screen& s, const Options& o) {
     for (const BuiltinEntry& kernel : builtin_catalogue())
         if (shown(o, kernel.id) && !(o.match.empty() && kernel.id.starts_with("mutant:")))
-            s.line(s.pad(kernel.id, 18) + "  " + clean(kernel.summary), 20);
+            s.line(s.pad(kernel.id, 27) + "  " + clean(kernel.summary), 29);
     s.line();
     s.line("also ./lib.so, ./lib.so#1, ./file.json, python:module:function, exec:./program");
 }

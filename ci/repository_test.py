@@ -21,12 +21,13 @@ LAYERS = {
     "reference/oracle/": ["reference/problem/", "reference/bound/", "reference/oracle/"],
     "reference/cost/": ["reference/problem/", "reference/cost/"],
     "kernels/interface/": ["reference/problem/", "kernels/interface/"],
-    "kernels/simt/": ["kernels/simt/"],
+    "kernels/simt/": ["kernels/interface/attest_kernel.h", "kernels/simt/"],
     "kernels/cuda/": ["kernels/interface/", "kernels/simt/", "kernels/cuda/"],
     "kernels/worker/": ["reference/problem/", "kernels/interface/", "kernels/worker/"],
     "kernels/cpu/": ["reference/problem/", "kernels/interface/", "kernels/cpu/"],
-    "kernels/mutants/": ["reference/problem/", "kernels/interface/", "kernels/cpu/", "kernels/mutants/"],
-    "kernels/examples/": ["kernels/interface/attest_kernel.h"],
+    "kernels/mutants/": ["reference/problem/", "kernels/interface/", "kernels/cpu/", "kernels/cuda/",
+                         "kernels/mutants/"],
+    "kernels/examples/": ["kernels/interface/attest_kernel.h", "kernels/simt/attest_call.hpp", "kernels/examples/"],
     "kernels/adapters/": ["kernels/interface/attest_kernel.h"],
     "properties/": ["reference/problem/", "reference/bound/", "properties/law/"],
     "properties/law/": ["reference/problem/", "reference/bound/", "properties/law/"],
@@ -59,7 +60,6 @@ BUDGET = {".hpp": 150, ".h": 180, ".cpp": 300, ".c": 300, ".py": 300}
 LINE = 100
 OVER = {  # file: (lines it may have, why it is one idea all the same)
     "kernels/cpu/flash_body_mask.hpp": (155, "which keys a row sees, with every planted way of getting it wrong"),
-    "kernels/simt/block.hpp": (165, "a block in flight: its threads, its memory and its meetings are one state"),
     "properties/search/shrinker_test.cpp": (320, "one table of planted predicates, each with its one smallest case"),
 }
 

@@ -121,6 +121,34 @@ Property bounds() {
         "Electric Fence, Perens 1987", Compares::property, memory_does_not_show);
 }
 
+Property schedule() {
+    Property law = hygiene_law(
+        "hygiene.schedule", "No order in which threads may run changes a bit of the answer.",
+        "every order of threads gives the same bits",
+        "CUDA promises no order between threads but at barriers, warp collectives and atomics, and "
+        "what is the same in every order needs no other promise. The calls go through round robin, "
+        "reverse, random and greedy schedules, and through copies that land at once, at their wait "
+        "or in between.",
+        "CUDA C++ Programming Guide, independent thread scheduling", Compares::bits,
+        schedule_does_not_show);
+    law.needs.simulated = law.needs.deterministic = true;
+    return law;
+}
+
+Property diagnostics() {
+    Property law = hygiene_law(
+        "hygiene.diagnostics",
+        "The runtime that simulates a kernel's threads finds nothing wrong with what they do.",
+        "no race, no undefined read, no divergent barrier",
+        "A race, a read of what nothing wrote or of a copy still in flight, an access outside an "
+        "array, a barrier or collective that some of its threads never reach: each is undefined in "
+        "CUDA, also where the numbers of this run come out right.",
+        "CUDA C++ Programming Guide, memory model and synchronisation functions",
+        Compares::property, runtime_reports_nothing);
+    law.needs.simulated = true;
+    return law;
+}
+
 Property stale_state() {
     return hygiene_law(
         "hygiene.stale_state",
@@ -206,9 +234,9 @@ Property nonfinite() {
 }  // namespace
 
 std::vector<Property> hygiene() {
-    return {deterministic(),   batch_invariant(), layout(),      inputs_intact(),
-            outputs_written(), bounds(),          stale_state(), sequence(),
-            arguments(),       degenerate(),      nonfinite()};
+    return {deterministic(), batch_invariant(), layout(),      inputs_intact(), outputs_written(),
+            bounds(),        schedule(),        diagnostics(), stale_state(),   sequence(),
+            arguments(),     degenerate(),      nonfinite()};
 }
 
 }  // namespace attest::laws

@@ -13,24 +13,55 @@ namespace attest_cuda {
 
 constexpr int decode_warps = 4, decode_dim_max = 256, decode_columns = decode_dim_max / 32;
 
-/// Channel c of a rotated vector; position is the token's.
+/// Pair n of the rotated channels: which two they are, and by what they turn at a position. The
+/// angle needs more than f32: a position of 1e5 leaves f32 no digits of the turn.
+struct Pair {
+    std::int64_t first, second;
+    float cosine, sine;
+
+    __device__ Pair(const Params& p, const double* frequency, std::int64_t n,
+                    std::int64_t position) {
+        first = p.rope_interleaved ? 2 * n : n;
+        second = p.rope_interleaved ? 2 * n + 1 : n + p.rope_dims / 2;
+        const double angle = static_cast<double>(position) * frequency[n];
+        cosine = static_cast<float>(cos(angle));
+        sine = static_cast<float>(sin(angle));
+    }
+};
+
+/// The query into shared memory, rotated; frequency is [rope_dims / 2].
 template <typename T>
-__device__ inline float rotated(const Params& p, const T* x, std::int64_t stride, std::int64_t c,
-                                std::int64_t position) {
-    const float mine = Number<T>::read(x[c * stride]);
-    if (c >= p.rope_dims) return mine;
-    const std::int64_t half = p.rope_dims / 2;
-    const std::int64_t pair = p.rope_interleaved ? c / 2 : c % half;
-    const bool second = p.rope_interleaved ? c % 2 == 1 : c >= half;
-    const std::int64_t partner =
-        p.rope_interleaved ? (second ? c - 1 : c + 1) : (second ? c - half : c + half);
-    // The angle needs more than f32: a position of 1e5 leaves f32 no digits of the turn.
-    const double angle = static_cast<double>(position) *
-                         pow(static_cast<double>(p.rope_base),
-                             -2.0 * static_cast<double>(pair) / static_cast<double>(p.rope_dims));
-    const float cosine = static_cast<float>(cos(angle)), sine = static_cast<float>(sin(angle));
-    const float other = Number<T>::read(x[partner * stride]);
-    return second ? mine * cosine + other * sine : mine * cosine - other * sine;
+__device__ inline void load_query(const Row& row, double* frequency, float* q) {
+    const Params& p = row.p;
+    const T* query = at<T>(p.q, row.b, row.h, row.i, 0);
+    const auto read = [&](std::int64_t c) { return Number<T>::read(query[c * p.q.stride[3]]); };
+    for (std::int64_t c = p.rope_dims + threadIdx.x; c < p.dim_qk; c += 128) q[c] = read(c);
+    for (std::int64_t n = threadIdx.x; n < p.rope_dims / 2; n += 128) {
+        frequency[n] = pow(static_cast<double>(p.rope_base),
+                           -2.0 * static_cast<double>(n) / static_cast<double>(p.rope_dims));
+        const Pair pair(p, frequency, n, p.rope_offset + row.i + row.offset);
+        const float a = read(pair.first), b = read(pair.second);
+        q[pair.first] = a * pair.cosine - b * pair.sine;
+        q[pair.second] = b * pair.cosine + a * pair.sine;
+    }
+}
+
+/// q.k, the key rotated as it is read.
+template <typename T>
+__device__ inline float product_with(const Row& row, const double* frequency, const float* q,
+                                     std::int64_t j) {
+    const Params& p = row.p;
+    const T* key = row.key<T>(j);
+    const auto read = [&](std::int64_t c) { return Number<T>::read(key[c * p.k.stride[3]]); };
+    float sum = 0.0f;
+    for (std::int64_t n = 0; n < p.rope_dims / 2; ++n) {
+        const Pair pair(p, frequency, n, p.rope_offset + j);
+        const float a = read(pair.first), b = read(pair.second);
+        sum += q[pair.first] * (a * pair.cosine - b * pair.sine);
+        sum += q[pair.second] * (b * pair.cosine + a * pair.sine);
+    }
+    for (std::int64_t c = p.rope_dims; c < p.dim_qk; ++c) sum += q[c] * read(c);
+    return sum;
 }
 
 /// The running softmax of one warp: m and l are the same in all lanes, sum holds columns lane, lane
@@ -40,21 +71,15 @@ struct Running {
 };
 
 template <typename T>
-__device__ inline void walk_split(const Row& row, const float* q, std::int64_t first,
-                                  std::int64_t end, int warp, int lane, Running& r) {
+__device__ inline void walk_split(const Row& row, const double* frequency, const float* q,
+                                  std::int64_t first, std::int64_t end, int warp, int lane,
+                                  Running& r) {
     const Params& p = row.p;
     for (std::int64_t k0 = first + warp * 32; k0 < end; k0 += decode_warps * 32) {
         const std::int64_t j = k0 + lane;
         float s = -INFINITY;
-        if (j < end && j >= row.first_key() && j < row.end_key()) {
-            const T* k = row.key<T>(j);
-            float product = 0.0f;
-            for (std::int64_t c = 0; c < p.dim_qk; ++c)
-                product +=
-                    q[c] * (p.rope_dims > 0 ? rotated<T>(p, k, p.k.stride[3], c, p.rope_offset + j)
-                                            : Number<T>::read(k[c * p.k.stride[3]]));
-            s = row.score<T>(product * p.scale, j);
-        }
+        if (j < end && j >= row.first_key() && j < row.end_key())
+            s = row.score<T>(product_with<T>(row, frequency, q, j) * p.scale, j);
         const float grown = larger(r.m, warp_max(s));
         const float old = rescale(r.m, grown), w = weight(s, grown);
         r.m = grown;
@@ -85,22 +110,19 @@ __device__ inline void merge(float& m, float& l, float& sum, float m2, float l2,
 template <typename T>
 __global__ void __launch_bounds__(128) decode_kernel(Params p) {
     SIMT_SHARED(float, q, [decode_dim_max]);
+    SIMT_SHARED(double, frequency, [decode_dim_max / 2]);
     SIMT_SHARED(float, warp_state, [decode_warps][decode_dim_max + 2]);
     SIMT_SHARED(unsigned, arrived, [1]);
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
     const std::int64_t split = blockIdx.x, h = blockIdx.y, b = blockIdx.z / p.len_q,
                        i = blockIdx.z % p.len_q;
     const Row row(p, b, h, i);
-    const T* query = at<T>(p.q, b, h, i, 0);
-    for (std::int64_t c = thread; c < p.dim_qk; c += 128)
-        q[c] = p.rope_dims > 0
-                   ? rotated<T>(p, query, p.q.stride[3], c, p.rope_offset + i + row.offset)
-                   : Number<T>::read(query[c * p.q.stride[3]]);
+    load_query<T>(row, frequency, q);
     __syncthreads();
     const std::int64_t each = (p.len_kv + p.splits - 1) / p.splits;
     const std::int64_t end = row.is_query() ? min(row.end_key(), (split + 1) * each) : 0;
     Running r{-INFINITY, 0.0f, {}};
-    walk_split<T>(row, q, split * each, end, warp, lane, r);
+    walk_split<T>(row, frequency, q, split * each, end, warp, lane, r);
     for (int c = 0; c < decode_columns; ++c)
         if (lane + 32 * c < p.dim_v) warp_state[warp][lane + 32 * c] = r.sum[c];
     if (lane == 0) {

@@ -18,7 +18,9 @@ enum class Defect : int {
     value_not_transposed,       ///< ldmatrix without .trans for V (mma)
     wrong_shuffle_mask,         ///< half a warp is named, all of it takes part
     lane_forgotten,             ///< the row sum misses a lane of the quad (mma)
+    key_tail_not_cleared,  ///< as tail_not_cleared, but the keys alone: their scores are hidden
+                           ///< whatever they are (mma)
 };
-inline constexpr int defect_count = 12;
+inline constexpr int defect_count = 13;
 
 }  // namespace attest_cuda

@@ -122,6 +122,7 @@ bool applies(Defect defect, bool mma) {
         case Defect::copy_never_awaited:
         case Defect::value_not_transposed:
         case Defect::lane_forgotten:
+        case Defect::key_tail_not_cleared:
             return mma;
         case Defect::no_syncwarp_after_weights:
             return !mma;
@@ -144,7 +145,8 @@ void judge_all(int (*launch)(Defect, const Params&, void*), bool mma) {
                                             std::to_string(seen.diagnosed) + " diagnosed of " +
                                             std::to_string(seen.runs));
         const bool needs_checker =
-            mma && (defect == Defect::tile_reused_early || defect == Defect::tail_not_cleared);
+            mma && (defect == Defect::tile_reused_early || defect == Defect::tail_not_cleared ||
+                    defect == Defect::key_tail_not_cleared);
         if (needs_checker && simt::checker() == nullptr) continue;
         EXPECT_GT(seen.wrong + seen.diagnosed, 0) << "defect " << d << " goes unseen";
     }
@@ -159,12 +161,11 @@ TEST(cuda_defects, flash_mma) {
 
 TEST(cuda_defects, some_show_only_in_diagnostics) {
     if (simt::checker() == nullptr) GTEST_SKIP() << "not run: this build has no memory checker";
-    const Count reused =
-        count<__nv_bfloat16>(attest_cuda::launch_flash_mma_with, Defect::tile_reused_early);
-    EXPECT_GT(reused.diagnosed, 0);
-    const Count too_far =
-        count<__nv_bfloat16>(attest_cuda::launch_flash_mma_with, Defect::copy_one_row_too_far);
-    EXPECT_GT(too_far.diagnosed, 0);
+    for (const Defect defect : {Defect::copy_one_row_too_far, Defect::key_tail_not_cleared}) {
+        const Count seen = count<__nv_bfloat16>(attest_cuda::launch_flash_mma_with, defect);
+        EXPECT_EQ(seen.wrong, 0) << static_cast<int>(defect);
+        EXPECT_GT(seen.diagnosed, 0) << static_cast<int>(defect);
+    }
 }
 
 }  // namespace

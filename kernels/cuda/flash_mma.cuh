@@ -163,8 +163,9 @@ __device__ inline void load_tile(const Params& p, const Row& any, T* ks, T* vs, 
         const bool inside = k0 + r < end && k0 + r < any.keys;
         if (defect == Defect::tail_not_cleared && !inside) continue;
         const std::int64_t j = inside ? k0 + r : 0;
-        load_chunk<T>(&ks[r * pitch + c], any.key<T>(j), p.k.stride[3], c, p.dim_qk, inside,
-                      p.chunks_aligned);
+        if (defect != Defect::key_tail_not_cleared || inside)
+            load_chunk<T>(&ks[r * pitch + c], any.key<T>(j), p.k.stride[3], c, p.dim_qk, inside,
+                          p.chunks_aligned);
         load_chunk<T>(&vs[r * pitch + c], any.value<T>(j), p.v.stride[3], c, p.dim_v, inside,
                       p.chunks_aligned);
     }

@@ -49,6 +49,7 @@ int flash_mma(const Params& p, cudaStream_t stream) {
 }  // namespace
 
 int launch_naive(Element element, const Params& p, void* stream) {
+    if (nothing_to_do(p)) return cudaSuccess;
     return with_element(element, [&]<typename T>() -> int {
         return simt::launch(naive_kernel<T>, rows_grid(p, 32), dim3(32), 0,
                             static_cast<cudaStream_t>(stream), p);
@@ -56,6 +57,7 @@ int launch_naive(Element element, const Params& p, void* stream) {
 }
 
 int launch_flash(Element element, const Params& p, void* stream) {
+    if (nothing_to_do(p)) return cudaSuccess;
     return with_element(element, [&]<typename T>() -> int {
         return with_dim(p, [&]<int DIM>() -> int {
             return simt::launch(flash_kernel<T, DIM, Defect::none>, rows_grid(p, 16), dim3(128),
@@ -65,6 +67,7 @@ int launch_flash(Element element, const Params& p, void* stream) {
 }
 
 int launch_flash_mma(Element element, const Params& p, void* stream) {
+    if (nothing_to_do(p)) return cudaSuccess;
     if (element == Element::f16) return flash_mma<__half>(p, static_cast<cudaStream_t>(stream));
     if (element == Element::bf16)
         return flash_mma<__nv_bfloat16>(p, static_cast<cudaStream_t>(stream));
@@ -72,6 +75,7 @@ int launch_flash_mma(Element element, const Params& p, void* stream) {
 }
 
 int launch_decode(Element element, const Params& p, void* stream) {
+    if (nothing_to_do(p)) return cudaSuccess;
     const std::int64_t rows = p.batch * p.heads_q * p.len_q;
     const cudaError_t cleared =
         cudaMemsetAsync(p.arrivals, 0, sizeof(std::uint32_t) * static_cast<std::size_t>(rows),

@@ -45,10 +45,12 @@ using AllDefects = std::make_integer_sequence<int, defect_count>;
 }  // namespace
 
 int launch_flash_with(Defect defect, const Params& p, void* stream) {
+    if (nothing_to_do(p)) return cudaSuccess;
     return flash_with(static_cast<int>(defect), p, static_cast<cudaStream_t>(stream), AllDefects{});
 }
 
 int launch_flash_mma_with(Defect defect, const Params& p, void* stream) {
+    if (nothing_to_do(p)) return cudaSuccess;
     return mma_with(static_cast<int>(defect), p, static_cast<cudaStream_t>(stream), AllDefects{});
 }
 

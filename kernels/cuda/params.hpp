@@ -37,6 +37,11 @@ struct Params {
     std::uint32_t* arrivals = nullptr;  ///< [rows], zero before the launch
 };
 
+/// No grid has zero blocks: where there is no output, nothing is launched.
+inline bool nothing_to_do(const Params& p) {
+    return p.batch == 0 || p.heads_q == 0 || p.len_q == 0;
+}
+
 enum class Element : int { f32, f16, bf16 };
 
 }  // namespace attest_cuda

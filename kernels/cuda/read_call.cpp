@@ -19,7 +19,8 @@ const char* refusal(const Offer& offer, const attest_problem& p) {
     if ((p.flags & ATTEST_FLAG_PACKED) != 0) return "no packed sequences";
     if ((p.flags & ATTEST_FLAG_RING) != 0) return "no ring-buffer cache";
     if ((p.flags & ATTEST_FLAG_KEYS_ROTATED) != 0) return "keys are rotated here, not before";
-    if (p.page_size != 0 && !offer.paged) return "the cache is contiguous";
+    if ((p.page_size != 0 || p.cache_len != 0) && !offer.cache)
+        return "behind a cache queries are aligned to the last key";
     if (p.rope_kind != ATTEST_ROPE_NONE && !offer.rope) return "no rotary positions";
     if (p.splits != 0 && !offer.splits) return "keys are not split";
     if (offer.splits && p.batch * p.len_q > 65535) return "batch times queries is at most 65535";

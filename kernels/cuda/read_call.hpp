@@ -8,7 +8,7 @@ namespace attest_cuda {
 
 /// What a kernel of this folder can do beyond what all of them can.
 struct Offer {
-    bool f32 = true, paged = false, rope = false, splits = false;
+    bool f32 = true, rope = false, splits = false, cache = true;
 };
 
 /// 1, or 0 with a reason in the kernel's terms.

@@ -61,8 +61,9 @@ struct Row {
         }
         if (p.mask_kind == MaskTensor::boolean && *at<unsigned char>(p.mask, b, h, i, j) == 0)
             return -INFINITY;
-        if (p.mask_kind == MaskTensor::additive) s += Number<T>::read(*at<T>(p.mask, b, h, i, j));
-        return s;
+        if (p.mask_kind != MaskTensor::additive) return s;
+        const float bias = Number<T>::read(*at<T>(p.mask, b, h, i, j));
+        return bias == -INFINITY ? bias : s + bias;  // a hidden key's score may be NaN
     }
 
     __device__ float first_max() const { return p.sinks != nullptr ? p.sinks[h] : -INFINITY; }

@@ -138,6 +138,8 @@ typedef struct attest_problem {
     int64_t splits; /* 0 = the kernel's choice */
     int32_t want_lse, want_grad;
     uint32_t flags;
+    uint32_t call_number; /* of its case, from 0: a runtime that is free to choose, as of a schedule
+                             of threads, draws its choice from it, so that a case replays */
 } attest_problem;
 
 typedef struct attest_call {

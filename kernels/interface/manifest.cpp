@@ -203,6 +203,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     m.version = top.required_text("version");
     read_formats(source, top, root, m);
     top.choose("memory", manifest_words::memory_words, m.memory);
+    top.flag("simulated", m.simulated);
     read_features(top, m);
     if (const Json* limits = top.find("limits")) {
         Section section(source, *limits, "limits");
@@ -236,6 +237,7 @@ std::string to_json(const Manifest& m) {
                 {"version", m.version},
                 {"formats", formats},
                 {"memory", word_of(manifest_words::memory_words, m.memory)},
+                {"simulated", m.simulated},
                 {"limits", {{"dim_max", m.limits.dim_max}, {"len_max", m.limits.len_max}}}};
     if (m.features_declared) {
         json features = json::array();

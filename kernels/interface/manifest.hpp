@@ -23,6 +23,9 @@ struct Manifest {
     std::string name, version;
     std::vector<Precision> formats;
     Memory memory = Memory::host;
+    /// A runtime simulates its threads: each call runs under another schedule, and what the runtime
+    /// finds wrong is the call's error.
+    bool simulated = false;
     bool features_declared = false;             ///< false: every feature is offered to supports()
     FeatureSet features;                        ///< known names only
     std::vector<std::string> features_unknown;  ///< names of a later version, kept for display

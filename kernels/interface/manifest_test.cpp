@@ -100,7 +100,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
     const std::string at = "./libmine.so: manifest:1:50: ";
     EXPECT_EQ(error_of(with(R"("memry":"host")")),
               at + "no key memry is known; did you mean memory? | one of name, version, formats, "
-                   "memory, features, limits, dialect, numerics");
+                   "memory, simulated, features, limits, dialect, numerics");
     EXPECT_EQ(error_of(with(R"("memory":"gpu")")),
               "./libmine.so: manifest:1:59: memory is \"gpu\" | one of host, cuda");
     EXPECT_EQ(

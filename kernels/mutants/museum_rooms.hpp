@@ -13,6 +13,7 @@ std::vector<Mutant> masking_mutants();
 std::vector<Mutant> softmax_mutants();
 std::vector<Mutant> addressing_mutants();
 std::vector<Mutant> decode_mutants();
+std::vector<Mutant> gpu_mutants();
 
 namespace kernel {
 

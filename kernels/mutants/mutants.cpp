@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/cuda/simt_kernels.hpp"
 #include "kernels/interface/builtin.hpp"
 #include "kernels/mutants/museum_rooms.hpp"
 
@@ -13,7 +14,7 @@ namespace attest {
 namespace {
 
 struct Register {
-    std::deque<std::string> manifests;  // a deque, so that texts and apis stay where they are
+    std::deque<std::string> manifests, ids;  // deques, so that texts and apis stay where they are
     std::deque<attest_kernel_api> apis;
     std::vector<BuiltinKernel> kernels;
 
@@ -30,9 +31,20 @@ struct Register {
         kernels.push_back({entry.id, &apis.back(), change_of(entry.id)});
     }
 
+    /// They live in the plug-ins, behind the correct kernels.
+    void add_gpu_mutants() {
+        std::size_t index = attest_cuda::simt_kernel_count;
+        for (const attest_cuda::SimtMutant& m : attest_cuda::simt_mutants) {
+            const std::string_view id = ids.emplace_back("mutant:" + std::string(m.id));
+            kernels.push_back({id, nullptr, change_of(id),
+                               m.checked ? attest_cuda::checked_plugin : attest_cuda::fast_plugin,
+                               index++});
+        }
+    }
+
     static std::string_view change_of(std::string_view id) {
         for (const Mutant& mutant : museum()) {
-            if (id.ends_with(mutant.id)) return mutant.change;
+            if (id == "mutant:" + std::string(mutant.id)) return mutant.change;
         }
         return {};
     }
@@ -45,6 +57,7 @@ struct Register {
         for (const auto& entry : kernel::decode_entries()) {
             add(entry, kernel::decode_api, "cpu_decode");
         }
+        add_gpu_mutants();
     }
 };
 

@@ -1,21 +1,22 @@
 #include "kernels/simt/block.hpp"
 
 #include <algorithm>
+#include <boost/context/preallocated.hpp>
 #include <cstring>
 
 #include "kernels/simt/check.hpp"
 
-thread_local uint3 threadIdx{}, blockIdx{};
-thread_local dim3 blockDim{}, gridDim{};
+SIMT_THREAD_LOCAL uint3 threadIdx{}, blockIdx{};
+SIMT_THREAD_LOCAL dim3 blockDim{}, gridDim{};
 
 namespace simt {
 
-thread_local int runtime_depth = 0;
+SIMT_THREAD_LOCAL int runtime_depth = 0;
+SIMT_THREAD_LOCAL std::uintptr_t stack_low = 0;
+SIMT_THREAD_LOCAL Block* running_block = nullptr;
 
 namespace {
 
-constexpr std::size_t stack_bytes = 64 * 1024;
-thread_local Block* running = nullptr;
 Checker* installed_checker = nullptr;
 
 /// Stacks belong to BlockThread, so that a fiber that is never resumed again leaks nothing.
@@ -25,9 +26,6 @@ struct KeepStack {
 
 }  // namespace
 
-Block* current_block() {
-    return running;
-}
 Checker* checker() {
     return installed_checker;
 }
@@ -63,11 +61,13 @@ void Block::report(const std::string& kind, const std::string& text, bool warnin
         list.push_back(diagnostic);
 }
 
+/// Stacks at one distance of a power of two would all lie in the same sets of the cache.
 void Block::start(BlockThread& thread) {
-    unsigned char* top = thread.stack.get() + stack_bytes;
+    constexpr unsigned colours = 16, colour_bytes = 1024 + 64;
+    unsigned char* top = thread.stack.get() + stack_bytes - thread.linear % colours * colour_bytes;
     boost::context::stack_context stack;
     stack.sp = top - (reinterpret_cast<std::uintptr_t>(top) & 63u);
-    stack.size = stack_bytes - 64;
+    stack.size = stack_bytes - 64 - colours * colour_bytes;
     BlockThread* t = &thread;
     thread.fiber = boost::context::fiber(std::allocator_arg,
                                          boost::context::preallocated(stack.sp, stack.size, stack),
@@ -129,13 +129,14 @@ void Block::prepare(const LaunchShape& shape, const Options& options, std::funct
 
 bool Block::run(uint3 index, std::uint32_t linear) {
     linear_ = linear;
-    random_.seed(options_.seed * 0x9E3779B97F4A7C15ull + linear);
+    random_.state = options_.seed * 0x9E3779B97F4A7C15ull + linear;
     alive_ = static_cast<unsigned>(threads_.size());
     arrived_ = saying_yes_ = 0;
     ++epoch_;
     ready_.clear();
     ready_head_ = 0;
-    open_.assign((threads_.size() + 31) / 32, {});
+    open_.resize((threads_.size() + 31) / 32);
+    for (auto& warp : open_) warp.clear();
     reset_memory();
     ++report_.blocks;
     switches_at_start_ = report_.switches;
@@ -146,7 +147,7 @@ bool Block::run(uint3 index, std::uint32_t linear) {
         t->clock[t->lane] = 1;
         push(*t);
     }
-    running = this;
+    running_block = this;
     self_ = nullptr;
     runtime_depth = 1;
     ::blockIdx = index;
@@ -155,12 +156,13 @@ bool Block::run(uint3 index, std::uint32_t linear) {
     while (BlockThread* next = pop()) {
         self_ = next;
         ::threadIdx = next->index;
+        stack_low = reinterpret_cast<std::uintptr_t>(next->stack.get());
         next->fiber = std::move(next->fiber).resume();
         if (report_.switches - switches_at_start_ > options_.switches_max) break;
     }
     self_ = nullptr;
     runtime_depth = 0;
-    running = nullptr;
+    running_block = nullptr;
     check_red_zones();
     if (alive_ == 0) return true;
     report_deadlock(index);
@@ -184,7 +186,7 @@ BlockThread* Block::pop() {
             pick = ready_.size() - 1;
             break;
         case Schedule::random:
-            pick += random_() % (ready_.size() - ready_head_);
+            pick += random_.below(ready_.size() - ready_head_);
             break;
         case Schedule::warp_greedy:
             for (std::size_t i = ready_head_; self_ != nullptr && i < ready_.size(); ++i)
@@ -234,7 +236,7 @@ void Block::report_deadlock(uint3 index) {
                        std::to_string(index.z) + "): " + std::to_string(alive_) + " of " +
                        std::to_string(threads_.size()) + " threads never finish:";
     for (const auto& [where, count] : waiting)
-        text += " " + std::to_string(count) + " in " + where + ";";
+        text.append(" ").append(std::to_string(count)).append(" in ").append(where).append(";");
     text.pop_back();
     report("deadlock", text);
 }

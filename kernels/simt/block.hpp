@@ -6,64 +6,24 @@
 // next. Nothing else switches, so between two switches a thread is alone, and every interleaving a
 // schedule can produce is one a GPU may take.
 
-#include <boost/context/fiber.hpp>
-#include <boost/context/preallocated.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/simt/check.hpp"
 #include "kernels/simt/options.hpp"
-#include "kernels/simt/types.hpp"
+#include "kernels/simt/thread.hpp"
 
 namespace simt {
 
 inline constexpr std::size_t static_shared_max =
     48 * 1024;  ///< CUDA C++ programming guide, compute capability 9.0
 inline constexpr std::size_t dynamic_shared_max = 227 * 1024;
-
-/// A cp.async between its issue and its wait.
-struct PendingCopy {
-    void* destination;
-    const void* source;
-    int bytes, width;  ///< bytes copied; the rest of width is zero-filled
-    bool landed;
-    const void* pc;
-};
-
-enum class ThreadState : std::uint8_t { ready, at_barrier, in_collective, done };
-enum class Collective : std::uint8_t { syncwarp, shuffle, ballot, vote, ldmatrix, mma };
-const char* name(Collective kind);
-
-struct BlockThread {
-    uint3 index{};
-    unsigned linear = 0, lane = 0, warp = 0;
-    ThreadState state = ThreadState::done;
-    Location location;
-    std::uint32_t waiting_mask = 0;
-    Collective waiting_kind = Collective::syncwarp;
-    boost::context::fiber fiber, scheduler;
-    std::unique_ptr<unsigned char[]> stack;
-    std::vector<PendingCopy> open_copies;
-    std::deque<std::vector<PendingCopy>> committed_copies;
-    std::uint16_t clock[32]{};  ///< vector clock over the warp's lanes, joined by __syncwarp alone
-};
-
-/// A warp collective that not all its lanes have reached.
-struct OpenCollective {
-    std::uint32_t mask = 0, arrived = 0;
-    Collective kind = Collective::syncwarp;
-    Location location;
-    const void* in[32] = {};
-    void* out[32] = {};
-};
 
 struct LaunchShape {
     dim3 grid, block;
@@ -90,10 +50,10 @@ public:
     void collect(std::uint32_t mask, Collective kind, const void* in, void* out,
                  const Location& location, Complete complete) {
         const InRuntime in_runtime;
-        OpenCollective whole;
-        if (!arrive(mask, kind, in, out, location, whole)) return;
-        complete(whole);
-        release(whole);
+        OpenCollective* whole = arrive(mask, kind, in, out, location);
+        if (whole == nullptr) return;
+        complete(*whole);
+        release(*whole);
     }
 
     void join_clocks(std::uint32_t lanes);
@@ -109,7 +69,7 @@ public:
     std::uint32_t epoch() const { return epoch_; }  ///< counts barriers
     std::size_t dynamic_bytes() const { return shape_.dynamic_bytes; }
     const Options& options() const { return options_; }
-    std::mt19937_64& random() { return random_; }
+    Random& random() { return random_; }
     Report& totals() { return report_; }
 
 private:
@@ -123,9 +83,11 @@ private:
     BlockThread* pop();
     void yield();
     void release_barrier();
-    bool arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
-                const Location& location, OpenCollective& whole);
-    void release(const OpenCollective& whole);
+    OpenCollective* arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
+                           const Location& location);
+    OpenCollective& joined(unsigned warp, std::uint32_t mask, Collective kind, std::uint32_t me);
+    std::uint32_t lanes_of(unsigned warp) const;
+    void release(OpenCollective& whole);
     void* allocate(std::size_t bytes, const char* name);
     void reset_memory();
     void check_red_zones();
@@ -145,7 +107,7 @@ private:
     BlockThread* self_ = nullptr;
     unsigned alive_ = 0, arrived_ = 0, saying_yes_ = 0, barrier_result_ = 0;
     std::vector<std::vector<OpenCollective>> open_;  ///< by warp
-    std::mt19937_64 random_;
+    Random random_;
 
     std::vector<unsigned char> arena_store_;
     unsigned char* arena_ = nullptr;
@@ -156,7 +118,10 @@ private:
 };
 
 /// The block this OS thread is running; null outside a launch.
-Block* current_block();
+extern SIMT_THREAD_LOCAL Block* running_block;
+inline Block* current_block() {
+    return running_block;
+}
 std::string place(const Location& location);  ///< "file.cu:12"
 
 }  // namespace simt

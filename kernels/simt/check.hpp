@@ -1,9 +1,12 @@
 #pragma once
 // What the runtime tells the memory checker. Only the checked build links an implementation
-// (check.cpp): there every load and store of the kernel's own code arrives through the compiler's
+// (shadow.cpp): there every load and store of the kernel's own code arrives through the compiler's
 // -fsanitize=thread hooks.
 
 #include <cstddef>
+#include <cstdint>
+
+#include "kernels/simt/types.hpp"
 
 namespace simt {
 
@@ -27,9 +30,14 @@ public:
 /// Null in the fast build.
 Checker* checker();
 void install_checker(Checker* checker);
+Checker* shadow_memory();  ///< the checker of the checked build
 
 /// Above zero while the runtime itself runs: its accesses are not the kernel's.
-extern thread_local int runtime_depth;
+extern SIMT_THREAD_LOCAL int runtime_depth;
+
+/// The stack of the thread that is running, which no other thread reads: nobody's business.
+inline constexpr std::size_t stack_bytes = 80 * 1024;
+extern SIMT_THREAD_LOCAL std::uintptr_t stack_low;
 
 struct InRuntime {
     InRuntime() : before(runtime_depth) { runtime_depth = 1; }

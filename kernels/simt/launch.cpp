@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <numeric>
+#include <random>
 #include <thread>
 
 #include "kernels/simt/check.hpp"
@@ -58,6 +60,10 @@ void clear_report() {
 }
 
 cudaError_t launch_blocks(const LaunchShape& shape, const std::function<void()>& body) {
+    if (current_block() != nullptr) {
+        current_block()->report("nested_launch", "a kernel launches a kernel: not simulated");
+        return cudaErrorInvalidConfiguration;
+    }
     const InRuntime in_runtime;
     Report report;
     if (!valid(shape)) {
@@ -87,9 +93,10 @@ cudaError_t launch_blocks(const LaunchShape& shape, const std::function<void()>&
     const std::size_t workers =
         checker() != nullptr ? 1 : std::min<std::size_t>(chosen.workers, count);
     if (workers <= 1) {
-        thread_local Block block;  // its fibers are kept from launch to launch
-        work(block);
-        add(report, block.totals());
+        thread_local std::unique_ptr<Block> block;  // its fibers are kept from launch to launch
+        if (block == nullptr) block = std::make_unique<Block>();
+        work(*block);
+        add(report, block->totals());
     } else {
         std::vector<Report> parts(workers);
         std::vector<std::thread> threads;

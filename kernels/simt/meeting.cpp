@@ -1,6 +1,8 @@
 // Where threads of a block wait for each other: barriers and warp collectives.
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "kernels/simt/block.hpp"
 #include "kernels/simt/check.hpp"
@@ -67,11 +69,26 @@ void Block::release_barrier() {
         if (t->state == ThreadState::at_barrier && t.get() != self_) push(*t);
 }
 
-/// True for the lane that completes the collective; the others come back when it has been
-/// completed.
-bool Block::arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
-                   const Location& location, OpenCollective& whole) {
-    const InRuntime in_runtime;
+/// The collective this lane belongs to: one that waits for it, or a fresh one.
+OpenCollective& Block::joined(unsigned warp, std::uint32_t mask, Collective kind,
+                              std::uint32_t me) {
+    OpenCollective* unused = nullptr;
+    for (OpenCollective& c : open_[warp]) {
+        if (c.arrived == 0)
+            unused = &c;
+        else if (c.mask == mask && c.kind == kind && (c.arrived & me) == 0)
+            return c;
+    }
+    OpenCollective& fresh = unused != nullptr ? *unused : open_[warp].emplace_back();
+    fresh.mask = mask;
+    fresh.kind = kind;
+    return fresh;
+}
+
+/// The whole collective for the lane that completes it, at once; null for the others, when it has
+/// been completed.
+OpenCollective* Block::arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
+                              const Location& location) {
     BlockThread& thread = self();
     ++report_.collectives;
     const std::uint32_t me = 1u << thread.lane;
@@ -80,46 +97,33 @@ bool Block::arrive(std::uint32_t mask, Collective kind, const void* in, void* ou
                                place(location));
         mask |= me;
     }
-    auto& open = open_[thread.warp];
-    auto found = std::find_if(open.begin(), open.end(), [&](const OpenCollective& c) {
-        return c.mask == mask && c.kind == kind && (c.arrived & me) == 0;
-    });
-    if (found == open.end()) {
-        OpenCollective fresh;
-        fresh.mask = mask;
-        fresh.kind = kind;
-        fresh.location = location;
-        found = open.insert(open.end(), fresh);
-    } else if (found->location.line != location.line) {
+    OpenCollective& meeting = joined(thread.warp, mask, kind, me);
+    if (meeting.arrived == 0)
+        meeting.location = location;
+    else if (meeting.location.line != location.line)
         report("divergent_collective", std::string(name(kind)) + " met at " +
-                                           place(found->location) + " and at " + place(location));
-    }
-    found->arrived |= me;
-    found->in[thread.lane] = in;
-    found->out[thread.lane] = out;
-    const auto lanes_left = static_cast<unsigned>(threads_.size()) - thread.warp * 32;
-    const std::uint32_t lanes = lanes_left >= 32 ? ~0u : (1u << lanes_left) - 1;
-    if (found->arrived == (mask & lanes)) {
-        whole = *found;
-        open.erase(found);
-        return true;
-    }
+                                           place(meeting.location) + " and at " + place(location));
+    meeting.arrived |= me;
+    meeting.in[thread.lane] = in;
+    meeting.out[thread.lane] = out;
+    if (meeting.arrived == (mask & lanes_of(thread.warp))) return &meeting;
     thread.state = ThreadState::in_collective;
     thread.location = location;
-    thread.waiting_mask = mask;
     thread.waiting_kind = kind;
     yield();
-    return false;
+    return nullptr;
 }
 
-void Block::release(const OpenCollective& whole) {
-    const InRuntime in_runtime;
+std::uint32_t Block::lanes_of(unsigned warp) const {
+    const auto left = static_cast<unsigned>(threads_.size()) - warp * 32;
+    return left >= 32 ? ~0u : (1u << left) - 1;
+}
+
+void Block::release(OpenCollective& whole) {
     BlockThread& thread = self();
-    for (unsigned lane = 0; lane < 32; ++lane) {
-        if ((whole.arrived >> lane & 1u) == 0) continue;
-        BlockThread& other = *threads_[thread.warp * 32 + lane];
-        if (&other != &thread) push(other);
-    }
+    const std::uint32_t others = std::exchange(whole.arrived, 0u) & ~(1u << thread.lane);
+    for (std::uint32_t left = others; left != 0; left &= left - 1)
+        push(*threads_[thread.warp * 32 + static_cast<unsigned>(std::countr_zero(left))]);
     if (options_.schedule == Schedule::random && (random_() & 1u) != 0) {
         push(thread);
         yield();

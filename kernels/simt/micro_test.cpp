@@ -76,8 +76,9 @@ TEST(simt_runtime, every_defect_is_named) {
     for (const Expectation& e : defects)
         for (const simt::Schedule schedule : schedules) {
             const Outcome outcome = run(e.kernel, schedule, 1);
-            if (*e.fast != '\0')
+            if (*e.fast != '\0') {
                 EXPECT_TRUE(outcome.kinds.count(e.fast)) << e.kernel << "\n" << outcome.text;
+            }
             if (*e.checked != '\0' && simt::checker() != nullptr) {
                 EXPECT_TRUE(outcome.kinds.count(e.checked)) << e.kernel << "\n" << outcome.text;
                 EXPECT_NE(outcome.text.find("micro.cu:"), std::string::npos)

@@ -273,8 +273,11 @@ void Shadow::add_buffer(const void* p, std::size_t n, const char* buffer, bool d
     buffers_.insert_or_assign(region.low, std::move(region));
 }
 
-Shadow shadow;
-[[maybe_unused]] const bool installed = (install_checker(&shadow), true);
-
 }  // namespace
+
+Checker* shadow_memory() {
+    static Shadow shadow;
+    return &shadow;
+}
+
 }  // namespace simt

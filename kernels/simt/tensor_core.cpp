@@ -163,7 +163,8 @@ void mma_16x8x16(MmaType type, float (&d)[4], const std::uint32_t (&a)[4], std::
                  std::uint32_t b1, const Location& location) {
     const MmaOperand in{{a[0], a[1], a[2], a[3]}, {b0, b1}, {d[0], d[1], d[2], d[3]}};
     current_block()->collect(~0u, Collective::mma, &in, &d[0], location, [type](OpenCollective& c) {
-        if (type == MmaType::bf16) return complete_16(c, bfloat16_to_float);
+        if (type == MmaType::bf16)
+            return complete_16(c, [](std::uint16_t bits) { return bfloat16_to_float(bits); });
         const float* table = half_table().data();
         complete_16(c, [table](std::uint16_t bits) { return table[bits]; });
     });

@@ -10,6 +10,7 @@
 namespace {
 
 void tell(const volatile void* p, std::size_t n, bool write, bool atomic, const void* pc) {
+    if (reinterpret_cast<std::uintptr_t>(p) - simt::stack_low < simt::stack_bytes) return;
     if (simt::runtime_depth != 0 || simt::checker() == nullptr) return;
     const simt::InRuntime in_runtime;
     simt::checker()->access(const_cast<const void*>(p), n, write, atomic, pc);
@@ -56,7 +57,10 @@ HOOK void __tsan_read_range(void* p, unsigned long n) {
 HOOK void __tsan_write_range(void* p, unsigned long n) {
     tell(p, n, true, false, FROM);
 }
-HOOK void __tsan_init() {}
+/// Called by each instrumented unit before any of its code runs.
+HOOK void __tsan_init() {
+    simt::install_checker(simt::shadow_memory());
+}
 HOOK void __tsan_func_entry(void*) {}
 HOOK void __tsan_func_exit() {}
 HOOK void __tsan_vptr_update(void**, void*) {}

@@ -16,6 +16,7 @@
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 #define __restrict__ __restrict
+#define __constant__
 
 struct uint3 {
     unsigned x, y, z;
@@ -65,8 +66,11 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
     return {x, y, z, w};
 }
 
-extern thread_local uint3 threadIdx, blockIdx;
-extern thread_local dim3 blockDim, gridDim;
+// constinit spares each use a call that might initialise; initial-exec a search for the variable
+// in the thread's table of libraries.
+#define SIMT_THREAD_LOCAL constinit thread_local __attribute__((tls_model("initial-exec")))
+extern SIMT_THREAD_LOCAL uint3 threadIdx, blockIdx;
+extern SIMT_THREAD_LOCAL dim3 blockDim, gridDim;
 inline constexpr int warpSize = 32;
 
 namespace simt {

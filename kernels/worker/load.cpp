@@ -63,6 +63,10 @@ LoadedKernel adopt(const attest_kernel_api* api) {
     return kernel;
 }
 
+std::string beside_worker(const char* library) {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path() / library;
+}
+
 /// "libcudart.so.13: cannot open shared object file: No such file or directory" and its like.
 [[noreturn]] void fail_to_load(const std::string& path, std::string reason) {
     const std::size_t cannot = reason.find(": cannot open shared object file");
@@ -108,9 +112,18 @@ std::string describe_current_exception() {
     }
 }
 
+std::string absent_library(const BuiltinKernel& kernel) {
+    if (kernel.api != nullptr || std::filesystem::exists(beside_worker(kernel.library))) return {};
+    return fmt::format("not built here: {} is not beside attest_worker", kernel.library);
+}
+
 LoadedKernel load_builtin(const std::string& id) {
     for (const BuiltinKernel& kernel : builtin_kernels()) {
-        if (kernel.id == id) return adopt(kernel.api);
+        if (kernel.id != id) continue;
+        if (kernel.api != nullptr) return adopt(kernel.api);
+        if (const std::string absent = absent_library(kernel); !absent.empty())
+            throw LoadFailure(absent);
+        return load_library(beside_worker(kernel.library), kernel.index);
     }
     throw LoadFailure("no built-in kernel has this name");
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/interface/attest_kernel.h"
+#include "kernels/interface/builtin.hpp"
 
 namespace attest::worker {
 
@@ -21,6 +22,9 @@ struct LoadedKernel {
     attest_kernel_api api{};
     void* state = nullptr;
 };
+
+/// Why a built-in kernel is not to be had: its plug-in is not beside the worker. Empty where it is.
+std::string absent_library(const BuiltinKernel& kernel);
 
 /// Throws LoadFailure.
 LoadedKernel load_builtin(const std::string& id);

@@ -20,6 +20,7 @@
 #include "kernels/worker/crash.hpp"
 #include "kernels/worker/discipline.hpp"
 #include "kernels/worker/frames.hpp"
+#include "kernels/worker/load.hpp"
 #include "kernels/worker/serve.hpp"
 
 namespace attest::worker {
@@ -27,7 +28,8 @@ namespace {
 
 int list() {
     for (const BuiltinKernel& kernel : builtin_kernels()) {
-        fmt::print("{}\t{}\n", kernel.id, kernel.summary);
+        const std::string absent = absent_library(kernel);
+        fmt::print("{}\t{}\n", kernel.id, absent.empty() ? kernel.summary : absent);
     }
     return 0;
 }

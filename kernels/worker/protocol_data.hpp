@@ -22,7 +22,7 @@ struct Problem {
     std::uint64_t dropout_seed;
     std::int64_t page_size, cache_len, splits;
     std::int32_t want_lse, want_grad;
-    std::uint32_t flags, reserved;
+    std::uint32_t flags, call_number;
 };
 
 enum class Access : std::uint8_t { read = 1, write = 2 };

@@ -50,6 +50,7 @@ attest_problem to_border(const protocol::Problem& w) {
     p.want_lse = w.want_lse;
     p.want_grad = w.want_grad;
     p.flags = w.flags;
+    p.call_number = w.call_number;
     return p;
 }
 

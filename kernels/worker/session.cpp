@@ -98,6 +98,7 @@ struct Session::State {
                                                        double& seconds) {
         protocol::Call frame;
         frame.problem = problem;
+        frame.problem.call_number = static_cast<std::uint32_t>(call_number);
         frame.memory_bytes = arena.bytes();
         frame.workspace_bytes = workspace_bytes;
         for (const Slot& slot : arena.slots()) frame.tensors[frame.tensor_count++] = to_wire(slot);
@@ -222,7 +223,7 @@ CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
         result.reason = said.reason;
         return result;
     }
-    const Variant variant = variant_of(s.call_number++, s.options.poison_seed, s.aligned);
+    const Variant variant = variant_of(s.call_number, s.options.poison_seed, s.aligned);
     std::uint64_t workspace_bytes = said.workspace_bytes;
     CallResult result;
     for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
@@ -241,6 +242,7 @@ CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
         workspace_bytes = replied.reply.workspace_bytes;
         if (auto* known = s.find(wire)) known->workspace_bytes = workspace_bytes;
     }
+    ++s.call_number;
     s.arena.release_large();
     return result;
 }

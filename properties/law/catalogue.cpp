@@ -34,7 +34,8 @@ std::string catalogue_digest() {
              {std::int64_t{space.allow.bits()}, std::int64_t{space.require.bits()},
               space.scores_max, space.len_max, space.dim_max, space.batch_max,
               std::int64_t{space.len_q_one}, std::int64_t{space.square},
-              std::int64_t{law.needs.lse}, std::int64_t{law.needs.backward}})
+              std::int64_t{law.needs.lse}, std::int64_t{law.needs.backward},
+              std::int64_t{law.needs.simulated}})
             text += std::to_string(number) + ' ';
         text += '\n';
     }

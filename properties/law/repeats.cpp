@@ -74,6 +74,26 @@ Verdict memory_does_not_show(const Trial& trial) {
                   " changes with what lies in memory around the tensors");
 }
 
+/// Call n of a case runs under schedule n mod 4: the first call is repeated under the three others
+/// and, with another seed, its own.
+Verdict schedule_does_not_show(const Trial& trial) {
+    constexpr int schedules = 4;
+    const Call first(trial);
+    Verdict sum = not_applicable("no schedule was tried");
+    for (int n = 0; n < schedules && sum.decision != Decision::violated; ++n)
+        sum = merge(std::move(sum), repeat(first, true, " depends on the order of threads"));
+    return sum;
+}
+
+/// What the runtime finds is the error of the call, and ends the law there.
+Verdict runtime_reports_nothing(const Trial& trial) {
+    std::int64_t watched = trial.observed()[Role::o].size();
+    constexpr int further_calls = 2;
+    for (int n = 0; n < further_calls; ++n)
+        watched += trial.run(trial.problem(), trial.inputs())[Role::o].size();
+    return holds(watched);
+}
+
 /// Outputs hold NaN before the call, of two patterns by turns, and the worker looks for them bit by
 /// bit. An element that is NaN although the reference knows it was not computed either.
 Verdict outputs_are_numbers(const Trial& trial) {

@@ -167,6 +167,7 @@ Capability declared_capability(const Manifest& manifest) {
     // As the session: who declares features, and layout not among them, may count on alignment.
     capability.any_alignment =
         !manifest.features_declared || manifest.features.has(Feature::layout);
+    capability.simulated = manifest.simulated;
     capability.dialect = manifest.dialect;
     capability.numerics = manifest.numerics;
     capability.dim_max = manifest.limits.dim_max;
@@ -204,6 +205,8 @@ std::optional<std::string> why_not_applicable(const Property& property,
         return "kernel does not claim to be deterministic";
     if (needs.batch_invariant && !capability.numerics.batch_invariant)
         return "kernel does not claim batch invariance";
+    if (needs.simulated && !capability.simulated)
+        return "its threads run under no schedule that attest could choose";
     const CaseSpace& space = property.cases;
     FeatureSet missing;
     for (int bit = 0; bit < feature_count; ++bit) {

@@ -24,6 +24,7 @@ struct Capability {
     std::vector<std::int64_t> dims;  ///< the only head dimensions it takes; empty: any
     bool window_right = true;        ///< takes windows that reach past the diagonal
     bool any_alignment = true;       ///< takes tensors that begin anywhere
+    bool simulated = false;          ///< its threads run under a schedule that attest can choose
 };
 
 /// What the manifest alone says.

@@ -28,7 +28,7 @@ ROLES = (
 FIELDS = (
     "batch heads_q heads_kv len_q len_kv dim_qk dim_v format_q format_kv format_o causal scale "
     "window_left window_right softcap mask_kind rope_kind rope_base rope_dims rope_offset alibi "
-    "sink dropout_p dropout_seed page_size cache_len splits want_lse want_grad flags"
+    "sink dropout_p dropout_seed page_size cache_len splits want_lse want_grad flags call_number"
 ).split()
 
 FLAG_PACKED, FLAG_RING, FLAG_KEYS_ROTATED = 1, 2, 4

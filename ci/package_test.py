@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""package_test.py BUILD: attest installed elsewhere, and a stranger's CUDA kernel built against it and judged by it."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = None
+
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(stranger LANGUAGES CXX)
+find_package(attest REQUIRED)
+attest_add_simt_kernel(mine SOURCES attention_tiled.cu attention_tiled_glue.cpp TRANSLATE)
+"""
+
+
+class Package(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = holder.name
+
+    def run_in(self, *command, code=0):
+        environment = {k: v for k, v in os.environ.items() if k != "ATTEST_WORKER_DIR"}
+        environment.update(COLUMNS="200", NO_COLOR="1", LC_ALL="C")
+        run = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=500, check=False,
+                             env=environment)
+        self.assertEqual(run.returncode, code, f"{command}\n{run.stdout}{run.stderr}")
+        return run.stdout + run.stderr
+
+    def test_a_stranger_needs_the_package_alone(self):
+        self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
+        attest = os.path.join(self.folder, "installed", "bin", "attest")
+        self.assertIn("simt_flash_mma:checked", self.run_in(attest, "list", "kernels"))
+        self.run_in(attest, "check", "simt_flash_mma:checked", "--cases", "2", "--match", "reference.output")
+        for name in ("attention_tiled.cu", "attention_tiled_glue.cpp", "dense_call.hpp"):
+            folder = os.path.join(self.folder, "kernels", "examples") if name.endswith(".hpp") else self.folder
+            os.makedirs(folder, exist_ok=True)
+            shutil.copy(os.path.join(ROOT, "kernels", "examples", name), folder)
+        with open(os.path.join(self.folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+            file.write(PROJECT)
+        self.run_in("cmake", "-S", ".", "-B", "built", "-DCMAKE_PREFIX_PATH=" + os.path.join(self.folder, "installed"),
+                    "-DCMAKE_CXX_FLAGS=-I" + self.folder)
+        self.run_in("cmake", "--build", "built")
+        for library in ("mine.so", "mine_checked.so"):
+            said = self.run_in(attest, "check", os.path.join("built", library), "--cases", "8", "--seed", "7")
+            self.assertIn("HOLDS", said)
+
+    def test_ptx_is_refused_with_its_line(self):
+        source = os.path.join(self.folder, "ptx.cu")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write('__global__ void k(int* o) {\n    asm("mov.u32 %0, %%laneid;" : "=r"(*o));\n}\n')
+        said = self.run_in(sys.executable, os.path.join(ROOT, "kernels", "simt", "translate.py"), source, "out.cpp", code=1)
+        self.assertIn(f"{source}:2: error: inline PTX", said)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "out.cpp")))
+
+
+if __name__ == "__main__":
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=1)

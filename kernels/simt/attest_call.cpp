@@ -1,0 +1,101 @@
+#include "kernels/simt/attest_call.hpp"
+
+#include <cstdio>
+
+#include "kernels/simt/check.hpp"
+#include "kernels/simt/options.hpp"
+
+namespace simt {
+namespace {
+
+constexpr const char* names[] = {"q",
+                                 "k",
+                                 "v",
+                                 "o",
+                                 "lse",
+                                 "mask",
+                                 "lens_q",
+                                 "lens_kv",
+                                 "cu_seqlens_q",
+                                 "cu_seqlens_kv",
+                                 "block_table",
+                                 "positions",
+                                 "alibi_slopes",
+                                 "sinks",
+                                 "k_scale",
+                                 "v_scale",
+                                 "k_new",
+                                 "v_new",
+                                 "d_o",
+                                 "d_q",
+                                 "d_k",
+                                 "d_v",
+                                 "d_mask",
+                                 "d_sinks",
+                                 "dropout_keep"};
+static_assert(sizeof names / sizeof names[0] == ATTEST_ROLE_COUNT);
+
+/// From the first element to behind the last, gaps between rows included.
+std::int64_t extent_bytes(const DLTensor& t) {
+    std::int64_t last = 0;
+    for (int axis = 0; axis < t.ndim; ++axis) {
+        if (t.shape[axis] == 0) return 0;
+        last += (t.shape[axis] - 1) * t.strides[axis];
+    }
+    return (last + 1) * ((t.dtype.bits + 7) / 8);
+}
+
+/// Call n of a case runs under schedule n mod 4, with a seed of its own: a case replays, and calls
+/// that are otherwise equal differ in the order of threads alone.
+void choose_schedule(std::uint32_t call_number) {
+    options().schedule = static_cast<Schedule>(call_number % 4);
+    options().async_copy = static_cast<AsyncCopy>(call_number % 3);
+    options().seed = call_number + 1;
+}
+
+}  // namespace
+
+AttestCall::AttestCall(const attest_call& call) {
+    choose_schedule(call.problem->call_number);
+    clear_report();
+    if (checker() == nullptr) return;
+    for (int role = 0; role < ATTEST_ROLE_COUNT; ++role) {
+        const DLTensor* t = call.tensor[role];
+        if (t == nullptr) continue;
+        add(static_cast<char*>(t->data) + t->byte_offset, extent_bytes(*t), names[role],
+            role != ATTEST_ROLE_O && role != ATTEST_ROLE_LSE);
+    }
+    add(call.workspace, static_cast<std::int64_t>(call.workspace_bytes), "the workspace", false);
+}
+
+AttestCall::~AttestCall() {
+    for (int i = 0; i < count_; ++i) checker()->remove_buffer(known_[i]);
+}
+
+void AttestCall::add(void* p, std::int64_t bytes, const char* name, bool defined) {
+    if (p == nullptr || bytes <= 0) return;
+    // Beside it lie guard pages, which no run-time check can improve on.
+    checker()->add_buffer(p, static_cast<std::size_t>(bytes), name, defined, 0);
+    known_[count_++] = p;
+}
+
+/// A race first, which names two places; the others often follow from it.
+int AttestCall::finish(int code, char* error, std::size_t error_cap) const {
+    const Diagnostic* worst = nullptr;
+    int found = 0;
+    for (const Diagnostic& d : last_report().diagnostics) {
+        if (d.warning) continue;
+        ++found;
+        const bool race = d.kind.ends_with("_race");
+        if (worst == nullptr || (race && !worst->kind.ends_with("_race"))) worst = &d;
+    }
+    if (worst != nullptr) {
+        std::snprintf(error, error_cap, found == 1 ? "%s: %s" : "%s: %s (and %d more)",
+                      worst->kind.c_str(), worst->text.c_str(), found - 1);
+        return code != 0 ? code : 1;
+    }
+    if (code != 0) std::snprintf(error, error_cap, "the launch failed with CUDA error %d", code);
+    return code;
+}
+
+}  // namespace simt

@@ -1,0 +1,3 @@
+#pragma once
+// The name CUDA sources know: on a CPU it is the SIMT runtime, with or without a toolkit.
+#include "kernels/simt/simt.hpp"
