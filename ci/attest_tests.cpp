@@ -75,9 +75,10 @@ public:
     explicit MutantTest(const Mutant& mutant) : mutant_(mutant) {}
     void TestBody() override {
         const std::string kernel = "mutant:" + std::string(mutant_.id);
+        const Severity every = Severity::every_class;  // a suspicion counts here, and accuses too
         RecordProperty("change", std::string(mutant_.change));
         if (mutant_.equivalent) {
-            for (const LawResult& result : judge_laws(kernel, {}, equivalent_cases).laws)
+            for (const LawResult& result : judge_laws(kernel, {}, equivalent_cases, every).laws)
                 EXPECT_NE(result.verdict.decision, Decision::violated)
                     << violation_text(result, kernel);
             return;
@@ -86,12 +87,13 @@ public:
         const std::int64_t cases = load_profile("quick").cases_per_law;
         std::vector<std::string> said;
         for (const std::string_view law : mutant_.must) {
-            const LawResult result = judge_law(kernel, std::string(law), cases);
+            const LawResult result = judge_law(kernel, std::string(law), cases, every);
             EXPECT_EQ(result.verdict.decision, Decision::violated)
                 << law << " must catch " << mutant_.id << ": " << mutant_.change << " ("
                 << result.cases << " cases; " << result.verdict.reason << ")";
             if (!result.counterexample) continue;
-            const LawResult right = judge_law(std::string(mutant_.kernel), std::string(law), cases);
+            const LawResult right =
+                judge_law(std::string(mutant_.kernel), std::string(law), cases, every);
             EXPECT_NE(right.verdict.decision, Decision::violated)
                 << violation_text(right, std::string(mutant_.kernel));
             SessionSubject subject(parse_kernel_spec(kernel), {});

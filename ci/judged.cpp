@@ -19,10 +19,12 @@ std::uint64_t driver_seed() {
 }
 
 CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
-                          std::int64_t cases) {
+                          std::int64_t cases, Severity severity) {
     CampaignOptions options;
     options.kernel = parse_kernel_spec(kernel);
     options.profile = load_profile("quick");
+    if (severity == Severity::every_class)
+        options.profile.fails = {"violation", "structure", "suspect"};
     options.match = match;
     options.seed = driver_seed();
     options.cases = cases;
@@ -31,8 +33,9 @@ CampaignResult judge_laws(const std::string& kernel, const std::vector<std::stri
     return run_campaign(options, nobody);
 }
 
-LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases) {
-    for (LawResult& result : judge_laws(kernel, {law}, cases).laws)
+LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
+                    Severity severity) {
+    for (LawResult& result : judge_laws(kernel, {law}, cases, severity).laws)
         if (result.property->id == law) return std::move(result);
     throw InternalError("every law of the catalogue has a result");
 }

@@ -12,12 +12,16 @@ namespace attest {
 /// Seed of every campaign of the driver: ATTEST_SEED, or a fixed one.
 std::uint64_t driver_seed();
 
+/// The classes that make a verdict violated: those of the profile, or all there are.
+enum class Severity : std::uint8_t { profile, every_class };
+
 /// One law on one built-in kernel, or mutant, under profile quick with so many cases; one thread.
-LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases);
+LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
+                    Severity severity = Severity::profile);
 
 /// The same for all laws that match.
 CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
-                          std::int64_t cases);
+                          std::int64_t cases, Severity severity = Severity::profile);
 
 /// What is wrong, the smallest case and the line that repeats it.
 std::string violation_text(const LawResult& result, const std::string& kernel);
