@@ -37,8 +37,8 @@ public:
     /// |scale| sum_i |q_ic| by_queries()[j] + absolute(), that of dQ_ic likewise with by_keys().
     std::span<const double> by_queries() const noexcept { return by_queries_; }
     std::span<const double> by_keys() const noexcept { return by_keys_; }
-    /// The sharper form for dQ_ic: the errors of D_i and L_i are the row's own, so that
-    /// |scale| (sum_j |k_jc| alone()[j] + of_d() |sum_j P_ij slope_j k_jc|) + of_lse() |dQ_ic| does.
+    /// The sharper form for dQ_ic: the errors of D_i and L_i are the row's own, so that |scale|
+    /// (sum_j |k_jc| alone()[j] + of_d() |sum_j P_ij slope_j k_jc|) + of_lse() |dQ_ic| does.
     std::span<const double> alone() const noexcept { return alone_; }
     double of_d() const noexcept { return of_d_; }
     double of_lse() const noexcept { return of_lse_; }
