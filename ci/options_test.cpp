@@ -40,6 +40,16 @@ TEST(Options, ReadsWhatIsTyped) {
     EXPECT_TRUE(o.ascii);
 }
 
+TEST(Options, BenchTakesItsTimeAndInstructions) {
+    const Options o = parse_command_line(
+        {"bench", "oracle", "--time", "2m", "--seed", "3", "--instructions", "AVX2"});
+    EXPECT_EQ(o.command, "bench");
+    EXPECT_EQ(o.arguments, std::vector<std::string>{"oracle"});
+    EXPECT_EQ(o.seconds, 120.0);
+    EXPECT_EQ(o.seed, 3u);
+    EXPECT_EQ(o.instructions, "AVX2");
+}
+
 TEST(Options, KernelMayFollowMatch) {
     const Options o = parse_command_line({"check", "--match", "a.*", "cpu_flash"});
     EXPECT_EQ(o.arguments, std::vector<std::string>{"cpu_flash"});

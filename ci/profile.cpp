@@ -105,6 +105,7 @@ ProfileSummary parse(std::string_view text, const std::string& source_name) {
     read.whole("cases_per_law", 1, p.cases_per_law);
     read.whole("scores_max", 1, p.scores_max);
     read.whole("len_max", 1, p.len_max);
+    read.whole("len_min", 1, p.len_min);
     read.whole("dim_max", 1, p.dim_max);
     read.texts("laws", {}, p.laws);
     read.texts("laws_excluded", {}, p.laws_excluded);
@@ -127,7 +128,8 @@ std::vector<ProfileSummary> builtin_profiles() {
     for (const EmbeddedFile& file : embedded_profiles())
         all.push_back(parse(file.text, std::string(file.path)));
     std::stable_sort(all.begin(), all.end(), [](const ProfileSummary& a, const ProfileSummary& b) {
-        return a.profile.cases_per_law < b.profile.cases_per_law;
+        const auto cost = [](const Profile& p) { return p.cases_per_law * p.scores_max; };
+        return cost(a.profile) < cost(b.profile);
     });
     return all;
 }

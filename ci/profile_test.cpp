@@ -20,7 +20,7 @@ std::string complaint(const std::string& json) {
 
 TEST(Profile, BuiltInOnesAreReadable) {
     const auto all = builtin_profiles();
-    ASSERT_EQ(all.size(), 4u);
+    ASSERT_EQ(all.size(), 5u);
     EXPECT_EQ(all.front().profile.name, "quick");
     for (const auto& [profile, summary] : all) {
         EXPECT_FALSE(summary.empty());

@@ -35,7 +35,7 @@ constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
 // Score and length limits: tiles of 16 to 256 keys are crossed with remainders, while a case costs
 // the double-double reference a few milliseconds.
 CaseSpace any_case() {
-    return {.allow = attention, .scores_max = 8192, .len_max = 300};
+    return {.allow = attention, .scores_max = 8192, .len_max = 300, .any_length = true};
 }
 
 CaseSpace cached_case() {

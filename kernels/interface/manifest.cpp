@@ -184,6 +184,7 @@ void read_numerics(Section section, Numerics& n) {
     section.choose("output", manifest_words::number_words, n.output);
     section.positive_real("exp_ulp", n.exp_ulp);
     section.count("tile", n.tile);
+    section.count("sum_chunk", n.sum_chunk);
     section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
     section.flag("deterministic", n.deterministic);
     section.flag("batch_invariant", n.batch_invariant);
@@ -261,6 +262,7 @@ std::string to_json(const Manifest& m) {
         {"output", word_of(manifest_words::number_words, m.numerics.output)},
         {"exp_ulp", m.numerics.exp_ulp},
         {"tile", m.numerics.tile},
+        {"sum_chunk", m.numerics.sum_chunk},
         {"sum_weights", word_of(manifest_words::sum_words, m.numerics.sum_weights)},
         {"deterministic", m.numerics.deterministic},
         {"batch_invariant", m.numerics.batch_invariant},

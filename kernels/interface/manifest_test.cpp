@@ -47,7 +47,8 @@ TEST(Manifest, EveryWordIsRead) {
         R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
         R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified"},)"
         R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
-        R"("tile":64,"sum_weights":"rounded","deterministic":true,"batch_invariant":true,)"
+        R"("tile":64,"sum_chunk":32,"sum_weights":"rounded",)"
+        R"("deterministic":true,"batch_invariant":true,)"
         R"("flush_subnormals":true})"));
     EXPECT_EQ(m.memory, Memory::cuda);
     EXPECT_TRUE(m.features_declared);
@@ -61,6 +62,7 @@ TEST(Manifest, EveryWordIsRead) {
                             .output = NumberFormat::same,
                             .exp_ulp = 0.98,
                             .tile = 64,
+                            .sum_chunk = 32,
                             .sum_weights = SumWeights::rounded,
                             .deterministic = true,
                             .batch_invariant = true,

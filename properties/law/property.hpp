@@ -27,6 +27,9 @@ struct CaseSpace {
     std::int64_t batch_max = 3;
     bool len_q_one = false;      ///< decode: one query
     bool square = false;         ///< len_q == len_kv
+    /// The check looks at rows through Trial::compare alone, so that a profile of long contexts may
+    /// go beyond scores_max and len_max.
+    bool any_length = false;
     bool default_scale = false;  ///< never draw an explicit scale
     bool (*admits)(const Problem&) =
         nullptr;  ///< further precondition; what it refuses is counted as discarded

@@ -25,6 +25,7 @@ struct Profile {
     std::int64_t version = 1;
     std::int64_t cases_per_law = 120;  ///< budget where no time is given
     std::int64_t scores_max = 16384, len_max = 256, dim_max = 128;
+    std::int64_t len_min = 1;  ///< above 1: long contexts; laws of any length draw len_kv from here
     std::vector<std::string> laws = {"*"};  ///< globs; a law outside them is not_run
     std::vector<std::string> laws_excluded;
     std::vector<std::string> fails = {"violation",

@@ -30,13 +30,14 @@ Precision lse_format(const Problem& problem) noexcept {
     return problem.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
 }
 
+/// Elements [first, first + count) of what was observed against `expected`, count elements.
 void judge_elements(Tally& tally, const std::vector<double>& observed, std::int64_t first,
-                    std::int64_t count, const std::vector<ExpectedElement>& expected,
-                    Precision format, Role role, std::int64_t row) {
+                    std::int64_t count, const ExpectedElement* expected, Precision format,
+                    Role role, std::int64_t row) {
     for (std::int64_t flat = first; flat < first + count; ++flat) {
-        const auto at = static_cast<std::size_t>(flat);
-        const Agreement agreement = judge(observed[at], expected[at], format);
-        const double ratio = error_ratio(observed[at], expected[at], format);
+        const double seen = observed[static_cast<std::size_t>(flat)];
+        const Agreement agreement = judge(seen, expected[flat - first], format);
+        const double ratio = error_ratio(seen, expected[flat - first], format);
         ++tally.elements;
         if (agreement == Agreement::agrees) {
             tally.worst_ratio = std::max(tally.worst_ratio, ratio);
@@ -54,21 +55,24 @@ Tally tally_of(const Comparison& c, const Expected& expected) {
     const bool has_lse = c.observed.has(Role::lse);
     const std::vector<double> lse =
         has_lse ? c.observed[Role::lse].to_doubles() : std::vector<double>{};
+    const Problem& p = c.problem;
+    const std::int64_t width = value_dim(p), all = p.batch * p.heads_q * p.len_q;
     const auto rows = static_cast<std::int64_t>(expected.row_empty.size());
-    const std::int64_t width = value_dim(c.problem);
-    require(!has_o || (static_cast<std::int64_t>(o.size()) == rows * width &&
-                       expected.output.size() == o.size()),
+    require(expected.rows.empty() ? rows == all : rows == std::ssize(expected.rows),
+            "what is expected is of the rows it says");
+    require((!has_o || std::ssize(o) == all * width) && (!has_lse || std::ssize(lse) == all),
             "observed and expected outputs have one shape");
-    require(!has_lse || lse.size() == expected.lse.size(),
-            "observed and expected log-sum-exps have one shape");
-    for (std::int64_t row = 0; row < rows; ++row) {
-        const bool empty = expected.row_empty[static_cast<std::size_t>(row)] != 0;
+    for (std::int64_t n = 0; n < rows; ++n) {
+        const auto at = static_cast<std::size_t>(n);
+        const std::int64_t row = expected.rows.empty() ? n : expected.rows[at];
+        const bool empty = expected.row_empty[at] != 0;
         if (empty && c.dialect.empty_row == EmptyRow::refuse) continue;
         if (has_o)
-            judge_elements(tally, o, row * width, width, expected.output, c.problem.format_o,
-                           Role::o, row);
+            judge_elements(tally, o, row * width, width, expected.output.data() + n * width,
+                           p.format_o, Role::o, row);
         if (has_lse && !(empty && c.dialect.empty_row == EmptyRow::nan))
-            judge_elements(tally, lse, row, 1, expected.lse, lse_format(c.problem), Role::lse, row);
+            judge_elements(tally, lse, row, 1, expected.lse.data() + n, lse_format(p), Role::lse,
+                           row);
     }
     return tally;
 }
@@ -112,6 +116,12 @@ Violation violation_at(const Comparison& c, const Suspect& suspect,
     return v;
 }
 
+/// The element of a suspect in what is expected of its row alone.
+const ExpectedElement& element_of(const Expected& of_row, const Suspect& s) {
+    if (s.role == Role::lse) return of_row.lse.front();
+    return of_row.output[static_cast<std::size_t>(s.flat % of_row.output_shape[3])];
+}
+
 /// One row again in exact arithmetic: the first of its suspects that still disagrees, or how many
 /// are still open.
 struct Second {
@@ -125,9 +135,8 @@ Second look_again(const Comparison& c, const std::vector<Suspect>& suspects, std
     Second second;
     for (const Suspect& s : suspects) {
         if (s.row != row) continue;
-        const auto at = static_cast<std::size_t>(s.flat);
         const bool is_lse = s.role == Role::lse;
-        const ExpectedElement& e = is_lse ? exact.lse[at] : exact.output[at];
+        const ExpectedElement& e = element_of(exact, s);
         const Precision format = is_lse ? lse_format(c.problem) : c.problem.format_o;
         switch (judge(c.observed[s.role].get(s.flat), e, format)) {
             case Agreement::agrees:
@@ -160,9 +169,7 @@ Verdict compare_with(const Comparison& comparison, const Expected& expected) {
         const Second second = look_again(comparison, tally.suspects, suspect.row, exact);
         if (second.confirmed != nullptr) {
             const Suspect& s = *second.confirmed;
-            const auto at = static_cast<std::size_t>(s.flat);
-            const ExpectedElement& e = s.role == Role::lse ? exact.lse[at] : exact.output[at];
-            return violated(violation_at(comparison, s, e), tally.elements);
+            return violated(violation_at(comparison, s, element_of(exact, s)), tally.elements);
         }
         undecided += second.undecided;
         withdrawn += second.withdrawn;

@@ -7,10 +7,6 @@ namespace attest {
 
 namespace {
 
-/// scores x channels of a case stay below this: about a millisecond of double-double (design's cost
-/// of a case), so that a campaign is many cases and not a few large ones.
-constexpr std::int64_t work_max = 400'000;
-
 std::int64_t sequences_and_heads(const Problem& p) {
     return p.batch * p.heads_q;
 }
@@ -104,7 +100,7 @@ void give_up_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool squ
 
 /// The largest allowed dimension is `dim` itself or, where the case would cost too much, 8: small,
 /// and a vector's width.
-std::int64_t affordable(std::int64_t dim, std::int64_t scores) {
+std::int64_t affordable(std::int64_t dim, std::int64_t scores, std::int64_t work_max) {
     constexpr std::int64_t cheap = 8;
     return dim * scores <= work_max ? dim : std::min(dim, cheap);
 }
@@ -128,8 +124,8 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     give_up_lengths(p, raw, wanted, square, 1);
     give_up_heads(p, grouped, wanted.scores_max);
     if (f.has(cache) && p.len_q > p.len_kv) std::swap(p.len_q, p.len_kv);
-    p.dim_qk = affordable(raw.dim_qk, score_count(p));
-    p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p)) : 0;
+    p.dim_qk = affordable(raw.dim_qk, score_count(p), plan.work_max);
+    p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p), plan.work_max) : 0;
 }
 
 }  // namespace attest

@@ -20,11 +20,22 @@ std::int64_t least_limit(std::initializer_list<std::int64_t> limits) {
     return std::max<std::int64_t>(least, 1);
 }
 
+/// Whether cases are of the profile's long lengths and not of the law's own.
+bool is_long(const DrawSpace& s) {
+    return s.property.cases.any_length && s.profile.len_min > 1;
+}
+
+std::int64_t scores_limit(const DrawSpace& s) {
+    if (is_long(s)) return s.profile.scores_max;
+    return least_limit({s.property.cases.scores_max, s.profile.scores_max});
+}
+
 RawLimits raw_limits(const DrawSpace& s) {
     const CaseSpace& space = s.property.cases;
     RawLimits limits;
-    limits.len_max = least_limit({space.len_max, s.profile.len_max, s.capability.len_max,
-                                  space.scores_max, s.profile.scores_max});
+    limits.len_max = least_limit(
+        {is_long(s) ? 0 : space.len_max, s.profile.len_max, s.capability.len_max, scores_limit(s)});
+    if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
     limits.batch_max = std::max<std::int64_t>(space.batch_max, 1);
     const std::int64_t dim_max =
         least_limit({space.dim_max, s.profile.dim_max, s.capability.dim_max});
@@ -146,9 +157,10 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     const std::uint64_t base = law_seed(seed, s.property.id);
     const std::uint64_t own =
         counter_bits(base, static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(attempt));
-    const Raw raw =
+    Raw raw =
         raw_draws(raw_limits(s))(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize)
             .value();
+    if (is_long(s)) raw.size = Size::long_keys;
     const std::vector<Precision> formats = formats_of(space, s.capability);
     const Slot slot = slot_of(number, formats.size());
     // A later attempt moves on to other features too: what was refused may be one of them.
@@ -158,9 +170,9 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     p.format_q = p.format_kv = p.format_o = formats[static_cast<std::size_t>(slot.format)];
     const FeatureSet features =
         features_for(s, raw, turn, counter_bits(base, start_stream, 0) >> 32);
-    const std::int64_t scores_max = least_limit({space.scores_max, s.profile.scores_max});
-    derive_shape(p, raw,
-                 {features, scores_max, raw_limits(s).len_max, space.len_q_one, space.square});
+    ShapePlan plan{features, scores_limit(s), raw_limits(s).len_max, space.len_q_one, space.square};
+    if (is_long(s)) plan.work_max = s.profile.scores_max * s.profile.dim_max;
+    derive_shape(p, raw, plan);
     derive_features(p, raw, features, s.capability.formats);
     fit(p, s.capability);
     p = canonical(p);
@@ -192,11 +204,13 @@ bool in_space(const Property& property, const Capability& capability, const Prob
     if (std::find(formats.begin(), formats.end(), p.format_q) == formats.end()) return false;
     const std::int64_t dim_max =
         least_limit({space.dim_max, capability.dim_max}) + 1;  // rope: even
-    const std::int64_t len_max = least_limit({space.len_max, capability.len_max});
-    return score_count(p) <= space.scores_max && std::max(p.len_q, p.len_kv) <= len_max &&
-           std::max(p.dim_qk, value_dim(p)) <= dim_max && p.batch <= space.batch_max &&
-           (!space.len_q_one || p.len_q == 1) && (!space.square || p.len_q == p.len_kv) &&
-           (!space.default_scale || !p.scale) && (space.admits == nullptr || space.admits(p));
+    const std::int64_t len = std::max(p.len_q, p.len_kv);
+    const bool takes = capability.len_max == 0 || len <= capability.len_max;
+    const bool fits = score_count(p) <= space.scores_max && len <= space.len_max;
+    return takes && (fits || space.any_length) && std::max(p.dim_qk, value_dim(p)) <= dim_max &&
+           p.batch <= space.batch_max && (!space.len_q_one || p.len_q == 1) &&
+           (!space.square || p.len_q == p.len_kv) && (!space.default_scale || !p.scale) &&
+           (space.admits == nullptr || space.admits(p));
 }
 
 bool in_space(const Property& property, const Values& values) {

@@ -26,8 +26,7 @@ std::vector<std::int64_t> landmark_lengths(std::int64_t most) {
     return all;
 }
 
-std::vector<std::int64_t> long_landmarks(std::int64_t most) {
-    constexpr std::int64_t long_from = 100;
+std::vector<std::int64_t> long_landmarks(std::int64_t most, std::int64_t long_from) {
     std::vector<std::int64_t> all = landmark_lengths(most);
     // 130 upward must come up with more than its neighbours at 128: a tile of 128 ends there.
     for (const std::int64_t past : {130, 133, 140, 150, 190, 200, 250, 260, 300})

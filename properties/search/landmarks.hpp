@@ -11,8 +11,8 @@ namespace attest {
 /// +1. Sorted, without repeats.
 std::vector<std::int64_t> landmark_lengths(std::int64_t most);
 
-/// Of those, the lengths from 100 up: where a second or third tile begins.
-std::vector<std::int64_t> long_landmarks(std::int64_t most);
+/// Of those, the lengths from `long_from` up (100: where a second or third tile begins).
+std::vector<std::int64_t> long_landmarks(std::int64_t most, std::int64_t long_from);
 
 /// Head dimensions: those of real models (40, 64, 72, 80, 96, 112, 128, ...), small ones, and ones
 /// that are no multiple of a vector's width.

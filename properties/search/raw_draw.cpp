@@ -85,7 +85,7 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
         gen::set(&Raw::group, gen::weightedElement<std::int64_t>(
                                   {{4, 2}, {4, 3}, {2, 4}, {2, 5}, {2, 6}, {1, 7}, {2, 8}})),
         gen::set(&Raw::len_q, lengths(most)), gen::set(&Raw::len_kv, lengths(most)),
-        gen::set(&Raw::long_len, one_of(long_landmarks(most))),
+        gen::set(&Raw::long_len, one_of(long_landmarks(most, limits.long_from))),
         gen::set(&Raw::relation, gen::weightedElement<Relation>({{10, Relation::free},
                                                                  {5, Relation::equal},
                                                                  {2, Relation::one_query},

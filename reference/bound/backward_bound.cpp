@@ -35,10 +35,21 @@ double times(double x, double y) {
 // Rounding P and dS to the format of the second products adds up P(1+H) + 2 omp and up (|dS| + S) +
 // 2 omp; there dS must not overflow. A sum over n rows (or keys) and the multiplication by scale
 // cost gamma(n + 5). (numerics.md B.6)
+//
+// In dQ, a sum over keys, two of these errors are common to the row: delta of D, |delta| <= F, and
+// lambda of L, |lambda| <= E_L. With computed P = P e^lambda (1 + eta), |P eta| <= excess0, which
+// is the excess without E_L,
+//   dS~ = e^lambda P (1 + eta) (dP + g - D - delta) + roundings
+//       = e^lambda dS - e^lambda delta P + e^lambda [ P eta (dP - D - delta) + P (1 + eta) g ] +
+//       ...
+// so that what is not common is at most
+//   S0 = e^E_L [ (P + excess0)(G + 2.1 ua (|dP - D| + G + F)) + excess0 (|dP - D| + F) ]
+//        + pu (|dP - D| + G + F)(1 + 2.1 ua) + 2 oma,
+// and the common parts are e^E_L F |sum P slope k| and expm1(E_L) |sum dX k|.
 void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     const std::size_t entries = row.score.size();
     for (std::vector<double>* x :
-         {&weight_, &by_queries_, &by_keys_, &of_ds_, &of_dx_, &size_ds_, &size_dx_})
+         {&weight_, &by_queries_, &by_keys_, &alone_, &of_ds_, &of_dx_, &size_ds_, &size_dx_})
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.up, omp = model_.omp;
     const ScoreError error = score_error(model_, row.q_max, row.k_max);
@@ -48,6 +59,8 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     const double over_queries = chain_error(queries_ + 5, ua);
     const double over_keys = chain_error(keys_ + 5, ua);
     const double pu = 2 * model_.weight_floor;
+    of_lse_ = evaluation * std::expm1(facts.lse_error);
+    of_d_ = evaluation * times(1 + of_lse_, of_d);
     for (std::size_t j = 0; j < entries; ++j) {
         const double p = row.weight[j];
         double e = error.dot * row.magnitude[j] + error.absolute;
@@ -57,8 +70,11 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
                          ua * (std::abs(row.max) + std::abs(row.lse)) + facts.lse_error +
                          std::log1p(model_.exp_error);
         // exp(S - L + d) even where p has underflowed.
-        const double excess =
-            d < 1 ? p * (d * (1 + d)) : std::exp(std::min(700.0, row.score[j] - row.lse + d));
+        const auto excess_at = [&](double x) {
+            return x < 1 ? p * (x * (1 + x))
+                         : std::exp(std::min(700.0, row.score[j] - row.lse + x));
+        };
+        const double excess = excess_at(d), excess0 = excess_at(d - facts.lse_error);
         const double most = p + excess;
         const double rounds = up > 0 ? up * most + 2 * omp : 0;
         weight_[j] = evaluation * (excess + pu + rounds + over_queries * (most + rounds));
@@ -67,20 +83,27 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         const double of_dp = of_sum * facts.dp_size[j] + 2 * facts.dim_v * oma;
         double s = times(most + pu, of_dp + of_d + 2.1 * ua * (apart + of_dp + of_d)) +
                    times(excess + pu, apart) + 2 * oma;
+        const double all = apart + of_dp + of_d;
+        double s0 = times(1 + of_lse_, times(p + excess0, of_dp + 2.1 * ua * all) +
+                                           times(excess0, apart + of_d)) +
+                    times(pu, all) * (1 + 2.1 * ua) + 2 * oma;
         double size = p * apart;
         of_ds_[j] = evaluation * s;
         size_ds_[j] = evaluation * (size + s);
         if (!facts.slope.empty()) {
             const double f = 2.1 * (model_.exp_error / 2 + 7 * ua + e / model_.softcap) + 3 * ua;
+            s0 = times(s0, facts.slope[j]) + times(size + s, f);
             s = times(s, facts.slope[j] + f) + size * f;
             size *= facts.slope[j];
         }
         of_dx_[j] = evaluation * s;
         size_dx_[j] = evaluation * (size + s);
+        if (up > 0) s0 += up * (size + s) + 2 * omp;
         if (up > 0) s += up * (size + s) + 2 * omp;
-        if (up > 0 && !(size + s < low_max_)) s = infinite;
+        if (up > 0 && !(size + s < low_max_)) s = s0 = infinite;
         by_queries_[j] = evaluation * (s + times(over_queries, size + s));
         by_keys_[j] = evaluation * (s + times(over_keys, size + s));
+        alone_[j] = evaluation * (s0 + times(over_keys, size + s));
     }
 }
 

@@ -37,6 +37,11 @@ public:
     /// |scale| sum_i |q_ic| by_queries()[j] + absolute(), that of dQ_ic likewise with by_keys().
     std::span<const double> by_queries() const noexcept { return by_queries_; }
     std::span<const double> by_keys() const noexcept { return by_keys_; }
+    /// The sharper form for dQ_ic: the errors of D_i and L_i are the row's own, so that |scale|
+    /// (sum_j |k_jc| alone()[j] + of_d() |sum_j P_ij slope_j k_jc|) + of_lse() |dQ_ic| does.
+    std::span<const double> alone() const noexcept { return alone_; }
+    double of_d() const noexcept { return of_d_; }
+    double of_lse() const noexcept { return of_lse_; }
     /// Of dS_ij and of dX_ij themselves, and at least |dS_ij|, |dX_ij| as computed.
     std::span<const double> of_ds() const noexcept { return of_ds_; }
     std::span<const double> of_dx() const noexcept { return of_dx_; }
@@ -49,7 +54,9 @@ public:
 private:
     KernelModel model_;
     double low_max_, queries_, keys_;
-    std::vector<double> weight_, by_queries_, by_keys_, of_ds_, of_dx_, size_ds_, size_dx_;
+    std::vector<double> weight_, by_queries_, by_keys_, alone_;
+    std::vector<double> of_ds_, of_dx_, size_ds_, size_dx_;
+    double of_d_ = 0, of_lse_ = 0;
 };
 
 }  // namespace attest

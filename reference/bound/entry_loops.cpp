@@ -157,7 +157,9 @@ HWY_INLINE std::size_t outputs_by(D d, const OutputTask& t, std::size_t first, s
         e = hn::Add(e, hn::Mul(of_ua, hn::Add(size, e)));
         e = hn::Add(e, hn::MulAdd(of_total, total, absolute));
         e = hn::Add(e, hn::MulAdd(uo, hn::Add(size, e), omo));
-        hn::StoreU(hn::IfThenElse(hn::Lt(total, total_max), e, infinite), d, bounds + c);
+        // Infinity times a unit of zero is no number: it claims as little.
+        const auto claimed = hn::And(hn::Lt(total, total_max), hn::Lt(e, infinite));
+        hn::StoreU(hn::IfThenElse(claimed, e, infinite), d, bounds + c);
     }
     return c;
 }

@@ -41,10 +41,13 @@ Agreement judge(double observed, const ExpectedElement& expected, Precision form
 /// exactly.
 double error_ratio(double observed, const ExpectedElement& expected, Precision format) noexcept;
 
-/// Everything expected of one call.
+/// Everything expected of one call, or of some of its rows.
 struct Expected {
     Shape output_shape{};                 ///< [batch, heads_q, len_q, dim_v]
-    std::vector<ExpectedElement> output;  ///< row-major
+    /// Empty: every row. Else which rows (flat over [batch, heads_q, len_q]) the arrays below hold,
+    /// in this order.
+    std::vector<std::int64_t> rows;
+    std::vector<ExpectedElement> output;  ///< [rows, dim_v]
     std::vector<ExpectedElement>
         lse;  ///< [batch, heads_q, len_q], in the dialect's base; empty rows -inf
     std::vector<std::uint8_t> row_empty;  ///< [batch, heads_q, len_q]: 1 where no key is visible,

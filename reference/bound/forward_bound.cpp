@@ -22,16 +22,48 @@ double log_loss(double x) {
     return x < 0x1p-12 ? x * (1 + x) : -std::log1p(-x);
 }
 
-/// Times the running maximum can rise, each time multiplying what was summed by a computed exp: at
-/// most once a tile after the first, at most once a key after the first; two more multiplications
-/// where parts are merged.
-double rescale_count(const KernelModel& m, double keys) {
+/// How often the maximum of the scores taken one after another rises, or may seem to where each is
+/// off by at most `slack` / 2.
+template <typename Iterator>
+double rises(Iterator score, Iterator last, double slack) {
+    double count = 0, most = score == last ? 0 : *score;
+    for (; score != last; ++score) {
+        if (*score + slack < most) continue;
+        ++count;
+        most = std::max(most, *score);
+    }
+    return std::max(0.0, count - 1);  // the first is no rise
+}
+
+/// Times the running maximum can rise, each time multiplying what was summed by a computed exp (by
+/// exp(0) = 1, exactly, where it does not rise): at most once a key after the first. A kernel that
+/// declares its tile takes them in order, from the first key or from the last: then at most once a
+/// tile after the first, and, where no part of the keys starts a maximum of its own, at most as
+/// often as the row's own scores rise, known to `slack`. A sink is one more score. Two more
+/// multiplications where parts are merged.
+double rescale_count(const KernelModel& m, const RowFacts& facts, double keys, double slack) {
     double count = std::max(0.0, keys - 1);
     if (m.tile > 0) {
         const double tiles = std::ceil(static_cast<double>(m.len_kv) / static_cast<double>(m.tile));
         count = std::min(count, std::max(0.0, tiles - 1));
+        constexpr double worth_counting = 16;  // below, the pass costs more than it can gain
+        if (!m.may_split && facts.count.empty() && count > worth_counting) {
+            const auto scores = facts.score.first(static_cast<std::size_t>(keys));
+            count = std::min(count, std::max(rises(scores.begin(), scores.end(), slack),
+                                             rises(scores.rbegin(), scores.rend(), slack)));
+        }
     }
-    return count + (m.may_split ? 2 : 0);
+    return count + (facts.sink ? 1 : 0) + (m.may_split ? 2 : 0);
+}
+
+/// Roundings an addend passes in a sum of n: n in any order; where every `chunk` of the keys are
+/// summed by themselves, those of its chunk and one for each chunk's sum that is added, of which
+/// the keys, visible or not, make at most one more than len_kv / chunk rounded up. Nothing is
+/// claimed of parts of the keys, whose number is the kernel's own.
+double sum_depth(const KernelModel& m, double n) {
+    if (m.chunk == 0 || m.may_split) return n;
+    const double chunk = static_cast<double>(m.chunk);
+    return std::min(n, chunk + std::ceil(static_cast<double>(m.len_kv) / chunk) + 2);
 }
 
 }  // namespace
@@ -49,9 +81,10 @@ double rescale_count(const KernelModel& m, double keys) {
 //
 // The kernel's sums are N = sum W_j (1+rho_j)(1+th_j) v_j and l = sum W_j (1+th'_j), with |rho_j|
 // <= r_j the rounding of P, |th| <= gO, |th'| <= gl by chain_error over the longest path: n + 1
-// addends (sink included), R rescalings, and for O a product, a division and the normalisation of P
-// where that comes first. Parts of the keys merged through their LSE add a relative X: L_z = m_z +
-// log l_z is known to 4 ua (|m| + log n + 1) twice, one exp and log each; l_z itself cancels.
+// addends (sink included; where a chunk is declared the depth of its sums), R rescalings, and for O
+// a product, a division and the normalisation of P where that comes first. Parts of the keys merged
+// through their LSE add a relative X: L_z = m_z + log l_z is known to 4 ua (|m| + log n + 1) twice,
+// one exp and log each; l_z itself cancels.
 //
 // Since sum p_j (v_j - O) = 0:
 //   N - O l = sum p_j eta_j (v_j - O) + sum W_j [((1+rho)(1+th) - 1) v_j - th' O],
@@ -65,13 +98,15 @@ void RowBound::weigh(const RowFacts& facts) {
     sink_ = facts.sink;
     entries_ = facts.keys_counted();
     const double keys = entries_ - (sink_ ? 1 : 0);
-    rescales_ = rescale_count(model_, keys);
     lse_exact_ = facts.lse;
     centred_.resize(entries);
     plain_.resize(entries);
     scratch_.resize(entries);
 
     maxima_ = score_errors(facts, score_error(model_, facts.q_max, facts.k_max), scratch_.data());
+    // Two scores are off by e_i + e_j; scaling and log2(e) round each once more.
+    const double slack = 2 * (maxima_.error + facts_accuracy) + 8 * ua * maxima_.score;
+    rescales_ = rescale_count(model_, facts, keys, slack);
     // No intermediate may overflow: the dot product with and without its scale, log2(e) times it.
     const double unscaled = static_cast<double>(model_.dim_qk) * facts.q_max * facts.k_max;
     valid_ = std::max({maxima_.magnitude, std::min(unscaled, maxima_.magnitude / model_.scale),
@@ -81,7 +116,7 @@ void RowBound::weigh(const RowFacts& facts) {
     const double per_split =
         8 * ua * (maxima_.score + log_entries + 2) + 6 * model_.exp_error + 4 * ua;
     const double merge = model_.may_split ? std::expm1(per_split) : 0;
-    const double chain = entries_ + rescales_;
+    const double chain = sum_depth(model_, entries_) + rescales_;
     sum_error_o_ = chain_error(chain + 4, ua) * (1 + merge) + merge;
     sum_error_l_ = chain_error(chain + 1, ua) * (1 + merge) + merge;
 

@@ -70,8 +70,10 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.log_error = 4 * a.unit_roundoff;
     m.sums_rounded_weights = numerics.sum_weights == SumWeights::rounded && m.up > 0;
     m.flushes = numerics.flush_subnormals;
-    m.may_split = problem.splits != 1;
+    // Who declares how the sums are composed splits the keys only where it is asked to.
+    m.may_split = problem.splits > 1 || (problem.splits == 0 && numerics.sum_chunk == 0);
     m.tile = std::max<std::int64_t>(0, numerics.tile);
+    m.chunk = std::max<std::int64_t>(0, numerics.sum_chunk);
     m.dim_qk = problem.dim_qk;
     m.len_kv = problem.len_kv;
     m.scale = std::abs(effective_scale(problem));

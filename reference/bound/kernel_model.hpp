@@ -25,6 +25,7 @@ struct KernelModel {
     bool flushes = false;    ///< subnormal inputs count as zero too
     bool may_split = false;  ///< keys may be split and the parts merged by their LSE
     std::int64_t tile = 0;   ///< 0: unknown
+    std::int64_t chunk = 0;  ///< keys summed by themselves; 0: unknown
     std::int64_t dim_qk = 0, len_kv = 0;
     double scale = 1, softcap = 0, rope_log_base = 0;
     bool rope = false, rope_keys = false;

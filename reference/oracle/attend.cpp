@@ -1,5 +1,5 @@
+#include <iterator>
 #include <memory>
-#include <numeric>
 #include <string>
 
 #include "reference/oracle/nonfinite.hpp"
@@ -21,8 +21,8 @@ std::unique_ptr<RowArithmetic> definition(Arithmetic arithmetic, const Prepared&
 /// A ladder of arithmetics, each asked only for the rows the one before left open. A kernel that
 /// computes in double is too near to the oracle's double: such problems start one rung higher.
 void escalate(const Prepared& call, const Prepared& clean, const KernelModel& model,
-              const std::vector<std::int64_t>& rows, Expected& out) {
-    std::vector<std::int64_t> open = rows, still;
+              const std::vector<RowSlot>& rows, Expected& out) {
+    std::vector<RowSlot> open = rows, still;
     std::vector<double> worst;
     const int first = model.ua < 0x1p-40 ? 1 : 0;
     for (int rung = first; rung < 3 && !open.empty(); ++rung) {
@@ -40,21 +40,16 @@ void escalate(const Prepared& call, const Prepared& clean, const KernelModel& mo
 
 }  // namespace
 
-Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                     const TensorSet& inputs, const std::vector<std::int64_t>& rows,
-                     Arithmetic arithmetic) {
-    const Prepared call = prepare(problem, dialect, inputs);
-    const std::int64_t row_count = problem.batch * problem.heads_q * problem.len_q;
-    for (const std::int64_t row : rows)
-        if (row < 0 || row >= row_count)
-            throw BadInput("row " + std::to_string(row) + ": not one of the problem's " +
-                           std::to_string(row_count) + " rows");
+namespace {
+
+Expected attend_places(const Prepared& call, const Numerics& numerics,
+                       const std::vector<RowSlot>& rows, Arithmetic arithmetic) {
+    const Problem& p = call.problem;
     Expected out;
-    out.output_shape = {problem.batch, problem.heads_q, problem.len_q, call.dim_v};
-    const ExpectedElement unclaimed = claimed(Claim::nothing);
-    out.output.assign(static_cast<std::size_t>(row_count * call.dim_v), unclaimed);
-    out.lse.assign(static_cast<std::size_t>(row_count), unclaimed);
-    out.row_empty.assign(static_cast<std::size_t>(row_count), 0);
+    out.output_shape = {p.batch, p.heads_q, p.len_q, call.dim_v};
+    out.output.resize(rows.size() * static_cast<std::size_t>(call.dim_v));
+    out.lse.resize(rows.size());
+    out.row_empty.resize(rows.size());
 
     // A copy only where something has to change: at 128k keys it is most of the work.
     Prepared stand_in;
@@ -64,7 +59,7 @@ Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numer
         scale_values(stand_in);
     }
     const Prepared& clean = stand_in.q.empty() ? call : stand_in;
-    const KernelModel model = resolve(problem, numerics);
+    const KernelModel model = resolve(p, numerics);
     if (arithmetic == Arithmetic::filtered) {
         escalate(call, clean, model, rows, out);
     } else {
@@ -75,12 +70,33 @@ Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numer
     return out;
 }
 
+}  // namespace
+
+Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                     const TensorSet& inputs, const std::vector<std::int64_t>& rows,
+                     Arithmetic arithmetic) {
+    const Prepared call = prepare(problem, dialect, inputs);
+    const std::int64_t row_count = problem.batch * problem.heads_q * problem.len_q;
+    std::vector<RowSlot> places;
+    for (const std::int64_t row : rows) {
+        if (row < 0 || row >= row_count)
+            throw BadInput("row " + std::to_string(row) + ": not one of the problem's " +
+                           std::to_string(row_count) + " rows");
+        places.push_back({row, std::ssize(places)});
+    }
+    Expected out = attend_places(call, numerics, places, arithmetic);
+    out.rows = rows;
+    return out;
+}
+
 Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
                 const TensorSet& inputs, Arithmetic arithmetic) {
-    std::vector<std::int64_t> rows(
+    const Prepared call = prepare(problem, dialect, inputs);
+    std::vector<RowSlot> places(
         static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q));
-    std::iota(rows.begin(), rows.end(), 0);
-    return attend_rows(problem, dialect, numerics, inputs, rows, arithmetic);
+    for (std::size_t row = 0; row < places.size(); ++row)
+        places[row] = {static_cast<std::int64_t>(row), static_cast<std::int64_t>(row)};
+    return attend_places(call, numerics, places, arithmetic);
 }
 
 }  // namespace attest

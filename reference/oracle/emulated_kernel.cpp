@@ -150,6 +150,8 @@ private:
 
     void tile_into(std::size_t t, std::size_t end, Part<F>& out) const {
         F lane[8] = {};
+        Part<F> alone;
+        if (how_.sum_tiles) alone.output.assign(out.output.size(), F(0));
         for (std::size_t j = t; j < end; ++j) {
             const F weight = power(score_[j] - out.max);
             const F fed = low(weight);
@@ -157,8 +159,9 @@ private:
             sum += how_.sum_rounded ? fed : weight;
             if (defect_ == Defect::sum_in_bf16)
                 sum = static_cast<F>(round_to(static_cast<double>(sum), Precision::bf16));
-            if (!how_.normalise_first) accumulate(fed, j, out);
+            if (!how_.normalise_first) accumulate(fed, j, how_.sum_tiles ? alone : out);
         }
+        for (std::size_t c = 0; c < alone.output.size(); ++c) out.output[c] += alone.output[c];
         out.sum += ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
                    ((lane[4] + lane[5]) + (lane[6] + lane[7]));
         if (!how_.normalise_first) return;

@@ -119,7 +119,8 @@ void GradientBook::add(const GradientEntry& e) {
                 turning = row_.size_dx()[j] * (rotation + angle * frequency_[c] * positions);
             const double own_q = scale * e.query_size[c], own_k = scale * key_size[c];
             d_k.add(k_at + c, own_q * own_[j], own_q * (row_.by_queries()[j] + turning));
-            d_q.add(q_at + c, own_k * own_[j], own_k * (row_.by_keys()[j] + turning));
+            const double of_key = model_.rope ? row_.by_keys()[j] + turning : row_.alone()[j];
+            d_q.add(q_at + c, own_k * own_[j], own_k * of_key);
         }
         for (std::size_t c = 0; c < dim_v; ++c) {
             const double size = std::abs(e.d_output[c]);
@@ -132,10 +133,37 @@ void GradientBook::add(const GradientEntry& e) {
         d_mask.add(call_.mask_index(e.b, e.h, e.i, key), 2 * own_[j],
                    error + row_.of_sum(broadcast) * size);
     }
+    if (!model_.rope) add_common(e, q_at);
     if (!e.row.sink) return;
     const std::size_t j = e.visible.size();
     d_sinks.add(static_cast<std::size_t>(e.h), 2 * own_[j],
                 row_.of_ds()[j] + row_.of_sum(broadcast) * row_.size_ds()[j]);
+}
+
+/// What the errors of the row's D and LSE cost dQ: the sums of backward_bound.hpp, from weights and
+/// slopes that are exact to facts_accuracy, twice.
+void GradientBook::add_common(const GradientEntry& e, std::size_t q_at) {
+    const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
+    const double scale = std::abs(call_.scale);
+    for (std::vector<double>* x : {&mean_, &slope_, &mean_size_, &slope_size_}) x->assign(d, 0.0);
+    for (std::size_t j = 0; j < e.visible.size(); ++j) {
+        const double* key = call_.key(e.b, e.h / call_.group, e.visible[j]);
+        const double bend = e.back.slope.empty() ? 1 : e.back.slope[j];
+        const double p = e.row.weight[j] * bend, apart = e.back.dp[j] - e.back.d;
+        for (std::size_t c = 0; c < d; ++c) {
+            mean_[c] += p * key[c];
+            mean_size_[c] += p * std::abs(key[c]);
+            slope_[c] += p * apart * key[c];
+            slope_size_[c] += p * (e.back.dp_size[j] + e.back.d_size) * std::abs(key[c]);
+        }
+    }
+    for (std::size_t c = 0; c < d; ++c) {
+        const double mean = std::abs(mean_[c]) + 4 * facts_accuracy * mean_size_[c];
+        const double slope = std::abs(slope_[c]) + 4 * facts_accuracy * slope_size_[c];
+        double common = scale * (row_.of_d() * mean + row_.of_lse() * slope);
+        if (!(common >= 0)) common = infinite;
+        d_q.add(q_at + c, 0, common);
+    }
 }
 
 void GradientBook::disclaim(std::int64_t b, std::int64_t h, std::int64_t i,

@@ -64,6 +64,7 @@ public:
 
 private:
     void add_own_sizes(const GradientEntry& entry);
+    void add_common(const GradientEntry& entry, std::size_t q_at);
 
     const Prepared& call_;
     const Problem& p_;
@@ -71,7 +72,8 @@ private:
     ArithmeticError arithmetic_;
     std::vector<double> frequency_;
     BackwardRow row_;
-    std::vector<double> own_;  ///< of dX_ij
+    std::vector<double> own_;                                    ///< of dX_ij
+    std::vector<double> mean_, slope_, mean_size_, slope_size_;  // [dim_qk], of add_common
 };
 
 }  // namespace attest

@@ -123,8 +123,8 @@ DoubleDouble exponentials(DoubleDouble max, std::int64_t n, double* x_hi, double
 void combine(const double* values, std::int64_t stride, std::span<const std::int64_t> visible,
              const double* w_hi, const double* w_lo, DoubleDouble sum, double* out);
 
-/// spread[r][c] += (or =, where `fresh`) sum_j centred[r][j] |v[j][c] - centre[r][c]|, size[r][c] += sum_j plain[r][j]
-/// |v[j][c]|: in T over the keys given, then in double.
+/// spread[r][c] += (or =, where `fresh`) sum_j centred[r][j] |v[j][c] - centre[r][c]|, size[r][c]
+/// += sum_j plain[r][j] |v[j][c]|: in T over the keys given, then in double.
 template <typename T>
 struct Spread {
     std::int64_t rows = 0, keys = 0, stride = 0;

@@ -23,8 +23,7 @@ enum class Arithmetic : std::uint8_t { plain_double, double_double, exact, filte
 Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
                 const TensorSet& inputs, Arithmetic arithmetic = Arithmetic::filtered);
 
-/// As attend, for the rows listed alone (flat over [batch, heads_q, len_q]); other rows are left
-/// zero with infinite bound.
+/// As attend, for the rows listed alone (flat over [batch, heads_q, len_q]): Expected::rows.
 Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
                      const TensorSet& inputs, const std::vector<std::int64_t>& rows,
                      Arithmetic arithmetic);

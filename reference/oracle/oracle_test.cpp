@@ -197,16 +197,24 @@ TEST(oracle, poison_in_hidden_keys_changes_nothing) {
     EXPECT_EQ(before.output[0].bound, after.output[0].bound);
 }
 
-TEST(oracle, rows_not_asked_for_claim_nothing) {
+TEST(oracle, rows_asked_for_come_in_their_order) {
     Problem p = small();
     p.heads_q = 2;
     const TensorSet inputs = make_inputs({p, {}});
     const Expected all = attend(p, {}, {}, inputs, Arithmetic::filtered);
-    const Expected some = attend_rows(p, {}, {}, inputs, {4}, Arithmetic::filtered);
-    EXPECT_EQ(some.output[8].value, all.output[8].value);
-    EXPECT_EQ(some.output[8].bound, all.output[8].bound);
-    EXPECT_EQ(some.output[0].value, 0);
-    EXPECT_EQ(some.output[0].bound, infinite);
+    const Expected some = attend_rows(p, {}, {}, inputs, {4, 1}, Arithmetic::filtered);
+    EXPECT_TRUE(all.rows.empty());
+    EXPECT_EQ(some.rows, (std::vector<std::int64_t>{4, 1}));
+    const std::size_t width = all.output.size() / all.lse.size();
+    ASSERT_EQ(some.output.size(), 2 * width);
+    for (std::size_t n = 0; n < 2; ++n) {
+        const std::size_t row = n == 0 ? 4 : 1;
+        EXPECT_EQ(some.lse[n].value, all.lse[row].value);
+        for (std::size_t c = 0; c < width; ++c) {
+            EXPECT_EQ(some.output[n * width + c].value, all.output[row * width + c].value);
+            EXPECT_EQ(some.output[n * width + c].bound, all.output[row * width + c].bound);
+        }
+    }
     EXPECT_THROW(attend_rows(p, {}, {}, inputs, {6}, Arithmetic::double_double), BadInput);
 }
 

@@ -1,6 +1,7 @@
 #include "reference/oracle/prepared.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -21,7 +22,12 @@ std::string text_of(const Shape& shape) {
     return text + "]";
 }
 
-std::vector<double> read(const TensorSet& inputs, Role role, const Shape& shape) {
+struct Doubles {
+    std::vector<double> values;
+    bool finite = true;
+};
+
+Doubles read(const TensorSet& inputs, Role role, const Shape& shape) {
     const std::string who{name(role)};
     if (!inputs.has(role))
         throw BadInput("inputs: no tensor " + who,
@@ -30,24 +36,35 @@ std::vector<double> read(const TensorSet& inputs, Role role, const Shape& shape)
     if (tensor.shape() != shape)
         throw BadInput("inputs: tensor " + who + " has shape " + text_of(tensor.shape()),
                        {"the problem needs " + text_of(shape)});
-    return tensor.to_doubles();
-}
-
-/// k or v, [batch, heads_kv, len_kv, dim]. What lies past a sequence's keys is nobody's to read,
-/// and comes out as 0.
-std::vector<double> read_keys(const Problem& p, const TensorSet& inputs, Role role,
-                              std::int64_t dim) {
-    std::vector<double> out = read(inputs, role, shape_of(p, role).value());
-    double* row = out.data();
-    for (std::int64_t b = 0; b < p.batch; ++b)
-        for (std::int64_t h = 0; h < p.heads_kv; ++h)
-            for (std::int64_t j = 0; j < p.len_kv; ++j, row += dim)
-                if (j >= keys_valid(p, b)) std::fill(row, row + dim, 0.0);
+    Doubles out;
+    out.values.reserve(static_cast<std::size_t>(tensor.size()));
+    // Looked at while it is in the cache.
+    std::array<double, 1024> part;
+    for (std::int64_t first = 0; first < tensor.size(); first += std::ssize(part)) {
+        const std::int64_t count = std::min<std::int64_t>(std::ssize(part), tensor.size() - first);
+        tensor.widen(first, std::span(part).first(static_cast<std::size_t>(count)));
+        out.finite = out.finite && extent(part.data(), count).finite;
+        out.values.insert(out.values.end(), part.begin(), part.begin() + count);
+    }
     return out;
 }
 
 bool finite(const std::vector<double>& values) {
     return extent(values.data(), static_cast<std::int64_t>(values.size())).finite;
+}
+
+/// k or v, [batch, heads_kv, len_kv, dim]. What lies past a sequence's keys is nobody's to read,
+/// and comes out as 0.
+Doubles read_keys(const Problem& p, const TensorSet& inputs, Role role, std::int64_t dim) {
+    Doubles out = read(inputs, role, shape_of(p, role).value());
+    if (p.mask.lens_kv.empty()) return out;
+    double* row = out.values.data();
+    for (std::int64_t b = 0; b < p.batch; ++b)
+        for (std::int64_t h = 0; h < p.heads_kv; ++h)
+            for (std::int64_t j = 0; j < p.len_kv; ++j, row += dim)
+                if (j >= keys_valid(p, b)) std::fill(row, row + dim, 0.0);
+    out.finite = finite(out.values);
+    return out;
 }
 
 }  // namespace
@@ -86,25 +103,25 @@ Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet
     call.group = group_size(problem);
     call.scale = effective_scale(problem);
     const Problem& p = problem;
-    call.q = read(inputs, Role::q, {p.batch, p.heads_q, p.len_q, p.dim_qk});
-    call.k = read_keys(p, inputs, Role::k, p.dim_qk);
-    call.v = read_keys(p, inputs, Role::v, call.dim_v);
-    bool all_finite = finite(call.q) && finite(call.k) && finite(call.v);
+    bool all_finite = true;
+    const auto take = [&](Doubles from, std::vector<double>& to) {
+        all_finite = all_finite && from.finite;
+        to = std::move(from.values);
+    };
+    take(read(inputs, Role::q, {p.batch, p.heads_q, p.len_q, p.dim_qk}), call.q);
+    take(read_keys(p, inputs, Role::k, p.dim_qk), call.k);
+    take(read_keys(p, inputs, Role::v, call.dim_v), call.v);
     if (p.mask.tensor.kind != MaskKind::none) {
         call.mask_shape = shape_of(p, Role::mask).value();
-        call.mask = read(inputs, Role::mask, call.mask_shape);
+        call.mask = read(inputs, Role::mask, call.mask_shape).values;
         all_finite = all_finite && std::all_of(call.mask.begin(), call.mask.end(), [](double x) {
                          return x < std::numeric_limits<double>::infinity();
                      });
     }
-    if (p.sink) {
-        call.sinks = read(inputs, Role::sinks, shape_of(p, Role::sinks).value());
-        all_finite = all_finite && finite(call.sinks);
-    }
-    if (p.alibi) {
-        call.slopes = read(inputs, Role::alibi_slopes, shape_of(p, Role::alibi_slopes).value());
-        all_finite = all_finite && finite(call.slopes);
-    }
+    if (p.sink) take(read(inputs, Role::sinks, shape_of(p, Role::sinks).value()), call.sinks);
+    if (p.alibi)
+        take(read(inputs, Role::alibi_slopes, shape_of(p, Role::alibi_slopes).value()),
+             call.slopes);
     call.any_nonfinite = !all_finite;
     return call;
 }

@@ -17,6 +17,7 @@ Emulation random_emulation(std::uint64_t number) {
     how.sum_rounded = how.round_weights && bit(7);
     how.normalise_first = how.tile == 0 && how.splits == 1 && !how.sum_rounded && bit(8);
     how.sink_afterwards = bit(9);
+    how.sum_tiles = how.tile > 0 && bit(10);
     return how;
 }
 
@@ -25,6 +26,7 @@ Numerics declared(const Emulation& how) {
     numerics.weights = how.round_weights ? NumberFormat::same : NumberFormat::f64;
     numerics.sum_weights = how.sum_rounded ? SumWeights::rounded : SumWeights::unrounded;
     numerics.tile = how.tile;
+    numerics.sum_chunk = how.sum_tiles && how.splits == 1 ? how.tile : 0;
     return numerics;
 }
 

@@ -43,32 +43,32 @@ RowRunner::Place RowRunner::place(std::int64_t flat) const {
 
 double RowRunner::row(std::int64_t flat, Expected& out) {
     double worst = 0;
-    block({&flat, 1}, out, &worst);
+    const RowSlot at{flat, flat};
+    block({&at, 1}, out, &worst);
     return worst;
 }
 
-void RowRunner::rows(std::span<const std::int64_t> flats, Expected& out,
-                     std::vector<double>& worst) {
-    worst.assign(flats.size(), 0.0);
+void RowRunner::rows(std::span<const RowSlot> places, Expected& out, std::vector<double>& worst) {
+    worst.assign(places.size(), 0.0);
     // Rows [group len_q head, group len_q (head + 1)) share a head of keys.
     const std::int64_t each = call_.group * p_.len_q;
-    for (std::size_t first = 0, last = 0; first < flats.size(); first = last) {
-        const std::int64_t begin = flats[first] / each * each;
-        while (last < flats.size() && last - first < block_rows && flats[last] >= begin &&
-               flats[last] < begin + each)
+    for (std::size_t first = 0, last = 0; first < places.size(); first = last) {
+        const std::int64_t begin = places[first].flat / each * each;
+        while (last < places.size() && last - first < block_rows && places[last].flat >= begin &&
+               places[last].flat < begin + each)
             ++last;
-        block(flats.subspan(first, last - first), out, worst.data() + first);
+        block(places.subspan(first, last - first), out, worst.data() + first);
     }
 }
 
 /// Rows that share a head of keys, at most block_rows.
-void RowRunner::block(std::span<const std::int64_t> flats, Expected& out, double* worst) {
+void RowRunner::block(std::span<const RowSlot> places, Expected& out, double* worst) {
     std::size_t live = 0;
     std::size_t from[block_rows];
     values_.front().score.clear();
-    for (std::size_t n = 0; n < flats.size(); ++n) {
+    for (std::size_t n = 0; n < places.size(); ++n) {
         queries_[live] = {};
-        if (open(flats[n], work_[live], queries_[live], out)) from[live++] = n;
+        if (open(places[n], work_[live], queries_[live], out)) from[live++] = n;
     }
     if (live == 0) return;
     load(queries_.front().b, queries_.front().h / call_.group);
@@ -92,14 +92,14 @@ void RowRunner::block(std::span<const std::int64_t> flats, Expected& out, double
 
 /// Looks at what the row sees. False where that already says what is expected of it, which then is
 /// written; else `query` is what to compute.
-bool RowRunner::open(std::int64_t flat, Work& work, RowQuery& query, Expected& out) const {
-    const auto [b, h, i] = place(flat);
-    ExpectedElement* o = out.output.data() + flat * call_.dim_v;
-    ExpectedElement& lse = out.lse[static_cast<std::size_t>(flat)];
-    work.flat = flat;
+bool RowRunner::open(const RowSlot& at, Work& work, RowQuery& query, Expected& out) const {
+    const auto [b, h, i] = place(at.flat);
+    ExpectedElement* o = out.output.data() + at.slot * call_.dim_v;
+    ExpectedElement& lse = out.lse[static_cast<std::size_t>(at.slot)];
+    work.slot = at.slot;
     visible_keys(call_, b, h, i, work.visible);
     const bool empty = work.visible.empty();
-    out.row_empty[static_cast<std::size_t>(flat)] = empty ? 1 : 0;
+    out.row_empty[static_cast<std::size_t>(at.slot)] = empty ? 1 : 0;
     RowClaims& claims = work.claims;
     claims = {};
     if (call_.any_nonfinite) claims = screen(call_, b, h, i, work.visible);
@@ -193,8 +193,8 @@ void RowRunner::weigh(const RowQuery& query, const RowValues& values, Work& work
 /// Writes the row. What it returns, see row().
 double RowRunner::finish(const RowValues& values, Work& work, Expected& out) const {
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
-    ExpectedElement* o = out.output.data() + work.flat * call_.dim_v;
-    ExpectedElement& lse = out.lse[static_cast<std::size_t>(work.flat)];
+    ExpectedElement* o = out.output.data() + work.slot * call_.dim_v;
+    ExpectedElement& lse = out.lse[static_cast<std::size_t>(work.slot)];
     double worst = put_outputs(values, work, o);
     if (work.visible.empty()) {
         std::fill(o, o + dim_v, ExpectedElement{});

@@ -18,6 +18,11 @@ namespace attest {
 /// observation is undecided only if it falls within 1/1000 of the end of its interval.
 constexpr double settled = 0x1p-10;
 
+/// A row of the call, flat over [batch, heads_q, len_q], and which row of an Expected it becomes.
+struct RowSlot {
+    std::int64_t flat = 0, slot = 0;
+};
+
 class RowRunner {
 public:
     /// `call` as it came; `clean` with finite stand-ins for NaN and infinity and with values scaled
@@ -25,15 +30,14 @@ public:
     RowRunner(const Prepared& call, const Prepared& clean, const KernelModel& model,
               std::unique_ptr<RowArithmetic> arithmetic);
 
-    /// `flat` over [batch, heads_q, len_q]. Returns how well the row is known: the largest error
-    /// over bound of its elements (0 where none has a finite bound; infinite where one has no
-    /// certified error). The rounding of the value to double does not count: wider arithmetic
-    /// would not mend it.
+    /// Row `flat` of the call into row `flat` of the result. Returns how well the row is known: the
+    /// largest error over bound of its elements (0 where none has a finite bound; infinite where
+    /// one has no certified error). The rounding of the value to double does not count: wider
+    /// arithmetic would not mend it.
     double row(std::int64_t flat, Expected& out);
 
-    /// As row() for each of `flats`, several at a time where they share keys: in worst, what row()
-    /// returns of each.
-    void rows(std::span<const std::int64_t> flats, Expected& out, std::vector<double>& worst);
+    /// As row() for each, several at a time where they share keys: in worst, what row() returns.
+    void rows(std::span<const RowSlot> places, Expected& out, std::vector<double>& worst);
 
     /// The row() just computed; empty scores where nothing was.
     const RowValues& values() const { return values_.front(); }
@@ -47,7 +51,7 @@ private:
     /// One row of a block on its way.
     struct Work {
         explicit Work(const KernelModel& model) : bound(model) {}
-        std::int64_t flat = 0;
+        std::int64_t slot = 0;
         std::vector<std::int64_t> visible;
         std::vector<double> mask, distance, bias;
         std::vector<double> spread, size, error, limit;  // [dim_v]
@@ -62,8 +66,8 @@ private:
     };
     Place place(std::int64_t flat) const;
 
-    void block(std::span<const std::int64_t> flats, Expected& out, double* worst);
-    bool open(std::int64_t flat, Work& work, RowQuery& query, Expected& out) const;
+    void block(std::span<const RowSlot> places, Expected& out, double* worst);
+    bool open(const RowSlot& at, Work& work, RowQuery& query, Expected& out) const;
     void put_empty(const KeyRange& range, ExpectedElement* o, ExpectedElement& lse) const;
     void load(std::int64_t b, std::int64_t h_kv);
     void weigh(const RowQuery& query, const RowValues& values, Work& work) const;

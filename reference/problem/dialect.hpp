@@ -39,6 +39,8 @@ struct Numerics {
     NumberFormat output = NumberFormat::same;
     double exp_ulp = 2.0;   ///< error of one exp call in ulps of `accumulate`
     std::int64_t tile = 0;  ///< keys a tile; 0: undeclared
+    std::int64_t sum_chunk = 0;  ///< keys that are summed by themselves before their sum is added
+                                 ///< to the rest, in both sums over keys; 0: undeclared
     SumWeights sum_weights = SumWeights::unrounded;
     bool deterministic = false;
     bool batch_invariant = false;

@@ -58,6 +58,8 @@ public:
 
     /// All elements widened to double, row-major: what the oracle reads.
     std::vector<double> to_doubles() const;
+    /// Elements [first, first + out.size()) of it.
+    void widen(std::int64_t first, std::span<double> out) const;
 
     bool operator==(const Tensor&) const = default;  ///< same type, shape and bits
 
