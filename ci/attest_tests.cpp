@@ -14,6 +14,7 @@
 #include "kernels/mutants/museum.hpp"
 #include "properties/diagnosis/diagnose.hpp"
 #include "properties/search/session_subject.hpp"
+#include "reference/problem/errors.hpp"
 
 namespace attest {
 namespace {
@@ -117,8 +118,14 @@ class NameTest : public testing::Test {
 public:
     explicit NameTest(std::string id) : id_(std::move(id)) {}
     void TestBody() override {
-        const SessionSubject subject(parse_kernel_spec(id_), {});
-        EXPECT_EQ(subject.manifest().name, id_);
+        try {
+            const SessionSubject subject(parse_kernel_spec(id_), {});
+            EXPECT_EQ(subject.manifest().name, id_);
+        } catch (const BadInput& absent) {
+            // Not every machine has a GPU, or the compiler for one.
+            if (!id_.starts_with("cuda_")) throw;
+            GTEST_SKIP() << absent.what();
+        }
     }
 
 private:

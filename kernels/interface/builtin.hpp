@@ -18,7 +18,7 @@ struct BuiltinKernel {
 };
 
 std::span<const BuiltinKernel> cpu_kernels();      ///< kernels/cpu
-std::span<const BuiltinKernel> simt_kernels();     ///< kernels/cuda, on the SIMT runtime
+std::span<const BuiltinKernel> cuda_kernels();     ///< kernels/cuda, on a GPU and on a CPU
 std::span<const BuiltinKernel> mutant_kernels();   ///< kernels/mutants
 std::span<const BuiltinKernel> builtin_kernels();  ///< all of them; linked into the worker alone
 

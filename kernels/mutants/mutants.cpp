@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cuda/simt_kernels.hpp"
+#include "kernels/cuda/plugin_kernels.hpp"
 #include "kernels/interface/builtin.hpp"
 #include "kernels/mutants/museum_rooms.hpp"
 
@@ -33,8 +33,8 @@ struct Register {
 
     /// They live in the plug-ins, behind the correct kernels.
     void add_gpu_mutants() {
-        std::size_t index = attest_cuda::simt_kernel_count;
-        for (const attest_cuda::SimtMutant& m : attest_cuda::simt_mutants) {
+        std::size_t index = attest_cuda::plugin_kernel_count;
+        for (const attest_cuda::PlantedBug& m : attest_cuda::planted_bugs) {
             const std::string_view id = ids.emplace_back("mutant:" + std::string(m.id));
             kernels.push_back({id, nullptr, change_of(id),
                                m.checked ? attest_cuda::checked_plugin : attest_cuda::fast_plugin,

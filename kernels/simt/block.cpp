@@ -63,7 +63,7 @@ void Block::report(const std::string& kind, const std::string& text, bool warnin
 
 /// Stacks at one distance of a power of two would all lie in the same sets of the cache.
 void Block::start(BlockThread& thread) {
-    constexpr unsigned colours = 16, colour_bytes = 1024 + 64;
+    constexpr unsigned colours = 64, colour_bytes = 320;
     unsigned char* top = thread.stack.get() + stack_bytes - thread.linear % colours * colour_bytes;
     boost::context::stack_context stack;
     stack.sp = top - (reinterpret_cast<std::uintptr_t>(top) & 63u);

@@ -9,7 +9,7 @@ namespace attest {
 std::span<const BuiltinKernel> builtin_kernels() {
     static const std::vector<BuiltinKernel> all = [] {
         std::vector<BuiltinKernel> kernels;
-        for (const auto& room : {cpu_kernels(), simt_kernels(), mutant_kernels()}) {
+        for (const auto& room : {cpu_kernels(), cuda_kernels(), mutant_kernels()}) {
             kernels.insert(kernels.end(), room.begin(), room.end());
         }
         return kernels;

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "kernels/interface/builtin.hpp"
+#include "kernels/interface/manifest.hpp"
 #include "kernels/worker/crash.hpp"
 #include "kernels/worker/elf_exports.hpp"
+#include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
 
 namespace attest::worker {
@@ -25,7 +27,16 @@ using GetKernel = const attest_kernel_api* (*)(std::uint32_t, std::size_t);
 constexpr std::size_t struct_size_min =
     offsetof(attest_kernel_api, forward) + sizeof(attest_kernel_api::forward);
 
-LoadedKernel adopt(const attest_kernel_api* api) {
+/// A manifest with a mistake is the host's to report.
+bool declares_device_memory(const char* manifest) {
+    try {
+        return parse_manifest(manifest, "").memory == Memory::cuda;
+    } catch (const BadInput&) {
+        return false;
+    }
+}
+
+LoadedKernel adopt(const attest_kernel_api* api, void* library = nullptr) {
     if (api->struct_size < struct_size_min) {
         throw LoadFailure(
             fmt::format("attest_kernel_api.struct_size is {}, at least {} are needed\n"
@@ -49,6 +60,8 @@ LoadedKernel adopt(const attest_kernel_api* api) {
     if (kernel.api.manifest == nullptr) throw missing("manifest");
     if (kernel.api.supports == nullptr) throw missing("supports");
     if (kernel.api.forward == nullptr) throw missing("forward");
+    kernel.library = library;
+    kernel.on_device = declares_device_memory(kernel.api.manifest);
     if (kernel.api.create == nullptr) return kernel;
 
     circumstances.phase = protocol::Phase::create;
@@ -145,7 +158,7 @@ LoadedKernel load_library(const std::string& path, std::size_t index) {
     const attest_kernel_api* api = nullptr;
     std::string thrown = caught([&] { api = get_kernel(ATTEST_ABI_VERSION, index); });
     if (!thrown.empty()) throw LoadFailure("attest_get_kernel let an exception out: " + thrown);
-    if (api != nullptr) return adopt(api);
+    if (api != nullptr) return adopt(api, library);
 
     std::size_t count = 0;
     while (count < index && get_kernel(ATTEST_ABI_VERSION, count) != nullptr) ++count;

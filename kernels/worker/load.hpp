@@ -21,6 +21,8 @@ public:
 struct LoadedKernel {
     attest_kernel_api api{};
     void* state = nullptr;
+    void* library = nullptr;  ///< dlopen's handle, where it came from one
+    bool on_device = false;   ///< its manifest declares CUDA memory
 };
 
 /// Why a built-in kernel is not to be had: its plug-in is not beside the worker. Empty where it is.

@@ -82,7 +82,8 @@ enum class Status : std::uint32_t {
     workspace = 2,  // nothing was run: the kernel wants workspace_bytes
     exception = 3,  // an exception reached the border; text
     memory = 4,     // an allocation failed; text
-    absent = 5      // the kernel has no such operation
+    absent = 5,     // the kernel has no such operation
+    lost = 6        // the process can answer nothing further, and ends; text
 };
 
 struct Reply {

@@ -1,13 +1,16 @@
 #include "kernels/worker/serve.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "kernels/worker/crash.hpp"
+#include "kernels/worker/device_memory.hpp"
 #include "kernels/worker/frames.hpp"
 #include "kernels/worker/shared_memory.hpp"
 
@@ -56,7 +59,9 @@ attest_problem to_border(const protocol::Problem& w) {
 
 class Server {
 public:
-    explicit Server(const LoadedKernel& kernel) : kernel_(kernel) {}
+    explicit Server(const LoadedKernel& kernel) : kernel_(kernel) {
+        if (kernel.on_device) device_.emplace(kernel.library);
+    }
 
     /// False where the frame is none of ours.
     bool handle(std::span<const std::byte> frame) {
@@ -85,7 +90,8 @@ private:
     void hello(std::span<const std::byte> frame) {
         protocol::Hello hello;
         std::memcpy(&hello, frame.data(), std::min(frame.size(), sizeof hello));
-        allow_memory(hello.memory_bytes);
+        // A CUDA context reserves more addresses than any machine has memory.
+        if (!device_) allow_memory(hello.memory_bytes);
         circumstances.phase = Phase::idle;
         send_text(protocol::Kind::manifest, sequence_, kernel_.api.manifest);
     }
@@ -129,7 +135,14 @@ private:
             reply.status = Status::error;
             text = "the host sent more tensors than there are roles";
         } else {
-            const std::string thrown = caught([&] { text = run(c, reply); });
+            const std::string thrown = caught([&] {
+                try {
+                    text = run(c, reply);
+                } catch (const DeviceLost& lost) {
+                    reply.status = Status::lost;
+                    text = lost.what();
+                }
+            });
             if (!thrown.empty()) {
                 reply.status = circumstances.allocation_failed ? Status::memory : Status::exception;
                 text = thrown;
@@ -139,6 +152,7 @@ private:
         const std::string_view shown = cut_text(text);
         reply.text_bytes = static_cast<std::uint32_t>(shown.size());
         send(reply, shown);
+        if (reply.status == Status::lost) ::_exit(0);
     }
 
     std::string run(const protocol::Call& c, protocol::Reply& reply) {
@@ -167,8 +181,10 @@ private:
         circumstances.phase = Phase::operation;
         reply.code = operation(kernel_.state, &border, text_.data(), text_.size() - 1);
         circumstances.phase = Phase::idle;
-        if (reply.code == 0) return {};
+        const std::string misdeed = device_ ? device_->finish(border.stream) : std::string();
+        if (reply.code == 0 && misdeed.empty()) return {};
         reply.status = Status::error;
+        if (!misdeed.empty()) return misdeed;
         return text_[0] != 0 ? std::string(text_.data())
                              : fmt::format("returned {} without a text", reply.code);
     }
@@ -176,9 +192,15 @@ private:
     attest_call lay_out(std::span<const protocol::Tensor> tensors, std::uint64_t& outputs) {
         attest_call border{};
         border.struct_size = sizeof border;
+        if (device_) {
+            std::uint64_t bytes = 0;
+            for (const protocol::Tensor& t : tensors) bytes += t.pages_bytes;
+            device_->begin(bytes, tensors.size());
+            border.stream = device_->stream(call_.problem.call_number);
+        }
         for (std::size_t i = 0; i < tensors.size(); ++i) {
             const protocol::Tensor& t = tensors[i];
-            std::byte* data = memory_.at(t.data);
+            void* const data = device_ ? device_->lay(t, memory_.at(t.pages)) : memory_.at(t.data);
             if (t.role == protocol::workspace_role) {
                 border.workspace = data;
                 continue;
@@ -188,7 +210,7 @@ private:
             strides_[i] = t.stride;
             DLTensor& d = tensors_[i];
             d = DLTensor{data,
-                         {ATTEST_DL_CPU, 0},
+                         {device_ ? ATTEST_DL_CUDA : ATTEST_DL_CPU, 0},
                          t.ndim,
                          {t.code, t.bits, 1},
                          shapes_[i].data(),
@@ -210,6 +232,7 @@ private:
 
     const LoadedKernel& kernel_;
     SharedMemory memory_;
+    std::optional<DeviceMemory> device_;
     std::uint32_t sequence_ = 0;
     protocol::Call call_;
     std::array<char, protocol::text_bytes_max> text_{};

@@ -5,7 +5,8 @@
 
 namespace attest::worker {
 
-/// Answers until the host closes the socket.
+/// Answers until the host closes the socket. Throws LoadFailure where the kernel wants its tensors
+/// on a device that is not there.
 void serve(const LoadedKernel& kernel);
 
 }  // namespace attest::worker

@@ -148,6 +148,13 @@ struct Session::State {
                 result.fault->sentence =
                     "let an exception cross the border: " + printable(answer.text, 300);
                 return result;
+            case protocol::Status::lost:
+                result.outcome = Outcome::crash;
+                result.fault.emplace();
+                result.fault->kind = Fault::Kind::exception;
+                result.fault->sentence = "lost its GPU context: " + printable(answer.text, 300);
+                link.reset();
+                return result;
             case protocol::Status::memory:
                 result.outcome = Outcome::memory;
                 result.fault.emplace();
@@ -182,10 +189,6 @@ Session::Session(const KernelSpec& spec, const SessionOptions& options)
     state_->start();
     const std::string source = spec.border == Border::python ? "python" : spec.text;
     state_->manifest = parse_manifest(state_->link->manifest_text(), source);
-    if (state_->manifest.memory == Memory::cuda) {
-        throw BadInput(fmt::format("{}: it wants its tensors in CUDA memory", source),
-                       {"this attest lays tensors in host memory only"});
-    }
     // A kernel that says what it can do, and says nothing of layouts, may count on the alignment
     // that every allocator gives; any other has to do without.
     state_->aligned =

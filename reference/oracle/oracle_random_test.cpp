@@ -24,6 +24,7 @@ void compare(const std::vector<ExpectedElement>& wide, const std::vector<Expecte
     for (std::size_t e = 0; e < wide.size(); ++e) {
         ++tally.elements;
         const ExpectedElement &w = wide[e], &n = narrow[e];
+        ASSERT_FALSE(std::isnan(n.bound) || std::isnan(n.error)) << line << " element " << e;
         if (!std::isfinite(w.value)) {
             ASSERT_EQ(std::isnan(w.value), std::isnan(n.value)) << line;
             ASSERT_TRUE(std::isnan(w.value) || w.value == n.value) << line;

@@ -1,6 +1,6 @@
 #pragma once
-// What the plug-ins attest_simt.so (fast) and attest_simt_checked.so (every memory access checked)
-// offer, in the order of their indices: first the kernels, then the planted bugs.
+// What the plug-ins of this folder offer, in the order of their numbers: first the kernels, then,
+// on a CPU, the planted bugs.
 
 #include <cstddef>
 #include <string_view>
@@ -9,37 +9,40 @@
 
 namespace attest_cuda {
 
+inline constexpr const char* gpu_plugin = "attest_cuda.so";
 inline constexpr const char* fast_plugin = "attest_simt.so";
-inline constexpr const char* checked_plugin = "attest_simt_checked.so";
+inline constexpr const char* checked_plugin =
+    "attest_simt_checked.so";  ///< on a CPU, every memory access checked
 inline constexpr std::string_view checked_suffix = ":checked";
 
-struct SimtKernel {
+/// cuda_NAME on a GPU, simt_NAME on a CPU.
+struct PluginKernel {
     std::string_view name, summary;
     bool f32 = true, rope = false, splits = false, top_left = false;
 };
 
-inline constexpr SimtKernel simt_kernels[] = {
-    {.name = "simt_naive", .summary = "the CUDA definition, a thread a query"},
-    {.name = "simt_flash", .summary = "CUDA, tiles in shared memory, online softmax"},
-    {.name = "simt_flash_top_left",
-     .summary = "simt_flash with causal masks aligned top-left",
+inline constexpr PluginKernel plugin_kernels[] = {
+    {.name = "naive", .summary = "CUDA, the definition, a thread a query"},
+    {.name = "flash", .summary = "CUDA, tiles in shared memory, online softmax"},
+    {.name = "flash_top_left",
+     .summary = "CUDA, tiles, causal masks aligned top-left",
      .top_left = true},
-    {.name = "simt_flash_mma", .summary = "CUDA, tensor cores and cp.async", .f32 = false},
-    {.name = "simt_decode",
+    {.name = "flash_mma", .summary = "CUDA, tensor cores and cp.async", .f32 = false},
+    {.name = "decode",
      .summary = "CUDA, split-KV, paged, the last block merges",
      .rope = true,
      .splits = true},
 };
-inline constexpr std::size_t simt_kernel_count = sizeof simt_kernels / sizeof simt_kernels[0];
+inline constexpr std::size_t plugin_kernel_count = sizeof plugin_kernels / sizeof plugin_kernels[0];
 
-/// One defect in simt_flash (f32) or simt_flash_mma (bf16), and the plug-in it is judged in.
-struct SimtMutant {
+/// One defect in flash (f32) or flash_mma (bf16), and whether it is judged with accesses checked.
+struct PlantedBug {
     std::string_view id;
     Defect defect;
     bool mma, checked;
 };
 
-inline constexpr SimtMutant simt_mutants[] = {
+inline constexpr PlantedBug planted_bugs[] = {
     {"M141", Defect::no_syncwarp_after_weights, false, false},
     {"G01", Defect::no_barrier_after_load, true, true},
     {"G02", Defect::tile_reused_early, true, true},
@@ -55,6 +58,6 @@ inline constexpr SimtMutant simt_mutants[] = {
     {"G12", Defect::key_tail_not_cleared, true, true},
     {"G12_fast", Defect::key_tail_not_cleared, true, false},
 };
-inline constexpr std::size_t simt_mutant_count = sizeof simt_mutants / sizeof simt_mutants[0];
+inline constexpr std::size_t planted_bug_count = sizeof planted_bugs / sizeof planted_bugs[0];
 
 }  // namespace attest_cuda

@@ -1,0 +1,98 @@
+// How long cuda_flash_mma and cuda_decode take on a GPU: bf16, 16,384 tokens in all, 2,048 / D
+// heads. Prints one line a shape: kernel, D, T, causal, milliseconds, TFLOP/s of the two products.
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/simt/simt.hpp"
+
+namespace {
+
+using attest_cuda::Element;
+using attest_cuda::Params;
+
+void require(cudaError_t error) {
+    if (error == cudaSuccess) return;
+    std::fprintf(stderr, "gpu_benchmark: %s\n", cudaGetErrorString(error));
+    std::exit(1);
+}
+
+void* room(std::int64_t bytes) {
+    void* p = nullptr;
+    require(cudaMalloc(&p, static_cast<std::size_t>(bytes)));
+    require(cudaMemset(p, 0x3c, static_cast<std::size_t>(bytes)));  // 0.0115 in bf16
+    return p;
+}
+
+struct Shape {
+    std::int64_t batch, heads, len_q, len_kv, dim;
+    bool causal;
+};
+
+Params problem(const Shape& s) {
+    Params p;
+    const auto tensor = [&](std::int64_t length) {
+        return attest_cuda::Strided{room(s.batch * s.heads * length * s.dim * 2),
+                                    {s.heads * length * s.dim, length * s.dim, s.dim, 1}};
+    };
+    p.q = tensor(s.len_q);
+    p.k = tensor(s.len_kv);
+    p.v = tensor(s.len_kv);
+    p.o = tensor(s.len_q);
+    p.batch = s.batch;
+    p.heads_q = p.heads_kv = s.heads;
+    p.len_q = s.len_q;
+    p.len_kv = s.len_kv;
+    p.dim_qk = p.dim_v = s.dim;
+    p.scale = 0.1f;
+    p.causal = s.causal;
+    p.chunks_aligned = true;
+    return p;
+}
+
+void measure(const char* name, int (*launch)(Element, const Params&, void*), const Shape& s) {
+    Params p = problem(s);
+    const std::int64_t rows = s.batch * s.heads * s.len_q;
+    p.splits = 16;
+    p.arrivals = static_cast<std::uint32_t*>(room(rows * 4));
+    p.partial = static_cast<float*>(room(rows * p.splits * (s.dim + 2) * 4));
+    constexpr int warm_up = 2, rounds = 5;
+    cudaEvent_t start, end;
+    require(cudaEventCreate(&start));
+    require(cudaEventCreate(&end));
+    for (int n = 0; n < warm_up + rounds; ++n) {
+        if (n == warm_up) require(cudaEventRecord(start));
+        require(static_cast<cudaError_t>(launch(Element::bf16, p, nullptr)));
+    }
+    require(cudaEventRecord(end));
+    require(cudaEventSynchronize(end));
+    float ms = 0;
+    require(cudaEventElapsedTime(&ms, start, end));
+    ms /= rounds;
+    const double flops = 4.0 * static_cast<double>(rows) * static_cast<double>(s.len_kv * s.dim) /
+                         (s.causal ? 2 : 1);
+    std::printf("%s\t%lld\t%lld\t%s\t%.4f\t%.1f\n", name, static_cast<long long>(s.dim),
+                static_cast<long long>(s.len_kv), s.causal ? "causal" : "full", ms,
+                flops / ms * 1e-9);
+    std::fflush(stdout);
+    for (void* used : {p.q.data, p.k.data, p.v.data, p.o.data, static_cast<void*>(p.arrivals),
+                       static_cast<void*>(p.partial)})
+        require(cudaFree(used));
+}
+
+}  // namespace
+
+int main() {
+    constexpr std::int64_t tokens = 16384;
+    for (const std::int64_t dim : {64, 128})
+        for (std::int64_t length = 512; length <= tokens; length *= 2)
+            for (const bool causal : {false, true})
+                measure("cuda_flash_mma", attest_cuda::launch_flash_mma,
+                        {tokens / length, 2048 / dim, length, length, dim, causal});
+    for (const std::int64_t dim : {64, 128})
+        for (std::int64_t length = 4096; length <= tokens; length *= 2)
+            measure("cuda_decode", attest_cuda::launch_decode,
+                    {8, 2048 / dim, 1, length, dim, false});
+    return 0;
+}

@@ -1,0 +1,96 @@
+// The kernels of this folder as a plug-in, in either world: attest_cuda.so on a GPU, attest_simt.so
+// and attest_simt_checked.so on a CPU.
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "kernels/cuda/plugin_kernels.hpp"
+#include "kernels/cuda/read_call.hpp"
+#include "kernels/cuda/world.hpp"
+
+namespace attest_cuda {
+namespace {
+
+constexpr std::size_t count = plugin_kernel_count + planted_bug_count;
+
+/// The planted bug with this number, or none.
+constexpr const PlantedBug* planted(std::size_t index) {
+    return index < plugin_kernel_count ? nullptr : &planted_bugs[index - plugin_kernel_count];
+}
+constexpr PluginKernel kernel(std::size_t index) {
+    if (planted(index) == nullptr) return plugin_kernels[index];
+    return {.name = planted(index)->id, .summary = ""};
+}
+
+template <std::size_t index>
+int supports(void*, const attest_problem* problem, char* reason, std::size_t reason_cap) {
+    const PluginKernel k = kernel(index);
+    return answer({k.f32, k.rope, k.splits, !k.top_left}, problem, reason, reason_cap);
+}
+
+template <std::size_t index>
+int forward(void*, const attest_call* call, char* error, std::size_t error_cap) {
+    Params params;
+    Element element = Element::f32;
+    if (!read_call(call, params, element)) {
+        std::snprintf(error, error_cap, "a tensor this problem needs is absent");
+        return 1;
+    }
+    params.top_left = kernel(index).top_left;
+    if (kernel(index).splits) place_workspace(call, params);
+    return world().run(world().launches[index], element, params, *call, error, error_cap);
+}
+
+std::size_t decode_workspace(void*, const attest_problem* problem) {
+    return decode_workspace_bytes(*problem);
+}
+
+std::string manifest(std::size_t index) {
+    const PluginKernel k = kernel(index);
+    const PlantedBug* const bug = planted(index);
+    const std::string name = bug != nullptr ? "mutant:" + std::string(k.name)
+                                            : world().prefix + std::string(k.name) + world().suffix;
+    const char* formats = bug == nullptr ? (k.f32 ? R"("f32","f16","bf16")" : R"("f16","bf16")")
+                          : bug->mma     ? R"("bf16")"
+                                         : R"("f32")";
+    return R"({"name":")" + name + R"(","version":"1","formats":[)" + formats + "]," +
+           world().manifest + R"(,"limits":{"dim_max":)" + (bug != nullptr ? "64" : "256") +
+           R"(},"numerics":{"deterministic":true},"dialect":)" +
+           (k.top_left ? R"({"causal":"top_left"})" : "{}") +
+           R"(,"features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive",)"
+           R"("softcap","sink","alibi","gqa","dim_v","scale","layout","lse")" +
+           (k.top_left ? "" : R"(,"cache","paged")") + (k.rope ? R"(,"rope")" : "") +
+           (k.splits ? R"(,"splits")" : "") + "]}";
+}
+
+struct Plugin {
+    std::array<std::string, count> manifests;
+    std::array<attest_kernel_api, count> apis{};
+
+    template <std::size_t... index>
+    explicit Plugin(std::index_sequence<index...>) : manifests{manifest(index)...} {
+        ((apis[index] = {.struct_size = sizeof(attest_kernel_api),
+                         .abi_version = ATTEST_ABI_VERSION,
+                         .manifest = manifests[index].c_str(),
+                         .supports = supports<index>,
+                         .create = nullptr,
+                         .destroy = nullptr,
+                         .workspace = kernel(index).splits ? decode_workspace : nullptr,
+                         .forward = forward<index>,
+                         .backward = nullptr,
+                         .append = nullptr}),
+         ...);
+    }
+};
+
+}  // namespace
+}  // namespace attest_cuda
+
+const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index) {
+    using namespace attest_cuda;
+    static const Plugin plugin{std::make_index_sequence<count>{}};
+    const bool offered = host_abi == ATTEST_ABI_VERSION && index < world().launches.size();
+    return offered ? &plugin.apis[index] : nullptr;
+}

@@ -1,0 +1,25 @@
+#pragma once
+// The two worlds a launch may happen in, and what a plug-in says and does differently there.
+
+#include <span>
+#include <string>
+
+#include "kernels/cuda/params.hpp"
+#include "kernels/interface/attest_kernel.h"
+
+namespace attest_cuda {
+
+using Launch = int (*)(Element, const Params&, void* stream);
+
+struct World {
+    std::string prefix, suffix;  ///< of a kernel's name
+    const char* manifest;        ///< the part of it that is the world's
+    std::span<const Launch> launches;
+    /// What forward() returns.
+    int (*run)(Launch, Element, const Params&, const attest_call&, char* error,
+               std::size_t error_cap);
+};
+
+const World& world();
+
+}  // namespace attest_cuda

@@ -1,0 +1,30 @@
+// On a GPU: the worker has laid the tensors into device memory and waits for the stream itself.
+
+#include <array>
+#include <cstdio>
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/plugin_kernels.hpp"
+#include "kernels/cuda/world.hpp"
+
+namespace attest_cuda {
+namespace {
+
+constexpr std::array<Launch, plugin_kernel_count> launches{launch_naive, launch_flash, launch_flash,
+                                                           launch_flash_mma, launch_decode};
+
+int run(Launch launch, Element element, const Params& params, const attest_call& call, char* error,
+        std::size_t error_cap) {
+    const int code = launch(element, params, call.stream);
+    if (code != 0) std::snprintf(error, error_cap, "the launch failed with CUDA error %d", code);
+    return code;
+}
+
+}  // namespace
+
+const World& world() {
+    static const World device{"cuda_", "", R"("memory":"cuda")", launches, run};
+    return device;
+}
+
+}  // namespace attest_cuda

@@ -1,0 +1,45 @@
+// On a CPU: a diagnostic of the runtime is an error of the call, whatever the values are.
+
+#include <array>
+#include <utility>
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/plugin_kernels.hpp"
+#include "kernels/cuda/world.hpp"
+#include "kernels/simt/attest_call.hpp"
+#include "kernels/simt/check.hpp"
+
+namespace attest_cuda {
+namespace {
+
+template <std::size_t index>
+int launch_mutant(Element, const Params& p, void* stream) {
+    constexpr PlantedBug m = planted_bugs[index];
+    return m.mma ? launch_flash_mma_with(m.defect, p, stream)
+                 : launch_flash_with(m.defect, p, stream);
+}
+
+template <std::size_t... index>
+constexpr auto all_launches(std::index_sequence<index...>) {
+    return std::array<Launch, plugin_kernel_count + sizeof...(index)>{
+        launch_naive,     launch_flash,  launch_flash,
+        launch_flash_mma, launch_decode, launch_mutant<index>...};
+}
+constexpr auto launches = all_launches(std::make_index_sequence<planted_bug_count>{});
+
+int run(Launch launch, Element element, const Params& params, const attest_call& call, char* error,
+        std::size_t error_cap) {
+    const simt::AttestCall watched(call);
+    return watched.finish(launch(element, params, nullptr), error, error_cap);
+}
+
+}  // namespace
+
+const World& world() {
+    static const World simulated{"simt_",
+                                 simt::checker() != nullptr ? std::string(checked_suffix) : "",
+                                 R"("memory":"host","simulated":true)", launches, run};
+    return simulated;
+}
+
+}  // namespace attest_cuda
