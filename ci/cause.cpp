@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "properties/diagnosis/deviation.hpp"
+#include "properties/law/property.hpp"
 #include "properties/search/size_order.hpp"
 #include "reference/problem/case.hpp"
 
@@ -101,9 +102,16 @@ bool is_mask_deviation(const std::string& id) {
     return std::any_of(list.begin(), list.end(), [&](const Deviation& d) { return d.id == id; });
 }
 
+std::size_t place_in_catalogue(const std::string& law) {
+    const auto laws = catalogue();
+    return static_cast<std::size_t>(
+        std::find_if(laws.begin(), laws.end(), [&](const Property& p) { return p.id == law; }) -
+        laws.begin());
+}
+
 // The lead is the one a person reads first: explained, repeated in a fresh process, of the law
-// whose sentence says most of this kind of defect, and small. A law that builds larger cases from
-// its own has tiny ones: they come last.
+// whose sentence says most of this kind of defect; else of the reference, so that it is the same in
+// every run; else small. A law that builds larger cases from its own has tiny ones: they come last.
 auto rank(const Record& c) {
     const std::string law = c.at("law"), id = text_at(c, "diagnosis", "id");
     const bool telling = died(c)                 ? law == "hygiene.bounds"
@@ -113,7 +121,8 @@ auto rank(const Record& c) {
                                                  : false;
     const int kind = telling ? 0 : law.starts_with("reference.") ? 1 : 2;
     const bool confirmed = c.contains("shrink") && c.at("shrink").value("confirmed", false);
-    return std::tuple(!known(c), !confirmed, kind, size_of(c), law);
+    const std::size_t place = kind < 2 ? place_in_catalogue(law) : 0;
+    return std::tuple(!known(c), !confirmed, kind, place, size_of(c), law);
 }
 
 std::string capitalised(std::string text) {

@@ -150,20 +150,27 @@ Verdict suspected(std::string sentence, double observed, double threshold, std::
 Verdict judge_directions(const Scores& scores, const ErrorBudget& budget) {
     const auto floor = floors(budget);
     const double direction_max = SelfNormalised::threshold(direction_rate);
-    Verdict verdict = holds(scores.elements);
-    double worst = -1;
+    // Of those that are off the one that stands out most: a wrong temperature shows in the others.
+    std::size_t most = 0;
+    double theta = 0, largest = -1;
+    bool any_off = false;
     for (std::size_t k = 0; k < error_directions; ++k) {
-        const double z = scores.direction[k].value();
-        const double theta = scores.length[k] > 0 ? scores.along[k] / scores.length[k] : 0;
-        if (std::abs(z) <= worst) continue;
-        worst = std::abs(z);
-        const bool off = !(std::abs(z) <= direction_max) && !(std::abs(theta) <= floor[k]);
-        if (off && verdict.decision != Decision::violated)
-            verdict = suspected(fmt::format(fmt::runtime(words[k]), theta), z, direction_max,
-                                scores.elements);
-        verdict.statistic =
-            scores.direction[k].statistic("errors along one direction", direction_rate);
+        const double z = std::abs(scores.direction[k].value());
+        const double own = scores.length[k] > 0 ? scores.along[k] / scores.length[k] : 0;
+        const bool off = !(z <= direction_max) && !(std::abs(own) <= floor[k]);
+        if (any_off && !off) continue;
+        if (off == any_off && z <= largest) continue;
+        most = k;
+        theta = own;
+        largest = z;
+        any_off = off;
     }
+    const double z = scores.direction[most].value();
+    Verdict verdict = any_off ? suspected(fmt::format(fmt::runtime(words[most]), theta), z,
+                                          direction_max, scores.elements)
+                              : holds(scores.elements);
+    verdict.statistic =
+        scores.direction[most].statistic("errors along one direction", direction_rate);
     return verdict;
 }
 
