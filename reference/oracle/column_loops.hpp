@@ -38,8 +38,8 @@ struct DeviationTask {
 void deviations(const DeviationTask& task, std::size_t n, double* spread, double* size);
 
 /// Writes elements, those whose value is no number with value 0 and infinite error: a kind is
-/// claimed only where the inputs have one. Returns the largest of (error - rounding of the value to double) / bound among
-/// those with a finite bound, at least 0.
+/// claimed only where the inputs have one. Returns the largest of (error - rounding of the value to
+/// double) / bound among those with a finite bound, at least 0.
 double put_elements(const double* value, const double* error, const double* bound, std::size_t n,
                     ExpectedElement* out);
 
