@@ -33,7 +33,7 @@ void upward_all(const UpwardTask& t, std::size_t n, double* out) {
     over(n, [&](auto d, std::size_t c) {
         const auto sum =
             hn::Add(hn::Mul(hn::LoadU(d, t.sum + c), hn::Set(d, t.upward)), hn::Set(d, t.least));
-        const auto unit = hn::Mul(hn::LoadU(d, t.unit_of + c), hn::Set(d, t.unit));
+        const auto unit = hn::LoadU(d, t.unit_of + c);
         const auto centre = hn::Mul(hn::Abs(hn::LoadU(d, t.centre + c)), hn::Set(d, t.of_centre));
         hn::StoreU(hn::Add(hn::Mul(unit, sum), centre), d, out + c);
     });

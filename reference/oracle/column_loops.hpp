@@ -9,10 +9,10 @@
 
 namespace attest {
 
-/// out[c] = unit unit_of[c] (sum[c] upward + least) + of_centre |centre[c]|.
+/// out[c] = unit_of[c] (sum[c] upward + least) + of_centre |centre[c]|.
 struct UpwardTask {
     const double *sum = nullptr, *unit_of = nullptr, *centre = nullptr;
-    double unit = 1, upward = 1, least = 0, of_centre = 0;
+    double upward = 1, least = 0, of_centre = 0;
 };
 void upward_sums(const UpwardTask& task, std::size_t n, double* out);
 
