@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/oracle/column_loops.hpp"
 #include "reference/oracle/lanes.hpp"
@@ -10,8 +9,6 @@
 namespace attest {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Keys summed in one go: a chain short enough for single precision, values that stay in the cache.
 constexpr std::int64_t chunk = 64;
