@@ -128,14 +128,19 @@ struct Judged {
     }
 };
 
-struct Forward {
-    Judged a[4], lse[4], s[4], s_lse[4], b[4], alone[4];
-    std::int64_t rows[4] = {}, again[4] = {};  ///< computed in double; then in wider arithmetic
+/// Double alone, whatever its error: rows computed, rows that wider arithmetic would be asked for.
+struct Alone {
+    Judged judged;
+    std::int64_t rows = 0, again = 0;
 };
 
-/// In double alone, whatever its error.
+struct Forward {
+    Judged a[4], lse[4], s[4], s_lse[4], b[4];
+    Alone plain[4], turned[4];  ///< without RoPE and with it
+};
+
 void in_double(const RandomCase& c, const Numerics& numerics, const TensorSet& inputs,
-               const Observed& seen, std::size_t at, Forward& out) {
+               const Observed& seen, Precision lse, Alone& out) {
     const Problem& p = c.subject.problem;
     const Prepared call = prepare(p, c.dialect, inputs);
     RowRunner runner(call, call, resolve(p, numerics), lanes_in_double(call));
@@ -143,10 +148,10 @@ void in_double(const RandomCase& c, const Numerics& numerics, const TensorSet& i
     e.lse.resize(seen.lse.size());
     e.row_empty.resize(seen.lse.size());
     e.output.resize(seen.output.size());
-    for (std::size_t row = 0; row < e.lse.size(); ++row, ++out.rows[at])
-        out.again[at] += runner.row(static_cast<std::int64_t>(row), e) <= settled ? 0 : 1;
-    out.alone[at].add(seen.output, e.output, p.format_o);
-    out.alone[at].add(seen.lse, e.lse, at == 0 ? Precision::f64 : Precision::f32);
+    for (std::size_t row = 0; row < e.lse.size(); ++row, ++out.rows)
+        out.again += runner.row(static_cast<std::int64_t>(row), e) <= settled ? 0 : 1;
+    out.judged.add(seen.output, e.output, p.format_o);
+    out.judged.add(seen.lse, e.lse, lse);
 }
 
 void forward_case(std::uint64_t number, Forward& out) {
@@ -161,7 +166,8 @@ void forward_case(std::uint64_t number, Forward& out) {
     const Expected by_a = attend(p, c.dialect, n, inputs);
     out.a[at].add(seen.output, by_a.output, p.format_o);
     out.lse[at].add(seen.lse, by_a.lse, lse);
-    if (at != 0) in_double(c, n, inputs, seen, at, out);
+    Alone& alone = (p.rope.style == RopeStyle::none ? out.plain : out.turned)[at];
+    if (at != 0) in_double(c, n, inputs, seen, lse, alone);
     out.b[at].add(seen.output, attend_probable(p, c.dialect, n, inputs, suspicion).output,
                   p.format_o);
 
@@ -205,9 +211,14 @@ std::int64_t forward_bounds(double seconds, std::uint64_t number) {
     text +=
         "\nescalation                        format    elements  undecided in double"
         "      rows  computed again\n";
-    for (std::size_t at = 1; at < 4; ++at)
-        text += fmt::format("  {:<32}{:<8}{:>10}{:>21}{:>10}{:>16}\n", "", name(formats[at]),
-                            f.alone[at].elements, f.alone[at].undecided, f.rows[at], f.again[at]);
+    for (const bool turned : {false, true})
+        for (std::size_t at = 1; at < 4; ++at) {
+            const Alone& x = turned ? f.turned[at] : f.plain[at];
+            text += fmt::format("  {:<32}{:<8}{:>10}{:>21}{:>10}{:>16}\n",
+                                turned ? "with RoPE, positions to 100000" : "without RoPE",
+                                name(formats[at]), x.judged.elements, x.judged.undecided, x.rows,
+                                x.again);
+        }
     write_out(text);
     return violated;
 }

@@ -99,7 +99,7 @@ HWY_INLINE std::size_t coefficients_by(D d, const EntryTask& t, std::size_t firs
     const V of_most = hn::Set(d, t.of_most);
     const V to_centred = hn::Set(d, t.lost_centred), to_plain = hn::Set(d, t.lost_plain);
     V top = hn::Zero(d), h1 = hn::Zero(d), all_lost = hn::Zero(d);
-    V centred_max = hn::Zero(d), centred_sum = hn::Zero(d);
+    V centred_sum = hn::Zero(d);
     std::size_t j = first;
     for (; j + step <= last; j += step) {
         const V distance = hn::Sub(max, hn::LoadU(d, t.score + j));
@@ -118,7 +118,6 @@ HWY_INLINE std::size_t coefficients_by(D d, const EntryTask& t, std::size_t firs
         all_lost = hn::MulAdd(n, lost, all_lost);
         hn::StoreU(centred, d, t.centred + j);
         hn::StoreU(hn::MulAdd(of_most, most, hn::Mul(to_plain, lost)), d, t.plain + j);
-        centred_max = hn::Max(centred_max, centred);
         centred_sum = hn::MulAdd(n, centred, centred_sum);
     }
     if (j == first) return j;
@@ -126,7 +125,6 @@ HWY_INLINE std::size_t coefficients_by(D d, const EntryTask& t, std::size_t firs
     totals.relative_max = std::max(totals.relative_max, most_of(d, top));
     totals.h1 += sum(h1);
     totals.lost += sum(all_lost);
-    totals.centred_max = std::max(totals.centred_max, most_of(d, centred_max));
     totals.centred_sum += sum(centred_sum);
     return j;
 }

@@ -27,7 +27,7 @@ struct EntryTotals {
     double relative_max = 0;  ///< D_j
     double h1 = 0;            ///< sum of excess_j, at least p_j expm1(D_j)
     double lost = 0;          ///< sum of what rounding P may lose, lost_j
-    double centred_max = 0, centred_sum = 0;
+    double centred_sum = 0;
 };
 
 /// For entries [first, last), added to totals: with most_j = p_j + excess_j and

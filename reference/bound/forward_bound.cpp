@@ -170,7 +170,6 @@ void RowBound::weigh_entries(const RowFacts& facts, double error_max, double exp
     wants_hull_ = !(totals.relative_max < 0.25);
     h1_ = totals.h1;
     rounded_mass_ = model_.sums_rounded_weights ? totals.lost : 0;
-    centred_max_ = totals.centred_max;
     centred_sum_ = totals.centred_sum;
     // A weight loses at least up of itself where it is rounded.
     plain_share_ = task.of_most + task.lost_plain * up;

@@ -83,7 +83,6 @@ public:
     std::span<const double> centred() const noexcept { return centred_; }
     std::span<const double> plain() const noexcept { return plain_; }
     const RowMaxima& maxima() const noexcept { return maxima_; }
-    double centred_max() const noexcept { return centred_max_; }
     double centred_sum() const noexcept { return centred_sum_; }
     /// plain_j is at least this part of the weight p_j, the sink's apart.
     double plain_share() const noexcept { return plain_share_; }
@@ -108,7 +107,7 @@ private:
     double exp_exponent_ = 0;  ///< log(1 + exp_error)
     std::vector<double> centred_, plain_, scratch_;
     RowMaxima maxima_;
-    double centred_max_ = 0, centred_sum_ = 0, plain_share_ = 0;
+    double centred_sum_ = 0, plain_share_ = 0;
     double h1_ = 0;                             ///< sum p_j H_j
     double sum_error_o_ = 0, sum_error_l_ = 0;  ///< gO, gl
     double rounded_mass_ = 0;                   ///< sum of p r where l sums rounded weights

@@ -215,6 +215,8 @@ void CollapsedBlock::put_lse(const Row& row, ExpectedElement& lse) const {
     lse.value = row.facts.lse * scale;
     lse.error = 1.01 * scale * row.own.lse + 4 * double_rounding(lse.value);
     lse.bound = (two ? row.bound.lse_base_two() : row.bound.lse()).value();
+    const ExpectedElement of_lse = lse;
+    put_elements(&of_lse.value, &of_lse.error, &of_lse.bound, 1, &lse);
 }
 
 }  // namespace attest

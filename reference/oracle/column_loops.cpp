@@ -33,7 +33,7 @@ void upward_all(const UpwardTask& t, std::size_t n, double* out) {
     over(n, [&](auto d, std::size_t c) {
         const auto sum =
             hn::Add(hn::Mul(hn::LoadU(d, t.sum + c), hn::Set(d, t.upward)), hn::Set(d, t.least));
-        const auto unit = hn::Mul(hn::LoadU(d, t.unit_of + c), hn::Set(d, t.unit));
+        const auto unit = hn::LoadU(d, t.unit_of + c);
         const auto centre = hn::Mul(hn::Abs(hn::LoadU(d, t.centre + c)), hn::Set(d, t.of_centre));
         hn::StoreU(hn::Add(hn::Mul(unit, sum), centre), d, out + c);
     });
@@ -88,11 +88,14 @@ double elements_all(const double* value, const double* error, const double* boun
     static_assert(sizeof(ExpectedElement) == 3 * sizeof(double));
     double worst = 0;
     over(n, [&](auto d, std::size_t c) {
-        const auto v = hn::LoadU(d, value + c), e = hn::LoadU(d, error + c);
-        const auto b = hn::LoadU(d, bound + c);
-        hn::StoreInterleaved3(v, e, b, d, &out[c].value);
-        const auto beyond = hn::Sub(e, rounding_of(d, v)), zero = hn::Zero(d);
+        const auto zero = hn::Zero(d);
         const auto infinite = hn::Set(d, std::numeric_limits<double>::infinity());
+        const auto raw = hn::LoadU(d, value + c), b = hn::LoadU(d, bound + c);
+        const auto number = hn::Lt(hn::Abs(raw), infinite);
+        const auto v = hn::IfThenElse(number, raw, zero);
+        const auto e = hn::IfThenElse(number, hn::LoadU(d, error + c), infinite);
+        hn::StoreInterleaved3(v, e, b, d, &out[c].value);
+        const auto beyond = hn::Sub(e, rounding_of(d, v));
         const auto counts = hn::And(hn::Gt(beyond, zero), hn::Lt(b, infinite));
         const auto ratio = hn::IfThenElse(counts, hn::Div(beyond, b), zero);
         worst = std::max(worst, hn::GetLane(hn::MaxOfLanes(d, ratio)));

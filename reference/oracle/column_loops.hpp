@@ -9,10 +9,10 @@
 
 namespace attest {
 
-/// out[c] = unit unit_of[c] (sum[c] upward + least) + of_centre |centre[c]|.
+/// out[c] = unit_of[c] (sum[c] upward + least) + of_centre |centre[c]|.
 struct UpwardTask {
     const double *sum = nullptr, *unit_of = nullptr, *centre = nullptr;
-    double unit = 1, upward = 1, least = 0, of_centre = 0;
+    double upward = 1, least = 0, of_centre = 0;
 };
 void upward_sums(const UpwardTask& task, std::size_t n, double* out);
 
@@ -37,8 +37,9 @@ struct DeviationTask {
 };
 void deviations(const DeviationTask& task, std::size_t n, double* spread, double* size);
 
-/// Writes elements; returns the largest of (error - rounding of the value to double) / bound among
-/// those with a finite bound, at least 0.
+/// Writes elements, those whose value is no number with value 0 and infinite error: a kind is
+/// claimed only where the inputs have one. Returns the largest of (error - rounding of the value to
+/// double) / bound among those with a finite bound, at least 0.
 double put_elements(const double* value, const double* error, const double* bound, std::size_t n,
                     ExpectedElement* out);
 

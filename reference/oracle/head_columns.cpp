@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/oracle/column_loops.hpp"
 #include "reference/oracle/lanes.hpp"
@@ -11,32 +10,30 @@ namespace attest {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 /// Keys summed in one go: a chain short enough for single precision, values that stay in the cache.
 constexpr std::int64_t chunk = 64;
 
-void convert(const double* x, double factor, std::size_t n, float* out) {
-    narrow(x, factor, static_cast<std::int64_t>(n), out);
+void convert(const double* x, std::size_t n, float* out) {
+    narrow(x, 1, static_cast<std::int64_t>(n), out);
 }
-void convert(const double* x, double factor, std::size_t n, double* out) {
-    scaled(x, factor, static_cast<std::int64_t>(n), out);
+void convert(const double* x, std::size_t n, double* out) {
+    std::copy(x, x + n, out);
 }
 
 /// Coefficients of one row over the keys [first, last), 0 where it does not see one.
 template <typename T>
-void spread_out(std::span<const double> from, double factor, std::span<const std::int64_t> visible,
+void spread_out(std::span<const double> from, std::span<const std::int64_t> visible,
                 std::int64_t first, std::int64_t last, T* to) {
     const std::size_t n = visible.size();
     if (n > 0 && visible.back() - visible.front() + 1 == static_cast<std::int64_t>(n)) {
         T* begin = to + (visible.front() - first);
         std::fill(to, begin, T(0));
-        convert(from.data(), factor, n, begin);
+        convert(from.data(), n, begin);
         std::fill(begin + n, to + (last - first), T(0));
         return;
     }
     std::fill(to, to + (last - first), T(0));
-    for (std::size_t j = 0; j < n; ++j) to[visible[j] - first] = static_cast<T>(from[j] * factor);
+    for (std::size_t j = 0; j < n; ++j) to[visible[j] - first] = static_cast<T>(from[j]);
 }
 
 }  // namespace
@@ -75,10 +72,6 @@ void HeadColumns::load(const double* values, std::int64_t keys, std::int64_t dim
         fill(double_lanes_.values);
 }
 
-double HeadColumns::weight_unit(const RowBound& bound) const {
-    return single_ ? power_below(bound.centred_max()) : 1;
-}
-
 template <typename T>
 void HeadColumns::Lanes<T>::take(const HeadColumns& head, std::span<const RowColumns> rows,
                                  std::int64_t first, std::int64_t last) {
@@ -89,9 +82,8 @@ void HeadColumns::Lanes<T>::take(const HeadColumns& head, std::span<const RowCol
     centre.assign(rows.size() * stride, T(0));
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const RowColumns& row = rows[r];
-        spread_out(row.bound->centred(), 1 / head.weight_unit(*row.bound), row.visible, first, last,
-                   centred.data() + r * width);
-        spread_out(row.bound->plain(), 1, row.visible, first, last, plain.data() + r * width);
+        spread_out(row.bound->centred(), row.visible, first, last, centred.data() + r * width);
+        spread_out(row.bound->plain(), row.visible, first, last, plain.data() + r * width);
         for (std::size_t c = 0; c < head.unit_.size(); ++c)
             centre[r * stride + c] = static_cast<T>(row.centre[c] * head.inverse_[c]);
     }
@@ -117,8 +109,8 @@ void HeadColumns::sum_in(Lanes<T>& lanes, std::span<const RowColumns> rows, std:
 
 // In double the loss is below 2^-22 (fewer than 2^30 keys), which the theorem allows for.
 //
-// In single: x = v / unit_c and o = O_c / unit_c are below 2, w_j = centred_j / weight_unit too,
-// and k_j = plain_j below 4 or the row's proof fails anyway. Rounding one to single moves it by
+// In single: x = v / unit_c and o = O_c / unit_c are below 2, and where the row's proof holds at
+// all w_j = centred_j is below 2 and k_j = plain_j below 8. Rounding one to single moves it by
 // 2^-24 of itself or, below 2^-126, by 2^-150. From the rounded ones the difference d_j is rounded
 // once, so
 //   |x - o| <= d_j (1 + 2^-23) + 2^-24 (|x| + |o|) + 2^-148 <= d_j (1 + 2^-21) + 2^-22 |o| +
@@ -126,8 +118,8 @@ void HeadColumns::sum_in(Lanes<T>& lanes, std::span<const RowColumns> rows, std:
 // A sum over a chunk has 64 products and additions: S (1 + chain_error(66)) and 2^-150 a product
 // where it is subnormal. Together, with d_j < 4, n keys, W = sum w_j:
 //   sum w_j |x_j - o| <= S (1 + 2^-17) + 2^-21 |o| W + n 2^-143,   and the same for k_j |x_j|
-// without the middle term. The last is far below 2 weight_floor sum |v_jc| of the bound, where
-// weight_floor is 2^-126.
+// without the middle term. To 2^17 keys the last is at most half of 2 weight_floor sum |v_jc|,
+// which the bound holds besides, where weight_floor is 2^-126.
 void HeadColumns::sums(std::span<const RowColumns> rows) {
     std::int64_t first = keys_, last = 0;
     for (const RowColumns& row : rows) {
@@ -153,13 +145,11 @@ void HeadColumns::sums(std::span<const RowColumns> rows) {
         UpwardTask task{.sum = spread_.data() + r * static_cast<std::size_t>(stride_),
                         .unit_of = unit_.data(),
                         .centre = row.centre,
-                        .unit = weight_unit(*row.bound),
                         .upward = upward,
                         .least = n * least,
                         .of_centre = of_centre * row.bound->centred_sum()};
         upward_sums(task, unit_.size(), row.spread);
         task.sum = size_.data() + r * static_cast<std::size_t>(stride_);
-        task.unit = 1;
         task.of_centre = 0;
         upward_sums(task, unit_.size(), row.size);
     }

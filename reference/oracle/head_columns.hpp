@@ -41,7 +41,6 @@ private:
     template <typename T>
     void sum_in(Lanes<T>& lanes, std::span<const RowColumns> rows, std::int64_t first,
                 std::int64_t last);
-    double weight_unit(const RowBound& bound) const;
 
     bool single_ = false;
     std::int64_t keys_ = 0, dim_v_ = 0, stride_ = 0;

@@ -71,10 +71,9 @@ private:
     std::vector<RowValues> turned_of_;  // with RoPE: sizes of each row
 };
 
-/// What is left of a score after the dot product: scale, bias, cap.
+/// What is left of a score after the scaled dot product: bias and cap.
 template <typename Real>
-Real finish_score(const Prepared& call, const RowQuery& query, std::size_t index, Real dot) {
-    Real x = dot * Real(call.scale);
+Real finish_score(const Prepared& call, const RowQuery& query, std::size_t index, Real x) {
     const bool biased = !query.mask.empty() || !query.distance.empty();
     const double cap = call.problem.softcap;
     if (!biased && !(cap > 0)) return x;
@@ -88,8 +87,8 @@ Real finish_score(const Prepared& call, const RowQuery& query, std::size_t index
     return x;
 }
 
-/// Whether finish_score is the product by the scale alone.
-inline bool scale_alone(const Prepared& call, const RowQuery& query) {
+/// Whether there is nothing left for finish_score.
+inline bool is_finished(const Prepared& call, const RowQuery& query) {
     return query.mask.empty() && query.distance.empty() && !(call.problem.softcap > 0);
 }
 

@@ -64,12 +64,12 @@ private:
         out.weight.resize(static_cast<std::size_t>(n));
         const bool dense = query.dense() && keys > 0;
         const std::int64_t begin = dense ? query.visible.front() : 0;
-        if (dense && scale_alone(call_, query)) {
+        if (dense && is_finished(call_, query)) {
             out.max =
                 scaled(dot + begin, call_.scale, static_cast<std::int64_t>(keys), out.score.data());
         } else {
             for (std::size_t j = 0; j < keys; ++j)
-                out.score[j] = finish_score(call_, query, j, dot[query.visible[j]]);
+                out.score[j] = finish_score(call_, query, j, dot[query.visible[j]] * call_.scale);
             out.max =
                 scaled(out.score.data(), 1, static_cast<std::int64_t>(keys), out.score.data());
         }

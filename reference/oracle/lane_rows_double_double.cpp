@@ -31,16 +31,18 @@ public:
 private:
     void compute(std::size_t row, const RowQuery& query, RowValues& out) {
         const KeySpan span = span_of({&query, 1});
-        dots(head_.keys(), head_.query_hi(row), head_.query_lo(row), span.first, span.last,
-             dot_hi_.data(), dot_lo_.data());
+        dots(head_.keys(), head_.query_hi(row), head_.query_lo(row), call_.scale, span.first,
+             span.last, dot_hi_.data(), dot_lo_.data());
         const std::size_t keys = query.visible.size();
         const std::size_t entries = keys + (query.sink != nullptr ? 1 : 0);
         DoubleDouble most(-std::numeric_limits<double>::infinity());
+        const bool finished = is_finished(call_, query);
         for (std::size_t j = 0; j < entries; ++j) {
             DoubleDouble s;
             if (j < keys) {
                 const std::size_t at = static_cast<std::size_t>(query.visible[j]);
-                s = finish_score(call_, query, j, DoubleDouble{dot_hi_[at], dot_lo_[at]});
+                s = {dot_hi_[at], dot_lo_[at]};
+                if (!finished) s = finish_score(call_, query, j, s);
             } else {
                 s = DoubleDouble(*query.sink);
             }

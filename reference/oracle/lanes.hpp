@@ -89,10 +89,10 @@ struct Product {
 void add_product(const Product<double>& product);
 void add_product(const Product<float>& product);
 
-/// dot[j] = q.k_j in double-double for first <= j < last, both multiples of key_tile; q_lo may be
-/// null.
-void dots(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
-          std::int64_t last, double* dot_hi, double* dot_lo);
+/// dot[j] = scale q.k_j in double-double for first <= j < last, both multiples of key_tile; q_lo
+/// may be null.
+void dots(const TiledKeys& keys, const double* q, const double* q_lo, double scale,
+          std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo);
 
 /// out[j] = x[j] factor; returns the largest, -inf for n = 0. out may be x.
 double scaled(const double* x, double factor, std::int64_t n, double* out);

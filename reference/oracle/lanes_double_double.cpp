@@ -81,8 +81,8 @@ HWY_INLINE void accumulate(Pair& sum, Pair term) {
 }
 
 template <int vectors, bool pairs>
-void dots_block(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t j,
-                double* dot_hi, double* dot_lo) {
+void dots_block(const TiledKeys& keys, const double* q, const double* q_lo, double scale,
+                std::int64_t j, double* dot_hi, double* dot_lo) {
     const D d;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
     Pair sum[vectors];
@@ -102,7 +102,7 @@ void dots_block(const TiledKeys& keys, const double* q, const double* q_lo, std:
         }
     }
     for (int u = 0; u < vectors; ++u) {
-        const Pair s = two_sums(sum[u].hi, sum[u].lo);
+        const Pair s = multiply(two_sums(sum[u].hi, sum[u].lo), constant(scale));
         hn::StoreU(s.hi, d, dot_hi + j + u * lanes);
         hn::StoreU(s.lo, d, dot_lo + j + u * lanes);
     }
@@ -111,18 +111,18 @@ void dots_block(const TiledKeys& keys, const double* q, const double* q_lo, std:
 // Four vectors of keys at a time hide the latency of the additions; a tile holds a whole number of
 // such steps, since no vector is longer than 8 doubles.
 template <bool pairs>
-void dots_in_blocks(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
-                    std::int64_t last, double* dot_hi, double* dot_lo) {
+void dots_in_blocks(const TiledKeys& keys, const double* q, const double* q_lo, double scale,
+                    std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo) {
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(D()));
     for (std::int64_t j = first; j < last; j += 4 * lanes)
-        dots_block<4, pairs>(keys, q, q_lo, j, dot_hi, dot_lo);
+        dots_block<4, pairs>(keys, q, q_lo, scale, j, dot_hi, dot_lo);
 }
 
-void dots_pairs(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
-                std::int64_t last, double* dot_hi, double* dot_lo) {
+void dots_pairs(const TiledKeys& keys, const double* q, const double* q_lo, double scale,
+                std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo) {
     if (q_lo != nullptr && keys.lo != nullptr)
-        return dots_in_blocks<true>(keys, q, q_lo, first, last, dot_hi, dot_lo);
-    dots_in_blocks<false>(keys, q, q_lo, first, last, dot_hi, dot_lo);
+        return dots_in_blocks<true>(keys, q, q_lo, scale, first, last, dot_hi, dot_lo);
+    dots_in_blocks<false>(keys, q, q_lo, scale, first, last, dot_hi, dot_lo);
 }
 
 // As exp() of double_double.cpp, without branches: x = k log(2)/64 + r; below the floor 0.
@@ -233,9 +233,9 @@ HWY_EXPORT(dots_pairs);
 HWY_EXPORT(exponentials_pairs);
 HWY_EXPORT(combine_pairs);
 
-void dots(const TiledKeys& keys, const double* q, const double* q_lo, std::int64_t first,
-          std::int64_t last, double* dot_hi, double* dot_lo) {
-    HWY_DYNAMIC_DISPATCH(dots_pairs)(keys, q, q_lo, first, last, dot_hi, dot_lo);
+void dots(const TiledKeys& keys, const double* q, const double* q_lo, double scale,
+          std::int64_t first, std::int64_t last, double* dot_hi, double* dot_lo) {
+    HWY_DYNAMIC_DISPATCH(dots_pairs)(keys, q, q_lo, scale, first, last, dot_hi, dot_lo);
 }
 
 DoubleDouble exponentials(DoubleDouble max, std::int64_t n, double* x_hi, double* x_lo) {
