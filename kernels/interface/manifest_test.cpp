@@ -44,7 +44,8 @@ TEST(Manifest, DefaultsAreTheFirstWords) {
 
 TEST(Manifest, EveryWordIsRead) {
     const Manifest m = parse(with(
-        R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],"limits":{"dim_max":256,"len_max":9},)"
+        R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],)"
+        R"("limits":{"dim_max":256,"len_max":9},)"
         R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
         R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified"},)"
         R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
