@@ -35,6 +35,7 @@ TEST(Manifest, DefaultsAreTheFirstWords) {
     EXPECT_EQ(m.version, "2.1");
     EXPECT_EQ(m.formats, (std::vector{Precision::f16, Precision::bf16}));
     EXPECT_EQ(m.memory, Memory::host);
+    EXPECT_FALSE(m.simulated);
     EXPECT_FALSE(m.features_declared);
     EXPECT_EQ(m.dialect, Dialect{});
     EXPECT_EQ(m.numerics, Numerics{});
@@ -43,7 +44,8 @@ TEST(Manifest, DefaultsAreTheFirstWords) {
 
 TEST(Manifest, EveryWordIsRead) {
     const Manifest m = parse(with(
-        R"("memory":"cuda","features":["causal","gqa","lse"],"limits":{"dim_max":256,"len_max":9},)"
+        R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],)"
+        R"("limits":{"dim_max":256,"len_max":9},)"
         R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
         R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified"},)"
         R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
@@ -51,6 +53,7 @@ TEST(Manifest, EveryWordIsRead) {
         R"("deterministic":true,"batch_invariant":true,)"
         R"("flush_subnormals":true})"));
     EXPECT_EQ(m.memory, Memory::cuda);
+    EXPECT_TRUE(m.simulated);
     EXPECT_TRUE(m.features_declared);
     EXPECT_EQ(m.features, FeatureSet(Feature::causal, Feature::gqa, Feature::lse));
     EXPECT_EQ(m.limits, (Limits{.dim_max = 256, .len_max = 9}));

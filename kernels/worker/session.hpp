@@ -60,7 +60,7 @@ struct CallResult {
 };
 
 struct SessionOptions {
-    std::chrono::milliseconds timeout{10'000};  ///< one call
+    std::chrono::milliseconds timeout{10'000};  ///< one call; six times as long where simulated
     std::uint64_t memory_bytes = 4ull << 30;    ///< of the worker; more is Outcome::memory
     std::uint64_t poison_seed = 0;  ///< varies slack and poison patterns between campaigns
 };

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "properties/search/campaign_test.hpp"
+#include "properties/search/time_limit.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
@@ -118,6 +119,20 @@ TEST(Runner, ASlowCallIsNoHang) {
     EXPECT_EQ(result.laws[0].verdict.decision, Decision::inconclusive);
     EXPECT_FALSE(result.laws[0].counterexample);
     EXPECT_NE(result.laws[0].verdict.reason.find("slow once"), std::string::npos);
+}
+
+TEST(TimeLimit, IsNeverNearAGoodCallAndShortOtherwise) {
+    using std::chrono::milliseconds;
+    for (const double good : {0.001, 0.02, 0.9, 2.0}) {
+        TimeLimit limit(milliseconds(10'000));
+        limit.saw_good(good);
+        EXPECT_EQ(limit.now(), limit.full());
+        limit.saw_hang();
+        EXPECT_GE(limit.now().count(), 4 * 1000 * good - 1) << good;
+        EXPECT_LE(limit.now().count(), good < 0.25 ? 1000 : 10'000) << good;
+        limit.was_wrong();
+        EXPECT_EQ(limit.now(), limit.full());
+    }
 }
 
 TEST(Runner, ALawThatThrowsIsOurFaultAndNamesItsCase) {

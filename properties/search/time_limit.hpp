@@ -18,11 +18,14 @@ public:
 
     std::chrono::milliseconds now() const noexcept {
         if (!lowered_ || pinned_) return full_;
-        // 20 times the longest good call, which a loaded machine has stretched already; a tenth of
-        // a second where good calls are too short to measure by, and never more than one: every law
-        // of a kernel that hangs waits this long.
-        constexpr double generosity = 20, floor_seconds = 0.1, most_seconds = 1;
-        const double seconds = std::clamp(generosity * longest_good_, floor_seconds, most_seconds);
+        // 20 times the longest good call, which a loaded machine has stretched already; a fifth of
+        // a second where good calls are too short to measure by, and no more than one: every law of
+        // a kernel that hangs waits this long. But four times the longest good call at the least,
+        // or one slow moment would make all that a slow kernel does a hang.
+        constexpr double generosity = 20, floor_seconds = 0.2, most_seconds = 1, patience = 4;
+        const double seconds =
+            std::max(std::clamp(generosity * longest_good_, floor_seconds, most_seconds),
+                     patience * longest_good_);
         const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
         return std::min(limit, full_);
     }
