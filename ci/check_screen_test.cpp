@@ -63,6 +63,22 @@ TEST(CheckScreen, LooksAsDesigned) {
             }
 }
 
+TEST(CheckScreen, ADoubtIsToldAndFailsNothing) {
+    Records records = golden_records("check_pass");
+    const RunVerdict without = verdict_of(records, false);
+    records.laws[0]["doubt"] = {{"class", "suspect"}, {"says", "the temperature is off by 2.4e-4"}};
+    records.laws[0]["statistic"] = {{"name", "errors along one direction"},
+                                    {"value", 9.5},
+                                    {"threshold", 6},
+                                    {"false_positive_rate", 3e-8},
+                                    {"samples", 400}};
+    EXPECT_EQ(verdict_of(records, false).exit, without.exit);
+    const std::string text = draw_check(records, {120, false, false}, "attest-out");
+    const std::string line = "suspect   " + records.laws[0].at("law").get<std::string>() +
+                             ": the temperature is off by 2.4e-4 (false-positive rate 3e-8)";
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+}
+
 TEST(CheckScreen, HostileTextIsHarmless) {
     Records records = golden_records("check_fail");
     const std::string evil = "\x1b[2J\x07\r\n<script>\xff\xc2\x9b" + std::string(500, 'W');
@@ -70,6 +86,7 @@ TEST(CheckScreen, HostileTextIsHarmless) {
     records.run["kernel"]["typed"] = evil;
     for (Record& law : records.laws)
         if (law.at("reason").is_string()) law["reason"] = evil;
+    records.laws[0]["doubt"] = {{"class", "suspect"}, {"says", evil}};
     for (Record& c : records.counterexamples) c["problem"] = c["diagnosis"]["says"] = evil;
     const std::string text = draw_check(records, {80, false, false}, "attest-out");
     for (const char c : text) {

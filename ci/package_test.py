@@ -42,7 +42,7 @@ class Package(unittest.TestCase):
             shutil.copy(os.path.join(ROOT, "kernels", "examples", name), folder)
         with open(os.path.join(self.folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
             file.write(PROJECT)
-        self.run_in("cmake", "-S", ".", "-B", "built", "-DCMAKE_PREFIX_PATH=" + os.path.join(self.folder, "installed"),
+        self.run_in("cmake", "-G", "Ninja", "-S", ".", "-B", "built", "-DCMAKE_PREFIX_PATH=" + os.path.join(self.folder, "installed"),
                     "-DCMAKE_CXX_FLAGS=-I" + self.folder)
         self.run_in("cmake", "--build", "built")
         for library in ("mine.so", "mine_checked.so"):

@@ -129,9 +129,8 @@ std::vector<Property> invariance() {
             .why =
                 "sigma/c (cq).k = sigma q.k. For a power of two every product, partial sum and "
                 "product with the scale is the same number times a power of two, so a kernel that "
-                "claims determinism comes back to the same scores, and the same bits; others to "
-                "the "
-                "same truth within both bounds.",
+                "claims determinism comes back to the same scores, and, where neither scale is "
+                "one, the same bits; others to the same truth within both bounds.",
             .source = "definition of the score; IEEE 754-2019 scaling by the radix",
             .compares = Compares::bound,
             .needs = {},
