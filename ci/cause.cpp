@@ -102,6 +102,11 @@ bool is_mask_deviation(const std::string& id) {
     return std::any_of(list.begin(), list.end(), [&](const Deviation& d) { return d.id == id; });
 }
 
+// The two sides of a mask: a key that is seen and must not be, and one that must be and is not.
+bool shows_sight(const std::string& law) {
+    return law == "masking.causal" || law == "masking.influence";
+}
+
 std::size_t place_in_catalogue(const std::string& law) {
     const auto laws = catalogue();
     return static_cast<std::size_t>(
@@ -117,12 +122,14 @@ auto rank(const Record& c) {
     const bool telling = died(c)                 ? law == "hygiene.bounds"
                          : id == "hidden_leaks"  ? law == "masking.poison"
                          : id == "remembers"     ? law == "hygiene.stale_state"
-                         : is_mask_deviation(id) ? law.starts_with("masking.")
+                         : is_mask_deviation(id) ? shows_sight(law)
                                                  : false;
     const int kind = telling ? 0 : law.starts_with("reference.") ? 1 : 2;
     const bool confirmed = c.contains("shrink") && c.at("shrink").value("confirmed", false);
+    const auto [malformed, size] = size_of(c);
+    const std::int64_t scores = kind == 0 && malformed == 0 ? size.numbers.front() : 0;
     const std::size_t place = kind < 2 ? place_in_catalogue(law) : 0;
-    return std::tuple(!known(c), !confirmed, kind, place, size_of(c), law);
+    return std::tuple(!known(c), !confirmed, kind, scores, place, malformed, size);
 }
 
 std::string capitalised(std::string text) {

@@ -253,7 +253,7 @@ std::string draw_check(const Records& records, const ScreenStyle& style,
         draw_nearest(s, records);
         draw_extent(s, records, v);
     }
-    draw_doubts(s, records);
+    if (v.verdict != "violated") draw_doubts(s, records);  // a proof leaves no need of them
     draw_inconclusive(s, records, v);
     if (interrupted || v.cut > 0) draw_kept(s, v, directory);
     draw_verdict(s, records, v, directory);

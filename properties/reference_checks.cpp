@@ -105,7 +105,8 @@ struct Scores {
     double squares = 0, fourths = 0, largest = 0;  // over rows: of mean z^2; over elements: |z|
     std::int64_t rows = 0, elements = 0;
     std::array<SelfNormalised, error_directions> direction;
-    std::array<double, error_directions> along{}, length{};
+    std::array<double, error_directions> along{};
+    std::array<std::array<double, error_directions>, error_directions> product{};
 
     void add_row(std::span<const BudgetElement> expected, const Call& call, const Row& row) {
         double square = 0;
@@ -119,7 +120,8 @@ struct Scores {
             for (std::size_t k = 0; k < error_directions; ++k) {
                 const double unit = e.direction[k] / e.sigma;
                 x[k] += z * unit;
-                length[k] += unit * unit;
+                for (std::size_t other = 0; other < error_directions; ++other)
+                    product[k][other] += unit * e.direction[other] / e.sigma;
             }
         }
         const double mean = square / static_cast<double>(expected.size());
@@ -131,6 +133,17 @@ struct Scores {
         }
         ++rows;
         elements += static_cast<std::int64_t>(expected.size());
+    }
+
+    /// How far the errors drift along a direction, in units of it.
+    double drift(std::size_t k) const { return product[k][k] > 0 ? along[k] / product[k][k] : 0; }
+
+    /// What a drift of `floor` along every direction adds up to along one: they are not orthogonal.
+    double admitted(std::size_t k, const std::array<double, error_directions>& floor) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < error_directions; ++j)
+            sum += floor[j] * std::abs(product[j][k]);
+        return product[k][k] > 0 ? sum / product[k][k] : 0;
     }
 };
 
@@ -156,8 +169,8 @@ Verdict judge_directions(const Scores& scores, const ErrorBudget& budget) {
     bool any_off = false;
     for (std::size_t k = 0; k < error_directions; ++k) {
         const double z = std::abs(scores.direction[k].value());
-        const double own = scores.length[k] > 0 ? scores.along[k] / scores.length[k] : 0;
-        const bool off = !(z <= direction_max) && !(std::abs(own) <= floor[k]);
+        const double own = scores.drift(k);
+        const bool off = !(z <= direction_max) && !(std::abs(own) <= scores.admitted(k, floor));
         if (any_off && !off) continue;
         if (off == any_off && z <= largest) continue;
         most = k;
