@@ -42,10 +42,10 @@ std::string without_numbers(std::string text) {
 std::string way_to_die(const Record& c) {
     const std::string outcome = c.value("outcome", "ok");
     if (outcome == "hang" || outcome == "memory") return outcome;
-    const std::string problem = c.at("problem");
-    for (const char* access : {"wrote", "read"})
-        if (problem.find(std::string(access) + " ") != std::string::npos) return access;
-    return without_numbers(problem);
+    const std::string says = text_at(c, "fault", "says");
+    for (const char* access : {"wrote ", "read "})
+        if (says.starts_with(access)) return access;
+    return without_numbers(c.at("problem").get<std::string>());
 }
 
 // What makes counterexamples one cause. Those nothing explains are one as well, until something
@@ -108,10 +108,9 @@ bool shows_sight(const std::string& law) {
 }
 
 std::size_t place_in_catalogue(const std::string& law) {
-    const auto laws = catalogue();
-    return static_cast<std::size_t>(
-        std::find_if(laws.begin(), laws.end(), [&](const Property& p) { return p.id == law; }) -
-        laws.begin());
+    const Property* found = find_property(law);
+    return found == nullptr ? catalogue().size()
+                            : static_cast<std::size_t>(found - catalogue().data());
 }
 
 // The lead is the one a person reads first: explained, repeated in a fresh process, of the law

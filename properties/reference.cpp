@@ -50,6 +50,7 @@ CaseSpace structured_case() {
     CaseSpace space = any_case();
     space.allow = space.allow.without(Feature::sink).without(Feature::splits);
     space.formats = {Precision::f16, Precision::bf16};
+    space.any_length = false;  // no tile holds the keys of a long context
     return space;
 }
 

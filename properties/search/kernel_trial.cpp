@@ -170,7 +170,7 @@ Verdict KernelTrial::compare_structure() const {
 
 Verdict KernelTrial::compare_probable(double rate) const {
     const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
-    const auto elements = std::max<std::size_t>(expected().output.size(), 1);
+    const auto elements = std::max<std::int64_t>(observed()[Role::o].size(), 1);
     const Expected probable = attend_probable(problem(), dialect(), numerics(), inputs_,
                                               rate / static_cast<double>(elements));
     return compare_as(comparison, probable, ViolationClass::suspect);

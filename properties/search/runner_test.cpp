@@ -17,11 +17,9 @@ using testing::Defect;
 using testing::factory_of;
 using testing::few_cases;
 using testing::four_laws;
-using testing::full_manifest;
 using testing::past_forty;
 using testing::Plan;
 using testing::plan_with;
-using testing::PlantedKernel;
 using testing::run;
 using testing::zero_law;
 

@@ -23,9 +23,8 @@ Counterexample counterexample_of(const Property& property, const CaseRecord& rec
 struct ShrinkLimits {
     std::int64_t evaluations = 2'000;
     std::optional<std::chrono::steady_clock::time_point> deadline;
-    /// Time limits of a call while searching, and of the confirmation; unset: the kernel's as it
-    /// is.
-    std::optional<std::chrono::milliseconds> call_timeout, confirm_timeout;
+    /// Time limit of a call of the confirmation; unset: the kernel's as it is.
+    std::optional<std::chrono::milliseconds> confirm_timeout;
 };
 
 class Shrinker {

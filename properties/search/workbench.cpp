@@ -88,8 +88,7 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
         } else if (judged.vacuous) {
             ++result.discarded;
             result.nothing = judged.record.verdict.reason;
-            result.inapplicable =
-                judged.record.verdict.decision == Decision::not_applicable && !judged.refused;
+            result.inapplicable = judged.record.verdict.decision == Decision::not_applicable;
         } else {
             result.record = std::move(judged.record);
         }
