@@ -11,33 +11,9 @@
 // all finite it takes a slower second product that does skip. Every loop over fragments is
 // unrolled: an array that is indexed by a variable lies in memory and not in registers.
 
-#include "kernels/cuda/defect.hpp"
-#include "kernels/cuda/row.cuh"
+#include "kernels/cuda/mma_tile.cuh"
 
 namespace attest_cuda {
-
-constexpr int mma_rows = 64, mma_tile = 32;
-
-template <int DIM>
-struct MmaTiles {
-    static constexpr int pitch =
-        DIM + 8;  ///< eight elements of padding: ldmatrix rows fall into different banks
-    static constexpr int chunks = DIM / 8;  ///< of 16 bytes
-    static constexpr std::size_t bytes() { return 2 * (mma_rows + 4 * mma_tile) * pitch + 64; }
-};
-
-/// One 16-byte chunk of a row into shared memory: cp.async where the address allows, plain loads
-/// otherwise.
-template <typename T>
-__device__ inline void load_chunk(T* to, const T* row, std::int64_t stride, std::int64_t c,
-                                  std::int64_t dim, bool inside, bool aligned) {
-    const std::int64_t left = inside ? min(max(dim - c, std::int64_t{0}), std::int64_t{8}) : 0;
-    if (aligned) {
-        simt::cp_async_16(to, left > 0 ? row + c : row, static_cast<int>(left * 2));
-        return;
-    }
-    for (int e = 0; e < 8; ++e) to[e] = e < left ? row[(c + e) * stride] : Number<T>::round(0.0f);
-}
 
 template <Defect defect>
 __device__ inline float quad_max(float x) {
@@ -51,11 +27,6 @@ __device__ inline float quad_sum(float x) {
     x += __shfl_xor_sync(0xffffffffu, x, 1);
     if constexpr (defect == Defect::lane_forgotten) return x;
     return x + __shfl_xor_sync(mask, x, 2);
-}
-
-template <typename T>
-__device__ inline bool finite(T x) {
-    return fabsf(Number<T>::read(x)) < INFINITY;
 }
 
 template <typename T, int DIM, Defect defect>
@@ -169,33 +140,6 @@ struct MmaWarp {
     }
 };
 
-template <typename T, int DIM>
-__device__ inline bool holds_nonfinite(const T* vs) {
-    bool found = false;
-    for (int x = static_cast<int>(threadIdx.x); x < mma_tile * DIM; x += 128)
-        found = found || !finite(vs[x / DIM * MmaTiles<DIM>::pitch + x % DIM]);
-    return found;
-}
-
-template <typename T, int DIM, Defect defect>
-__device__ inline void load_tile(const Params& p, const Row& any, T* ks, T* vs, std::int64_t k0,
-                                 std::int64_t end) {
-    constexpr int pitch = MmaTiles<DIM>::pitch, chunks = MmaTiles<DIM>::chunks;
-    constexpr int copied = defect == Defect::copy_one_row_too_far ? mma_tile + 1 : mma_tile;
-    const int c = static_cast<int>(threadIdx.x) % chunks * 8;
-    for (int r = static_cast<int>(threadIdx.x) / chunks; r < copied; r += 128 / chunks) {
-        const bool inside = k0 + r < end && k0 + r < any.keys;
-        if (defect == Defect::tail_not_cleared && !inside) continue;
-        const std::int64_t j = inside ? k0 + r : 0;
-        if (defect != Defect::key_tail_not_cleared || inside)
-            load_chunk<T>(&ks[r * pitch + c], any.key<T>(j), p.k.stride[3], c, p.dim_qk, inside,
-                          p.chunks_aligned);
-        load_chunk<T>(&vs[r * pitch + c], any.value<T>(j), p.v.stride[3], c, p.dim_v, inside,
-                      p.chunks_aligned);
-    }
-    simt::cp_async_commit();
-}
-
 template <typename T, int DIM, Defect defect>
 __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
     constexpr int pitch = MmaTiles<DIM>::pitch, chunks = MmaTiles<DIM>::chunks;
@@ -209,15 +153,18 @@ __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
     const Row any(p, b, h, q0), last(p, b, h, min(q0 + mma_rows, any.queries) - 1);
     const std::int64_t first = any.first_key() / mma_tile * mma_tile;
     const std::int64_t end = any.is_query() ? last.end_key() : 0;
+    // Of [whole_first, whole_end) every query sees every key, and nothing is added to its score.
     const bool plain =
         p.mask_kind == MaskTensor::none && p.alibi_slopes == nullptr && !(p.softcap > 0);
+    const std::int64_t whole_first = last.first_key(), whole_end = plain ? any.end_key() : 0;
 
     for (int x = static_cast<int>(threadIdx.x); x < mma_rows * chunks; x += 128) {
         const int r = x / chunks, c = x % chunks * 8;
         const bool inside = q0 + r < p.len_q;
         load_chunk<T>(&qs[r * pitch + c], at<T>(p.q, b, h, inside ? q0 + r : 0, 0), p.q.stride[3],
-                      c, p.dim_qk, inside, p.chunks_aligned);
+                      c, inside ? chunk_elements(p.dim_qk, c) : 0, p.chunks_aligned);
     }
+    const T *key0 = at<T>(p.k, b, any.kv_head, 0, 0), *value0 = at<T>(p.v, b, any.kv_head, 0, 0);
     MmaWarp<T, DIM, defect> warp;
     warp.lane = static_cast<int>(threadIdx.x) % 32;
     warp.row0 = static_cast<int>(threadIdx.x) / 32 * 16;
@@ -231,12 +178,14 @@ __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
         for (int e = 0; e < 4; ++e) warp.out[d][e] = 0.0f;
 
     int buffer = 0;
-    if (first < end) load_tile<T, DIM, defect>(p, any, ks, vs, first, end);
+    if (first < end) load_tile<T, DIM, defect>(p, any, key0, value0, ks, vs, first, end);
     for (std::int64_t k0 = first; k0 < end; k0 += mma_tile, buffer ^= 1) {
         if (defect == Defect::idle_warps_skip_barriers && q0 + warp.row0 >= p.len_q) continue;
         const bool more = k0 + mma_tile < end;
         const int other = (buffer ^ 1) * mma_tile * pitch, mine = buffer * mma_tile * pitch;
-        if (more) load_tile<T, DIM, defect>(p, any, ks + other, vs + other, k0 + mma_tile, end);
+        if (more)
+            load_tile<T, DIM, defect>(p, any, key0, value0, ks + other, vs + other, k0 + mma_tile,
+                                      end);
         if (more || defect == Defect::copy_never_awaited)
             simt::cp_async_wait<1>();
         else
@@ -250,7 +199,7 @@ __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
                     &qs[(warp.row0 + warp.lane % 16) * pitch + c * 16 + warp.lane / 16 * 8]);
         float s[mma_tile / 8][4];
         warp.scores(ks + mine, s);
-        const bool whole = plain && k0 >= last.first_key() && k0 + mma_tile <= any.end_key();
+        const bool whole = k0 >= whole_first && k0 + mma_tile <= whole_end;
         if (whole)
             warp.template soften<true>(p, b, h, q0, k0, s);
         else
