@@ -7,6 +7,7 @@
 #include "ci/cause.hpp"
 #include "ci/counterexample_record.hpp"
 #include "ci/coverage.hpp"
+#include "ci/gpu_oracle.hpp"
 #include "ci/law_record.hpp"
 #include "ci/run_observer.hpp"
 #include "properties/search/session_subject.hpp"
@@ -90,13 +91,14 @@ Record end_record(const RunVerdict& v, double seconds, bool interrupted) {
                {"elements", v.elements},
                {"seconds", seconds}};
     if (interrupted) end["interrupted"] = true;
+    if (const std::string words = long_context_words(); !words.empty()) end["oracle"] = words;
     return end;
 }
 
 [[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const Records& records) {
-    const std::int64_t violated = std::count_if(
-        records.cases.begin(), records.cases.end(),
-        [](const Record& one) { return one.at("verdict") == "violated"; });
+    const std::int64_t violated =
+        std::count_if(records.cases.begin(), records.cases.end(),
+                      [](const Record& one) { return one.at("verdict") == "violated"; });
     std::string remedy = failure.details().empty() ? "" : failure.details().front();
     throw OutputFailed(failure.what(),
                        {"the verdict so far stands: " +
