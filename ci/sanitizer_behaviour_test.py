@@ -6,9 +6,11 @@ that runs what it is given, as the real one does, and prints what the test wants
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ATTEST = ON_DEVICE = None
@@ -119,6 +121,18 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.not_run(), "3 errors told in words that are not known")
         self.install({tool: "\x1b[2J========= \n" for tool in TOOLS}, replays=False)
         self.assertNotIn("\x1b", self.check(ON_DEVICE + "#1")[0])
+
+    def test_an_interruption_ends_it(self):
+        self.install({}, before="sleep 1000")
+        run = subprocess.Popen([ATTEST, "check", ON_DEVICE + "#1", "--seed", "1", "--cases", "2", "--match",
+                                "hygiene.bounds"], cwd=self.cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env=dict(os.environ, PATH=f"{self.cwd}:{os.environ['PATH']}"), text=True)
+        while run.poll() is None and not os.path.exists(os.path.join(self.cwd, "arguments")):
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        shown, _ = run.communicate(timeout=200)
+        self.assertIn("not run: the run was interrupted", " ".join(shown.split()))
+        self.assertEqual(run.returncode, 1)
 
     def test_a_kernel_in_host_memory_is_left_alone(self):
         self.install({"memcheck": STRAY})

@@ -2,6 +2,7 @@
  * they compute does not matter. */
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "attest_kernel.h"
 #include "stand_in_cuda.h"
@@ -104,6 +105,12 @@ static int write_ones_where_aligned(void* state, const attest_call* c, char* err
     return write_ones(state, c, error, error_cap);
 }
 
+static void say_goodbye(void* state) {
+    (void)state;
+    puts("goodbye");
+    fflush(stdout);
+}
+
 static int supports(void* state, const attest_problem* p, char* reason, size_t reason_cap) {
     (void)state, (void)p, (void)reason, (void)reason_cap;
     return 1;
@@ -133,6 +140,7 @@ const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index) {
                        : "{\"name\":\"on_device\",\"version\":\"1\",\"formats\":[\"f32\"],"
                          "\"memory\":\"cuda\"}";
     api.supports = supports;
+    api.destroy = say_goodbye;
     api.forward = forwards[index];
     return &api;
 }

@@ -116,6 +116,21 @@ TEST(Lifetime, WhatIsPreloadedKeepsItsFiles) {
     EXPECT_EQ(other_files(session.process_id()), std::vector<std::string>{"/dev/zero"});
 }
 
+TEST(Lifetime, AWorkerThatIsGivenTimeEndsByItself) {
+    const std::string file = testing::TempDir() + "/output_of_a_worker.txt";
+    ::setenv("ATTEST_WORKER_OUTPUT", file.c_str(), 1);
+    const auto said = [&](milliseconds farewell) {
+        std::filesystem::remove(file);
+        Session(test::example_spec("libon_device.so"), {.farewell = farewell});
+        std::string word;
+        std::ifstream(file) >> word;
+        return word;
+    };
+    EXPECT_EQ(said(milliseconds(60'000)), "goodbye");  // it does not take that long
+    EXPECT_EQ(said(milliseconds(0)), "");
+    ::unsetenv("ATTEST_WORKER_OUTPUT");
+}
+
 TEST(Lifetime, AWorkerOutlivesTheThreadThatOpenedItsSession) {
     std::unique_ptr<Session> session;
     std::thread([&] {
