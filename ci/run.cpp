@@ -8,6 +8,7 @@
 #include "ci/cause.hpp"
 #include "ci/counterexample_record.hpp"
 #include "ci/coverage.hpp"
+#include "ci/gpu_oracle.hpp"
 #include "ci/law_record.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
@@ -112,6 +113,7 @@ Record end_record(const RunVerdict& v, double seconds, bool interrupted) {
                {"elements", v.elements},
                {"seconds", seconds}};
     if (interrupted) end["interrupted"] = true;
+    if (const std::string words = long_context_words(); !words.empty()) end["oracle"] = words;
     return end;
 }
 
