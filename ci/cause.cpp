@@ -43,7 +43,7 @@ std::string way_to_die(const Record& c) {
     const std::string outcome = c.value("outcome", "ok");
     if (outcome == "hang" || outcome == "memory") return outcome;
     const std::string says = text_at(c, "fault", "says");
-    for (const char* access : {"wrote ", "read "})
+    for (const char* access : {"wrote ", "read ", "lost its GPU context"})
         if (says.starts_with(access)) return access;
     return without_numbers(c.at("problem").get<std::string>());
 }

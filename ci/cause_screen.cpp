@@ -2,9 +2,11 @@
 // and the line that repeats it.
 
 #include <algorithm>
+#include <utility>
 
 #include "ci/check_screen.hpp"
 #include "ci/number.hpp"
+#include "ci/sanitizer.hpp"
 #include "reference/problem/text.hpp"
 
 namespace attest {
@@ -185,6 +187,11 @@ void draw_cause(Screen& s, const Records& records, const Record& cause, bool fir
     s.fact("smallest case", s.bold(text_of(c, "line")));
     draw_values(s, c);
     draw_pictures(s, c);
+    if (c.contains("sanitizer")) {
+        const char* key = "sanitizer";
+        for (const std::string& sentence : sanitizer_sentences(c["sanitizer"]))
+            s.fact(std::exchange(key, ""), clean(sentence));
+    }
     if (more > 0) {
         std::string also;
         for (const Record& other : cause.at("laws"))

@@ -19,6 +19,6 @@ void draw_causes(Screen& screen, const Records& records, const std::string& dire
 
 /// "attest replay 94d22f --kernel ./libmine.so".
 std::string replay_line(const Records& records, const Record& counterexample,
-                           const std::string& directory);
+                        const std::string& directory);
 
 }  // namespace attest

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "ci/commands.hpp"
+#include "ci/gpu_oracle.hpp"
 #include "ci/journal.hpp"
 #include "ci/run_verdict.hpp"
 #include "ci/screen.hpp"
@@ -73,6 +74,7 @@ int run_command_line(int argc, const char* const* argv) {
     // A reader that goes away, and a file limit, are errors of a write, not the end of the program.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
+    offer_gpu_oracle();
     try {
         return run(parse_command_line(std::vector<std::string>(argv + 1, argv + argc)));
     } catch (const BadInput& error) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -18,7 +19,7 @@ std::string line_value(const char* path, const std::string& key, char separator)
         if (!line.starts_with(key)) continue;
         std::string value = line.substr(std::min(line.size(), line.find(separator) + 1));
         std::erase(value, '"');
-        const std::size_t begin = value.find_first_not_of(' ');
+        const std::size_t begin = value.find_first_not_of(" \t");
         return begin == std::string::npos ? "" : value.substr(begin);
     }
     return "unknown";
@@ -45,6 +46,14 @@ std::string compiler() {
 #endif
 }
 
+// The first GPU that NVIDIA's driver tells of; null: none.
+Record gpu() {
+    std::error_code none;
+    for (const auto& each : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", none))
+        return line_value((each.path() / "information").c_str(), "Model:", ':');
+    return nullptr;
+}
+
 }  // namespace
 
 Record machine_record() {
@@ -56,7 +65,7 @@ Record machine_record() {
             {"memory_bytes", memory},
             {"os", line_value("/etc/os-release", "PRETTY_NAME", '=')},
             {"compiler", compiler()},
-            {"gpu", nullptr}};
+            {"gpu", gpu()}};
 }
 
 std::string time_now() {

@@ -199,6 +199,10 @@ TEST(Cause, TheSameDeathIsOneCause) {
     const std::vector<Record> causes = group_causes(all);
     ASSERT_EQ(causes.size(), 1u);
     EXPECT_EQ(causes[0].at("lead"), all[1].at("id"));
+    for (std::size_t n = 0; n < 2; ++n)
+        all[n]["problem"] = all[n]["fault"]["says"] =
+            std::string("lost its GPU context: each tensor ") + (n == 0 ? "ends" : "begins");
+    EXPECT_EQ(group_causes(all).size(), 1u);
 }
 
 TEST(Coverage, CountsPairsAndKnowsTheImpossible) {

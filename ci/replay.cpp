@@ -90,6 +90,8 @@ int replay_command(const Options& options) {
     const KernelSpec spec = kernel_for(named, options);
     SessionOptions session;
     session.timeout = options.timeout;
+    // Whoever watches the one call, a debugger or compute-sanitizer, hears of its end.
+    session.farewell = std::chrono::seconds(5);
     SessionSubject kernel(spec, session);
     const std::vector<const Property*> laws = laws_for(named, options, kernel);
     if (laws.empty())

@@ -22,6 +22,7 @@ LAYERS = {
     "reference/cost/": ["reference/problem/", "reference/cost/"],
     "kernels/interface/": ["reference/problem/", "kernels/interface/"],
     "kernels/simt/": ["kernels/interface/attest_kernel.h", "kernels/simt/"],
+    "kernels/cuda/oracle/": ["reference/bound/", "reference/oracle/", "kernels/simt/", "kernels/cuda/oracle/"],
     "kernels/cuda/": ["kernels/interface/", "kernels/simt/", "kernels/cuda/"],
     "kernels/worker/": ["reference/problem/", "kernels/interface/", "kernels/worker/"],
     "kernels/cpu/": ["reference/problem/", "kernels/interface/", "kernels/cpu/"],

@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "ci/cause.hpp"
 #include "ci/counterexample_record.hpp"
 #include "ci/coverage.hpp"
+#include "ci/gpu_oracle.hpp"
 #include "ci/law_record.hpp"
 #include "ci/run_observer.hpp"
+#include "ci/sanitizer.hpp"
 #include "properties/search/session_subject.hpp"
 
 namespace attest {
@@ -43,9 +46,27 @@ std::vector<Record> first_records(const Records& records) {
     return list;
 }
 
+// What compute-sanitizer says of each cause's smallest case, where the kernel runs on a GPU.
+void ask_sanitizer(std::vector<Record>& counterexamples, const std::vector<Record>& causes,
+                   const RunPlan& plan, const InterruptGuard& interrupt) {
+    const std::string attest = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string folder = plan.options.out + "/sanitizer/";
+    for (Record& c : counterexamples) {
+        const std::string id = c.at("id");
+        const bool leads = std::ranges::any_of(
+            causes, [&](const Record& cause) { return cause.at("lead") == id; });
+        if (!leads || c.contains("sanitizer")) continue;  // of the run that is resumed
+        // The call's own limit is the whole replay's: code under a sanitizer is slow, not hung.
+        c["sanitizer"] = sanitizer_records(
+            {attest, "replay", c.at("line"), "--kernel", plan.kernel.text, "--law", c.at("law"),
+             "--python", plan.options.python, "--timeout", sanitizer_limit},
+            folder + id + ".", interrupt.count());
+    }
+}
+
 // Violated laws, counterexamples, causes, coverage: what needs the whole run to be said.
 void write_findings(RunObserver& out, Records& records, const CampaignResult& result,
-                    const RunPlan& plan, Subject& kernel) {
+                    const RunPlan& plan, Subject& kernel, const InterruptGuard& interrupt) {
     std::vector<Record> violated_laws, counterexamples = std::move(records.counterexamples);
     records.counterexamples.clear();
     for (Record& law : records.laws)
@@ -62,6 +83,8 @@ void write_findings(RunObserver& out, Records& records, const CampaignResult& re
         }
     }
     std::vector<Record> causes = group_causes(counterexamples);
+    if (kernel.manifest().memory == Memory::cuda)
+        ask_sanitizer(counterexamples, causes, plan, interrupt);
     for (Record& law : violated_laws) {
         for (const Record& c : counterexamples)
             if (c.at("law") == law.at("law")) law["cause"] = c.at("cause");
@@ -90,13 +113,14 @@ Record end_record(const RunVerdict& v, double seconds, bool interrupted) {
                {"elements", v.elements},
                {"seconds", seconds}};
     if (interrupted) end["interrupted"] = true;
+    if (const std::string words = long_context_words(); !words.empty()) end["oracle"] = words;
     return end;
 }
 
 [[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const Records& records) {
-    const std::int64_t violated = std::count_if(
-        records.cases.begin(), records.cases.end(),
-        [](const Record& one) { return one.at("verdict") == "violated"; });
+    const std::int64_t violated =
+        std::count_if(records.cases.begin(), records.cases.end(),
+                      [](const Record& one) { return one.at("verdict") == "violated"; });
     std::string remedy = failure.details().empty() ? "" : failure.details().front();
     throw OutputFailed(failure.what(),
                        {"the verdict so far stands: " +
@@ -133,7 +157,7 @@ FinishedRun run_and_record(const Options& options) {
         if (anything) result = run_campaign(campaign_options(plan, interrupt), observer);
         progress.clear();
         observer.rethrow();
-        write_findings(observer, records, result, plan, kernel);
+        write_findings(observer, records, result, plan, kernel, interrupt);
         observer.rethrow();
         sort_records(records);
         run.verdict = verdict_of(records, result.interrupted);

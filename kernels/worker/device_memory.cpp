@@ -43,7 +43,7 @@ DeviceMemory::DeviceMemory(void* library) {
     find(runtime, "cudaMalloc", cuda_.malloc);
     find(runtime, "cudaFree", cuda_.free);
     find(runtime, "cudaMemcpy", cuda_.memcpy);
-    find(runtime, "cudaStreamCreate", cuda_.stream_create);
+    find(runtime, "cudaStreamCreateWithFlags", cuda_.stream_create);
     find(runtime, "cudaStreamSynchronize", cuda_.stream_synchronize);
     find(runtime, "cudaGetDeviceCount", cuda_.device_count);
     find(runtime, "cudaGetErrorString", cuda_.error_string);
@@ -52,9 +52,11 @@ DeviceMemory::DeviceMemory(void* library) {
     if (code != 0 || devices == 0)
         throw LoadFailure(fmt::format("it wants its tensors in CUDA memory: {}",
                                       code != 0 ? cuda_.error_string(code) : "no device is there"));
+    constexpr unsigned non_blocking = 1;
     for (void*& stream : streams_)
-        if (const int made = cuda_.stream_create(&stream); made != 0)
+        if (const int made = cuda_.stream_create(&stream, non_blocking); made != 0)
             throw LoadFailure(fmt::format("no CUDA stream: {}", cuda_.error_string(made)));
+    guards_ = DeviceGuards::open(library);
 }
 
 DeviceMemory::~DeviceMemory() {
@@ -62,41 +64,73 @@ DeviceMemory::~DeviceMemory() {
 }
 
 void DeviceMemory::check(int code, const char* what) const {
-    if (code != 0)
-        throw DeviceLost(
-            fmt::format("{}: CUDA error {}, {}", what, code, cuda_.error_string(code)));
+    if (code == 0) return;
+    // It says neither which tensor nor where.
+    constexpr int illegal_address = 700;
+    const char* const beside = code != illegal_address || guards_ == nullptr ? ""
+                               : call_number_ % 2 == 0 ? "; each tensor ends at a guard page"
+                                                       : "; each tensor begins at a guard page";
+    throw DeviceLost(
+        fmt::format("{}: CUDA error {}, {}{}", what, code, cuda_.error_string(code), beside));
 }
 
-void DeviceMemory::begin(std::uint64_t pages_bytes, std::size_t tensors) {
+bool DeviceMemory::find_guarded_rooms(std::span<const protocol::Tensor> tensors) {
+    if (guards_ == nullptr) return false;
+    rooms_.clear();
+    for (const protocol::Tensor& tensor : tensors) {
+        rooms_.push_back(guards_->room(rooms_.size(), tensor.pages_bytes + zone_bytes));
+        if (!rooms_.back().empty()) continue;
+        guards_.reset();
+        return false;
+    }
+    return true;
+}
+
+void DeviceMemory::begin(std::span<const protocol::Tensor> tensors, std::uint32_t call_number) {
+    call_number_ = call_number;
     laid_.clear();
-    used_ = 0;
-    const std::size_t wanted = pages_bytes + tensors * 2 * zone_bytes;
-    if (wanted <= arena_bytes_) return;
-    if (arena_ != nullptr) check(cuda_.free(std::exchange(arena_, nullptr)), "freeing");
-    void* made = nullptr;
-    check(cuda_.malloc(&made, wanted), "allocating");
-    arena_ = static_cast<std::byte*>(made);
-    arena_bytes_ = wanted;
+    if (find_guarded_rooms(tensors)) return;
+    std::size_t wanted = 0;
+    for (const protocol::Tensor& tensor : tensors) wanted += tensor.pages_bytes + 2 * zone_bytes;
+    if (wanted > arena_bytes_) {
+        if (arena_ != nullptr) check(cuda_.free(std::exchange(arena_, nullptr)), "freeing");
+        void* made = nullptr;
+        check(cuda_.malloc(&made, wanted), "allocating");
+        arena_ = static_cast<std::byte*>(made);
+        arena_bytes_ = wanted;
+    }
+    rooms_.clear();
+    std::byte* next = arena_;
+    for (const protocol::Tensor& tensor : tensors) {
+        rooms_.emplace_back(next, tensor.pages_bytes + 2 * zone_bytes);
+        next += rooms_.back().size();
+    }
 }
 
 void* DeviceMemory::lay(const protocol::Tensor& tensor, std::byte* pages) {
-    const std::size_t bytes = tensor.pages_bytes + 2 * zone_bytes;
-    std::vector<std::byte> block(bytes, zone_byte);
-    std::memcpy(block.data() + zone_bytes, pages, tensor.pages_bytes);
-    std::byte* const device = arena_ + used_;
-    used_ += bytes;
-    check(cuda_.memcpy(device, block.data(), bytes, to_device), "copying to the device");
-    laid_.push_back({tensor, pages, device});
-    return device + zone_bytes + (tensor.data - tensor.pages);
+    const std::span<std::byte> room = rooms_[laid_.size()];
+    // Pages are pages on the device, too: what is a multiple of 64 bytes here is one there.
+    const bool even = call_number_ % 2 == 0, guarded = guards_ != nullptr;
+    Laid laid{tensor, pages, room.data(), zone_bytes, zone_bytes};
+    if (guarded) (even ? laid.behind : laid.before) = 0;
+    if (guarded && even) laid.device += room.size() - laid.bytes();
+    std::vector<std::byte> block(laid.bytes(), zone_byte);
+    std::memcpy(block.data() + laid.before, pages, tensor.pages_bytes);
+    check(cuda_.memcpy(laid.device, block.data(), block.size(), to_device),
+          "copying to the device");
+    // It returns when it has read the block; the kernel's stream does not wait for the rest.
+    check(cuda_.stream_synchronize(nullptr), "copying to the device");
+    laid_.push_back(laid);
+    return laid.device + laid.before + (tensor.data - tensor.pages);
 }
 
 std::string DeviceMemory::examine(const Laid& laid, const std::vector<std::byte>& now) const {
-    const auto whole = [](const std::byte* zone) {
-        return std::all_of(zone, zone + zone_bytes, [](std::byte b) { return b == zone_byte; });
+    const auto whole = [](const std::byte* zone, std::size_t bytes) {
+        return std::all_of(zone, zone + bytes, [](std::byte b) { return b == zone_byte; });
     };
-    const std::byte* const pages = now.data() + zone_bytes;
-    if (!whole(now.data())) return "wrote before the pages of " + name_of(laid.tensor);
-    if (!whole(pages + laid.tensor.pages_bytes))
+    const std::byte* const pages = now.data() + laid.before;
+    if (!whole(now.data(), laid.before)) return "wrote before the pages of " + name_of(laid.tensor);
+    if (!whole(pages + laid.tensor.pages_bytes, laid.behind))
         return "wrote behind the pages of " + name_of(laid.tensor);
     if (laid.tensor.access == protocol::Access::read &&
         std::memcmp(pages, laid.host, laid.tensor.pages_bytes) != 0)
@@ -104,16 +138,16 @@ std::string DeviceMemory::examine(const Laid& laid, const std::vector<std::byte>
     return {};
 }
 
-std::string DeviceMemory::finish(void* stream) {
-    check(cuda_.stream_synchronize(stream), "the kernel");
+std::string DeviceMemory::finish() {
+    check(cuda_.stream_synchronize(stream()), "the kernel");
     std::string found;
     std::vector<std::byte> now;
     for (const Laid& laid : laid_) {
-        now.resize(laid.tensor.pages_bytes + 2 * zone_bytes);
+        now.resize(laid.bytes());
         check(cuda_.memcpy(now.data(), laid.device, now.size(), to_host), "copying back");
         if (found.empty()) found = examine(laid, now);
         if (laid.tensor.access == protocol::Access::write)
-            std::memcpy(laid.host, now.data() + zone_bytes, laid.tensor.pages_bytes);
+            std::memcpy(laid.host, now.data() + laid.before, laid.tensor.pages_bytes);
     }
     return found;
 }

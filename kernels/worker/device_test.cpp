@@ -20,30 +20,66 @@ Problem dense_problem() {
     return p;
 }
 
+enum Kernel {
+    write_ones,
+    write_behind,
+    change_an_input,
+    lose_the_context,
+    write_nothing,
+    look_behind,
+    look_before,
+    use_the_default_stream,
+    use_the_first_calls_stream,
+    leave_the_first_calls_result,
+    write_ones_where_aligned
+};
+
+/// A variable of the environment, for the workers that are started while this lives.
+struct Setting {
+    const char* variable;
+    Setting(const char* name, const char* value) : variable(name) { ::setenv(name, value, 1); }
+    ~Setting() { ::unsetenv(variable); }
+};
+
 struct Device {
     Session session;
     Problem problem = dense_problem();
-    TensorSet inputs = make_inputs({.problem = problem, .values = {}});
 
-    explicit Device(int index)
-        : session(test::example_spec("libon_device.so#" + std::to_string(index)), {}) {}
-    CallResult call() { return session.forward(problem, inputs); }
-};
-
-TEST(DeviceMemory, OutputsComeBackFromBothSidesOfTheGuards) {
-    Device device(0);
-    for (int n = 0; n < 4; ++n) {
-        const CallResult result = device.call();
+    explicit Device(Kernel kernel)
+        : session(test::example_spec("libon_device.so#" + std::to_string(kernel)), {}) {}
+    CallResult call() {
+        return session.forward(problem, make_inputs({.problem = problem, .values = {}}));
+    }
+    void expect_ones() {
+        const CallResult result = call();
         ASSERT_EQ(result.outcome, Outcome::ok) << result.reason;
         EXPECT_FALSE(result.fault) << result.fault->sentence;
         EXPECT_FALSE(result.outputs_unwritten);
         const Tensor& o = result.outputs[Role::o];
         for (std::int64_t c = 0; c < o.size(); ++c) EXPECT_EQ(o.get(c), 1) << c;
     }
+    /// The call ends the worker, and says this.
+    void expect_lost(const std::string& says) {
+        const int before = session.process_id();
+        const CallResult result = call();
+        EXPECT_EQ(result.outcome, Outcome::crash);
+        ASSERT_TRUE(result.fault.has_value());
+        EXPECT_EQ(result.fault->sentence, "lost its GPU context: " + says);
+        EXPECT_TRUE(session.supports(problem, nullptr));
+        EXPECT_NE(session.process_id(), before);
+    }
+};
+
+constexpr const char* illegal =
+    "the kernel: CUDA error 700, an illegal memory access was encountered";
+
+TEST(DeviceMemory, OutputsComeBackFromBothSidesOfTheZones) {
+    Device device(write_ones);
+    for (int n = 0; n < 4; ++n) device.expect_ones();
 }
 
 TEST(DeviceMemory, AWriteBehindAnOutputIsSeen) {
-    Device device(1);
+    Device device(write_behind);
     const CallResult flush = device.call();  // behind o its pages end
     EXPECT_EQ(flush.outcome, Outcome::error);
     EXPECT_EQ(flush.reason, "wrote behind the pages of o");
@@ -54,36 +90,99 @@ TEST(DeviceMemory, AWriteBehindAnOutputIsSeen) {
 }
 
 TEST(DeviceMemory, AChangedInputIsNamed) {
-    const CallResult result = Device(2).call();
+    const CallResult result = Device(change_an_input).call();
     EXPECT_EQ(result.outcome, Outcome::error);
     EXPECT_EQ(result.reason, "changed its input q");
 }
 
-TEST(DeviceMemory, ALostContextIsAVerdictAndTheNextCallGetsAFreshProcess) {
-    Device device(3);
-    const int before = device.session.process_id();
+TEST(DeviceMemory, ALostContextIsAVerdictAndTheNextCaseIsJudgedAfresh) {
+    Device device(lose_the_context);
     for (int n = 0; n < 2; ++n) {
-        const CallResult result = device.call();
-        EXPECT_EQ(result.outcome, Outcome::crash);
-        ASSERT_TRUE(result.fault.has_value());
-        EXPECT_EQ(result.fault->sentence,
-                  "lost its GPU context: the kernel: CUDA error 700, an illegal memory access was "
-                  "encountered");
+        device.problem.len_q = 2;
+        device.expect_ones();
+        device.problem.len_q = 3;
+        device.expect_lost(illegal);
     }
-    EXPECT_TRUE(device.session.supports(device.problem, nullptr));
-    EXPECT_NE(device.session.process_id(), before);
+    device.problem.len_q = 4;
+    device.expect_ones();
 }
 
 TEST(DeviceMemory, AnUnwrittenOutputIsSeen) {
-    const CallResult result = Device(4).call();
+    const CallResult result = Device(write_nothing).call();
     EXPECT_EQ(result.outcome, Outcome::ok);
     EXPECT_TRUE(result.outputs_unwritten);
 }
 
+TEST(DeviceMemory, AKernelMayUseTheDefaultStream) {
+    Device device(use_the_default_stream);
+    for (int n = 0; n < 4; ++n) device.expect_ones();
+}
+
+TEST(DeviceMemory, WhatRestsOnAnEarlierCallIsSeen) {
+    for (Kernel kernel : {use_the_first_calls_stream, leave_the_first_calls_result}) {
+        Device device(kernel);
+        device.expect_ones();
+        const CallResult result = device.call();
+        EXPECT_EQ(result.outcome, Outcome::ok) << kernel;
+        EXPECT_TRUE(result.outputs_unwritten) << kernel;
+    }
+}
+
+TEST(DeviceGuards, OutputsComeBackFromRoomsThatGrow) {
+    const Setting guards("ATTEST_TEST_GUARDS", "");
+    Device device(write_ones);
+    for (std::int64_t len : {3, 3, 4000, 4000, 5, 70000, 70000, 5}) {
+        device.problem.len_q = len;
+        device.expect_ones();
+    }
+}
+
+TEST(DeviceGuards, AlignmentIsThatOfTheHost) {
+    for (const char* guarded : {"ATTEST_TEST_GUARDS", "ATTEST_TEST_NOTHING"}) {
+        const Setting guards(guarded, "");
+        Device device(write_ones_where_aligned);
+        device.problem.dim_qk = device.problem.dim_v = 5;
+        for (std::int64_t len : {1, 2, 3, 7, 300}) {
+            device.problem.len_q = len;
+            device.expect_ones();
+        }
+    }
+}
+
+TEST(DeviceGuards, WhatReachesPastATensorLosesTheContext) {
+    const Setting guards("ATTEST_TEST_GUARDS", "");
+    for (Kernel kernel : {write_behind, look_behind}) {
+        Device device(kernel);
+        device.expect_lost(std::string(illegal) + "; each tensor ends at a guard page");
+    }
+    Device device(look_before);
+    device.expect_ones();
+    device.expect_lost(std::string(illegal) + "; each tensor begins at a guard page");
+}
+
+TEST(DeviceGuards, OnTheOtherSideLiesAZone) {
+    const Setting guards("ATTEST_TEST_GUARDS", "");
+    Device device(write_behind);
+    device.problem.len_q = 64;  // of 16 elements: a page
+    device.session.begin_case(1);
+    const CallResult result = device.call();
+    EXPECT_EQ(result.outcome, Outcome::error);
+    EXPECT_EQ(result.reason, "wrote behind the pages of o");
+}
+
+TEST(DeviceGuards, WhereTheDriverRefusesThereAreZonesAlone) {
+    Device without(look_behind);
+    without.expect_ones();
+    const Setting guards("ATTEST_TEST_GUARDS", "4194304");  // all the memory there is
+    Device device(write_behind);
+    device.problem.len_q = 70000;
+    EXPECT_EQ(device.call().reason, "wrote behind the pages of o");
+}
+
 TEST(DeviceMemory, WithoutADeviceThereIsOneLine) {
-    ::setenv("ATTEST_TEST_NO_DEVICE", "1", 1);
+    const Setting none("ATTEST_TEST_NO_DEVICE", "1");
     try {
-        Device device(0);
+        Device device(write_ones);
         ADD_FAILURE() << "it was loaded";
     } catch (const BadInput& e) {
         EXPECT_NE(
@@ -91,7 +190,6 @@ TEST(DeviceMemory, WithoutADeviceThereIsOneLine) {
             std::string::npos)
             << e.what();
     }
-    ::unsetenv("ATTEST_TEST_NO_DEVICE");
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "kernels/worker/protocol.hpp"
-
 namespace attest::worker {
 namespace {
 
@@ -22,6 +20,7 @@ void redirect_output() {
     if (file < 0) return;
     ::dup2(file, STDOUT_FILENO);
     ::dup2(file, STDERR_FILENO);
+    if (file > STDERR_FILENO) ::close(file);
 }
 
 }  // namespace
@@ -31,7 +30,6 @@ void accept_discipline(pid_t host) {
     // The host may have died before the line above: then this process already has another parent.
     if (::getppid() != host) ::_exit(0);
     redirect_output();
-    ::close_range(protocol::memory_fd + 1, ~0u, 0);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     // Without an end to the stack a runaway recursion would eat the machine instead of faulting.

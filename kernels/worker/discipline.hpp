@@ -1,6 +1,6 @@
 #pragma once
-// What every worker does first, whatever it becomes: it dies with its host, keeps no foreign file
-// open, leaves no core file, and keeps the kernel's prints off the terminal.
+// What every worker does first, whatever it becomes: it dies with its host, leaves no core file,
+// and keeps the kernel's prints off the terminal.
 
 #include <sys/types.h>
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "kernels/worker/example_kernels_test.hpp"
+#include "kernels/worker/protocol.hpp"
 #include "kernels/worker/session.hpp"
 
 namespace attest {
@@ -88,6 +89,46 @@ TEST(Lifetime, AKilledHostLeavesNoWorker) {
     ::kill(host, SIGKILL);
     ::waitpid(host, nullptr, 0);
     EXPECT_TRUE(is_gone_within(worker, milliseconds(10000)));
+}
+
+/// The files a process has open besides the five that the protocol names.
+std::vector<std::string> other_files(pid_t pid) {
+    std::vector<std::string> names;
+    for (const auto& file :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd"))
+        if (std::stoi(file.path().filename().string()) > protocol::memory_fd)
+            names.push_back(std::filesystem::read_symlink(file).string());
+    return names;
+}
+
+TEST(Lifetime, AWorkerHasNoFileOfItsHost) {
+    const int inherited = ::open("/dev/full", O_WRONLY);  // not closed by exec
+    const Session session(parse_kernel_spec("cpu_naive"), SessionOptions{});
+    EXPECT_EQ(other_files(session.process_id()), std::vector<std::string>{});
+    ::close(inherited);
+}
+
+TEST(Lifetime, WhatIsPreloadedKeepsItsFiles) {
+    if (test::sanitized()) GTEST_SKIP() << "a sanitizer wants to be preloaded first";
+    ::setenv("LD_PRELOAD", test::example("libpreloaded.so").c_str(), 1);
+    const Session session(parse_kernel_spec("cpu_naive"), SessionOptions{});
+    ::unsetenv("LD_PRELOAD");
+    EXPECT_EQ(other_files(session.process_id()), std::vector<std::string>{"/dev/zero"});
+}
+
+TEST(Lifetime, AWorkerThatIsGivenTimeEndsByItself) {
+    const std::string file = testing::TempDir() + "/output_of_a_worker.txt";
+    ::setenv("ATTEST_WORKER_OUTPUT", file.c_str(), 1);
+    const auto said = [&](milliseconds farewell) {
+        std::filesystem::remove(file);
+        Session(test::example_spec("libon_device.so"), {.farewell = farewell});
+        std::string word;
+        std::ifstream(file) >> word;
+        return word;
+    };
+    EXPECT_EQ(said(milliseconds(60'000)), "goodbye");  // it does not take that long
+    EXPECT_EQ(said(milliseconds(0)), "");
+    ::unsetenv("ATTEST_WORKER_OUTPUT");
 }
 
 TEST(Lifetime, AWorkerOutlivesTheThreadThatOpenedItsSession) {

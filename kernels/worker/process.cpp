@@ -43,8 +43,9 @@ std::string signal_name(int signal) {
     return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memory_fd)
-    : buffer_(protocol::frame_bytes_max) {
+WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memory_fd,
+                             std::chrono::milliseconds farewell)
+    : farewell_(farewell), buffer_(protocol::frame_bytes_max) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         throw InternalError(fmt::format("no socket for a worker: {}", std::strerror(errno)));
@@ -65,7 +66,8 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
 }
 
 WorkerProcess::~WorkerProcess() {
-    end(std::chrono::milliseconds(0));
+    if (farewell_.count() > 0) ::shutdown(socket_, SHUT_WR);  // which tells it to end
+    end(farewell_);
     ::close(socket_);
 }
 

@@ -31,9 +31,10 @@ public:
     };
 
     /// Starts `attest_worker HOST arguments...` with the memory file as its descriptor 4. Throws
-    /// InternalError where no process can be started.
-    WorkerProcess(const std::vector<std::string>& arguments, int memory_fd);
-    ~WorkerProcess();  ///< kills it and waits
+    /// InternalError where no process can be started. farewell: of SessionOptions.
+    WorkerProcess(const std::vector<std::string>& arguments, int memory_fd,
+                  std::chrono::milliseconds farewell);
+    ~WorkerProcess();  ///< kills it, where it has not ended by itself, and waits
     WorkerProcess(const WorkerProcess&) = delete;
     WorkerProcess& operator=(const WorkerProcess&) = delete;
 
@@ -60,6 +61,7 @@ private:
 
     pid_t pid_ = -1;
     int socket_ = -1;
+    std::chrono::milliseconds farewell_;
     bool reaped_ = false;
     int status_ = 0;
     std::vector<std::byte> buffer_;

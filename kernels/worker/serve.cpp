@@ -181,7 +181,7 @@ private:
         circumstances.phase = Phase::operation;
         reply.code = operation(kernel_.state, &border, text_.data(), text_.size() - 1);
         circumstances.phase = Phase::idle;
-        const std::string misdeed = device_ ? device_->finish(border.stream) : std::string();
+        const std::string misdeed = device_ ? device_->finish() : std::string();
         if (reply.code == 0 && misdeed.empty()) return {};
         reply.status = Status::error;
         if (!misdeed.empty()) return misdeed;
@@ -193,10 +193,8 @@ private:
         attest_call border{};
         border.struct_size = sizeof border;
         if (device_) {
-            std::uint64_t bytes = 0;
-            for (const protocol::Tensor& t : tensors) bytes += t.pages_bytes;
-            device_->begin(bytes, tensors.size());
-            border.stream = device_->stream(call_.problem.call_number);
+            device_->begin(tensors, call_.problem.call_number);
+            border.stream = device_->stream();
         }
         for (std::size_t i = 0; i < tensors.size(); ++i) {
             const protocol::Tensor& t = tensors[i];

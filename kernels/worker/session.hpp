@@ -63,6 +63,9 @@ struct SessionOptions {
     std::chrono::milliseconds timeout{10'000};  ///< one call; six times as long where simulated
     std::uint64_t memory_bytes = 4ull << 30;    ///< of the worker; more is Outcome::memory
     std::uint64_t poison_seed = 0;  ///< varies slack and poison patterns between campaigns
+    /// How long a worker that is no longer needed may take to end by itself. Most are killed at
+    /// once: what a kernel does at its end is nobody's business, and takes time.
+    std::chrono::milliseconds farewell{0};
 };
 
 class Session {

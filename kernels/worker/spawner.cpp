@@ -40,6 +40,9 @@ pid_t spawn(const Request& request) {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, socket_fd, protocol::socket_fd);
     posix_spawn_file_actions_adddup2(&actions, memory_fd, protocol::memory_fd);
+    // Here, not in the worker: what is preloaded into it (compute-sanitizer) opens its own before
+    // main() and is lost without them.
+    posix_spawn_file_actions_addclosefrom_np(&actions, above);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t none, all;

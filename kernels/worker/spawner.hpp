@@ -10,8 +10,9 @@
 
 namespace attest {
 
-/// Starts a program in a process group of its own, with default signals, nothing to read, and the
-/// two descriptors in the places the protocol names. Throws InternalError.
+/// Starts a program in a process group of its own, with this program's environment, default
+/// signals, nothing to read, the two descriptors in the places the protocol names, and no other
+/// open. Throws InternalError.
 pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd);
 
 }  // namespace attest

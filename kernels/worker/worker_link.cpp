@@ -159,7 +159,8 @@ WorkerLink::WorkerLink(const KernelSpec& spec, const SessionOptions& options, co
 bool WorkerLink::load_once(const KernelSpec& spec, const std::string& interpreter,
                            const Arena& arena, const SessionOptions& options, Remains& remains) {
     process_.reset();
-    process_ = std::make_unique<WorkerProcess>(arguments_of(spec, interpreter), arena.fd());
+    process_ = std::make_unique<WorkerProcess>(arguments_of(spec, interpreter), arena.fd(),
+                                               options.farewell);
     sequence_ = 1;
     protocol::Hello hello;
     hello.header.sequence = sequence_;

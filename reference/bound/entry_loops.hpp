@@ -11,28 +11,15 @@ namespace attest {
 /// errors[j] = error.dot a_j + error.bias B_j + error.angle t_j + error.absolute.
 RowMaxima score_errors(const RowFacts& facts, const ScoreError& error, double* errors);
 
-/// What every entry's coefficients are made of. exponent holds the errors of the scores, and
-/// afterwards D_j = error + per_distance (max - s_j) + common.
-struct EntryTask {
-    double common = 0, per_distance = 0, max = 0, lse = 0;
-    double up = 0, omp = 0;
-    double of_most = 0, lost_centred = 0, lost_plain = 0;
+/// Entries, an array of each number. exponent holds the errors of the scores, and afterwards D_j.
+struct EntryTask : EntryRule {
     const double *score = nullptr, *weight = nullptr;
     const double* count = nullptr;  ///< null: one each
     double* exponent = nullptr;
     double *centred = nullptr, *plain = nullptr;
 };
 
-struct EntryTotals {
-    double relative_max = 0;  ///< D_j
-    double h1 = 0;            ///< sum of excess_j, at least p_j expm1(D_j)
-    double lost = 0;          ///< sum of what rounding P may lose, lost_j
-    double centred_sum = 0;
-};
-
-/// For entries [first, last), added to totals: with most_j = p_j + excess_j and
-/// lost_j = min(most_j, max(up most_j, omp)),
-///   centred_j = excess_j + lost_centred lost_j,   plain_j = of_most most_j + lost_plain lost_j.
+/// weigh_entry() for entries [first, last).
 void coefficients(const EntryTask& task, std::size_t first, std::size_t last, EntryTotals& totals);
 
 /// Of n columns: e = (spread + plain + of_size |O|) inverse, at most what bounds held (or all of

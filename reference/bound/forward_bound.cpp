@@ -25,7 +25,7 @@ double log_loss(double x) {
 /// How often the maximum of the scores taken one after another rises, or may seem to where each is
 /// off by at most `slack` / 2.
 template <typename Iterator>
-double rises(Iterator score, Iterator last, double slack) {
+double rises_of(Iterator score, Iterator last, double slack) {
     double count = 0, most = score == last ? 0 : *score;
     for (; score != last; ++score) {
         if (*score + slack < most) continue;
@@ -39,21 +39,12 @@ double rises(Iterator score, Iterator last, double slack) {
 /// exp(0) = 1, exactly, where it does not rise): at most once a key after the first. A kernel that
 /// declares its tile takes them in order, from the first key or from the last: then at most once a
 /// tile after the first, and, where no part of the keys starts a maximum of its own, at most as
-/// often as the row's own scores rise, known to `slack`. A sink is one more score. Two more
-/// multiplications where parts are merged.
-double rescale_count(const KernelModel& m, const RowFacts& facts, double keys, double slack) {
-    double count = std::max(0.0, keys - 1);
-    if (m.tile > 0) {
-        const double tiles = std::ceil(static_cast<double>(m.len_kv) / static_cast<double>(m.tile));
-        count = std::min(count, std::max(0.0, tiles - 1));
-        constexpr double worth_counting = 16;  // below, the pass costs more than it can gain
-        if (!m.may_split && facts.count.empty() && count > worth_counting) {
-            const auto scores = facts.score.first(static_cast<std::size_t>(keys));
-            count = std::min(count, std::max(rises(scores.begin(), scores.end(), slack),
-                                             rises(scores.rbegin(), scores.rend(), slack)));
-        }
-    }
-    return count + (facts.sink ? 1 : 0) + (m.may_split ? 2 : 0);
+/// often as the row's own scores rise.
+double most_rises(const KernelModel& m, double keys) {
+    const double count = std::max(0.0, keys - 1);
+    if (m.tile == 0) return count;
+    const double tiles = std::ceil(static_cast<double>(m.len_kv) / static_cast<double>(m.tile));
+    return std::min(count, std::max(0.0, tiles - 1));
 }
 
 /// Roundings an addend passes in a sum of n: n in any order; where every `chunk` of the keys are
@@ -64,6 +55,10 @@ double sum_depth(const KernelModel& m, double n) {
     if (m.chunk == 0 || m.may_split) return n;
     const double chunk = static_cast<double>(m.chunk);
     return std::min(n, chunk + std::ceil(static_cast<double>(m.len_kv) / chunk) + 2);
+}
+
+double keys_of(const RowOutline& row) {
+    return row.entries - (row.sink ? 1 : 0);
 }
 
 }  // namespace
@@ -92,87 +87,105 @@ double sum_depth(const KernelModel& m, double n) {
 // r_j
 // + gO (1+up)). Where l sums the rounded P, rho_j is common to both sums and r_j moves to
 // centred_j; l then loses sum p_j (1+H_j) r_j too. (numerics.md B.1)
-void RowBound::weigh(const RowFacts& facts) {
-    const std::size_t entries = facts.score.size();
+EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double rises) {
     const double ua = model_.ua;
-    sink_ = facts.sink;
-    entries_ = facts.keys_counted();
-    const double keys = entries_ - (sink_ ? 1 : 0);
-    lse_exact_ = facts.lse;
-    centred_.resize(entries);
-    plain_.resize(entries);
-    scratch_.resize(entries);
-
-    maxima_ = score_errors(facts, score_error(model_, facts.q_max, facts.k_max), scratch_.data());
-    // Two scores are off by e_i + e_j; scaling and log2(e) round each once more.
-    const double slack = 2 * (maxima_.error + facts_accuracy) + 8 * ua * maxima_.score;
-    rescales_ = rescale_count(model_, facts, keys, slack);
+    row_ = row;
+    maxima_ = maxima;
+    rescales_ = most_rises(model_, keys_of(row));
+    if (wants_rises(row)) rescales_ = std::min(rescales_, rises);
+    // A sink is one more score. Two more multiplications where parts are merged.
+    rescales_ += (row.sink ? 1 : 0) + (model_.may_split ? 2 : 0);
     // No intermediate may overflow: the dot product with and without its scale, log2(e) times it.
-    const double unscaled = static_cast<double>(model_.dim_qk) * facts.q_max * facts.k_max;
+    const double unscaled = static_cast<double>(model_.dim_qk) * row.q_max * row.k_max;
     valid_ = std::max({maxima_.magnitude, std::min(unscaled, maxima_.magnitude / model_.scale),
                        maxima_.bias}) < model_.max_finite / 8;
 
-    const double log_entries = std::log(entries_ + 1);
     const double per_split =
-        8 * ua * (maxima_.score + log_entries + 2) + 6 * model_.exp_error + 4 * ua;
+        8 * ua * (maxima_.score + std::log(row.entries + 1) + 2) + 6 * model_.exp_error + 4 * ua;
     const double merge = model_.may_split ? std::expm1(per_split) : 0;
-    const double chain = sum_depth(model_, entries_) + rescales_;
+    const double chain = sum_depth(model_, row.entries) + rescales_;
     sum_error_o_ = chain_error(chain + 4, ua) * (1 + merge) + merge;
     sum_error_l_ = chain_error(chain + 1, ua) * (1 + merge) + merge;
 
-    const double exps = (1 + rescales_) * exp_exponent_;
-    weigh_entries(facts, maxima_.error, exps);
+    const double of_lost = 1 + sum_error_o_;
+    EntryRule rule;
+    rule.common = 6 * ua * maxima_.error + ua * std::abs(row.max) + (1 + rescales_) * exp_exponent_;
+    rule.per_distance = 3 * ua;
+    rule.max = row.max;
+    rule.lse = row.lse;
+    rule.up = model_.up;
+    rule.omp = model_.omp;
+    rule.of_most = sum_error_o_ * (1 + model_.up);
+    (model_.sums_rounded_weights ? rule.lost_centred : rule.lost_plain) = of_lost;
+    // A weight loses at least up of itself where it is rounded.
+    plain_share_ = rule.of_most + rule.lost_plain * model_.up;
+    return rule;
+}
 
+EntryRule RowBound::of_sink(EntryRule rule, double unit) {
+    rule.common += 4 * unit * (std::abs(rule.max) + std::abs(rule.lse) + 1);
+    rule.up = rule.omp = 0;
+    return rule;
+}
+
+bool RowBound::wants_rises(const RowOutline& row) const noexcept {
+    constexpr double worth_counting = 16;  // below, the pass costs more than it can gain
+    return model_.tile > 0 && !model_.may_split &&
+           most_rises(model_, keys_of(row)) > worth_counting;
+}
+
+void RowBound::end(const EntryTotals& totals) {
+    const double ua = model_.ua;
+    // Where no weight is off by a quarter, no element is off by the width of the hull.
+    wants_hull_ = !(totals.relative_max < 0.25);
+    h1_ = totals.h1;
+    rounded_mass_ = model_.sums_rounded_weights ? totals.lost : 0;
+    centred_sum_ = totals.centred_sum;
     const bool proof = valid_ && h1_ < 0.9 && sum_error_l_ < 0.9 && rounded_mass_ < 0.5;
     inverse_ =
         proof ? evaluation / ((1 - sum_error_l_) * (1 - h1_) * (1 - rounded_mass_)) : infinite;
     leak_ = 1.1 * (model_.up + sum_error_o_ + sum_error_l_) / (1 - sum_error_l_) +
-            2 * entries_ * model_.omp;
-    absolute_ = 2 * model_.oma * (entries_ + rescales_ + 4);
+            2 * row_.entries * model_.omp;
+    absolute_ = 2 * model_.oma * (row_.entries + rescales_ + 4);
     // L = m + log l: the relative error of l in a logarithm, the error of log on at most log n, the
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
     if (!proof) return;
     lse_ = evaluation * (log_loss(h1_) + log_loss(sum_error_l_) + 2 * rounded_mass_ +
-                         1.5 * model_.log_error * log_entries +
-                         4 * ua * (std::abs(facts.max) + std::abs(facts.lse)) + 2 * ua) +
-           2 * entries_ * model_.weight_floor + 4 * model_.oma;
+                         1.5 * model_.log_error * std::log(row_.entries + 1) +
+                         4 * ua * (std::abs(row_.max) + std::abs(row_.lse)) + 2 * ua) +
+           2 * row_.entries * model_.weight_floor + 4 * model_.oma;
 }
 
-/// From the scores' errors in scratch_: the coefficients, h1 and what rounding P may lose.
-void RowBound::weigh_entries(const RowFacts& facts, double error_max, double exps) {
-    const double ua = model_.ua, up = model_.up;
-    EntryTask task;
-    task.common = 6 * ua * error_max + ua * std::abs(facts.max) + exps;
-    task.per_distance = 3 * ua;
-    task.max = facts.max;
-    task.lse = facts.lse;
-    task.up = up;
-    task.omp = model_.omp;
-    const double of_lost = 1 + sum_error_o_;
-    task.of_most = sum_error_o_ * (1 + up);
-    (model_.sums_rounded_weights ? task.lost_centred : task.lost_plain) = of_lost;
+void RowBound::weigh(const RowFacts& facts) {
+    const std::size_t entries = facts.score.size(), keys = entries - (facts.sink ? 1 : 0);
+    centred_.resize(entries);
+    plain_.resize(entries);
+    scratch_.resize(entries);
+    const RowOutline row = facts.outline();
+    const RowMaxima maxima =
+        score_errors(facts, score_error(model_, row.q_max, row.k_max), scratch_.data());
+    double rises = infinite;
+    if (wants_rises(row) && facts.count.empty()) {
+        const double slack = rise_slack(maxima, model_.ua);
+        const auto scores = facts.score.first(keys);
+        rises = std::max(rises_of(scores.begin(), scores.end(), slack),
+                         rises_of(scores.rbegin(), scores.rend(), slack));
+    }
+    EntryTask task{begin(row, maxima, rises)};
     task.score = facts.score.data();
     task.weight = facts.weight.data();
     task.count = facts.count.empty() ? nullptr : facts.count.data();
     task.exponent = scratch_.data();
     task.centred = centred_.data();
     task.plain = plain_.data();
-    const std::size_t keys = facts.score.size() - (sink_ ? 1 : 0);
     EntryTotals totals;
     coefficients(task, 0, keys, totals);
-    if (sink_) {
-        task.common += 4 * ua * (std::abs(facts.max) + std::abs(facts.lse) + 1);
-        task.up = task.omp = 0;
-        coefficients(task, keys, keys + 1, totals);
+    if (row.sink) {
+        static_cast<EntryRule&>(task) = of_sink(task, model_.ua);
+        coefficients(task, keys, entries, totals);
     }
-    // Where no weight is off by a quarter, no element is off by the width of the hull.
-    wants_hull_ = !(totals.relative_max < 0.25);
-    h1_ = totals.h1;
-    rounded_mass_ = model_.sums_rounded_weights ? totals.lost : 0;
-    centred_sum_ = totals.centred_sum;
-    // A weight loses at least up of itself where it is rounded.
-    plain_share_ = task.of_most + task.lost_plain * up;
+    end(totals);
 }
 
 // The weights are not negative whatever the error of their exponents, so N/l cannot leave the hull
@@ -183,8 +196,8 @@ void RowBound::outputs(std::size_t n, const double* exact, const ColumnArrays& s
     std::fill(bounds, bounds + n, infinite);
     if (sums.low != nullptr && wants_hull_ && sum_error_l_ < 0.5 && sum_error_o_ < 0.5) {
         for (std::size_t c = 0; c < n; ++c) {
-            const double low = sink_ ? std::min(0.0, sums.low[c]) : sums.low[c];
-            const double high = sink_ ? std::max(0.0, sums.high[c]) : sums.high[c];
+            const double low = row_.sink ? std::min(0.0, sums.low[c]) : sums.low[c];
+            const double high = row_.sink ? std::max(0.0, sums.high[c]) : sums.high[c];
             const double largest = std::max(std::abs(low), std::abs(high));
             const double beyond = std::max({high - exact[c], exact[c] - low, 0.0});
             bounds[c] = evaluation * (beyond + leak_ * largest);
@@ -215,7 +228,7 @@ Bound RowBound::output(double exact, const ColumnSums& sums) const noexcept {
 Bound RowBound::lse_base_two() const noexcept {
     constexpr double log2e = 1.4426950408889634;
     const double scaled = evaluation * log2e * lse_;
-    return Bound(scaled + 2 * model_.ua * (log2e * std::abs(lse_exact_) + scaled));
+    return Bound(scaled + 2 * model_.ua * (log2e * std::abs(row_.lse) + scaled));
 }
 
 }  // namespace attest

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/bound/entry_rule.hpp"
 #include "reference/bound/kernel_model.hpp"
 
 namespace attest {
@@ -27,10 +28,6 @@ private:
     friend class RowBound;
 };
 
-/// How exact the numbers must be that a bound is evaluated at (relative; scores: absolute). The
-/// factor that covers it is `evaluation` in forward_bound.cpp.
-constexpr double facts_accuracy = 0x1p-17;
-
 /// What the theorem reads of one row. Keys are those visible; where there is a sink it is the last
 /// entry, a key of value 0. All are exact to facts_accuracy.
 struct RowFacts {
@@ -40,6 +37,7 @@ struct RowFacts {
         for (const double each : count) n += each;
         return n;
     }
+    RowOutline outline() const noexcept { return {keys_counted(), max, lse, q_max, k_max, sink}; }
     std::span<const double> score;      ///< s_j, natural units, bias and cap included
     std::span<const double> weight;     ///< p_j = exp(s_j - lse)
     std::span<const double> magnitude;  ///< a_j; 0 for the sink
@@ -66,12 +64,6 @@ struct ColumnArrays {
     const double *low = nullptr, *high = nullptr;
 };
 
-/// The largest of what the entries of a row have (of score: |s_j|), and the least score.
-struct RowMaxima {
-    double error = 0;  ///< of the kernel's score
-    double score = 0, score_least = 0, magnitude = 0, bias = 0, turn = 0;
-};
-
 /// The theorem for one row. Reusable: weigh() replaces what was there and allocates only to grow.
 class RowBound {
 public:
@@ -80,6 +72,16 @@ public:
 
     /// Reads a row; afterwards centred() and plain() hold one coefficient an entry of the facts.
     void weigh(const RowFacts& facts);
+
+    /// The same where the entries are elsewhere: begin() says how each is to be weighed
+    /// (weigh_entry; the sink by of_sink()), end() takes what that added up to. `rises`: how often
+    /// the maximum of the scores, taken in either order, may seem to rise where two scores count
+    /// as equal up to rise_slack(); asked for where wants_rises().
+    EntryRule begin(const RowOutline& row, const RowMaxima& maxima, double rises);
+    static EntryRule of_sink(EntryRule rule, double unit);
+    void end(const EntryTotals& totals);
+    bool wants_rises(const RowOutline& row) const noexcept;
+
     std::span<const double> centred() const noexcept { return centred_; }
     std::span<const double> plain() const noexcept { return plain_; }
     const RowMaxima& maxima() const noexcept { return maxima_; }
@@ -101,24 +103,22 @@ public:
     Bound lse_base_two() const noexcept;
 
 private:
-    void weigh_entries(const RowFacts& facts, double error_max, double exps);
-
     KernelModel model_;
     double exp_exponent_ = 0;  ///< log(1 + exp_error)
     std::vector<double> centred_, plain_, scratch_;
+    RowOutline row_;
     RowMaxima maxima_;
     double centred_sum_ = 0, plain_share_ = 0;
     double h1_ = 0;                             ///< sum p_j H_j
     double sum_error_o_ = 0, sum_error_l_ = 0;  ///< gO, gl
     double rounded_mass_ = 0;                   ///< sum of p r where l sums rounded weights
-    double entries_ = 0, rescales_ = 0;
-    double lse_ = 0, lse_exact_ = 0;
+    double rescales_ = 0;
+    double lse_ = 0;
     double inverse_ = 0;   ///< 1 / ((1-gl)(1-h1)(1-rounded)); infinite where the proof fails
     double leak_ = 0;      ///< of the hull, relative to the largest value
     double absolute_ = 0;  ///< of the sums
     bool valid_ = false;
     bool wants_hull_ = true;
-    bool sink_ = false;
 };
 
 }  // namespace attest

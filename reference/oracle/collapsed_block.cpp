@@ -150,7 +150,8 @@ void CollapsedBlock::read(Row& row, std::size_t n, double most, double lse, doub
     facts.q_max = q_max;
     facts.k_max = head_.key_max();
     row.bound.weigh(facts);
-    row.own = own_error(arithmetic_, model_, facts, row.bound.maxima(), head_.largest(), 0);
+    row.own =
+        own_error(arithmetic_, model_, facts.outline(), row.bound.maxima(), head_.largest(), 0);
     // sum_j centred_j |v_j - O| <= sqrt(sum_j centred_j^2 / p_j) sqrt(sum_j p_j (v_j - O)^2).
     const double square =
         weighted_squares(row.count.data(), row.bound.centred().data(), row.weight.data(), n);

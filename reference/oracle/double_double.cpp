@@ -1,4 +1,4 @@
-#include "reference/oracle/double_double_constants.hpp"
+#include "reference/oracle/double_double_functions.hpp"
 
 #include <array>
 #include <boost/multiprecision/cpp_bin_float.hpp>
@@ -49,14 +49,6 @@ DoubleDoubleConstants make_constants() {
     return c;
 }
 
-template <std::size_t parts>
-DoubleDouble reduce(DoubleDouble x, double k, const std::array<double, parts>& step) {
-    // k step_i is exact, so each subtraction has the relative error of a double-double sum.
-    DoubleDouble r = x;
-    for (const double part : step) r = r - DoubleDouble(k * part);
-    return r;
-}
-
 }  // namespace
 
 const DoubleDoubleConstants& double_double_constants() {
@@ -64,24 +56,8 @@ const DoubleDoubleConstants& double_double_constants() {
     return constants;
 }
 
-// exp(x) = 2^(k/64) exp(r), |r| <= log(2)/128 < 0.0055. The tail sum_{n>=12} r^n/n! is below
-// 2^-118. Terms from n = 6 on weigh less than 2^-54 of the sum, so double suffices for them.
 DoubleDouble exp(DoubleDouble x) noexcept {
-    const DoubleDoubleConstants& table = double_double_constants();
-    if (!(x.hi >= -630)) return {};
-    const double k = std::nearbyint(x.hi * table.steps_per_unit);
-    const DoubleDouble r = reduce(x, k, table.log2_step);
-    double high = table.inverse_factorial[11].hi;
-    for (std::size_t n = 10; n >= 6; --n) high = high * r.hi + table.inverse_factorial[n].hi;
-    DoubleDouble sum = DoubleDouble(high) * r + table.inverse_factorial[5];
-    for (std::size_t n = 4; n >= 1; --n) sum = sum * r + table.inverse_factorial[n];
-    sum = sum * r;
-    const int index = static_cast<int>(k);
-    const std::size_t entry = static_cast<std::size_t>(index & (exp_table_size - 1));
-    const DoubleDouble base{table.two_to_hi[entry], table.two_to_lo[entry]};
-    const DoubleDouble y = base + base * sum;
-    const int exponent = index >> exp_table_bits;
-    return {std::ldexp(y.hi, exponent), std::ldexp(y.lo, exponent)};
+    return exp(x, double_double_constants());
 }
 
 // One step from y0 = log(hi) in double: with t = x exp(-y0) - 1, |t| < 2^-45, log x = y0 + log(1 +
@@ -103,15 +79,7 @@ DoubleDouble log(DoubleDouble x) noexcept {
 }
 
 DoubleDouble tanh(DoubleDouble x) noexcept {
-    const bool negative = x.hi < 0;
-    const DoubleDouble a = negative ? -x : x;
-    // 1 - tanh(40) < 2^-114.
-    DoubleDouble y(1);
-    if (a.hi < 40) {
-        const DoubleDouble e = exp(DoubleDouble(-2 * a.hi, -2 * a.lo));
-        y = (DoubleDouble(1) - e) / (DoubleDouble(1) + e);
-    }
-    return negative ? -y : y;
+    return tanh(x, double_double_constants());
 }
 
 // x = k pi/2 + r, |r| < 0.79; the series to r^27/27! leaves less than 2^-106.

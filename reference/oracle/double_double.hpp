@@ -1,6 +1,7 @@
 #pragma once
 // Double-double: an unevaluated sum hi + lo of two doubles, |lo| <= ulp(hi)/2, about 106 bits.
-// Portable: no fused multiply-add is assumed, and none may be contracted into this code.
+// Portable: no fused multiply-add is assumed, and none may be contracted into this code. All of it
+// is constexpr, so that a GPU's compiler takes it as it stands.
 //
 // Relative errors, barring underflow of the low word: two_sum and two_prod are exact; + 3 u^2,
 // * 7 u^2, / 16 u^2, u = 2^-53 (Joldes, Muller, Popescu, Tight and rigorous error bounds for basic
@@ -8,6 +9,7 @@
 // rounded). All are below 2^-101. Products need |factor| < 2^996 (splitting multiplies by 2^27+1).
 
 #include <cmath>
+#include <type_traits>
 
 namespace attest {
 
@@ -19,60 +21,61 @@ struct DoubleDouble {
 };
 
 /// a + b = hi + lo exactly (Knuth).
-inline DoubleDouble two_sum(double a, double b) noexcept {
+constexpr DoubleDouble two_sum(double a, double b) noexcept {
     const double s = a + b;
     const double z = s - a;
     return {s, (a - (s - z)) + (b - z)};
 }
 
 /// The same where |a| >= |b| or a = 0 (Dekker).
-inline DoubleDouble fast_two_sum(double a, double b) noexcept {
+constexpr DoubleDouble fast_two_sum(double a, double b) noexcept {
     const double s = a + b;
     return {s, b - (s - a)};
 }
 
 /// a = hi + lo with 26 bits each (Veltkamp).
-inline DoubleDouble split(double a) noexcept {
+constexpr DoubleDouble split(double a) noexcept {
     const double t = 134217729.0 * a;  // 2^27 + 1
     const double hi = t - (t - a);
     return {hi, a - hi};
 }
 
 /// a b = hi + lo exactly (Dekker), from factors already split.
-inline DoubleDouble two_prod(double a, DoubleDouble as, double b, DoubleDouble bs) noexcept {
+constexpr DoubleDouble two_prod(double a, DoubleDouble as, double b, DoubleDouble bs) noexcept {
     const double p = a * b;
     return {p, ((as.hi * bs.hi - p) + as.hi * bs.lo + as.lo * bs.hi) + as.lo * bs.lo};
 }
 
-inline DoubleDouble two_prod(double a, double b) noexcept {
-#ifdef FP_FAST_FMA
-    const double p = a * b;
-    return {p, std::fma(a, b, -p)};
-#else
-    return two_prod(a, split(a), b, split(b));
+constexpr DoubleDouble two_prod(double a, double b) noexcept {
+#if defined(FP_FAST_FMA) || defined(__CUDA_ARCH__)
+    if (!std::is_constant_evaluated()) {
+        const double p = a * b;
+        return {p, std::fma(a, b, -p)};
+    }
 #endif
+    return two_prod(a, split(a), b, split(b));
 }
 
-inline DoubleDouble operator-(DoubleDouble a) noexcept {
+constexpr DoubleDouble operator-(DoubleDouble a) noexcept {
     return {-a.hi, -a.lo};
 }
 
-inline DoubleDouble operator+(DoubleDouble a, DoubleDouble b) noexcept {
+constexpr DoubleDouble operator+(DoubleDouble a, DoubleDouble b) noexcept {
     const DoubleDouble s = two_sum(a.hi, b.hi), t = two_sum(a.lo, b.lo);
     const DoubleDouble v = fast_two_sum(s.hi, s.lo + t.hi);
     return fast_two_sum(v.hi, v.lo + t.lo);
 }
 
-inline DoubleDouble operator-(DoubleDouble a, DoubleDouble b) noexcept {
+constexpr DoubleDouble operator-(DoubleDouble a, DoubleDouble b) noexcept {
     return a + (-b);
 }
 
-inline DoubleDouble operator*(DoubleDouble a, DoubleDouble b) noexcept {
+constexpr DoubleDouble operator*(DoubleDouble a, DoubleDouble b) noexcept {
     const DoubleDouble p = two_prod(a.hi, b.hi);
     return fast_two_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
 }
 
-inline DoubleDouble operator/(DoubleDouble a, DoubleDouble b) noexcept {
+constexpr DoubleDouble operator/(DoubleDouble a, DoubleDouble b) noexcept {
     const double q = a.hi / b.hi;
     const DoubleDouble r = a - b * DoubleDouble(q);
     const double q2 = r.hi / b.hi;
@@ -81,7 +84,7 @@ inline DoubleDouble operator/(DoubleDouble a, DoubleDouble b) noexcept {
     return s + DoubleDouble(r2.hi / b.hi);
 }
 
-inline bool operator<(DoubleDouble a, DoubleDouble b) noexcept {
+constexpr bool operator<(DoubleDouble a, DoubleDouble b) noexcept {
     return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
 }
 

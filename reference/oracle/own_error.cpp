@@ -22,10 +22,10 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 // of a weight and the sums' errors g = sum(n + 1):
 //   |N/l - O| <= [ H sum p |v - O| + g (1+H) sum p |v| + g (1+H) |O| ] / ((1-g)(1-H)) + unit |O|,
 // and sum p |v - O| <= sum p |v| + |O|, |O| <= sum p |v|. (numerics.md B.1)
-OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const RowFacts& facts,
+OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const RowOutline& row,
                    const RowMaxima& maxima, double value_max, double angle_max) {
     const double d = static_cast<double>(problem.dim_qk);
-    const double n = facts.keys_counted();
+    const double n = row.entries;
     double dot = a.sum(d + 1) + 4 * a.unit;
     double angle = 0;
     if (problem.rope) {
@@ -33,15 +33,15 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
         angle = 1.01 * ((1 + problem.rope_log_base) * a.function + 4 * a.unit);
     }
     double absolute = problem.softcap > 0 ? problem.softcap * (a.function + 3 * a.unit) : 0;
-    absolute += 4 * d * a.underflow * (problem.scale + facts.q_max + facts.k_max + 1);
+    absolute += 4 * d * a.underflow * (problem.scale + row.q_max + row.k_max + 1);
 
     const double error_max =
         dot * maxima.magnitude + 4 * a.unit * maxima.bias + angle * maxima.turn + absolute;
-    const double exponent_max = error_max + a.unit * (facts.max - maxima.score_least);
+    const double exponent_max = error_max + a.unit * (row.max - maxima.score_least);
     const double size_max = std::max(maxima.magnitude, maxima.score);
-    const bool in_range = size_max < a.range && value_max < a.range && facts.q_max < a.range &&
-                          facts.k_max < a.range && angle_max < a.angle_range &&
-                          d * facts.q_max * facts.k_max < a.range;
+    const bool in_range = size_max < a.range && value_max < a.range && row.q_max < a.range &&
+                          row.k_max < a.range && angle_max < a.angle_range &&
+                          d * row.q_max * row.k_max < a.range;
     OwnError own;
     own.unit = a.unit;
     // log(1 + x) <= x, and expm1(x) <= x (1 + x) below 1.
@@ -55,7 +55,7 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
         return own;
     }
     own.lse = 1.01 * (own.weight + own.sum + a.function * (1 + std::log(n)) +
-                      3 * a.unit * (std::abs(facts.max) + std::abs(facts.lse))) +
+                      3 * a.unit * (std::abs(row.max) + std::abs(row.lse))) +
               n * a.weight_floor + a.underflow;
     return own;
 }

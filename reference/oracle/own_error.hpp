@@ -33,7 +33,7 @@ struct OwnError {
 
 /// `value_max`: the largest |v| of the row's keys; `angle_max`: the largest angle turned by.
 OwnError own_error(const ArithmeticError& arithmetic, const KernelModel& problem,
-                   const RowFacts& facts, const RowMaxima& maxima, double value_max,
+                   const RowOutline& row, const RowMaxima& maxima, double value_max,
                    double angle_max);
 
 /// What rounding a number near `value` to double costs.

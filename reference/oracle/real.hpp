@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "reference/bound/rounding.hpp"
-#include "reference/oracle/double_double.hpp"
+#include "reference/oracle/double_double_sum.hpp"
 #include "reference/oracle/own_error.hpp"
 
 namespace attest {
@@ -30,33 +30,8 @@ private:
     Real total_{0.0};
 };
 
-/// The compensated sum of Ogita, Rump and Oishi (Dot2, SIAM J. Sci. Comput. 26, 2005), kept as a
-/// pair. The error terms |e_i| <= u |partial sum| and |pi_i| <= u |x_i y_i| are exact, and add up
-/// to at most gamma_(n+1) sum |x y|; summing 4n of them in double loses gamma_4n of that. Thus the
-/// pair is within gamma_4n^2 sum |x y|.
 template <>
-class Sum<DoubleDouble> {
-public:
-    void add_product(double a, double b) noexcept { add_pair(two_prod(a, b)); }
-    void add_product(DoubleDouble a, double b) noexcept {
-        const DoubleDouble p = two_prod(a.hi, b);
-        add_pair({p.hi, p.lo + a.lo * b});
-    }
-    void add_product(DoubleDouble a, DoubleDouble b) noexcept {
-        const DoubleDouble p = two_prod(a.hi, b.hi);
-        add_pair({p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi)});
-    }
-    void add(DoubleDouble a) noexcept { add_pair(a); }
-    DoubleDouble value() const noexcept { return two_sum(hi_, lo_); }
-
-private:
-    void add_pair(DoubleDouble p) noexcept {
-        const DoubleDouble s = two_sum(hi_, p.hi);
-        hi_ = s.hi;
-        lo_ += s.lo + p.lo;
-    }
-    double hi_ = 0, lo_ = 0;
-};
+class Sum<DoubleDouble> : public DoubleDoubleSum {};
 
 /// Functions and constants of one arithmetic.
 template <typename Real>

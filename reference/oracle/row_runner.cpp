@@ -5,12 +5,11 @@
 #include <limits>
 
 #include "reference/oracle/column_loops.hpp"
+#include "reference/oracle/row_elements.hpp"
 
 namespace attest {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// x 2^-exponent, not rounded down: what underflows is made up for.
 double unscale_up(double x, std::int64_t exponent) {
@@ -115,7 +114,7 @@ bool RowRunner::open(const RowSlot& at, Work& work, RowQuery& query, Expected& o
     const bool sink =
         p_.sink && std::isfinite(call_.sinks[static_cast<std::size_t>(h)]) && !claims.drop_sink;
     if (!query.range.is_query || (empty && !sink)) {
-        put_empty(query.range, o, lse);
+        put_empty(call_, query.range, o, lse);
         return false;
     }
     work.mask.clear();
@@ -133,19 +132,6 @@ bool RowRunner::open(const RowSlot& at, Work& work, RowQuery& query, Expected& o
     query.distance = work.distance;
     query.sink = sink ? &call_.sinks[static_cast<std::size_t>(h)] : nullptr;
     return true;
-}
-
-void RowRunner::put_empty(const KeyRange& range, ExpectedElement* o, ExpectedElement& lse) const {
-    ExpectedElement zero;
-    lse = {.value = -infinite, .error = 0, .bound = 0};
-    if (range.is_query && !p_.sink && call_.dialect.empty_row == EmptyRow::nan) {
-        zero = claimed(Claim::nan);
-        lse = claimed(Claim::nothing);
-    }
-    // refuse; or a sink that is no number, and nothing else.
-    if (range.is_query && (p_.sink || call_.dialect.empty_row == EmptyRow::refuse))
-        zero = lse = claimed(Claim::nothing);
-    std::fill(o, o + call_.dim_v, zero);
 }
 
 void RowRunner::load(std::int64_t b, std::int64_t h_kv) {
@@ -187,7 +173,8 @@ void RowRunner::weigh(const RowQuery& query, const RowValues& values, Work& work
     double angle_max = 0;
     if (p_.rope.style != RopeStyle::none)
         angle_max = static_cast<double>(p_.rope.offset) + static_cast<double>(p_.len_q + p_.len_kv);
-    work.own = own_error(error_, model_, facts, work.bound.maxima(), head_.largest(), angle_max);
+    work.own =
+        own_error(error_, model_, facts.outline(), work.bound.maxima(), head_.largest(), angle_max);
 }
 
 /// Writes the row. What it returns, see row().
@@ -200,8 +187,8 @@ double RowRunner::finish(const RowValues& values, Work& work, Expected& out) con
         std::fill(o, o + dim_v, ExpectedElement{});
         worst = 0;
     }
-    put_lse(values, work, lse);
-    const ExpectedElement of_lse = lse;
+    const ExpectedElement of_lse = lse_element(call_.dialect.lse_base, values.lse, values.lse_two,
+                                               work.bound, work.own, error_);
     worst = std::max(worst, put_elements(&of_lse.value, &of_lse.error, &of_lse.bound, 1, &lse));
     for (std::size_t c = 0; c < work.claims.column.size(); ++c)
         if (work.claims.column[c] != Claim::value) o[c] = claimed(work.claims.column[c]);
@@ -227,24 +214,17 @@ double RowRunner::put_outputs(const RowValues& values, Work& work, ExpectedEleme
             work.spread[c] += of_sink * std::abs(values.output[c]);
     }
     ColumnArrays sums{work.spread.data(), work.size.data(), total};
-    if (work.bound.wants_hull()) find_hull(work, sums);
+    if (work.bound.wants_hull()) {
+        work.low.resize(dim_v);
+        work.high.resize(dim_v);
+        find_hull(head_values_, work.visible, work.low, work.high);
+        sums.low = work.low.data();
+        sums.high = work.high.data();
+    }
     const double* exact = values.output.data();
     if (value_exponent_ != 0) exact = unscaled(values, work, sums);
     work.bound.outputs(dim_v, exact, sums, work.limit.data());
     return put_elements(exact, work.error.data(), work.limit.data(), dim_v, o);
-}
-
-void RowRunner::find_hull(Work& work, ColumnArrays& sums) const {
-    work.low.assign(static_cast<std::size_t>(call_.dim_v), infinite);
-    work.high.assign(work.low.size(), -infinite);
-    for (const std::int64_t j : work.visible)
-        for (std::size_t c = 0; c < work.low.size(); ++c) {
-            const double v = head_values_[j * call_.dim_v + static_cast<std::int64_t>(c)];
-            work.low[c] = std::min(work.low[c], v);
-            work.high[c] = std::max(work.high[c], v);
-        }
-    sums.low = work.low.data();
-    sums.high = work.high.data();
 }
 
 /// Values and sums as they are without Prepared::value_exponent.
@@ -259,21 +239,6 @@ const double* RowRunner::unscaled(const RowValues& values, Work& work, ColumnArr
         for (std::vector<double>* x : {&work.low, &work.high})
             for (double& each : *x) each = unscale(each, value_exponent_);
     return work.value.data();
-}
-
-void RowRunner::put_lse(const RowValues& values, const Work& work, ExpectedElement& lse) const {
-    if (call_.dialect.lse_base == LseBase::e) {
-        lse.value = values.lse;
-        lse.error = work.own.lse + double_rounding(lse.value);
-        lse.bound = work.bound.lse().value();
-        return;
-    }
-    constexpr double log2e = 1.4426950408889634;
-    lse.value = values.lse_two;
-    lse.error = 1.01 * log2e * work.own.lse +
-                2 * (work.own.unit + error_.function) * std::abs(lse.value) +
-                double_rounding(lse.value);
-    lse.bound = work.bound.lse_base_two().value();
 }
 
 }  // namespace attest

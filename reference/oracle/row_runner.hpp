@@ -68,14 +68,11 @@ private:
 
     void block(std::span<const RowSlot> places, Expected& out, double* worst);
     bool open(const RowSlot& at, Work& work, RowQuery& query, Expected& out) const;
-    void put_empty(const KeyRange& range, ExpectedElement* o, ExpectedElement& lse) const;
     void load(std::int64_t b, std::int64_t h_kv);
     void weigh(const RowQuery& query, const RowValues& values, Work& work) const;
     double finish(const RowValues& values, Work& work, Expected& out) const;
     double put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const;
-    void find_hull(Work& work, ColumnArrays& sums) const;
     const double* unscaled(const RowValues& values, Work& work, ColumnArrays& sums) const;
-    void put_lse(const RowValues& values, const Work& work, ExpectedElement& lse) const;
 
     const Prepared& call_;
     const Prepared& clean_;

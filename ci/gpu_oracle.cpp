@@ -1,0 +1,46 @@
+#include "ci/gpu_oracle.hpp"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "kernels/interface/worker_directory.hpp"
+#include "reference/oracle/device_oracle.hpp"
+#include "reference/oracle/double_double_constants.hpp"
+
+namespace attest {
+
+namespace {
+
+std::unique_ptr<DeviceRows> open_gpu(std::string& why) {
+    const std::filesystem::path path =
+        std::filesystem::path(worker_program()).parent_path() / "attest_oracle_cuda.so";
+    if (!std::filesystem::exists(path)) {
+        why = "no CUDA compiler was found when attest was built";
+        return nullptr;
+    }
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* make = library == nullptr ? nullptr : dlsym(library, "attest_device_rows");
+    if (make == nullptr) {
+        why = dlerror();
+        return nullptr;
+    }
+    return std::unique_ptr<DeviceRows>(
+        reinterpret_cast<MakeDeviceRows*>(make)(double_double_constants(), why));
+}
+
+}  // namespace
+
+void offer_gpu_oracle() {
+    offer_device(open_gpu);
+}
+
+std::string long_context_words() {
+    const DeviceState state = device_state();
+    if (!state.wanted) return "";
+    if (!state.name.empty()) return "long contexts in every row, on " + state.name;
+    return "long contexts in some rows, on the CPU (" + state.why_not + ")";
+}
+
+}  // namespace attest
