@@ -11,6 +11,7 @@
 #include "ci/commands.hpp"
 #include "ci/plain_attention.hpp"
 #include "reference/oracle/collapsed.hpp"
+#include "reference/oracle/device_oracle.hpp"
 #include "reference/oracle/instruction_set.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
@@ -118,6 +119,29 @@ std::string long_lines() {
         len, dim, rows_sampled, sampled, classes, every, causal);
 }
 
+/// Double-double on the GPU in every row, beside the CPU's in a few.
+std::string device_lines() {
+    DeviceRows* device = device_in_use();
+    if (device == nullptr)
+        return fmt::format("\nevery row on a GPU: not run: {}\n", device_state().why_not);
+    constexpr std::int64_t len = 16384, rows_sampled = 16;
+    const Case c = square_case(len, Precision::f64);  // where the filter begins in double-double
+    const TensorSet inputs = make_inputs(c);
+    std::vector<std::int64_t> rows(rows_sampled);
+    std::iota(rows.begin(), rows.end(), 0);
+    const double there = best_of([&] { attend_on_device(*device, c.problem, {}, {}, inputs, {}); });
+    const double here =
+        best_of([&] { attend_rows(c.problem, {}, {}, inputs, rows, Arithmetic::filtered); });
+    constexpr double giga = 1'000'000'000;
+    const double row_macs = 2.0 * static_cast<double>(len * dim) / giga;
+    const double gpu = row_macs * static_cast<double>(len) / there;
+    const double cpu = row_macs * static_cast<double>(rows_sampled) / here;
+    return fmt::format(
+        "\nevery row on {}, length {}: {:.3f} s, {:.2f} GMAC/s, {:.0f} times one core of this "
+        "CPU\n",
+        device->name(), len, there, gpu, gpu / cpu);
+}
+
 }  // namespace
 
 void bench_speed() {
@@ -127,6 +151,7 @@ void bench_speed() {
         dim));
     for (const std::int64_t len : {64, 128, 256, 512, 1024}) write_out(speed_line(len));
     write_out(long_lines());
+    write_out(device_lines());
 }
 
 }  // namespace attest

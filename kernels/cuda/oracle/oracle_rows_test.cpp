@@ -110,6 +110,24 @@ TEST(oracle_rows, agrees_with_the_cpu) {
         sum.bound_high, sum.single_low);
 }
 
+TEST(oracle_rows, the_hull_bounds_where_weights_may_be_far_off) {
+    Case c;
+    c.problem.len_q = 5;
+    c.problem.len_kv = 40;
+    c.problem.dim_qk = 8;
+    c.problem.splits = 1;
+    c.problem.scale = 3e5;  // scores are off by more than 1
+    const TensorSet inputs = make_inputs(c);
+    const auto device = simulated();
+    const auto seen = attend_on_device(*device, c.problem, {}, {}, inputs, {});
+    ASSERT_TRUE(seen);
+    Agreed sum;
+    compare(attend(c.problem, {}, {}, inputs, Arithmetic::double_double).output, seen->output,
+            print(c.problem), false, sum);
+    EXPECT_LT(sum.bound_high, 1 + 0x1p-19);
+    EXPECT_LT(seen->output.front().bound, 10);
+}
+
 /// A device whose every output is a little off.
 class Skewed final : public DeviceRows {
 public:
