@@ -43,6 +43,7 @@ LAYERS = {
 TEST_EXTRA = {
     "reference/bound/": ["reference/oracle/"],
     "kernels/worker/": ["kernels/"],
+    "kernels/cuda/": ["reference/problem/"],
     "properties/": ["reference/", "kernels/", "properties/"],
     "properties/law/": ["reference/", "properties/search/"],
     "properties/diagnosis/": ["kernels/"],

@@ -5,37 +5,15 @@
 // mma.m16n8k16: lane (g, t) of a warp, g = lane / 4 and t = lane mod 4, holds rows g and g + 8,
 // columns 8n + 2t and 8n + 2t + 1. The same fragments, rounded to the input format, are the A
 // operand of the second product, so P never leaves registers. f32 accumulation throughout. While
-// tile n is worked on, tile n + 1 is on its way; keys behind the end are zeros. A tensor core
-// cannot skip a hidden key, and 0 * NaN is NaN: a tile whose values are not all finite takes a
-// slower second product that does skip.
+// tile n is worked on, tile n + 1 is on its way; keys behind the end are zeros. A tile that every
+// query of the block sees whole, and whose scores are plain, passes without a look at the mask. In
+// another, a tensor core cannot skip a hidden key, and 0 * NaN is NaN: where its values are not
+// all finite it takes a slower second product that does skip. Every loop over fragments is
+// unrolled: an array that is indexed by a variable lies in memory and not in registers.
 
-#include "kernels/cuda/defect.hpp"
-#include "kernels/cuda/row.cuh"
+#include "kernels/cuda/mma_tile.cuh"
 
 namespace attest_cuda {
-
-constexpr int mma_rows = 64, mma_tile = 32;
-
-template <int DIM>
-struct MmaTiles {
-    static constexpr int pitch =
-        DIM + 8;  ///< eight elements of padding: ldmatrix rows fall into different banks
-    static constexpr int chunks = DIM / 8;  ///< of 16 bytes
-    static constexpr std::size_t bytes() { return 2 * (mma_rows + 4 * mma_tile) * pitch + 64; }
-};
-
-/// One 16-byte chunk of a row into shared memory: cp.async where the address allows, plain loads
-/// otherwise.
-template <typename T>
-__device__ inline void load_chunk(T* to, const T* row, std::int64_t stride, std::int64_t c,
-                                  std::int64_t dim, bool inside, bool aligned) {
-    const std::int64_t left = inside ? min(max(dim - c, std::int64_t{0}), std::int64_t{8}) : 0;
-    if (aligned) {
-        simt::cp_async_16(to, left > 0 ? row + c : row, static_cast<int>(left * 2));
-        return;
-    }
-    for (int e = 0; e < 8; ++e) to[e] = e < left ? row[(c + e) * stride] : Number<T>::round(0.0f);
-}
 
 template <Defect defect>
 __device__ inline float quad_max(float x) {
@@ -51,11 +29,6 @@ __device__ inline float quad_sum(float x) {
     return x + __shfl_xor_sync(mask, x, 2);
 }
 
-template <typename T>
-__device__ inline bool finite(T x) {
-    return fabsf(Number<T>::read(x)) < INFINITY;
-}
-
 template <typename T, int DIM, Defect defect>
 struct MmaWarp {
     static constexpr int pitch = MmaTiles<DIM>::pitch;
@@ -64,9 +37,13 @@ struct MmaWarp {
     int lane, row0;  ///< row0: first of the warp's 16 rows, in the block
 
     __device__ void scores(const T* ks, float (&s)[mma_tile / 8][4]) const {
+#pragma unroll
         for (int n = 0; n < mma_tile / 8; ++n)
+#pragma unroll
             for (int e = 0; e < 4; ++e) s[n][e] = 0.0f;
+#pragma unroll
         for (int n = 0; n < mma_tile / 16; ++n)
+#pragma unroll
             for (int c = 0; c < DIM / 16; ++c) {
                 std::uint32_t key[4];
                 simt::ldmatrix_x4(
@@ -78,25 +55,33 @@ struct MmaWarp {
     }
 
     /// Masks and exponentiates the tile's scores in place; grows m and l and rescales the output.
+    template <bool whole>
     __device__ void soften(const Params& p, std::int64_t b, std::int64_t h, std::int64_t q0,
                            std::int64_t k0, float (&s)[mma_tile / 8][4]) {
         float old[2];
+#pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::int64_t i = q0 + row0 + lane / 4 + half * 8;
             const Row row(p, b, h, i);
             const bool real = i < p.len_q && row.is_query();
             float most = -INFINITY;
+#pragma unroll
             for (int n = 0; n < mma_tile / 8; ++n)
+#pragma unroll
                 for (int e = 0; e < 2; ++e) {
                     float& x = s[n][half * 2 + e];
-                    x = real ? row.score<T>(x * p.scale, k0 + n * 8 + lane % 4 * 2 + e) : -INFINITY;
+                    x *= p.scale;
+                    if constexpr (!whole)
+                        x = real ? row.score<T>(x, k0 + n * 8 + lane % 4 * 2 + e) : -INFINITY;
                     most = larger(most, x);
                 }
             const float grown = larger(m[half], quad_max<defect>(most));
             old[half] = rescale(m[half], grown);
             m[half] = grown;
             float sum = 0.0f;
+#pragma unroll
             for (int n = 0; n < mma_tile / 8; ++n)
+#pragma unroll
                 for (int e = 0; e < 2; ++e) {
                     float& x = s[n][half * 2 + e];
                     x = weight(x, grown);
@@ -104,16 +89,21 @@ struct MmaWarp {
                 }
             l[half] = l[half] * old[half] + quad_sum<defect>(sum);
         }
+        if (old[0] == 1.0f && old[1] == 1.0f) return;
+#pragma unroll
         for (int d = 0; d < DIM / 8; ++d)
+#pragma unroll
             for (int e = 0; e < 4; ++e) out[d][e] *= old[e / 2];
     }
 
     __device__ void add_values(const T* vs, const float (&s)[mma_tile / 8][4]) {
+#pragma unroll
         for (int n = 0; n < mma_tile / 16; ++n) {
             const std::uint32_t weights[4] = {Number<T>::pack(s[2 * n][0], s[2 * n][1]),
                                               Number<T>::pack(s[2 * n][2], s[2 * n][3]),
                                               Number<T>::pack(s[2 * n + 1][0], s[2 * n + 1][1]),
                                               Number<T>::pack(s[2 * n + 1][2], s[2 * n + 1][3])};
+#pragma unroll
             for (int d = 0; d < DIM / 16; ++d) {
                 std::uint32_t value[4];
                 const T* rows =
@@ -131,46 +121,24 @@ struct MmaWarp {
     /// add_values for a tile with NaN or infinity in it: each weight visits its quad, hidden keys
     /// are skipped.
     __device__ void add_values_one_by_one(const T* vs, const float (&s)[mma_tile / 8][4]) {
-        for (int j = 0; j < mma_tile; ++j)
-            for (int half = 0; half < 2; ++half) {
-                const float w =
-                    __shfl_sync(0xffffffffu, s[j / 8][half * 2 + j % 2], (lane & ~3) | (j % 8 / 2));
-                if (hidden(w)) continue;
-                const float rounded = Number<T>::read(Number<T>::round(w));
-                for (int d = 0; d < DIM / 8; ++d)
-                    for (int e = 0; e < 2; ++e)
-                        out[d][half * 2 + e] +=
-                            rounded * Number<T>::read(vs[j * pitch + d * 8 + lane % 4 * 2 + e]);
-            }
+#pragma unroll
+        for (int n = 0; n < mma_tile / 8; ++n)
+#pragma unroll 1
+            for (int owner = 0; owner < 4; ++owner)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const float w = __shfl_sync(0xffffffffu, s[n][e], (lane & ~3) | owner);
+                    if (hidden(w)) continue;
+                    const float rounded = Number<T>::read(Number<T>::round(w));
+                    const T* row = &vs[(n * 8 + owner * 2 + e % 2) * pitch + lane % 4 * 2];
+#pragma unroll
+                    for (int d = 0; d < DIM / 8; ++d)
+#pragma unroll
+                        for (int c = 0; c < 2; ++c)
+                            out[d][e / 2 * 2 + c] += rounded * Number<T>::read(row[d * 8 + c]);
+                }
     }
 };
-
-template <typename T, int DIM>
-__device__ inline bool holds_nonfinite(const T* vs) {
-    bool found = false;
-    for (int x = static_cast<int>(threadIdx.x); x < mma_tile * DIM; x += 128)
-        found = found || !finite(vs[x / DIM * MmaTiles<DIM>::pitch + x % DIM]);
-    return found;
-}
-
-template <typename T, int DIM, Defect defect>
-__device__ inline void load_tile(const Params& p, const Row& any, T* ks, T* vs, std::int64_t k0,
-                                 std::int64_t end) {
-    constexpr int pitch = MmaTiles<DIM>::pitch, chunks = MmaTiles<DIM>::chunks;
-    constexpr int copied = defect == Defect::copy_one_row_too_far ? mma_tile + 1 : mma_tile;
-    for (int x = static_cast<int>(threadIdx.x); x < copied * chunks; x += 128) {
-        const int r = x / chunks, c = x % chunks * 8;
-        const bool inside = k0 + r < end && k0 + r < any.keys;
-        if (defect == Defect::tail_not_cleared && !inside) continue;
-        const std::int64_t j = inside ? k0 + r : 0;
-        if (defect != Defect::key_tail_not_cleared || inside)
-            load_chunk<T>(&ks[r * pitch + c], any.key<T>(j), p.k.stride[3], c, p.dim_qk, inside,
-                          p.chunks_aligned);
-        load_chunk<T>(&vs[r * pitch + c], any.value<T>(j), p.v.stride[3], c, p.dim_v, inside,
-                      p.chunks_aligned);
-    }
-    simt::cp_async_commit();
-}
 
 template <typename T, int DIM, Defect defect>
 __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
@@ -181,21 +149,22 @@ __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
     T* vs = shared.take<T>(2 * mma_tile * pitch, "vs");
     const std::int64_t h = blockIdx.y, b = blockIdx.z,
                        q0 = static_cast<std::int64_t>(blockIdx.x) * mma_rows;
-    const Row any(p, b, h, q0);
-    std::int64_t first = p.len_kv, end = 0;
-    for (std::int64_t i = q0; i < min(q0 + mma_rows, any.queries); i += 1) {
-        const Row row(p, b, h, i);
-        first = min(first, row.first_key());
-        end = max(end, row.end_key());
-    }
-    first = first / mma_tile * mma_tile;
+    // Neither end of what a query sees falls from one query to the next.
+    const Row any(p, b, h, q0), last(p, b, h, min(q0 + mma_rows, any.queries) - 1);
+    const std::int64_t first = any.first_key() / mma_tile * mma_tile;
+    const std::int64_t end = any.is_query() ? last.end_key() : 0;
+    // Of [whole_first, whole_end) every query sees every key, and nothing is added to its score.
+    const bool plain =
+        p.mask_kind == MaskTensor::none && p.alibi_slopes == nullptr && !(p.softcap > 0);
+    const std::int64_t whole_first = last.first_key(), whole_end = plain ? any.end_key() : 0;
 
     for (int x = static_cast<int>(threadIdx.x); x < mma_rows * chunks; x += 128) {
         const int r = x / chunks, c = x % chunks * 8;
         const bool inside = q0 + r < p.len_q;
         load_chunk<T>(&qs[r * pitch + c], at<T>(p.q, b, h, inside ? q0 + r : 0, 0), p.q.stride[3],
-                      c, p.dim_qk, inside, p.chunks_aligned);
+                      c, inside ? chunk_elements(p.dim_qk, c) : 0, p.chunks_aligned);
     }
+    const T *key0 = at<T>(p.k, b, any.kv_head, 0, 0), *value0 = at<T>(p.v, b, any.kv_head, 0, 0);
     MmaWarp<T, DIM, defect> warp;
     warp.lane = static_cast<int>(threadIdx.x) % 32;
     warp.row0 = static_cast<int>(threadIdx.x) / 32 * 16;
@@ -203,30 +172,39 @@ __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
         warp.m[half] = any.first_max();
         warp.l[half] = any.first_sum();
     }
+#pragma unroll
     for (int d = 0; d < DIM / 8; ++d)
+#pragma unroll
         for (int e = 0; e < 4; ++e) warp.out[d][e] = 0.0f;
 
     int buffer = 0;
-    if (first < end) load_tile<T, DIM, defect>(p, any, ks, vs, first, end);
+    if (first < end) load_tile<T, DIM, defect>(p, any, key0, value0, ks, vs, first, end);
     for (std::int64_t k0 = first; k0 < end; k0 += mma_tile, buffer ^= 1) {
         if (defect == Defect::idle_warps_skip_barriers && q0 + warp.row0 >= p.len_q) continue;
         const bool more = k0 + mma_tile < end;
         const int other = (buffer ^ 1) * mma_tile * pitch, mine = buffer * mma_tile * pitch;
-        if (more) load_tile<T, DIM, defect>(p, any, ks + other, vs + other, k0 + mma_tile, end);
+        if (more)
+            load_tile<T, DIM, defect>(p, any, key0, value0, ks + other, vs + other, k0 + mma_tile,
+                                      end);
         if (more || defect == Defect::copy_never_awaited)
             simt::cp_async_wait<1>();
         else
             simt::cp_async_wait<0>();
         if constexpr (defect != Defect::no_barrier_after_load) __syncthreads();
         if (k0 == first)
+#pragma unroll
             for (int c = 0; c < DIM / 16; ++c)
                 simt::ldmatrix_x4(
                     warp.query[c],
                     &qs[(warp.row0 + warp.lane % 16) * pitch + c * 16 + warp.lane / 16 * 8]);
         float s[mma_tile / 8][4];
         warp.scores(ks + mine, s);
-        warp.soften(p, b, h, q0, k0, s);
-        if (__syncthreads_or(holds_nonfinite<T, DIM>(vs + mine) ? 1 : 0) != 0)
+        const bool whole = k0 >= whole_first && k0 + mma_tile <= whole_end;
+        if (whole)
+            warp.template soften<true>(p, b, h, q0, k0, s);
+        else
+            warp.template soften<false>(p, b, h, q0, k0, s);
+        if (!whole && __syncthreads_or(holds_nonfinite<T, DIM>(vs + mine) ? 1 : 0) != 0)
             warp.add_values_one_by_one(vs + mine, s);
         else
             warp.add_values(vs + mine, s);
@@ -236,12 +214,15 @@ __global__ void __launch_bounds__(128) flash_mma_kernel(Params p) {
         simt::cp_async_commit();
         simt::cp_async_wait<0>();
     }
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
         const std::int64_t i = q0 + warp.row0 + warp.lane / 4 + half * 8;
         if (i >= p.len_q) continue;
         const Row row(p, b, h, i);
         const float l = warp.l[half];
+#pragma unroll
         for (int d = 0; d < DIM / 8; ++d)
+#pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int c = d * 8 + warp.lane % 4 * 2 + e;
                 if (c < p.dim_v)

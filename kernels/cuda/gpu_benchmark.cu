@@ -1,5 +1,5 @@
-// How long cuda_flash_mma and cuda_decode take on a GPU: bf16, 16,384 tokens in all, 2,048 / D
-// heads. Prints one line a shape: kernel, D, T, causal, milliseconds, TFLOP/s of the two products.
+// How long cuda_flash_mma and cuda_decode take on a GPU: bf16, 2,048 / D heads; prefill of 16,384
+// tokens in all, decode of one. Prints a table, one line a shape; TFLOP/s are of the two products.
 
 #include <cstdio>
 #include <cstdlib>
@@ -72,9 +72,10 @@ void measure(const char* name, int (*launch)(Element, const Params&, void*), con
     ms /= rounds;
     const double flops = 4.0 * static_cast<double>(rows) * static_cast<double>(s.len_kv * s.dim) /
                          (s.causal ? 2 : 1);
-    std::printf("%s\t%lld\t%lld\t%s\t%.4f\t%.1f\n", name, static_cast<long long>(s.dim),
-                static_cast<long long>(s.len_kv), s.causal ? "causal" : "full", ms,
-                flops / ms * 1e-9);
+    std::printf("%s", name);
+    for (const std::int64_t size : {s.batch, s.heads, s.len_q, s.len_kv, s.dim})
+        std::printf("\t%lld", static_cast<long long>(size));
+    std::printf("\t%s\t%.4f\t%.1f\n", s.causal ? "causal" : "full", ms, flops / ms * 1e-9);
     std::fflush(stdout);
     for (void* used : {p.q.data, p.k.data, p.v.data, p.o.data, static_cast<void*>(p.arrivals),
                        static_cast<void*>(p.partial)})
@@ -85,14 +86,16 @@ void measure(const char* name, int (*launch)(Element, const Params&, void*), con
 
 int main() {
     constexpr std::int64_t tokens = 16384;
+    std::puts("kernel\tbatch\theads\tlen_q\tlen_kv\tdim\tmask\tms\ttflops");
     for (const std::int64_t dim : {64, 128})
         for (std::int64_t length = 512; length <= tokens; length *= 2)
             for (const bool causal : {false, true})
                 measure("cuda_flash_mma", attest_cuda::launch_flash_mma,
                         {tokens / length, 2048 / dim, length, length, dim, causal});
     for (const std::int64_t dim : {64, 128})
-        for (std::int64_t length = 4096; length <= tokens; length *= 2)
-            measure("cuda_decode", attest_cuda::launch_decode,
-                    {8, 2048 / dim, 1, length, dim, false});
+        for (const std::int64_t batch : {1, 8, 32})
+            for (std::int64_t length = 1024; length <= tokens; length *= 4)
+                measure("cuda_decode", attest_cuda::launch_decode,
+                        {batch, 2048 / dim, 1, length, dim, false});
     return 0;
 }

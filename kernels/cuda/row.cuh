@@ -83,9 +83,10 @@ __device__ inline float weight(float s, float m) {
 __device__ inline bool hidden(float weight) {
     return weight == 0.0f && __float_as_int(weight) != 0;
 }
-/// The running maximum; a NaN score stays.
+/// The running maximum. It need not keep a NaN score: that one's weight is NaN whatever the
+/// maximum.
 __device__ inline float larger(float a, float b) {
-    return a >= b ? a : b != b || b > a ? b : a;
+    return fmaxf(a, b);
 }
 /// What the past is multiplied by when the maximum grows from m to grown.
 __device__ inline float rescale(float m, float grown) {

@@ -28,6 +28,8 @@ function(attest_simt_objects name)
     target_include_directories(${name} PRIVATE ${folders})
     target_compile_features(${name} PRIVATE cxx_std_20)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+    # `#pragma unroll` is nvcc's and clang's.
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-unknown-pragmas>)
     if(ARG_CHECKED)
         # DWARF 4: addr2line of binutils 2.40 takes the files of DWARF 5 for one another.
         target_compile_options(${name} PRIVATE -fsanitize=thread -O1 -gdwarf-4

@@ -1,0 +1,15 @@
+"""The memory-efficient backend, CUDA alone. It has not been judged yet: none was at hand."""
+
+from functools import partial
+
+import torch_sdpa as sdpa
+from torch.nn.attention import SDPBackend
+
+if not sdpa.CUDA:
+    raise RuntimeError("PyTorch has the memory-efficient backend on CUDA alone, and there is no CUDA device")
+
+# What it makes of a row that sees no key is not promised, so it is not judged.
+ATTEST = sdpa.manifest("efficient", ["f32", "f16", "bf16"], ["dim_v", "mask_bool", "mask_additive"],
+                       {"weights": "same", "exp_ulp": 4}, empty_row="refuse")
+supports = partial(sdpa.supports, ATTEST, SDPBackend.EFFICIENT_ATTENTION)
+forward = partial(sdpa.forward, SDPBackend.EFFICIENT_ATTENTION, True)
