@@ -93,7 +93,7 @@ std::optional<std::int64_t> summary_of(std::string_view headline) {
     for (std::string_view start : {"ERROR SUMMARY: ", "RACECHECK SUMMARY: "}) {
         if (!headline.starts_with(start)) continue;
         const std::string_view number = headline.substr(start.size());
-        return parse_integer<std::int64_t>(number.substr(0, number.find(' ')));
+        return parse_integer<std::uint32_t>(number.substr(0, number.find(' ')));
     }
     return std::nullopt;
 }

@@ -121,6 +121,7 @@ TEST(SanitizerReport, RubbishIsNeitherAFindingNorClean) {
     EXPECT_FALSE(read_sanitizer_report("").errors);
     EXPECT_FALSE(report("").errors);
     EXPECT_FALSE(report("========= ERROR SUMMARY: many errors\n").errors);
+    EXPECT_FALSE(report("========= ERROR SUMMARY: -1 errors\n").errors);
     const SanitizerReport r =
         report("========= at  in :\n=========     at in at +0x in :0x\n========= \xff\n=====\n");
     EXPECT_EQ(r.findings, Findings{});

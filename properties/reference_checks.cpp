@@ -19,7 +19,10 @@ Verdict check_structure(const Trial& trial) {
 // One element in a thousand runs of a billion elements: the union bound over a case's elements.
 constexpr double probable_rate = 1e-9;
 
+constexpr const char* truncated = "sums of a matrix unit are truncated: their errors do not cancel";
+
 Verdict check_probable(const Trial& trial) {
+    if (trial.numerics().matrix_unit) return not_applicable(truncated);
     Verdict verdict = trial.compare_probable(probable_rate);
     verdict.statistic = Statistic{"error over the probable bound", verdict.worst_ratio, 1,
                                   probable_rate, verdict.elements};
@@ -212,6 +215,7 @@ Verdict judge_sizes(const Scores& scores, bool coarse) {
 }  // namespace
 
 Verdict check_error_budget(const Trial& trial) {
+    if (trial.numerics().matrix_unit) return not_applicable(truncated);
     const std::uint64_t stream = stream_of("reference.error_budget");
     Problem problem =
         plain(trial.problem(), queries, std::max<std::int64_t>(16, trial.problem().len_kv));

@@ -55,10 +55,11 @@ std::string manifest(std::size_t index) {
     const char* formats = bug == nullptr ? (k.f32 ? R"("f32","f16","bf16")" : R"("f16","bf16")")
                           : bug->mma     ? R"("bf16")"
                                          : R"("f32")";
+    const bool mma = bug != nullptr ? bug->mma : k.mma;
     return R"({"name":")" + name + R"(","version":"1","formats":[)" + formats + "]," +
            world().manifest + R"(,"limits":{"dim_max":)" + (bug != nullptr ? "64" : "256") +
-           R"(},"numerics":{"deterministic":true},"dialect":)" +
-           (k.top_left ? R"({"causal":"top_left"})" : "{}") +
+           R"(},"numerics":{"deterministic":true)" + (mma ? R"(,"matrix_unit":true)" : "") +
+           R"(},"dialect":)" + (k.top_left ? R"({"causal":"top_left"})" : "{}") +
            R"(,"features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive",)"
            R"("softcap","sink","alibi","gqa","dim_v","scale","layout","lse")" +
            (k.top_left ? "" : R"(,"cache","paged")") + (k.rope ? R"(,"rope")" : "") +

@@ -18,7 +18,7 @@ inline constexpr std::string_view checked_suffix = ":checked";
 /// cuda_NAME on a GPU, simt_NAME on a CPU.
 struct PluginKernel {
     std::string_view name, summary;
-    bool f32 = true, rope = false, splits = false, top_left = false;
+    bool f32 = true, rope = false, splits = false, top_left = false, mma = false;
 };
 
 inline constexpr PluginKernel plugin_kernels[] = {
@@ -27,7 +27,7 @@ inline constexpr PluginKernel plugin_kernels[] = {
     {.name = "flash_top_left",
      .summary = "CUDA, tiles, causal masks aligned top-left",
      .top_left = true},
-    {.name = "flash_mma", .summary = "CUDA, tensor cores and cp.async", .f32 = false},
+    {.name = "flash_mma", .summary = "CUDA, tensor cores and cp.async", .f32 = false, .mma = true},
     {.name = "decode",
      .summary = "CUDA, split-KV, paged, the last block merges",
      .rope = true,

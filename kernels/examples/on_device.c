@@ -45,7 +45,7 @@ static int launch(const attest_call* c, void (*code)(const device_args*)) {
     const DLTensor* o = c->tensor[ATTEST_ROLE_O];
     if (o->device.device_type != ATTEST_DL_CUDA || c->stream == NULL) return 1;
     device_launch(code, args_of(c), c->stream);
-    return 0;
+    return cudaGetLastError(); /* as everybody asks after a launch */
 }
 
 typedef int forward(void* state, const attest_call* c, char* error, size_t error_cap);

@@ -8,7 +8,14 @@
 
 #include "attest_kernel.h"
 
-enum { illegal_address = 700, not_supported = 801, works_max = 64, granule = 1 << 21 };
+enum {
+    invalid = 1,
+    out_of_memory = 2,
+    illegal_address = 700,
+    not_supported = 801,
+    works_max = 64,
+    granule = 1 << 21
+};
 
 static int lost = 0;
 static struct {
@@ -59,7 +66,18 @@ ATTEST_EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes, int kind)
     if (cudaStreamSynchronize(NULL) == 0) memcpy(to, from, bytes);
     return lost;
 }
+static int last_error = 0;
+static int is_too_much(size_t bytes) {
+    const char* all = getenv("ATTEST_TEST_MEMORY");
+    return all != NULL && bytes > strtoull(all, NULL, 10);
+}
+ATTEST_EXPORT int cudaGetLastError(void) {
+    const int error = last_error;
+    last_error = 0;
+    return error;
+}
 ATTEST_EXPORT int cudaMalloc(void** p, size_t bytes) {
+    if (is_too_much(bytes)) return last_error = out_of_memory;
     if (posix_memalign(p, 256, bytes) != 0) abort(); /* aligned as the manual promises */
     return lost;
 }
@@ -92,7 +110,7 @@ ATTEST_EXPORT int cuMemAddressReserve(uint64_t* begin, size_t bytes, size_t alig
     (void)alignment, (void)wanted, (void)flags;
     void* p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     *begin = (uint64_t)(uintptr_t)p;
-    return p == MAP_FAILED ? 2 : lost;
+    return p == MAP_FAILED ? out_of_memory : lost;
 }
 ATTEST_EXPORT int cuMemAddressFree(uint64_t begin, size_t bytes) {
     munmap((void*)(uintptr_t)begin, bytes);
@@ -102,9 +120,7 @@ ATTEST_EXPORT int cuMemCreate(uint64_t* handle, size_t bytes, const void* alloca
                               unsigned long long flags) {
     (void)allocation, (void)flags;
     *handle = bytes;
-    /* Where the variable names a number, that is all the memory there is. */
-    const char* all = getenv("ATTEST_TEST_GUARDS");
-    return bytes % granule != 0 || (*all != 0 && bytes > strtoull(all, NULL, 10)) ? 2 : lost;
+    return bytes % granule != 0 ? invalid : is_too_much(bytes) ? out_of_memory : lost;
 }
 ATTEST_EXPORT int cuMemRelease(uint64_t handle) {
     (void)handle;
@@ -113,7 +129,7 @@ ATTEST_EXPORT int cuMemRelease(uint64_t handle) {
 ATTEST_EXPORT int cuMemMap(uint64_t begin, size_t bytes, size_t offset, uint64_t handle,
                            unsigned long long flags) {
     (void)begin, (void)flags;
-    return offset == 0 && handle == bytes ? lost : 1;
+    return offset == 0 && handle == bytes ? lost : invalid;
 }
 ATTEST_EXPORT int cuMemUnmap(uint64_t begin, size_t bytes) {
     mprotect((void*)(uintptr_t)begin, bytes, PROT_NONE);
@@ -123,5 +139,5 @@ ATTEST_EXPORT int cuMemSetAccess(uint64_t begin, size_t bytes, const void* acces
     (void)access;
     return count == 1 && mprotect((void*)(uintptr_t)begin, bytes, PROT_READ | PROT_WRITE) == 0
                ? lost
-               : 1;
+               : invalid;
 }

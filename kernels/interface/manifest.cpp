@@ -189,6 +189,7 @@ void read_numerics(Section section, Numerics& n) {
     section.flag("deterministic", n.deterministic);
     section.flag("batch_invariant", n.batch_invariant);
     section.flag("flush_subnormals", n.flush_subnormals);
+    section.flag("matrix_unit", n.matrix_unit);
     section.finish();
 }
 
@@ -266,7 +267,8 @@ std::string to_json(const Manifest& m) {
         {"sum_weights", word_of(manifest_words::sum_words, m.numerics.sum_weights)},
         {"deterministic", m.numerics.deterministic},
         {"batch_invariant", m.numerics.batch_invariant},
-        {"flush_subnormals", m.numerics.flush_subnormals}};
+        {"flush_subnormals", m.numerics.flush_subnormals},
+        {"matrix_unit", m.numerics.matrix_unit}};
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -43,15 +43,15 @@ TEST(Manifest, DefaultsAreTheFirstWords) {
 }
 
 TEST(Manifest, EveryWordIsRead) {
-    const Manifest m = parse(with(
-        R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],)"
-        R"("limits":{"dim_max":256,"len_max":9},)"
-        R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
-        R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified"},)"
-        R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
-        R"("tile":64,"sum_chunk":32,"sum_weights":"rounded",)"
-        R"("deterministic":true,"batch_invariant":true,)"
-        R"("flush_subnormals":true})"));
+    const Manifest m = parse(
+        with(R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],)"
+             R"("limits":{"dim_max":256,"len_max":9},)"
+             R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
+             R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified"},)"
+             R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
+             R"("tile":64,"sum_chunk":32,"sum_weights":"rounded",)"
+             R"("deterministic":true,"batch_invariant":true,)"
+             R"("flush_subnormals":true,"matrix_unit":true})"));
     EXPECT_EQ(m.memory, Memory::cuda);
     EXPECT_TRUE(m.simulated);
     EXPECT_TRUE(m.features_declared);
@@ -69,7 +69,8 @@ TEST(Manifest, EveryWordIsRead) {
                             .sum_weights = SumWeights::rounded,
                             .deterministic = true,
                             .batch_invariant = true,
-                            .flush_subnormals = true};
+                            .flush_subnormals = true,
+                            .matrix_unit = true};
     EXPECT_EQ(m.numerics, numerics);
     const Manifest again = parse(to_json(m));
     EXPECT_EQ(to_json(again), to_json(m));

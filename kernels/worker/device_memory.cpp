@@ -46,6 +46,7 @@ DeviceMemory::DeviceMemory(void* library) {
     find(runtime, "cudaStreamCreateWithFlags", cuda_.stream_create);
     find(runtime, "cudaStreamSynchronize", cuda_.stream_synchronize);
     find(runtime, "cudaGetDeviceCount", cuda_.device_count);
+    find(runtime, "cudaGetLastError", cuda_.last_error);
     find(runtime, "cudaGetErrorString", cuda_.error_string);
     int devices = 0;
     const int code = cuda_.device_count(&devices);
@@ -86,19 +87,28 @@ bool DeviceMemory::find_guarded_rooms(std::span<const protocol::Tensor> tensors)
     return true;
 }
 
+void DeviceMemory::grow_arena(std::size_t bytes) {
+    arena_bytes_ = 0;
+    if (arena_ != nullptr) check(cuda_.free(std::exchange(arena_, nullptr)), "freeing");
+    void* made = nullptr;
+    const int code = cuda_.malloc(&made, bytes);
+    constexpr int out_of_memory = 2;
+    if (code == out_of_memory) {
+        cuda_.last_error();  // or the kernel would find it after its next launch
+        throw DeviceFull(fmt::format("the device has no {} MiB for the tensors", bytes >> 20));
+    }
+    check(code, "allocating");
+    arena_ = static_cast<std::byte*>(made);
+    arena_bytes_ = bytes;
+}
+
 void DeviceMemory::begin(std::span<const protocol::Tensor> tensors, std::uint32_t call_number) {
     call_number_ = call_number;
     laid_.clear();
     if (find_guarded_rooms(tensors)) return;
     std::size_t wanted = 0;
     for (const protocol::Tensor& tensor : tensors) wanted += tensor.pages_bytes + 2 * zone_bytes;
-    if (wanted > arena_bytes_) {
-        if (arena_ != nullptr) check(cuda_.free(std::exchange(arena_, nullptr)), "freeing");
-        void* made = nullptr;
-        check(cuda_.malloc(&made, wanted), "allocating");
-        arena_ = static_cast<std::byte*>(made);
-        arena_bytes_ = wanted;
-    }
+    if (wanted > arena_bytes_) grow_arena(wanted);
     rooms_.clear();
     std::byte* next = arena_;
     for (const protocol::Tensor& tensor : tensors) {

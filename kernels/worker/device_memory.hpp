@@ -27,6 +27,12 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// The device has not the memory for a call's tensors: nobody's fault.
+class DeviceFull : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
 class DeviceMemory {
 public:
     /// library: dlopen's handle of the kernel's library. Throws LoadFailure without a CUDA runtime
@@ -40,7 +46,8 @@ public:
     /// the default stream, which copies the outputs back, do not wait for each other.
     void* stream() const { return streams_[call_number_ % 2]; }
 
-    /// Makes room for a call's tensors; pages of the earlier call are gone. Throws DeviceLost.
+    /// Makes room for a call's tensors; pages of the earlier call are gone. Throws DeviceLost and
+    /// DeviceFull.
     void begin(std::span<const protocol::Tensor> tensors, std::uint32_t call_number);
     /// Copies the next tensor's pages, which lie at `pages`; the device's address of its first
     /// element.
@@ -57,6 +64,7 @@ private:
         int (*stream_create)(void**, unsigned);
         int (*stream_synchronize)(void*);
         int (*device_count)(int*);
+        int (*last_error)();
         const char* (*error_string)(int);
     };
     struct Laid {
@@ -68,6 +76,7 @@ private:
         std::size_t bytes() const { return before + tensor.pages_bytes + behind; }
     };
     bool find_guarded_rooms(std::span<const protocol::Tensor> tensors);
+    void grow_arena(std::size_t bytes);
     void check(int code, const char* what) const;
     std::string examine(const Laid& laid, const std::vector<std::byte>& now) const;
 

@@ -173,10 +173,23 @@ TEST(DeviceGuards, OnTheOtherSideLiesAZone) {
 TEST(DeviceGuards, WhereTheDriverRefusesThereAreZonesAlone) {
     Device without(look_behind);
     without.expect_ones();
-    const Setting guards("ATTEST_TEST_GUARDS", "4194304");  // all the memory there is
+    const Setting guards("ATTEST_TEST_GUARDS", ""), room("ATTEST_TEST_MEMORY", "6000000");
     Device device(write_behind);
-    device.problem.len_q = 70000;
+    device.problem.dim_v = 1;
+    device.problem.len_q = 80000;  // q takes 5 MB, and with guards 8 MiB
     EXPECT_EQ(device.call().reason, "wrote behind the pages of o");
+}
+
+TEST(DeviceMemory, ADeviceThatIsFullAccusesNobody) {
+    const Setting room("ATTEST_TEST_MEMORY", "1000000");
+    Device device(write_ones);
+    device.expect_ones();
+    device.problem.len_q = 80000;
+    const CallResult result = device.call();
+    EXPECT_EQ(result.outcome, Outcome::refused);
+    EXPECT_EQ(result.reason, "the device has no 9 MiB for the tensors");
+    device.problem.len_q = 3;
+    device.expect_ones();
 }
 
 TEST(DeviceMemory, WithoutADeviceThereIsOneLine) {

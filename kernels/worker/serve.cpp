@@ -141,6 +141,9 @@ private:
                 } catch (const DeviceLost& lost) {
                     reply.status = Status::lost;
                     text = lost.what();
+                } catch (const DeviceFull& full) {
+                    reply.status = Status::absent;
+                    text = full.what();
                 }
             });
             if (!thrown.empty()) {

@@ -164,7 +164,7 @@ struct Session::State {
                 return result;
             case protocol::Status::absent:
                 result.outcome = Outcome::refused;
-                result.reason = "the kernel has no such operation";
+                if (answer.text.empty()) result.reason = "the kernel has no such operation";
                 break;
             case protocol::Status::workspace:
                 result.outcome = Outcome::error;

@@ -70,10 +70,11 @@ double ScoreBounds::of(const Row& row) const noexcept {
 // |rho| <= up, |th| <= gO, |th'| <= gl, whatever the errors of the exponents. So w_j =
 // W_j (1+rho_j)(1+th_jc) / l >= 0, and since every factor is positive
 //   |sum_j w_j - 1| <= (1+up)(1+gO)/(1-gl) - 1.
-// Division and normalisation are among the roundings of gO. Parts merged through their LSE weigh in
-// sum within expm1(merge) of one (forward_bound.cpp). Weights below the format of P lose omp each
-// against l >= 1 - gl; sums and products that underflow lose oma each, flushed weights
-// weight_floor times their value. A coarser output costs uo more.
+// (A matrix unit's loss is no factor of an addend but at most gO of the sum of their sizes: that is
+// within the same slack.) Division and normalisation are among the roundings of gO. Parts merged
+// through their LSE weigh in sum within expm1(merge) of one (forward_bound.cpp). Weights below the
+// format of P lose omp each against l >= 1 - gl; sums and products that underflow lose oma each,
+// flushed weights weight_floor times their value. A coarser output costs uo more.
 HullSlack hull_slack(const KernelModel& model, std::int64_t keys, double score_max,
                      double values_total) {
     constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -87,8 +88,8 @@ HullSlack hull_slack(const KernelModel& model, std::int64_t keys, double score_m
     const double exponent =
         8 * ua * (score_max + std::log(n + 1) + 2) + 6 * model.exp_error + 4 * ua;
     const double merge = model.may_split ? std::expm1(exponent) : 0;
-    const double sum_o = chain_error(n + rescales + 6, ua),
-                 sum_l = chain_error(n + rescales + 3, ua);
+    const double chain = model.sum_depth(n) + rescales;
+    const double sum_o = chain_error(chain + 6, ua), sum_l = chain_error(chain + 3, ua);
     if (!(sum_o < 0.5) || !(sum_l < 0.5) || !(values_total < model.max_finite / 4))
         return {infinite, infinite};
     HullSlack slack;

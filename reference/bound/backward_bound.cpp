@@ -53,11 +53,11 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.up, omp = model_.omp;
     const ScoreError error = score_error(model_, row.q_max, row.k_max);
-    const double of_sum = chain_error(facts.dim_v + 1, ua);
+    const double of_sum = chain_error(model_.dot_depth(facts.dim_v) + 1, ua);
     const double of_d =
         facts.d_output + of_sum * (facts.d_size + facts.d_output) + 2 * facts.dim_v * oma;
-    const double over_queries = chain_error(queries_ + 5, ua);
-    const double over_keys = chain_error(keys_ + 5, ua);
+    const double over_queries = chain_error(model_.sum_depth(queries_) + 5, ua);
+    const double over_keys = chain_error(model_.sum_depth(keys_) + 5, ua);
     const double pu = 2 * model_.weight_floor;
     of_lse_ = evaluation * std::expm1(facts.lse_error);
     of_d_ = evaluation * times(1 + of_lse_, of_d);
@@ -108,7 +108,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
 }
 
 double BackwardRow::of_sum(double terms) const noexcept {
-    return chain_error(terms + 5, model_.ua) + 2 * model_.up;
+    return chain_error(model_.sum_depth(terms) + 5, model_.ua) + 2 * model_.up;
 }
 
 double BackwardRow::absolute(double terms, double scale) const noexcept {

@@ -43,7 +43,7 @@ double error_ratio(double observed, const ExpectedElement& expected, Precision f
 
 /// Everything expected of one call, or of some of its rows.
 struct Expected {
-    Shape output_shape{};                 ///< [batch, heads_q, len_q, dim_v]
+    Shape output_shape{};  ///< [batch, heads_q, len_q, dim_v]
     /// Empty: every row. Else which rows (flat over [batch, heads_q, len_q]) the arrays below hold,
     /// in this order.
     std::vector<std::int64_t> rows;

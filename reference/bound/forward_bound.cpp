@@ -52,9 +52,11 @@ double most_rises(const KernelModel& m, double keys) {
 /// the keys, visible or not, make at most one more than len_kv / chunk rounded up. Nothing is
 /// claimed of parts of the keys, whose number is the kernel's own.
 double sum_depth(const KernelModel& m, double n) {
-    if (m.chunk == 0 || m.may_split) return n;
+    const double whole = m.sum_depth(n);
+    if (m.chunk == 0 || m.may_split) return whole;
     const double chunk = static_cast<double>(m.chunk);
-    return std::min(n, chunk + std::ceil(static_cast<double>(m.len_kv) / chunk) + 2);
+    return std::min(whole,
+                    m.sum_depth(chunk) + std::ceil(static_cast<double>(m.len_kv) / chunk) + 2);
 }
 
 double keys_of(const RowOutline& row) {

@@ -70,6 +70,7 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.log_error = 4 * a.unit_roundoff;
     m.sums_rounded_weights = numerics.sum_weights == SumWeights::rounded && m.up > 0;
     m.flushes = numerics.flush_subnormals;
+    m.matrix_unit = numerics.matrix_unit;
     // Who declares how the sums are composed splits the keys only where it is asked to.
     m.may_split = problem.splits > 1 || (problem.splits == 0 && numerics.sum_chunk == 0);
     m.tile = std::max<std::int64_t>(0, numerics.tile);
@@ -89,6 +90,14 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
 // scale or its product with log2(e), log2(e) itself, the multiplication, and a conversion; one more
 // for every bias added, two for the division by the cap and its reciprocal. In any order the error
 // is chain_error(d + those) a_j. (numerics.md B.1, h_dot)
+//
+// Matrix unit: it takes products in blocks of at least four, aligns them and what was summed before
+// to the largest of them, M, cuts each off below 2u M (u = 2^-24: no fewer bits than f32 has), adds
+// exactly, and truncates the result. Products are exact; what is zero loses nothing. A block with z
+// products that are not zero so loses at most 2u (z + 2) S, S >= M the sum of all sizes. n products
+// in B such blocks: 2 (n + 2 B) u S. Adjacent, B <= n/4 + 1: 3n + 4 roundings. Any n keys that a
+// row sees: B <= n, 6n roundings. (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA
+// tensor cores, PeerJ Computer Science 7, 2021: blocks of 4 on V100, 8 on A100; 16 on H100.)
 //
 // Bias: log2(e), the product with it, slope times distance, and the additions: 4 + number of
 // biases.
@@ -113,7 +122,7 @@ ScoreError score_error(const KernelModel& model, double q_max, double k_max) noe
     const double d = static_cast<double>(model.dim_qk);
     const double u = model.ua;
     ScoreError e;
-    e.dot = chain_error(d + 4 + model.biases + (model.softcap > 0 ? 2 : 0), u);
+    e.dot = chain_error(model.dot_depth(d) + 4 + model.biases + (model.softcap > 0 ? 2 : 0), u);
     if (model.rope) {
         const double one = 9 * u + model.up;
         e.dot += 1.01 * (model.rope_keys ? 2 : 1) * one;

@@ -22,7 +22,8 @@ struct KernelModel {
     double log_error = 0;     ///< relative, one call
     double max_finite = 0;    ///< of the accumulator
     bool sums_rounded_weights = false;
-    bool flushes = false;    ///< subnormal inputs count as zero too
+    bool flushes = false;  ///< subnormal inputs count as zero too
+    bool matrix_unit = false;
     bool may_split = false;  ///< keys may be split and the parts merged by their LSE
     std::int64_t tile = 0;   ///< 0: unknown
     std::int64_t chunk = 0;  ///< keys summed by themselves; 0: unknown
@@ -30,6 +31,10 @@ struct KernelModel {
     double scale = 1, softcap = 0, rope_log_base = 0;
     bool rope = false, rope_keys = false;
     int biases = 0;  ///< of mask tensor and ALiBi, how many are added
+
+    /// Roundings that a sum of n products counts for: of adjacent ones, and of any n among more.
+    double dot_depth(double n) const noexcept { return matrix_unit ? 3 * n + 4 : n; }
+    double sum_depth(double n) const noexcept { return matrix_unit ? 6 * n : n; }
 };
 
 /// Resolves `same`, and raises the accumulator to at least f32 (f64 for f64 inputs).

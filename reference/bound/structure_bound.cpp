@@ -144,8 +144,8 @@ void StructureRow::weigh(const RowFacts& facts, std::span<const std::int64_t> vi
     replay_maxima(facts, visible);
     double rises_max = 0;
     for (const double r : rises_) rises_max = std::max(rises_max, r);
-    sum_error_ = chain_error(entries_ + rises_max + 4, model_.ua);
-    sum_error_l_ = chain_error(entries_ + rises_max + 1, model_.ua);
+    sum_error_ = chain_error(model_.sum_depth(entries_) + rises_max + 4, model_.ua);
+    sum_error_l_ = chain_error(model_.sum_depth(entries_) + rises_max + 1, model_.ua);
     round_weights(facts, own_weight);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
@@ -48,6 +49,29 @@ public:
     }
 
 private:
+    /// A matrix unit computes in f32.
+    bool by_unit() const { return how_.unit_block > 0 && std::is_same_v<F, float>; }
+
+    /// sum + the n products, as a matrix unit adds them; a product is an exact double.
+    template <typename Product>
+    double sum_by_unit(std::size_t n, double sum, Product product) const {
+        const auto cut = [](double x, double size) {  // below the 24 bits of `size`, toward zero
+            const double unit = std::ldexp(1.0, std::ilogb(size) - 23);
+            return std::trunc(x / unit) * unit;
+        };
+        const std::size_t width = static_cast<std::size_t>(how_.unit_block);
+        for (std::size_t first = 0; first < n; first += width) {
+            const std::size_t last = std::min(n, first + width);
+            double most = std::abs(sum), total = 0;
+            for (std::size_t x = first; x < last; ++x) most = std::max(most, std::abs(product(x)));
+            if (most == 0) continue;
+            for (std::size_t x = first; x < last; ++x) total += cut(product(x), most);
+            total += cut(sum, most);
+            sum = total == 0 ? 0 : cut(total, total);
+        }
+        return sum;
+    }
+
     F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
     F power(F x) const {
         F y = how_.base_two ? std::exp2(x) : std::exp(x);
@@ -84,6 +108,10 @@ private:
     }
 
     F dot(const std::vector<F>& q, const std::vector<F>& k) const {
+        if (by_unit())
+            return static_cast<F>(sum_by_unit(q.size(), 0, [&](std::size_t c) {
+                return static_cast<double>(q[c]) * static_cast<double>(k[c]);
+            }));
         F lane[8] = {};
         for (std::size_t c = 0; c < q.size(); ++c) {
             F& sum = lane[how_.lanes ? c % 8 : 0];
@@ -151,6 +179,7 @@ private:
     void tile_into(std::size_t t, std::size_t end, Part<F>& out) const {
         F lane[8] = {};
         Part<F> alone;
+        std::vector<double> weights;
         if (how_.sum_tiles) alone.output.assign(out.output.size(), F(0));
         for (std::size_t j = t; j < end; ++j) {
             const F weight = power(score_[j] - out.max);
@@ -159,8 +188,11 @@ private:
             sum += how_.sum_rounded ? fed : weight;
             if (defect_ == Defect::sum_in_bf16)
                 sum = static_cast<F>(round_to(static_cast<double>(sum), Precision::bf16));
-            if (!how_.normalise_first) accumulate(fed, j, how_.sum_tiles ? alone : out);
+            weights.push_back(static_cast<double>(fed));
+            if (!how_.normalise_first && !by_unit())
+                accumulate(fed, j, how_.sum_tiles ? alone : out);
         }
+        if (by_unit()) accumulate_by_unit(weights, t, how_.sum_tiles ? alone : out);
         for (std::size_t c = 0; c < alone.output.size(); ++c) out.output[c] += alone.output[c];
         out.sum += ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
                    ((lane[4] + lane[5]) + (lane[6] + lane[7]));
@@ -169,6 +201,14 @@ private:
         for (std::size_t j = t; j < end; ++j)
             accumulate(low(power(score_[j] - out.max) * inverse), j, out);
         for (F& x : out.output) x *= out.sum;  // merged() divides again
+    }
+
+    void accumulate_by_unit(const std::vector<double>& weights, std::size_t t, Part<F>& out) const {
+        for (std::size_t c = 0; c < out.output.size(); ++c)
+            out.output[c] = static_cast<F>(
+                sum_by_unit(weights.size(), static_cast<double>(out.output[c]), [&](std::size_t n) {
+                    return weights[n] * call_.value(b_, h_ / call_.group, keys_[t + n])[c];
+                }));
     }
 
     void accumulate(F weight, std::size_t j, Part<F>& out) const {

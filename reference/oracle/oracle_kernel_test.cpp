@@ -75,6 +75,34 @@ TEST(bound_a, a_tenth_of_it_is_violated) {
     EXPECT_GT(run(0, 1000, Defect::none, 0.1).violated, 0);
 }
 
+// One large product and many below half its last bit: rounded to nearest each is lost in turn, cut
+// off together they cost up to twice as much. The declaration is what makes the difference.
+TEST(bound_a, a_matrix_unit_needs_its_own) {
+    Case c;
+    Problem& p = c.problem;
+    p.len_kv = 1;
+    p.dim_qk = 256;
+    p.dim_v = 1;
+    p.scale = 0x1p-10;
+    p.splits = 1;
+    TensorSet inputs = make_inputs(c);
+    for (const Role role : {Role::q, Role::k}) {
+        Tensor& x = inputs.put(role, Tensor(ElementType::f32, {1, 1, 1, 256}));
+        for (std::int64_t n = 0; n < 256; ++n)
+            x.set(n, n == 0 ? 1024.0 : role == Role::q ? 1.0 : 0x1p-3 * (1 - 0x1p-10));
+    }
+    Emulation how;
+    how.unit_block = 16;
+    const Observed seen = emulate(c, {}, inputs, how);
+    Numerics plain = declared(how);
+    plain.matrix_unit = false;
+    const auto agreement = [&](const Numerics& numerics) {
+        return judge(seen.lse[0], attend(p, {}, numerics, inputs).lse[0], Precision::f32);
+    };
+    EXPECT_EQ(agreement(declared(how)), Agreement::agrees);
+    EXPECT_EQ(agreement(plain), Agreement::disagrees);
+}
+
 TEST(bound_a, defects_violate_it) {
     struct Expectation {
         Defect defect;

@@ -18,6 +18,8 @@ Emulation random_emulation(std::uint64_t number) {
     how.normalise_first = how.tile == 0 && how.splits == 1 && !how.sum_rounded && bit(8);
     how.sink_afterwards = bit(9);
     how.sum_tiles = how.tile > 0 && bit(10);
+    constexpr std::int64_t blocks[] = {0, 0, 0, 4, 8, 16};
+    if (!how.normalise_first) how.unit_block = blocks[counter_bits(number, 80, 0) % 6];
     return how;
 }
 
@@ -26,6 +28,7 @@ Numerics declared(const Emulation& how) {
     numerics.weights = how.round_weights ? NumberFormat::same : NumberFormat::f64;
     numerics.sum_weights = how.sum_rounded ? SumWeights::rounded : SumWeights::unrounded;
     numerics.tile = how.tile;
+    numerics.matrix_unit = how.unit_block > 0;
     numerics.sum_chunk = how.sum_tiles && how.splits == 1 ? how.tile : 0;
     return numerics;
 }

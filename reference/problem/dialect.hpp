@@ -45,6 +45,8 @@ struct Numerics {
     bool deterministic = false;
     bool batch_invariant = false;
     bool flush_subnormals = false;  ///< FTZ/DAZ arithmetic
+    bool matrix_unit = false;       ///< the two products are summed by a unit that adds several
+                                    ///< products at a time and truncates, as tensor cores do
     bool operator==(const Numerics&) const = default;
 };
 
