@@ -243,7 +243,7 @@ class Behaviour(unittest.TestCase):
                          {"holds"})
         run = self.attest("check", "mutant:G01", *SMALL, "--match", "hygiene.diagnostics", code=1)
         said = re.sub(r"\s+", " ", run.stdout)
-        self.assertRegex(said, r"_race: .* race on \w+: flash_mma.cuh:\d+ \(thread \d+\) and flash_mma.cuh:\d+")
+        self.assertRegex(said, r"_race: .* race on \w+: flash_mma.cuh:\d+ \(thread \d+\) and mma_tile.cuh:\d+")
         command = re.search(r"attest (replay \S+) --kernel mutant:G01", said).group(1).split()
         self.attest(*command, code=1)
         self.attest(*command, "--kernel", "simt_flash_mma:checked", code=0)

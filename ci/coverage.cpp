@@ -8,7 +8,9 @@ namespace attest {
 namespace {
 
 // A place in the lower triangle, rows i, columns j <= i.
-std::size_t triangle(std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; }
+std::size_t triangle(std::size_t i, std::size_t j) {
+    return i * (i + 1) / 2 + j;
+}
 
 std::vector<Feature> features_of_kernel(const Manifest& manifest) {
     std::vector<Feature> list;
@@ -17,6 +19,20 @@ std::vector<Feature> features_of_kernel(const Manifest& manifest) {
         if (offered_features(manifest).has(f)) list.push_back(f);
     }
     return list;
+}
+
+enum class Taken { yes, no, clash };
+
+// Clash: it is no problem at all.
+Taken taken(Problem problem, Subject* kernel) {
+    try {
+        problem = canonical(problem);
+        require_valid(problem);
+    } catch (const BadInput&) {
+        return Taken::clash;
+    }
+    std::string reason;
+    return kernel == nullptr || kernel->supports(problem, &reason) ? Taken::yes : Taken::no;
 }
 
 // Whether some problem of this format has both; the kernel decides where the problem is possible.
@@ -33,14 +49,14 @@ bool can_occur(Feature a, Feature b, Precision format, const Manifest& manifest,
         if (!next) return false;
         plain = *next;
     }
-    try {
-        plain = canonical(plain);
-        require_valid(plain);
-    } catch (const BadInput&) {
-        return true;  // the plain forms clash; richer ones may not
+    const Taken answer = taken(plain, kernel);
+    if (answer != Taken::clash) return answer == Taken::yes;
+    // A third feature may reconcile them, as a cache does what counts queries and keys apart.
+    for (const Feature third : features_of_kernel(manifest)) {
+        const auto richer = with_plain_feature(plain, third, manifest.formats);
+        if (richer && taken(*richer, kernel) == Taken::yes) return true;
     }
-    std::string reason;
-    return kernel == nullptr || kernel->supports(plain, &reason);
+    return false;
 }
 
 struct Counts {

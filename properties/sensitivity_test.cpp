@@ -191,6 +191,18 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& parameter) {
 INSTANTIATE_TEST_SUITE_P(Families, EveryLaw, ::testing::ValuesIn(names({})), test_name);
 INSTANTIATE_TEST_SUITE_P(Families, LawOfBounds, ::testing::ValuesIn(names(knowing)), test_name);
 
+// PyTorch's exp(0) is 1 - 5e-5 on a CPU, in f16 and bf16: a tie then goes the other way.
+TEST(Sensitivity, ACoarseExpIsNoWrongRounding) {
+    const auto violated = [](double ulp, double factor) {
+        TruthfulKernel kernel({}, nullptr, answers_times(factor).slip);
+        kernel.claim_exp(ulp);
+        return try_law(kernel, *find_property("reference.rounding"), 60).violated;
+    };
+    EXPECT_GT(violated(2, 1 + 5.3e-5), 0);
+    EXPECT_EQ(violated(1000, 1 + 5.3e-5), 0);
+    EXPECT_GT(violated(1000, 1 + 2e-3), 0);
+}
+
 TEST(Sensitivity, KnowsADeviationForEveryLawOfItsFamilies) {
     const auto known = deviations();
     for (const Property& law : catalogue()) {

@@ -50,6 +50,7 @@ public:
 
     /// Declares an online softmax over tiles, which rounds its weights: not what the truth is.
     void claim_tile(std::int64_t keys) { manifest_.numerics.tile = keys; }
+    void claim_exp(double ulp) { manifest_.numerics.exp_ulp = ulp; }
 
     const Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem&, std::string* reason) override {

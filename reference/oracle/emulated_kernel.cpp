@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "reference/oracle/matrix_unit.hpp"
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
 
@@ -49,29 +50,7 @@ public:
     }
 
 private:
-    /// A matrix unit computes in f32.
     bool by_unit() const { return how_.unit_block > 0 && std::is_same_v<F, float>; }
-
-    /// sum + the n products, as a matrix unit adds them; a product is an exact double.
-    template <typename Product>
-    double sum_by_unit(std::size_t n, double sum, Product product) const {
-        const auto cut = [](double x, double size) {  // below the 24 bits of `size`, toward zero
-            const double unit = std::ldexp(1.0, std::ilogb(size) - 23);
-            return std::trunc(x / unit) * unit;
-        };
-        const std::size_t width = static_cast<std::size_t>(how_.unit_block);
-        for (std::size_t first = 0; first < n; first += width) {
-            const std::size_t last = std::min(n, first + width);
-            double most = std::abs(sum), total = 0;
-            for (std::size_t x = first; x < last; ++x) most = std::max(most, std::abs(product(x)));
-            if (most == 0) continue;
-            for (std::size_t x = first; x < last; ++x) total += cut(product(x), most);
-            total += cut(sum, most);
-            sum = total == 0 ? 0 : cut(total, total);
-        }
-        return sum;
-    }
-
     F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
     F power(F x) const {
         F y = how_.base_two ? std::exp2(x) : std::exp(x);
@@ -108,10 +87,8 @@ private:
     }
 
     F dot(const std::vector<F>& q, const std::vector<F>& k) const {
-        if (by_unit())
-            return static_cast<F>(sum_by_unit(q.size(), 0, [&](std::size_t c) {
-                return static_cast<double>(q[c]) * static_cast<double>(k[c]);
-            }));
+        const auto product = [&](std::size_t c) { return double{q[c]} * double{k[c]}; };
+        if (by_unit()) return static_cast<F>(sum_by_unit(how_.unit_block, q.size(), 0, product));
         F lane[8] = {};
         for (std::size_t c = 0; c < q.size(); ++c) {
             F& sum = lane[how_.lanes ? c % 8 : 0];
@@ -205,8 +182,9 @@ private:
 
     void accumulate_by_unit(const std::vector<double>& weights, std::size_t t, Part<F>& out) const {
         for (std::size_t c = 0; c < out.output.size(); ++c)
-            out.output[c] = static_cast<F>(
-                sum_by_unit(weights.size(), static_cast<double>(out.output[c]), [&](std::size_t n) {
+            out.output[c] = static_cast<F>(sum_by_unit(
+                how_.unit_block, weights.size(), static_cast<double>(out.output[c]),
+                [&](std::size_t n) {
                     return weights[n] * call_.value(b_, h_ / call_.group, keys_[t + n])[c];
                 }));
     }
