@@ -112,6 +112,18 @@ TEST(row_bound, claims_nothing_where_the_kernel_may_overflow) {
     EXPECT_EQ(large.bound(large.model(Precision::f32), -3e38, 3e38), infinite);
 }
 
+TEST(row_bound, is_a_number_where_nothing_is_claimed) {
+    // The output is stored as it is rounded, a unit of zero: infinity times that is none.
+    Equal keys(16);
+    for (double& a : keys.magnitude) a = 1e9;  // the weights are unknown altogether
+    RowBound row(keys.model(Precision::f32));
+    row.weigh(keys.facts);
+    const std::vector<double> ones(11, 1.0);
+    std::vector<double> bounds(11);
+    row.outputs(11, ones.data(), {ones.data(), ones.data(), ones.data()}, bounds.data());
+    for (const double bound : bounds) EXPECT_EQ(bound, infinite);
+}
+
 TEST(row_bound, lse_bound_is_a_few_units_for_one_key) {
     const Equal one(1);
     RowBound row(one.model(Precision::f32));
