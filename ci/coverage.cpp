@@ -1,5 +1,8 @@
 #include "ci/coverage.hpp"
 
+#include <initializer_list>
+#include <optional>
+
 #include "properties/search/features.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -35,25 +38,33 @@ Taken taken(Problem problem, Subject* kernel) {
     return kernel == nullptr || kernel->supports(problem, &reason) ? Taken::yes : Taken::no;
 }
 
+// A small problem with the plainest forms of these features, in this order.
+std::optional<Problem> plain_problem(std::initializer_list<Feature> features, Precision format,
+                                     const Manifest& manifest) {
+    std::optional<Problem> plain = Problem();
+    plain->heads_q = plain->heads_kv = 2;
+    plain->len_q = plain->len_kv = 4;
+    plain->dim_qk = 8;
+    plain->format_q = plain->format_kv = plain->format_o = format;
+    plain->want_lse = false;
+    for (const Feature f : features) {
+        plain = with_plain_feature(*plain, f, manifest.formats);
+        if (!plain) break;
+    }
+    return plain;
+}
+
 // Whether some problem of this format has both; the kernel decides where the problem is possible.
 bool can_occur(Feature a, Feature b, Precision format, const Manifest& manifest, Subject* kernel) {
     if (a != b && !compatible(a, b)) return false;
-    Problem plain;
-    plain.batch = plain.heads_q = plain.heads_kv = 2;
-    plain.len_q = plain.len_kv = 4;
-    plain.dim_qk = 8;
-    plain.format_q = plain.format_kv = plain.format_o = format;
-    plain.want_lse = false;
-    for (const Feature f : {a, b}) {
-        const auto next = with_plain_feature(plain, f, manifest.formats);
-        if (!next) return false;
-        plain = *next;
-    }
-    const Taken answer = taken(plain, kernel);
+    const auto plain = plain_problem({a, b}, format, manifest);
+    if (!plain) return false;
+    const Taken answer = taken(*plain, kernel);
     if (answer != Taken::clash) return answer == Taken::yes;
-    // A third feature may reconcile them, as a cache does what counts queries and keys apart.
+    // A third feature may reconcile them, as a cache does what counts queries and keys apart. It
+    // comes first: a cache leaves few queries, which lengths then are lengths of.
     for (const Feature third : features_of_kernel(manifest)) {
-        const auto richer = with_plain_feature(plain, third, manifest.formats);
+        const auto richer = plain_problem({third, a, b}, format, manifest);
         if (richer && taken(*richer, kernel) == Taken::yes) return true;
     }
     return false;

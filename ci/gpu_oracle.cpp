@@ -39,7 +39,9 @@ void offer_gpu_oracle() {
 std::string long_context_words() {
     const DeviceState state = device_state();
     if (!state.wanted) return "";
-    if (!state.name.empty()) return "long contexts in every row, on " + state.name;
+    if (!state.name.empty())
+        return "long contexts on " + state.name +
+               ", those with RoPE or a mask tensor in some rows on the CPU";
     return "long contexts in some rows, on the CPU (" + state.why_not + ")";
 }
 

@@ -117,6 +117,7 @@ DeviceRows* device_in_use() {
 void lose_device(const std::string& why) {
     Offer& o = offer();
     const std::lock_guard lock(o.guard);
+    if (o.in_use == nullptr) return;  // another thread's call failed first
     o.in_use = nullptr;
     o.state.why_not = o.state.name + " failed: " + why;
     o.state.name.clear();

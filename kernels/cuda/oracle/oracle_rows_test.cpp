@@ -182,6 +182,8 @@ TEST(oracle_rows, serve_long_contexts_until_the_device_fails) {
     EXPECT_FALSE(attend_affordable(c.problem, {}, {}, inputs, 1, 1).rows.empty());
     EXPECT_EQ(device_state().why_not, "a skewed device failed: it is gone");
     EXPECT_EQ(device_in_use(), nullptr);
+    lose_device("a second thread's call");
+    EXPECT_EQ(device_state().why_not, "a skewed device failed: it is gone");
 }
 
 }  // namespace
