@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/simt/check.hpp"
+#include "kernels/simt/switch.hpp"
 
 SIMT_THREAD_LOCAL uint3 threadIdx{}, blockIdx{};
 SIMT_THREAD_LOCAL dim3 blockDim{}, gridDim{};
@@ -47,8 +48,9 @@ Block::~Block() {
 
 void Block::stop_all() {
     quitting_ = true;
+    left_ = nullptr;
     for (auto& thread : threads_)
-        if (thread->fiber) thread->fiber = std::move(thread->fiber).resume();
+        if (thread->fiber) static_cast<void>(std::move(thread->fiber).resume());
     quitting_ = false;
     threads_.clear();
 }
@@ -71,10 +73,10 @@ void Block::start(BlockThread& thread) {
     BlockThread* t = &thread;
     thread.fiber = boost::context::fiber(std::allocator_arg,
                                          boost::context::preallocated(stack.sp, stack.size, stack),
-                                         KeepStack{}, [this, t](boost::context::fiber&& scheduler) {
-                                             t->scheduler = std::move(scheduler);
+                                         KeepStack{}, [this, t](boost::context::fiber&& from) {
+                                             resumed(std::move(from));
                                              thread_main(*t);
-                                             return std::move(t->scheduler);
+                                             return std::move(caller_);
                                          });
 }
 
@@ -82,7 +84,6 @@ void Block::start(BlockThread& thread) {
 /// stands.
 void Block::abandon(BlockThread& thread) {
     if (thread.fiber) static_cast<void>(new boost::context::fiber(std::move(thread.fiber)));
-    if (thread.scheduler) static_cast<void>(new boost::context::fiber(std::move(thread.scheduler)));
     static_cast<void>(thread.stack.release());
     thread.stack.reset(new unsigned char[stack_bytes]);
     start(thread);
@@ -95,8 +96,7 @@ void Block::thread_main(BlockThread& thread) {
         body_();
         runtime_depth = 1;
         finish(thread);
-        ++report_.switches;
-        thread.scheduler = std::move(thread.scheduler).resume();
+        yield();
     }
 }
 
@@ -153,13 +153,7 @@ bool Block::run(uint3 index, std::uint32_t linear) {
     ::blockIdx = index;
     ::blockDim = shape_.block;
     ::gridDim = shape_.grid;
-    while (BlockThread* next = pop()) {
-        self_ = next;
-        ::threadIdx = next->index;
-        stack_low = reinterpret_cast<std::uintptr_t>(next->stack.get());
-        next->fiber = std::move(next->fiber).resume();
-        if (report_.switches - switches_at_start_ > options_.switches_max) break;
-    }
+    switch_to(pop());
     self_ = nullptr;
     runtime_depth = 0;
     running_block = nullptr;
@@ -204,12 +198,6 @@ BlockThread* Block::pop() {
         ready_head_ = 0;
     }
     return thread;
-}
-
-void Block::yield() {
-    BlockThread* thread = self_;
-    ++report_.switches;
-    thread->scheduler = std::move(thread->scheduler).resume();
 }
 
 void Block::finish(BlockThread& thread) {

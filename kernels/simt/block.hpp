@@ -3,8 +3,8 @@
 // collectives.
 //
 // A thread runs until it meets a barrier or a collective, or ends; then the schedule picks the
-// next. Nothing else switches, so between two switches a thread is alone, and every interleaving a
-// schedule can produce is one a GPU may take.
+// next, and the one goes over into the other. Nothing else switches, so between two switches a
+// thread is alone, and every interleaving a schedule can produce is one a GPU may take.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/simt/check.hpp"
 #include "kernels/simt/options.hpp"
 #include "kernels/simt/thread.hpp"
 
@@ -48,13 +47,7 @@ public:
     /// All lanes of mask meet; the last to arrive runs complete with everyone's operands.
     template <typename Complete>
     void collect(std::uint32_t mask, Collective kind, const void* in, void* out,
-                 const Location& location, Complete complete) {
-        const InRuntime in_runtime;
-        OpenCollective* whole = arrive(mask, kind, in, out, location);
-        if (whole == nullptr) return;
-        complete(*whole);
-        release(*whole);
-    }
+                 const Location& location, Complete complete);
 
     void join_clocks(std::uint32_t lanes);
     void* shared_array(const void* key, std::size_t bytes, const char* name);
@@ -82,6 +75,8 @@ private:
     void push(BlockThread& thread);
     BlockThread* pop();
     void yield();
+    void switch_to(BlockThread* next);
+    void resumed(boost::context::fiber&& from);
     void release_barrier();
     OpenCollective* arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
                            const Location& location);
@@ -105,6 +100,8 @@ private:
     std::vector<BlockThread*> ready_;
     std::size_t ready_head_ = 0;
     BlockThread* self_ = nullptr;
+    BlockThread* left_ = nullptr;   ///< who switched last; null for the OS thread itself
+    boost::context::fiber caller_;  ///< the OS thread, while threads run
     unsigned alive_ = 0, arrived_ = 0, saying_yes_ = 0, barrier_result_ = 0;
     std::vector<std::vector<OpenCollective>> open_;  ///< by warp
     Random random_;

@@ -1,5 +1,7 @@
 #include "kernels/simt/collectives.hpp"
 
+#include "kernels/simt/switch.hpp"
+
 namespace simt {
 
 void shuffle(unsigned mask, ShuffleOperand& mine, void* out, std::size_t bytes,
@@ -20,6 +22,12 @@ void shuffle(unsigned mask, ShuffleOperand& mine, void* out, std::size_t bytes,
             }
         }
     });
+}
+
+void sync_warp(unsigned mask, const Location& location) {
+    Block* block = current_block();
+    block->collect(mask, Collective::syncwarp, nullptr, nullptr, location,
+                   [block](OpenCollective& c) { block->join_clocks(c.arrived); });
 }
 
 unsigned ballot(unsigned mask, bool predicate, Collective kind, const Location& location) {

@@ -17,6 +17,7 @@ struct ShuffleOperand {
 /// reported.
 void shuffle(unsigned mask, ShuffleOperand& mine, void* out, std::size_t bytes,
              const Location& location);
+void sync_warp(unsigned mask, const Location& location);
 unsigned ballot(unsigned mask, bool predicate, Collective kind, const Location& location);
 
 template <typename T>
@@ -49,9 +50,7 @@ inline int __syncthreads_and(int predicate, simt::Location at = simt::Location::
     return simt::current_block()->barrier(predicate == 0, at) == 0 ? 1 : 0;
 }
 inline void __syncwarp(unsigned mask = ~0u, simt::Location at = simt::Location::here()) {
-    simt::Block* block = simt::current_block();
-    block->collect(mask, simt::Collective::syncwarp, nullptr, nullptr, at,
-                   [block](simt::OpenCollective& c) { block->join_clocks(c.arrived); });
+    simt::sync_warp(mask, at);
 }
 
 template <typename T>

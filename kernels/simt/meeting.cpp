@@ -6,6 +6,7 @@
 
 #include "kernels/simt/block.hpp"
 #include "kernels/simt/check.hpp"
+#include "kernels/simt/switch.hpp"
 
 namespace simt {
 
@@ -85,8 +86,7 @@ OpenCollective& Block::joined(unsigned warp, std::uint32_t mask, Collective kind
     return fresh;
 }
 
-/// The whole collective for the lane that completes it, at once; null for the others, when it has
-/// been completed.
+/// The whole collective for the lane that completes it; null for the others, which are to wait.
 OpenCollective* Block::arrive(std::uint32_t mask, Collective kind, const void* in, void* out,
                               const Location& location) {
     BlockThread& thread = self();
@@ -110,7 +110,6 @@ OpenCollective* Block::arrive(std::uint32_t mask, Collective kind, const void* i
     thread.state = ThreadState::in_collective;
     thread.location = location;
     thread.waiting_kind = kind;
-    yield();
     return nullptr;
 }
 

@@ -1,9 +1,11 @@
 #include "kernels/simt/tensor_core.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "kernels/simt/check.hpp"
+#include "kernels/simt/switch.hpp"
 
 namespace simt {
 namespace {
@@ -65,9 +67,13 @@ struct MmaOperand {
 
 template <int K>
 void multiply(float (&a)[16][K], float (&b)[K][8], float (&d)[16][8]) {
-    for (int i = 0; i < 16; ++i)
+    for (int i = 0; i < 16; ++i) {
+        float row[8];
+        std::copy(d[i], d[i] + 8, row);
         for (int k = 0; k < K; ++k)
-            for (int j = 0; j < 8; ++j) d[i][j] += a[i][k] * b[k][j];
+            for (int j = 0; j < 8; ++j) row[j] += a[i][k] * b[k][j];
+        std::copy(row, row + 8, d[i]);
+    }
 }
 
 /// Lane l holds rows g and g + 8 (g = l / 4), columns q and q + 1 (q = 2 (l mod 4)) of the

@@ -31,7 +31,7 @@ struct BlockThread {
     ThreadState state = ThreadState::done;
     Location location;
     Collective waiting_kind = Collective::syncwarp;
-    boost::context::fiber fiber, scheduler;
+    boost::context::fiber fiber;  ///< where it goes on; empty while it runs
     std::unique_ptr<unsigned char[]> stack;
     std::vector<PendingCopy> open_copies;
     std::deque<std::vector<PendingCopy>> committed_copies;
