@@ -49,6 +49,23 @@ class Package(unittest.TestCase):
             said = self.run_in(attest, "check", os.path.join("built", library), "--cases", "8", "--seed", "7")
             self.assertIn("HOLDS", said)
 
+    def test_a_machine_with_a_gpu_needs_one_folder(self):
+        pack = os.path.join(ROOT, "ci", "gpu_pack")
+        self.assertIn("build where nvcc is found", self.run_in(pack, self.folder, "packed", code=3))
+        if not os.path.exists(os.path.join(BUILD, "kernels", "worker", "attest_cuda.so")):
+            self.skipTest("no CUDA compiler was found")
+        self.run_in(pack, BUILD, "packed")
+        programs = os.path.join(self.folder, "packed", "libexec", "attest")
+        for library in ("libcudart", "libfmt", "libboost_context", "libhwy"):
+            self.assertTrue([name for name in os.listdir(programs) if name.startswith(library)], library)
+        for program in (os.path.join(self.folder, "packed", "bin", "attest"), os.path.join(programs, "attest_worker"),
+                        os.path.join(programs, "attest_cuda.so"), os.path.join(programs, "attest_simt.so")):
+            for line in self.run_in("ldd", program).splitlines():
+                if "libfmt" in line or "libcudart" in line or "libboost" in line:
+                    self.assertIn(os.path.realpath(programs), os.path.realpath(line.split()[2]))
+        if shutil.which("nvidia-smi") is None:
+            self.assertIn("no GPU: nvidia-smi is not on the PATH", self.run_in("packed/ci/gpu", code=3))
+
     def test_ptx_is_refused_with_its_line(self):
         source = os.path.join(self.folder, "ptx.cu")
         with open(source, "w", encoding="utf-8") as file:

@@ -27,8 +27,12 @@ std::vector<Question> all_questions();
 /// Words that look random, the same everywhere.
 Words scrambled(std::size_t count);
 
-/// What this world answers; nothing where the launch fails.
-Words answer(const Question& question);
+/// What this world answers, or CUDA's words where it cannot.
+struct Answer {
+    Words words;
+    std::string error;
+};
+Answer answer(const Question& question);
 
 /// {"name":"...","in":"...","out":"..."}: eight hexadecimal digits a word.
 std::string as_line(const Question& question, const Words& answer);

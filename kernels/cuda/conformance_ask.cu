@@ -16,21 +16,23 @@ std::vector<Question> all_questions() {
     return all;
 }
 
-Words answer(const Question& question) {
+Answer answer(const Question& question) {
     std::uint32_t *in = nullptr, *out = nullptr;
     Words observed(question.expected.size());
     const std::size_t in_bytes = question.in.size() * 4, out_bytes = observed.size() * 4;
-    const bool room =
-        cudaMalloc(&in, in_bytes) == cudaSuccess && cudaMalloc(&out, out_bytes) == cudaSuccess &&
-        cudaMemcpy(in, question.in.data(), in_bytes, cudaMemcpyHostToDevice) == cudaSuccess;
-    const bool answered =
-        room &&
-        simt::launch(question.kernel, dim3(1), dim3(lanes), 0, nullptr,
-                     static_cast<const std::uint32_t*>(in), out) == 0 &&
-        cudaMemcpy(observed.data(), out, out_bytes, cudaMemcpyDeviceToHost) == cudaSuccess;
+    cudaError_t error = cudaMalloc(&in, in_bytes);
+    if (error == cudaSuccess) error = cudaMalloc(&out, out_bytes);
+    if (error == cudaSuccess)
+        error = cudaMemcpy(in, question.in.data(), in_bytes, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess)
+        error = simt::launch(question.kernel, dim3(1), dim3(lanes), 0, nullptr,
+                             static_cast<const std::uint32_t*>(in), out);
+    if (error == cudaSuccess)
+        error = cudaMemcpy(observed.data(), out, out_bytes, cudaMemcpyDeviceToHost);
     cudaFree(in);
     cudaFree(out);
-    return answered ? observed : Words{};
+    if (error != cudaSuccess) return {{}, cudaGetErrorString(error)};
+    return {observed, ""};
 }
 
 std::string as_line(const Question& question, const Words& answer) {

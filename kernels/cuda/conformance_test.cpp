@@ -49,7 +49,8 @@ void compare(const std::string& text, const std::string& name) {
         const Question& question = questions[number];
         if (read_words(source, *in) != question.in)
             source.fail(*in, "the inputs are others now", "write the file again with ci/gpu");
-        const Words observed = attest_cuda::answer(question), device = read_words(source, *out);
+        const Words observed = attest_cuda::answer(question).words,
+                    device = read_words(source, *out);
         if (device.size() != observed.size())
             source.fail(*out, "another number of words is answered",
                         "write the file again with ci/gpu");
@@ -68,7 +69,7 @@ void compare(const std::string& text, const std::string& name) {
 std::string own_answers() {
     std::string text;
     for (const Question& question : attest_cuda::all_questions())
-        text += as_line(question, answer(question)) + '\n';
+        text += as_line(question, answer(question).words) + '\n';
     return text;
 }
 
