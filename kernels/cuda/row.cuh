@@ -76,9 +76,11 @@ struct Row {
 };
 
 /// exp(s - m). A hidden key's weight is -0, also where no key has been seen and m is -inf: it adds
-/// nothing, and can still be told from a visible key's weight that has underflowed.
+/// nothing, and can still be told from a visible key's weight that has underflowed. The exponential
+/// is taken either way: a branch a key costs a GPU more, since it waits for each.
 __device__ inline float weight(float s, float m) {
-    return s == -INFINITY ? -0.0f : expf(s - m);
+    const float visible = expf(s - m);
+    return s == -INFINITY ? -0.0f : visible;
 }
 __device__ inline bool hidden(float weight) {
     return weight == 0.0f && __float_as_int(weight) != 0;
@@ -90,7 +92,8 @@ __device__ inline float larger(float a, float b) {
 }
 /// What the past is multiplied by when the maximum grows from m to grown.
 __device__ inline float rescale(float m, float grown) {
-    return m == -INFINITY ? 0.0f : expf(m - grown);
+    const float kept = expf(m - grown);
+    return m == -INFINITY ? 0.0f : kept;
 }
 
 }  // namespace attest_cuda
