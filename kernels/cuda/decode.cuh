@@ -60,7 +60,16 @@ __device__ inline float product_with(const Row& row, const double* frequency, co
         sum += q[pair.first] * (a * pair.cosine - b * pair.sine);
         sum += q[pair.second] * (b * pair.cosine + a * pair.sine);
     }
-    for (std::int64_t c = p.rope_dims; c < p.dim_qk; ++c) sum += q[c] * read(c);
+    constexpr int each = 16 / sizeof(T);  // of a lane's own key: 16 bytes are one access, not eight
+    std::int64_t c = p.rope_dims;
+    if (p.chunks_aligned && c % each == 0)
+        for (; c + each <= p.dim_qk; c += each) {
+            T chunk[each];
+            memcpy(chunk, __builtin_assume_aligned(key + c, 16), sizeof chunk);
+#pragma unroll
+            for (int e = 0; e < each; ++e) sum += q[c + e] * Number<T>::read(chunk[e]);
+        }
+    for (; c < p.dim_qk; ++c) sum += q[c] * read(c);
     return sum;
 }
 
