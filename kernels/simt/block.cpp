@@ -132,6 +132,7 @@ bool Block::run(uint3 index, std::uint32_t linear) {
     random_.state = options_.seed * 0x9E3779B97F4A7C15ull + linear;
     alive_ = static_cast<unsigned>(threads_.size());
     arrived_ = saying_yes_ = 0;
+    faulted_ = false;
     ++epoch_;
     ready_.clear();
     ready_head_ = 0;
@@ -159,7 +160,7 @@ bool Block::run(uint3 index, std::uint32_t linear) {
     running_block = nullptr;
     check_red_zones();
     if (alive_ == 0) return true;
-    report_deadlock(index);
+    if (!faulted_) report_deadlock(index);
     for (auto& t : threads_)
         if (t->state != ThreadState::done) abandon(*t);
     return false;
@@ -208,6 +209,11 @@ void Block::finish(BlockThread& thread) {
     thread.state = ThreadState::done;
     --alive_;
     if (alive_ != 0 && arrived_ == alive_) release_barrier();
+}
+
+void Block::fault() {
+    faulted_ = true;
+    switch_to(nullptr);
 }
 
 void Block::report_deadlock(uint3 index) {

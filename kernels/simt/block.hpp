@@ -49,6 +49,9 @@ public:
     void collect(std::uint32_t mask, Collective kind, const void* in, void* out,
                  const Location& location, Complete complete);
 
+    /// The running thread does what ends a launch on a GPU. Reported before; does not return.
+    void fault();
+
     void join_clocks(std::uint32_t lanes);
     void* shared_array(const void* key, std::size_t bytes, const char* name);
     void* dynamic_array(int ordinal, std::size_t bytes, std::size_t used, const char* name,
@@ -94,7 +97,7 @@ private:
     Report report_;
     std::uint32_t launch_ = 0, linear_ = 0, epoch_ = 0;
     std::uint64_t switches_at_start_ = 0;
-    bool quitting_ = false;
+    bool quitting_ = false, faulted_ = false;
 
     std::vector<std::unique_ptr<BlockThread>> threads_;
     std::vector<BlockThread*> ready_;

@@ -108,6 +108,17 @@ TEST(simt_runtime, votes_and_shuffles_mean_what_cuda_says) {
                             [](float x) { return x == 1.0f; }));
 }
 
+TEST(simt_runtime, a_misaligned_access_ends_the_launch) {
+    if (simt::checker() == nullptr) GTEST_SKIP() << "the fast build does not look";
+    for (const simt::Schedule schedule : schedules) {
+        const Outcome outcome = run("four_at_once_misaligned", schedule, 1);
+        EXPECT_EQ(outcome.kinds, std::set<std::string>{"misaligned"}) << outcome.text;
+        EXPECT_NE(outcome.text.find("at micro.cu:"), std::string::npos) << outcome.text;
+        EXPECT_EQ(outcome.code, cudaErrorLaunchFailure);
+    }
+    EXPECT_EQ(run("four_at_once_aligned", schedules[0], 1).text, "");
+}
+
 TEST(simt_runtime, a_warning_does_not_fail_the_launch) {
     EXPECT_EQ(run("exit_before_barrier", simt::Schedule::round_robin, 1).code, cudaSuccess);
 }

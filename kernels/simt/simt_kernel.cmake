@@ -32,7 +32,7 @@ function(attest_simt_objects name)
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-unknown-pragmas>)
     if(ARG_CHECKED)
         # DWARF 4: addr2line of binutils 2.40 takes the files of DWARF 5 for one another.
-        target_compile_options(${name} PRIVATE -fsanitize=thread -O1 -gdwarf-4
+        target_compile_options(${name} PRIVATE -fsanitize=thread,alignment -O1 -gdwarf-4
             "$<$<CXX_COMPILER_ID:GNU>:-Wno-tsan;--param;tsan-instrument-func-entry-exit=0>"
             "$<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -tsan-instrument-func-entry-exit=0>")
     endif()
