@@ -100,6 +100,11 @@ __global__ void four_at_once(float* o) {
     const float4 four = *reinterpret_cast<const float4*>(o + 2 * micro_threads + shift);
     if (blockIdx.x == 0) o[threadIdx.x] = four.x + four.y + four.z + four.w;
 }
+template <int shift>
+__global__ void one_of_four(float* o) {
+    const auto* four = reinterpret_cast<const float4*>(o + 2 * micro_threads + shift);
+    if (blockIdx.x == 0) o[threadIdx.x] = four->x;
+}
 __global__ void exit_before_barrier(float* o) {
     o[global_index()] = 1;
     if (threadIdx.x >= 32) return;
@@ -161,6 +166,8 @@ constexpr Entry entries[] = {{"barrier_in_both_branches", barrier_in_both_branch
                              {"copy_awaited", copy_awaited, 0},
                              {"four_at_once_aligned", four_at_once<0>, 0},
                              {"four_at_once_misaligned", four_at_once<1>, 0},
+                             {"one_of_four_aligned", one_of_four<0>, 0},
+                             {"one_of_four_misaligned", one_of_four<1>, 0},
                              {"exit_before_barrier", exit_before_barrier, 0},
                              {"reduce_by_votes", reduce_by_votes, 0},
                              {"last_block_counted", last_block_sums<true>, 0},
