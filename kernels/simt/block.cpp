@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/context/preallocated.hpp>
 #include <cstring>
+#include <memory>
 
 #include "kernels/simt/check.hpp"
 #include "kernels/simt/switch.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 Checker* installed_checker = nullptr;
 
-/// Stacks belong to BlockThread, so that a fiber that is never resumed again leaks nothing.
+/// Stacks belong to BlockThread, which uses them again.
 struct KeepStack {
     void deallocate(boost::context::stack_context&) noexcept {}
 };
@@ -80,11 +81,10 @@ void Block::start(BlockThread& thread) {
                                          });
 }
 
-/// A deadlocked fiber cannot be unwound (its frames hold live kernel state): it is left where it
-/// stands.
+/// A thread that never finishes cannot be unwound, since its frames hold live kernel state: they
+/// are forgotten, and their stack is given back.
 void Block::abandon(BlockThread& thread) {
-    if (thread.fiber) static_cast<void>(new boost::context::fiber(std::move(thread.fiber)));
-    static_cast<void>(thread.stack.release());
+    std::construct_at(&thread.fiber);
     thread.stack.reset(new unsigned char[stack_bytes]);
     start(thread);
 }
