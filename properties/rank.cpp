@@ -21,12 +21,18 @@ namespace {
 constexpr const char* nothing_resolved = "the weights are too small to be told from zero";
 
 /// The case's heads, dimension and formats with `beyond` tokens more than the head dimension, no
-/// mask and inputs of its own; the more tokens, the longer the case.
+/// mask and inputs of its own; the more tokens, the longer the case. Some kernels take multiples of
+/// a tile alone.
 Problem token_problem(const Trial& trial, std::int64_t beyond) {
     const Problem& p = trial.problem();
-    const std::int64_t tokens = p.dim_qk + beyond + std::clamp<std::int64_t>(p.len_kv, 1, 10);
-    Problem square = plain(p, tokens, tokens);
-    square.scale.reset();
+    const std::int64_t least = p.dim_qk + beyond + std::clamp<std::int64_t>(p.len_kv, 1, 10);
+    Problem square;
+    for (const std::int64_t multiple : {1, 8, 16, 64, 128}) {
+        const std::int64_t tokens = (least + multiple - 1) / multiple * multiple;
+        square = plain(p, tokens, tokens);
+        square.scale.reset();
+        if (trial.supports(square)) break;
+    }
     return square;
 }
 

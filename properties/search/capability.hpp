@@ -1,7 +1,6 @@
 #pragma once
 // What a kernel can be asked for: its manifest, narrowed by what supports() says before the first
-// case. A kernel that takes head dimensions of multiples of 8 alone has no field to say so in;
-// drawing only what it takes leaves the share of refusals to those nobody could foresee.
+// case.
 
 #include <cstdint>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "properties/law/property.hpp"
 #include "properties/search/campaign.hpp"
+#include "properties/search/geometry.hpp"
 #include "properties/search/subject.hpp"
 
 namespace attest {
@@ -21,17 +21,21 @@ struct Capability {
     Numerics numerics;
     std::int64_t dim_max = 0;  ///< 0: no limit of the kernel's own
     std::int64_t len_max = 0;
+    FeatureSet always;               ///< it takes nothing without these
+    FeatureSet refused;              ///< declared, and refused in their plainest form
     std::vector<std::int64_t> dims;  ///< the only head dimensions it takes; empty: any
-    bool window_right = true;        ///< takes windows that reach past the diagonal
-    bool any_alignment = true;       ///< takes tensors that begin anywhere
-    bool simulated = false;          ///< its threads run under a schedule that attest can choose
+    Geometry geometry;
+    bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
+    bool window_right = true;      ///< takes windows that reach past the diagonal
+    bool any_alignment = true;     ///< takes tensors that begin anywhere
+    bool simulated = false;        ///< its threads run under a schedule that attest can choose
 };
 
 /// What the manifest alone says.
 Capability declared_capability(const Manifest& manifest);
 
-/// Asks supports() about one small problem in every format, head dimension and undeclared feature,
-/// and about windows to the right.
+/// Asks supports() about one small problem in every format and head dimension, with every feature,
+/// in other shapes, and about windows to the right.
 /// `narrowed` is told, in sentences for people, what will not be drawn. Where the kernel says no to
 /// everything, nothing is narrowed: the refusals are then counted where they happen.
 Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed);

@@ -13,6 +13,10 @@ std::string percent(double share) {
     return std::to_string(std::llround(100 * share)) + " %";
 }
 
+/// Of a kernel that takes certain shapes alone: many a law changes a shape, and such a kernel takes
+/// few of the changed ones.
+constexpr double narrow_discard_max = 0.75;
+
 /// The commonest reason the kernel gave.
 std::string commonest(const std::map<std::string, std::int64_t>& refusals) {
     const auto most =
@@ -43,7 +47,7 @@ std::string too_little(const LawResult& law, const Profile& profile, const Effor
         return "the kernel refused " + percent(refused) + " of the draws, " +
                percent(profile.refuse_max) + " are allowed" + commonest(law.refusals);
     const double lost = share(effort.slots - law.cases, effort.slots);
-    if (!(lost <= profile.discard_max))
+    if (!(lost <= (effort.narrow ? narrow_discard_max : profile.discard_max)))
         return "only " + std::to_string(law.cases) + " of " + std::to_string(effort.slots) +
                " cases could be judged; " + std::to_string(law.discarded) +
                " draws left the law nothing to compare";
@@ -65,7 +69,10 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
         return;
     }
     if (law.records.empty()) {
-        law.verdict = inconclusive(nothing_judged(law, effort, nothing.reason));
+        const bool takes_none = !effort.cut && effort.slots > 0 && !effort.contradicted &&
+                                (law.refused > 0 || effort.narrow);
+        const std::string reason = nothing_judged(law, effort, nothing.reason);
+        law.verdict = takes_none ? not_applicable(reason) : inconclusive(reason);
         if (effort.slots == 0 && effort.cut) {
             law.verdict.decision = Decision::not_run;
             law.verdict.reason = "interrupted before its first case";
@@ -80,7 +87,9 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
     if (merged.decision == Decision::holds) {
         std::string reason = too_little(law, profile, effort);
         if (!reason.empty()) {
-            merged.decision = Decision::inconclusive;
+            const bool few = effort.narrow && !effort.contradicted && !effort.cut &&
+                             law.refused <= law.discarded;
+            merged.decision = few ? Decision::not_applicable : Decision::inconclusive;
             merged.reason = std::move(reason);
         }
     }

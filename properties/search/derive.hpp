@@ -2,6 +2,7 @@
 // The derivation's two halves: lengths, heads and dimensions that fit; then the features.
 
 #include "properties/search/draw.hpp"
+#include "properties/search/geometry.hpp"
 #include "properties/search/raw_draw.hpp"
 
 namespace attest {
@@ -14,10 +15,13 @@ struct ShapePlan {
     /// scores x channels of a case stay below this: about a millisecond of double-double (design's
     /// cost of a case), so that a campaign is many cases and not a few large ones.
     std::int64_t work_max = 400'000;
+    Geometry geometry{};
+    std::int64_t dim_least = 1;  ///< the smallest head dimension there is
 };
 
 /// Sets batch, heads, lengths and dimensions. Scores stay within the plan's, len_q equals len_kv
-/// where the features need it, a cache has at least as many keys as queries.
+/// where the features need it, a cache has at least as many keys as queries, and the kernel takes
+/// the shape.
 void derive_shape(Problem& problem, const Raw& raw, const ShapePlan& plan);
 
 /// Sets what the features ask for, on a problem whose shape stands.

@@ -99,10 +99,10 @@ void give_up_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool squ
 }
 
 /// The largest allowed dimension is `dim` itself or, where the case would cost too much, 8: small,
-/// and a vector's width.
-std::int64_t affordable(std::int64_t dim, std::int64_t scores, std::int64_t work_max) {
-    constexpr std::int64_t cheap = 8;
-    return dim * scores <= work_max ? dim : std::min(dim, cheap);
+/// and a vector's width. The kernel may have none so small.
+std::int64_t affordable(std::int64_t dim, std::int64_t scores, const ShapePlan& plan) {
+    const std::int64_t cheap = std::max<std::int64_t>(8, plan.dim_least);
+    return dim * scores <= plan.work_max ? dim : std::min(dim, cheap);
 }
 
 }  // namespace
@@ -118,14 +118,16 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     p.heads_q = raw.heads_kv * (grouped ? raw.group : 1);
     set_lengths(p, raw, plan, square);
     ShapePlan wanted = plan;
-    wanted.scores_max = scores_wanted(raw, plan.scores_max);
+    wanted.scores_max =
+        std::min(scores_wanted(raw, plan.scores_max), plan.work_max / plan.dim_least);
     const bool is_long = raw.size == Size::long_keys || raw.size == Size::long_queries;
     if (raw.heads_first || is_long) give_up_heads(p, grouped, wanted.scores_max);
     give_up_lengths(p, raw, wanted, square, 1);
     give_up_heads(p, grouped, wanted.scores_max);
     if (f.has(cache) && p.len_q > p.len_kv) std::swap(p.len_q, p.len_kv);
-    p.dim_qk = affordable(raw.dim_qk, score_count(p), plan.work_max);
-    p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p), plan.work_max) : 0;
+    snap(p, plan.geometry, f.has(cache));
+    p.dim_qk = affordable(raw.dim_qk, score_count(p), plan);
+    p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p), plan) : 0;
 }
 
 }  // namespace attest

@@ -27,7 +27,8 @@ bool is_long(const DrawSpace& s) {
 
 std::int64_t scores_limit(const DrawSpace& s) {
     if (is_long(s)) return s.profile.scores_max;
-    return least_limit({s.property.cases.scores_max, s.profile.scores_max});
+    return std::max(least_limit({s.property.cases.scores_max, s.profile.scores_max}),
+                    s.capability.geometry.least_scores());
 }
 
 RawLimits raw_limits(const DrawSpace& s) {
@@ -35,13 +36,15 @@ RawLimits raw_limits(const DrawSpace& s) {
     RawLimits limits;
     limits.len_max = least_limit(
         {is_long(s) ? 0 : space.len_max, s.profile.len_max, s.capability.len_max, scores_limit(s)});
+    limits.len_max = std::max(limits.len_max, s.capability.geometry.least_len());
     if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
     limits.batch_max = std::max<std::int64_t>(space.batch_max, 1);
     const std::int64_t dim_max =
         least_limit({space.dim_max, s.profile.dim_max, s.capability.dim_max});
     limits.dims = s.capability.dims.empty() ? landmark_dims() : s.capability.dims;
+    const std::int64_t least = limits.dims.front();
     std::erase_if(limits.dims, [dim_max](std::int64_t dim) { return dim > dim_max; });
-    if (limits.dims.empty()) limits.dims = {dim_max};
+    if (limits.dims.empty()) limits.dims = {least};  // above what the profile wants: all there is
     return limits;
 }
 
@@ -92,7 +95,7 @@ FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std:
     const CaseSpace& space = s.property.cases;
     const auto sets = alternatives(space, s.capability);
     const FeatureSet chosen = sets[static_cast<std::size_t>(t) % sets.size()];
-    const FeatureSet required = space.require | chosen;
+    const FeatureSet required = space.require | chosen | s.capability.always;
     FeatureSet drawable = (space.allow & s.capability.features) | required;
     drawable = drawable.without(Feature::dropout);  // drawn where a law asks for it alone
     FeatureSet turns = drawable;
@@ -131,6 +134,10 @@ namespace {
 
 /// Gives up what the kernel has said it does not take and no feature has a name for.
 void fit(Problem& p, const Capability& capability) {
+    const auto& pages = capability.geometry.page_sizes;
+    if (p.cache.page_size > 0 && !pages.empty() &&
+        std::find(pages.begin(), pages.end(), p.cache.page_size) == pages.end())
+        p.cache.page_size = pages[static_cast<std::size_t>(p.cache.page_size) % pages.size()];
     Window& window = p.mask.window;
     if (!capability.window_right && window.limited())
         window = {.left = std::max(window.left, window.right), .right = -1};
@@ -171,6 +178,8 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     const FeatureSet features =
         features_for(s, raw, turn, counter_bits(base, start_stream, 0) >> 32);
     ShapePlan plan{features, scores_limit(s), raw_limits(s).len_max, space.len_q_one, space.square};
+    plan.geometry = s.capability.geometry;
+    if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
     if (is_long(s)) plan.work_max = s.profile.scores_max * s.profile.dim_max;
     derive_shape(p, raw, plan);
     derive_features(p, raw, features, s.capability.formats);
@@ -185,10 +194,11 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
 bool in_space(const Property& property, const Capability& capability, const Problem& problem) {
     Problem p = problem;
     fit(p, capability);
-    if (p != problem) return false;
+    if (p != problem || !takes_shape(capability.geometry, p)) return false;
     const CaseSpace& space = property.cases;
     const FeatureSet features = features_of(p);
     const FeatureSet own = space.allow | space.require;
+    if (!features.contains(capability.always)) return false;
     FeatureSet allowed = own & capability.features;
     bool has_alternative = space.require_any.empty();
     for (const FeatureSet& set : space.require_any) {
@@ -202,11 +212,14 @@ bool in_space(const Property& property, const Capability& capability, const Prob
     if (property.needs.lse && !p.want_lse) return false;
     const std::vector<Precision> formats = formats_of(space, capability);
     if (std::find(formats.begin(), formats.end(), p.format_q) == formats.end()) return false;
+    const std::int64_t dim_least = capability.dims.empty() ? 1 : capability.dims.front();
     const std::int64_t dim_max =
-        least_limit({space.dim_max, capability.dim_max}) + 1;  // rope: even
+        std::max(least_limit({space.dim_max, capability.dim_max}) + 1, dim_least);  // rope: even
     const std::int64_t len = std::max(p.len_q, p.len_kv);
     const bool takes = capability.len_max == 0 || len <= capability.len_max;
-    const bool fits = score_count(p) <= space.scores_max && len <= space.len_max;
+    const Geometry& shapes = capability.geometry;
+    const bool fits = score_count(p) <= std::max(space.scores_max, shapes.least_scores()) &&
+                      len <= std::max(space.len_max, shapes.least_len());
     return takes && (fits || space.any_length) && std::max(p.dim_qk, value_dim(p)) <= dim_max &&
            p.batch <= space.batch_max && (!space.len_q_one || p.len_q == 1) &&
            (!space.square || p.len_q == p.len_kv) && (!space.default_scale || !p.scale) &&

@@ -48,6 +48,17 @@ std::vector<std::pair<Feature, Feature>> pairs_of(const std::vector<Feature>& fe
 
 }  // namespace
 
+std::string names(FeatureSet set, const char* separator) {
+    std::string text;
+    for (int bit = 0; bit < feature_count; ++bit) {
+        const auto feature = static_cast<Feature>(bit);
+        if (!set.has(feature)) continue;
+        if (!text.empty()) text += separator;
+        text += name(feature);
+    }
+    return text;
+}
+
 bool compatible(Feature a, Feature b) noexcept {
     using enum Feature;
     if (is_pair(a, b, mask_bool, mask_additive)) return false;
@@ -126,7 +137,7 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             p.dropout.p = 0.5;
             break;
         case gqa:
-            p.heads_q = 2;
+            p.heads_q = 2 * p.heads_kv;
             break;
         case dim_v:
             p.dim_v = 2 * p.dim_qk;
@@ -136,7 +147,7 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             break;
         case cache:
         case paged:
-            p.len_q = p.len_kv / 4;
+            if (p.len_q == p.len_kv) p.len_q = p.len_kv / 4;
             p.cache.present = true;
             p.cache.len = p.len_kv - p.len_q;
             if (feature == paged) p.cache.page_size = 16;

@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "properties/law/property.hpp"
 #include "reference/problem/feature.hpp"
 
 namespace attest {
+
+/// "causal, window"
+std::string names(FeatureSet set, const char* separator = ", ");
 
 /// Whether one problem can have both. Not in one problem: the two kinds of mask tensor; documents
 /// with a cache or with lengths; a page without a cache is a cache.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "properties/search/conclude.hpp"
 #include "properties/search/glob.hpp"
 
 namespace attest {
@@ -52,6 +51,7 @@ void RunState::skip(std::size_t law, Decision decision, std::string reason) {
 
 void RunState::prepare(const Capability& capability, const std::vector<StoredFailure>& stored) {
     begin_ = Clock::now();
+    capability_ = &capability;
     const Profile& profile = options_.profile;
     const std::int64_t limit = options_.seconds ? options_.cases.value_or(cases_unlimited)
                                                 : options_.cases.value_or(profile.cases_per_law);
@@ -124,6 +124,19 @@ bool RunState::hopeless() const {
     return !ever_alive_ && laws_dead_ >= laws_enough;
 }
 
+Effort RunState::effort(std::size_t law, bool cut) const {
+    const CaseSpace& space = laws_[law].cases;
+    const auto sets = alternatives(space, *capability_);
+    const bool contradicted = std::all_of(sets.begin(), sets.end(), [&](FeatureSet set) {
+        return ((space.require | set) & capability_->refused) != FeatureSet{};
+    });
+    return {.slots = ledgers_[law]->tried(),
+            .planned = ledgers_[law]->planned(),
+            .cut = cut,
+            .narrow = capability_->narrow(),
+            .contradicted = contradicted};
+}
+
 void RunState::commit(std::size_t law) {
     if (hopeless()) {
         skip(law, Decision::not_run, "the kernel hung or ran out of memory in every case before");
@@ -132,7 +145,7 @@ void RunState::commit(std::size_t law) {
     const Ledger& ledger = *ledgers_[law];
     LawResult result = ledger.collect(known_deaths_);
     const bool interrupted = stopped_ && ledger.cut();
-    conclude(result, options_.profile, {ledger.tried(), ledger.planned(), interrupted});
+    conclude(result, options_.profile, effort(law, interrupted));
     if (!ledger.started() && !interrupted) {
         result.verdict.decision = Decision::not_run;
         result.verdict.reason = "the time was spent before its first case";
@@ -216,8 +229,7 @@ void RunState::withdraw(const ShrinkTask& task, const std::string& reason) {
             record.outcome = Outcome::ok;
             record.fault.reset();
         }
-    const std::int64_t tried = ledgers_[task.law]->tried();
-    conclude(law, options_.profile, {tried, ledgers_[task.law]->planned(), false});
+    conclude(law, options_.profile, effort(task.law, false));
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = true;
     concluded_.push_back(task.law);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "properties/search/capability.hpp"
+#include "properties/search/conclude.hpp"
 #include "properties/search/ledger.hpp"
 
 namespace attest {
@@ -67,6 +68,7 @@ private:
     bool selected(const Property& property) const;
     void skip(std::size_t law, Decision decision, std::string reason);
     void commit_in_order();
+    Effort effort(std::size_t law, bool cut) const;
     void commit(std::size_t law);
     bool hopeless() const;
     double seconds_left() const;
@@ -74,6 +76,7 @@ private:
 
     std::span<const Property> laws_;
     const CampaignOptions& options_;
+    const Capability* capability_ = nullptr;
     Clock::time_point begin_ = Clock::now();
     Clock::time_point law_deadline_ = Clock::now();
     std::vector<std::optional<Ledger>> ledgers_;

@@ -20,9 +20,9 @@ Clock::time_point after(double seconds) {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Draws under one number before it is given up: with half of all draws refused, one number in 65536
-// is lost.
-constexpr std::int64_t attempts_max = 16;
+// Cases tried under one number before it is given up: with half of all refused, one number in 65536
+// is lost. Draws that are no case of the law cost next to nothing.
+constexpr std::int64_t attempts_max = 16, draws_max = 64;
 // Distinct refusals kept a case; a kernel may put the problem into its reason.
 constexpr std::size_t refusals_kept = 16;
 
@@ -68,15 +68,17 @@ Workbench::Workbench(const CampaignOptions& options, const Capability& capabilit
 SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const Slot& slot) {
     SlotResult result;
     const DrawSpace space{property, capability_, options_.profile};
-    const std::int64_t attempts = slot.stored ? 1 : attempts_max;
-    for (std::int64_t attempt = 0; attempt < attempts && !result.record; ++attempt) {
+    const std::int64_t draws = slot.stored ? 1 : draws_max;
+    std::int64_t asked = 0;
+    for (std::int64_t n = 0; n < draws && asked < attempts_max && !result.record; ++n) {
         if (options_.interrupted && *options_.interrupted > 1) break;
         const std::optional<Case> subject =
-            slot.stored ? slot.stored : draw(space, options_.seed, slot.number, attempt);
+            slot.stored ? slot.stored : draw(space, options_.seed, slot.number, n);
         if (!subject) {
             ++result.discarded;
             continue;
         }
+        ++asked;
         Judged judged = judge_case(kernel, property, *subject, slot.number);
         judged.record.verdict = graded(std::move(judged.record.verdict), options_.profile.fails);
         if (judged.longest_call > 0) limit_.saw_good(judged.longest_call);

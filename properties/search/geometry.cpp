@@ -1,0 +1,199 @@
+#include "properties/search/geometry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace attest {
+
+namespace {
+
+constexpr std::int64_t longest_asked = 256;
+
+/// A list's largest member that is not above n; where there is none, its smallest.
+std::int64_t nearest_of(const std::vector<std::int64_t>& list, std::int64_t n) {
+    if (list.empty()) return n;
+    std::int64_t best = *std::min_element(list.begin(), list.end());
+    for (const std::int64_t member : list)
+        if (member <= n) best = std::max(best, member);
+    return best;
+}
+
+bool has(const std::vector<std::int64_t>& list, std::int64_t n) {
+    return list.empty() || std::find(list.begin(), list.end(), n) != list.end();
+}
+
+/// Which of the numbers are taken; empty where all are, or none: then nothing is learned.
+std::vector<std::int64_t> taken_of(const std::vector<std::int64_t>& numbers,
+                                   const std::function<bool(std::int64_t)>& takes) {
+    std::vector<std::int64_t> taken;
+    for (const std::int64_t n : numbers)
+        if (takes(n)) taken.push_back(n);
+    return taken.size() == numbers.size() ? std::vector<std::int64_t>{} : taken;
+}
+
+Problem with_lengths(Problem p, std::int64_t len_q, std::int64_t len_kv) {
+    p.len_q = len_q;
+    p.len_kv = len_kv;
+    if (p.cache.present) p.cache.len = len_kv - len_q;
+    return p;
+}
+
+/// What the lengths taken have in common, if that is a multiple and a limit and nothing else.
+Lengths lengths_taken(std::int64_t longest, const std::function<bool(std::int64_t)>& takes) {
+    std::vector<std::int64_t> asked = {1,  2,  3,  5,  7,  8,  9,   16,  17,  24,
+                                       32, 33, 48, 64, 65, 96, 128, 129, 192, longest_asked};
+    std::erase_if(asked, [longest](std::int64_t len) { return len > longest; });
+    const std::vector<std::int64_t> taken = taken_of(asked, takes);
+    if (taken.empty()) return {};
+    Lengths lengths{.multiple = longest_asked, .most = taken.back()};
+    for (const std::int64_t len : taken)
+        while (len % lengths.multiple != 0) lengths.multiple /= 2;
+    if (lengths.most == asked.back()) lengths.most = 0;
+    const bool alike = std::all_of(asked.begin(), asked.end(), [&](std::int64_t len) {
+        return has(taken, len) == lengths.has(len);
+    });
+    return alike ? lengths : Lengths{};
+}
+
+Queries queries_taken(const Problem& p, const Takes& takes) {
+    const std::int64_t unit = p.len_kv;
+    if (takes(with_lengths(p, 2 * unit, unit)) && !p.cache.present) return Queries::any;
+    if (takes(with_lengths(p, unit, 2 * unit))) return Queries::at_most_keys;
+    return takes(with_lengths(p, 2 * unit, 2 * unit)) ? Queries::as_keys : Queries::any;
+}
+
+void ask_lengths(Geometry& g, const Problem& p, const Takes& takes) {
+    if (p.len_q == p.len_kv) g.queries = queries_taken(p, takes);
+    if (g.queries == Queries::as_keys) {
+        g.len_q = g.len_kv = lengths_taken(
+            longest_asked, [&](std::int64_t len) { return takes(with_lengths(p, len, len)); });
+        return;
+    }
+    std::int64_t keys = longest_asked;
+    while (keys > p.len_q && !takes(with_lengths(p, p.len_q, keys))) keys /= 2;
+    const bool fewer = p.cache.present || g.queries == Queries::at_most_keys;
+    g.len_q = lengths_taken(fewer ? keys : longest_asked,
+                            [&](std::int64_t len) { return takes(with_lengths(p, len, keys)); });
+    const std::int64_t queries = g.len_q.nearest(1);
+    g.len_kv = lengths_taken(longest_asked, [&](std::int64_t len) {
+        // Fewer keys than the fewest queries: nothing that could be asked.
+        if (fewer && len < queries) return len % g.len_q.multiple == 0;
+        return takes(with_lengths(p, queries, len));
+    });
+}
+
+void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Takes& takes) {
+    const auto with = [&](std::int64_t batch, std::int64_t heads_kv, std::int64_t group) {
+        Problem other = p;
+        other.batch = batch;
+        other.heads_kv = heads_kv;
+        other.heads_q = heads_kv * group;
+        return other;
+    };
+    const std::int64_t group = group_size(p);
+    g.batches =
+        taken_of({1, 2, 3, 4}, [&](std::int64_t n) { return takes(with(n, p.heads_kv, group)); });
+    g.heads_kv =
+        taken_of({1, 2, 3, 4, 8}, [&](std::int64_t n) { return takes(with(p.batch, n, group)); });
+    if (features.has(Feature::gqa))
+        g.groups = taken_of({1, 2, 3, 4, 5, 6, 7, 8, 16},
+                            [&](std::int64_t n) { return takes(with(p.batch, p.heads_kv, n)); });
+}
+
+void ask_pages(Geometry& g, const Problem& p, const Takes& takes) {
+    g.page_sizes = taken_of({1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256}, [&](std::int64_t n) {
+        Problem paged = p;
+        if (!p.cache.present && p.len_q == p.len_kv) paged.len_q = p.len_kv / 4;
+        paged.cache.present = true;
+        paged.cache.len = paged.len_kv - paged.len_q;
+        paged.cache.page_size = n;
+        return takes(paged);
+    });
+}
+
+std::string list(const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (const std::int64_t number : numbers)
+        text += (text.empty() ? "" : ", ") + std::to_string(number);
+    return text;
+}
+
+std::string in_words(const Lengths& lengths) {
+    if (lengths.most == lengths.multiple) return std::to_string(lengths.most) + " alone";
+    std::string text;
+    if (lengths.multiple > 1) text = "multiples of " + std::to_string(lengths.multiple);
+    if (lengths.most > 0)
+        text += (text.empty() ? "" : ", ") + std::string("up to ") + std::to_string(lengths.most);
+    return text;
+}
+
+}  // namespace
+
+bool Lengths::has(std::int64_t len) const noexcept {
+    return len % multiple == 0 && (most == 0 || len <= most);
+}
+
+std::int64_t Lengths::nearest(std::int64_t len) const noexcept {
+    const std::int64_t below = most == 0 ? len : std::min(len, most);
+    return std::max(below - below % multiple, multiple);
+}
+
+bool Geometry::any() const noexcept {
+    return batches.empty() && heads_kv.empty() && groups.empty() && page_sizes.empty() &&
+           len_q.any() && len_kv.any() && queries == Queries::any;
+}
+
+std::int64_t Geometry::least_scores() const {
+    const std::int64_t heads = nearest_of(heads_kv, 1) * nearest_of(groups, 1);
+    return nearest_of(batches, 1) * heads * len_q.nearest(1) * len_kv.nearest(1);
+}
+
+std::int64_t Geometry::least_len() const noexcept {
+    return std::max(len_q.nearest(1), len_kv.nearest(1));
+}
+
+Geometry probed_geometry(const Problem& taken, FeatureSet features, const Takes& takes) {
+    Geometry g;
+    ask_lengths(g, taken, takes);
+    ask_heads(g, taken, features, takes);
+    if (features.has(Feature::paged)) ask_pages(g, taken, takes);
+    return g;
+}
+
+void snap(Problem& p, const Geometry& g, bool cached) {
+    const std::int64_t group = nearest_of(g.groups, group_size(p));
+    p.batch = nearest_of(g.batches, p.batch);
+    p.heads_kv = nearest_of(g.heads_kv, p.heads_kv);
+    p.heads_q = p.heads_kv * group;
+    p.len_q = g.len_q.nearest(p.len_q);
+    p.len_kv = g.len_kv.nearest(p.len_kv);
+    if (g.queries == Queries::as_keys) p.len_q = p.len_kv;
+    const bool fewer = cached || g.queries == Queries::at_most_keys;
+    if (!fewer || p.len_q <= p.len_kv) return;
+    p.len_q = g.len_q.nearest(p.len_kv);
+    while (p.len_kv < p.len_q) p.len_kv += g.len_kv.multiple;
+}
+
+bool takes_shape(const Geometry& g, const Problem& p) {
+    if (!has(g.batches, p.batch) || !has(g.heads_kv, p.heads_kv) || !has(g.groups, group_size(p)))
+        return false;
+    if (p.cache.page_size > 0 && !has(g.page_sizes, p.cache.page_size)) return false;
+    if (!g.len_q.has(p.len_q) || !g.len_kv.has(p.len_kv)) return false;
+    if (g.queries == Queries::as_keys && p.len_q != p.len_kv) return false;
+    return g.queries != Queries::at_most_keys || p.len_q <= p.len_kv;
+}
+
+std::vector<std::string> described(const Geometry& g) {
+    std::vector<std::string> limits;
+    for (const auto& [what, numbers] :
+         {std::pair{"batch", &g.batches}, std::pair{"key/value heads", &g.heads_kv},
+          std::pair{"heads a group", &g.groups}, std::pair{"page size", &g.page_sizes}})
+        if (!numbers->empty()) limits.push_back(what + (": " + list(*numbers)));
+    if (!g.len_q.any()) limits.push_back("queries: " + in_words(g.len_q));
+    if (!g.len_kv.any()) limits.push_back("keys: " + in_words(g.len_kv));
+    if (g.queries == Queries::as_keys) limits.push_back("queries: as many as keys");
+    if (g.queries == Queries::at_most_keys) limits.push_back("queries: no more than keys");
+    return limits;
+}
+
+}  // namespace attest

@@ -1,0 +1,231 @@
+// Asks supports() what a kernel takes, before the first case.
+#include <algorithm>
+
+#include "properties/search/capability.hpp"
+#include "properties/search/features.hpp"
+#include "properties/search/landmarks.hpp"
+
+namespace attest {
+
+namespace {
+
+std::string list(const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (const std::int64_t number : numbers)
+        text += (text.empty() ? "" : ", ") + std::to_string(number);
+    return text;
+}
+
+/// What every question varies: the smallest problem there is a reason to hope for.
+struct Base {
+    FeatureSet features;
+    std::int64_t tokens, len_q, heads_kv, heads_q, page_size;
+};
+
+/// The plainest first. Some kernels take nothing that is not causal, cached, one query, paged or
+/// grouped.
+std::vector<Base> bases(FeatureSet offered) {
+    using enum Feature;
+    std::vector<Base> all;
+    for (const FeatureSet set :
+         {FeatureSet{}, FeatureSet(causal), FeatureSet(cache), FeatureSet(cache, causal),
+          FeatureSet(cache, paged), FeatureSet(cache, paged, causal)}) {
+        if (!offered.contains(set)) continue;
+        for (const std::int64_t tokens : {64, 256})  // multiples of nearly every tile
+            for (const std::int64_t len_q : {set.has(cache) ? tokens / 4 : tokens, std::int64_t{1}})
+                for (const auto& [heads_kv, heads_q] : {std::pair{1, 1}, {1, 8}, {2, 8}, {8, 8}})
+                    for (const std::int64_t page_size : {16, 64, 128, 256, 1, 32}) {
+                        if (heads_q != heads_kv && !offered.has(gqa)) continue;
+                        all.push_back({set, tokens, len_q, heads_kv, heads_q, page_size});
+                        if (!set.has(paged)) break;
+                    }
+    }
+    return all;
+}
+
+Problem problem_of(const Base& base, Precision format, std::int64_t dim) {
+    Problem problem;
+    problem.len_q = base.len_q;
+    problem.len_kv = base.tokens;
+    problem.heads_q = base.heads_q;
+    problem.heads_kv = base.heads_kv;
+    problem.dim_qk = dim;
+    problem.mask.causal = base.features.has(Feature::causal);
+    problem.cache.present = base.features.has(Feature::cache);
+    if (problem.cache.present) problem.cache.len = base.tokens - base.len_q;
+    if (base.features.has(Feature::paged)) problem.cache.page_size = base.page_size;
+    problem.format_q = problem.format_kv = problem.format_o = format;
+    problem.want_lse = false;
+    return problem;
+}
+
+class Prober {
+public:
+    Prober(Subject& kernel, Capability capability, std::vector<std::string>& narrowed)
+        : kernel_(kernel), capability_(std::move(capability)), narrowed_(narrowed) {}
+
+    Capability probe() {
+        for (const Base& base : bases(capability_.features)) {
+            base_ = base;
+            find_accepted();
+            if (!accepted_.empty()) break;
+        }
+        if (accepted_.empty()) return capability_;  // says no to everything: refusals will tell
+        narrow_always();
+        narrow_dims();
+        narrow_formats();
+        narrow_geometry();
+        narrow_features();
+        narrow_window();
+        return capability_;
+    }
+
+private:
+    struct Accepted {
+        Precision format;
+        std::int64_t dim;
+    };
+
+    bool takes(const Problem& problem) {
+        std::string reason;
+        if (kernel_.supports(problem, &reason)) return true;
+        if (!reason.empty()) reason_ = reason;
+        return false;
+    }
+
+    void find_accepted() {
+        for (const Precision format : capability_.formats)
+            for (const std::int64_t dim : landmark_dims()) {
+                if (capability_.dim_max > 0 && dim > capability_.dim_max) continue;
+                tried_dims_.push_back(dim);
+                if (takes(problem_of(base_, format, dim))) accepted_.push_back({format, dim});
+            }
+        std::sort(tried_dims_.begin(), tried_dims_.end());
+        tried_dims_.erase(std::unique(tried_dims_.begin(), tried_dims_.end()), tried_dims_.end());
+    }
+
+    bool any_accepted(std::optional<Precision> format, std::optional<std::int64_t> dim) const {
+        return std::any_of(accepted_.begin(), accepted_.end(), [&](const Accepted& a) {
+            return (!format || a.format == *format) && (!dim || a.dim == *dim);
+        });
+    }
+
+    /// A problem that is taken, of the middle one of the head dimensions.
+    Problem plain() const {
+        const Accepted& middle = accepted_[accepted_.size() / 2];
+        return problem_of(base_, middle.format, middle.dim);
+    }
+
+    void narrow_always() {
+        capability_.always = base_.features;
+        if (base_.features != FeatureSet{})
+            narrowed_.push_back("features: nothing without " + names(base_.features) + why());
+    }
+
+    void narrow_geometry() {
+        capability_.geometry = probed_geometry(plain(), capability_.features,
+                                               [this](const Problem& p) { return takes(p); });
+        for (const std::string& limit : described(capability_.geometry))
+            narrowed_.push_back(limit + why());
+    }
+
+    void narrow_dims() {
+        std::vector<std::int64_t> taken;
+        for (const std::int64_t dim : tried_dims_)
+            if (any_accepted(std::nullopt, dim)) taken.push_back(dim);
+        if (taken.size() == tried_dims_.size()) return;
+        capability_.dims = taken;
+        narrowed_.push_back("head dimension: takes " + list(taken) + " alone" + why());
+    }
+
+    void narrow_formats() {
+        std::vector<Precision> taken;
+        for (const Precision format : capability_.formats) {
+            if (any_accepted(format, std::nullopt))
+                taken.push_back(format);
+            else
+                narrowed_.push_back("format: refuses " + std::string(name(format)) +
+                                    ", which it declares" + why());
+        }
+        capability_.formats = taken;
+    }
+
+    /// A feature nobody declared is drawn unless it is refused with every accepted format and the
+    /// middle one of its head dimensions. One that is declared is drawn whatever is refused.
+    void narrow_features() {
+        FeatureSet refused;
+        for (int bit = 0; bit < feature_count; ++bit) {
+            const auto feature = static_cast<Feature>(bit);
+            if (!capability_.features.has(feature) || base_.features.has(feature) ||
+                takes_feature(feature))
+                continue;
+            FeatureSet& set = declared(feature) ? capability_.refused : refused;
+            set = set.with(feature);
+        }
+        if (capability_.refused != FeatureSet{})
+            narrowed_.push_back("features: refuses " + names(capability_.refused) +
+                                ", which it declares" + why());
+        if (refused == FeatureSet{}) return;
+        for (int bit = 0; bit < feature_count; ++bit)
+            if (refused.has(static_cast<Feature>(bit)))
+                capability_.features = capability_.features.without(static_cast<Feature>(bit));
+        narrowed_.push_back("features: refuses " + names(refused) + why());
+    }
+
+    bool declared(Feature feature) const {
+        const Manifest& manifest = kernel_.manifest();
+        return manifest.features_declared && manifest.features.has(feature);
+    }
+
+    /// Many kernels know windows to the left alone, and the manifest has no word for that.
+    void narrow_window() {
+        if (!capability_.features.has(Feature::window)) return;
+        Problem left = plain(), both = left;
+        left.mask.window = {.left = 8, .right = -1};
+        both.mask.window = {.left = 8, .right = 8};
+        if (!takes(left) || takes(both)) return;
+        capability_.window_right = false;
+        narrowed_.push_back("window: takes limits to the left alone" + why());
+    }
+
+    bool takes_feature(Feature feature) {
+        for (const Precision format : capability_.formats) {
+            Problem problem = plain();
+            problem.format_q = problem.format_kv = problem.format_o = format;
+            const auto with = with_plain_feature(problem, feature, capability_.formats);
+            if (!with || takes(*with) || takes_otherwise(*with, feature)) return true;
+        }
+        return false;
+    }
+
+    /// Not pages of 16, but others; not a group of two, but a larger one.
+    bool takes_otherwise(Problem problem, Feature feature) {
+        const auto& page_sizes = capability_.geometry.page_sizes;
+        const auto& groups = capability_.geometry.groups;
+        if (feature == Feature::paged && !page_sizes.empty()) {
+            problem.cache.page_size = page_sizes.back();
+            return takes(problem);
+        }
+        if (feature != Feature::gqa || groups.empty()) return false;
+        problem.heads_q = problem.heads_kv * groups.back();
+        return groups.back() > 1 && takes(problem);
+    }
+
+    std::string why() const { return reason_.empty() ? "" : " (" + reason_ + ")"; }
+
+    Subject& kernel_;
+    Capability capability_;
+    std::vector<std::string>& narrowed_;
+    Base base_{};
+    std::vector<Accepted> accepted_;
+    std::vector<std::int64_t> tried_dims_;
+    std::string reason_;
+};
+
+}  // namespace
+
+Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed) {
+    return Prober(kernel, declared_capability(kernel.manifest()), narrowed).probe();
+}
+
+}  // namespace attest
