@@ -168,6 +168,17 @@ TEST(Diagnose, AnUnknownBugStaysUnknown) {
     EXPECT_GT(d.cases, 0);
 }
 
+TEST(Diagnose, ASoftCapOverAlibiIsNamed) {
+    Actor late([](const Specification& s, const Expected&) {
+        Dialect dialect = s.dialect;
+        dialect.softcap = SoftcapPlace::after_bias;
+        return attend(s.problem, dialect, s.numerics, s.inputs);
+    });
+    Counterexample c;
+    c.smallest = c.found.subject = parse_case("b1 hq2 hkv2 tq5 tk5 d4 softcap 0.5 alibi f32");
+    EXPECT_EQ(diagnose(late, c, {}).id, "softcap_other_place");
+}
+
 TEST(Diagnose, OutputsOfALowerPrecisionAreNamed) {
     Actor low([](const Specification&, const Expected& truth) {
         Expected own = truth;
