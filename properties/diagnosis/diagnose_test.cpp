@@ -215,6 +215,16 @@ TEST(Diagnose, ZeroTimesWhatIsHiddenIsNamed) {
     EXPECT_FALSE(diagnosed(leak, "b1 hq2 hkv2 tq4 tk6 d4 f32").known);  // nothing is hidden
 }
 
+TEST(Diagnose, NaNThatIsSwallowedIsNoLeak) {
+    const auto swallows = [](const Specification&, const Expected& truth) {
+        Expected own = truth;
+        for (ExpectedElement& e : own.lse)
+            if (std::isnan(e.value)) e.value = -std::numeric_limits<double>::infinity();
+        return own;
+    };
+    EXPECT_NE(diagnosed(swallows, "b1 hq2 hkv2 tq4 tk6 d4 causal f32").id, "hidden_leaks");
+}
+
 TEST(Diagnose, NaNBesideRightNumbersIsNamed) {
     const auto third_row = [](double value) {
         return [value](const Specification& s, const Expected& truth) {
