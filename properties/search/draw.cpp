@@ -88,6 +88,13 @@ Slot slot_of(std::int64_t number, std::size_t formats) {
     return {number % count, number / count};
 }
 
+bool only_causal_hides(FeatureSet set) {
+    using enum Feature;
+    for (const Feature other : {lens_q, lens_kv, documents, mask_bool, mask_additive})
+        if (set.has(other)) return false;
+    return set.has(causal);
+}
+
 FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std::uint64_t start) {
     const CaseSpace& space = s.property.cases;
     const auto sets = alternatives(space, s.capability);
@@ -106,7 +113,9 @@ FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std:
         raw.chance[static_cast<std::size_t>(Feature::causal)] < causal_percent)
         set = set.with(Feature::causal);
     set = set | structural(s, drawable, raw);
-    return reconciled(set, required, drawable, space.len_q_one);
+    set = reconciled(set, required, drawable, space.len_q_one);
+    if (!space.more_queries || !only_causal_hides(set) || required.has(Feature::cache)) return set;
+    return set.without(Feature::cache).without(Feature::paged);
 }
 
 /// Kinds in turns of a block in which each comes once and normal once more for every two others;
@@ -171,6 +180,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     const FeatureSet features =
         features_for(s, raw, turn, counter_bits(base, start_stream, 0) >> 32);
     ShapePlan plan{features, scores_limit(s), raw_limits(s).len_max, space.len_q_one, space.square};
+    plan.more_queries = space.more_queries && only_causal_hides(features);
     if (is_long(s)) plan.work_max = s.profile.scores_max * s.profile.dim_max;
     derive_shape(p, raw, plan);
     derive_features(p, raw, features, s.capability.formats);
