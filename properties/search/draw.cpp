@@ -212,6 +212,10 @@ bool in_space(const Property& property, const Capability& capability, const Prob
     if (property.needs.lse && !p.want_lse) return false;
     const std::vector<Precision> formats = formats_of(space, capability);
     if (std::find(formats.begin(), formats.end(), p.format_q) == formats.end()) return false;
+    for (const Precision format : {p.format_kv, p.format_o})
+        if (std::find(capability.formats.begin(), capability.formats.end(), format) ==
+            capability.formats.end())
+            return false;
     const std::int64_t dim_max =
         least_limit({space.dim_max, capability.dim_max}) + 1;  // rope: even
     const std::int64_t len = std::max(p.len_q, p.len_kv);
