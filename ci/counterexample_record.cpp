@@ -204,7 +204,7 @@ Record counterexample_record(const LawResult& result, Subject* kernel) {
                  {"line", print(c.found.subject)},
                  {"seconds", c.found.seconds}}},
                {"shrink", shrink_record(c)},
-               {"boundary", boundary_record(find_boundary(result.records))},
+               {"boundary", boundary_record(find_boundary(result.records, &c.smallest))},
                {"picture", Record::array()},
                {"map", nullptr},
                {"weights", nullptr}};

@@ -175,6 +175,7 @@ Property empty_row() {
                   .scores_max = 8192,
                   .len_max = 200,
                   .dim_max = 64,
+                  .more_queries = true,
                   .admits = rows_may_be_empty},
         .check = empty_rows_follow_policy,
         .file = file,

@@ -94,6 +94,13 @@ Interval merged(const Merge& merge, const Row& row, std::int64_t channel) {
     return Interval::around(centre, 1.0001 * error / (1 - merge.off) + own);
 }
 
+/// Some tensor's numbers are the case's own: they fit no other length.
+bool written_out(const Values& values) {
+    return std::any_of(values.tensors.begin(), values.tensors.end(), [](const auto& tensor) {
+        return tensor.second.fill == Fill::explicit_values;
+    });
+}
+
 }  // namespace
 
 Verdict check_merge(const Trial& trial) {
@@ -147,6 +154,8 @@ Verdict check_tile_edges(const Trial& trial) {
     if (problem.cache.present) problem.cache.len = problem.len_kv - problem.len_q;
     problem = canonical(problem);
     if (!trial.supports(problem)) return not_applicable("the kernel does not take so many keys");
+    if (written_out(at_edge.values) && !(problem == subject))
+        return not_applicable("values that are written out have no other length");
     const TensorSet inputs = make_inputs(at_edge);
     Verdict verdict = trial.compare(problem, inputs, trial.run(problem, inputs));
     if (verdict.violation)

@@ -109,7 +109,7 @@ Found search(const std::vector<Relation>& all, const std::vector<CaseBits>& true
 
 }  // namespace
 
-Boundary find_boundary(const std::vector<CaseRecord>& records) {
+Boundary find_boundary(const std::vector<CaseRecord>& records, const Case* smallest) {
     std::vector<const CaseRecord*> cases;
     for (const CaseRecord& record : records)
         if (record.number >= 0 && (record.verdict.decision == Decision::violated ||
@@ -121,7 +121,8 @@ Boundary find_boundary(const std::vector<CaseRecord>& records) {
     for (std::size_t k = 0; k < cases.size(); ++k) {
         if (cases[k]->verdict.decision == Decision::violated) failing.set(k);
         for (std::size_t n = 0; n < all.size(); ++n)
-            if (all[n].holds(cases[k]->subject)) true_of[n].set(k);
+            if ((smallest == nullptr || all[n].holds(*smallest)) && all[n].holds(cases[k]->subject))
+                true_of[n].set(k);
     }
     Boundary boundary;
     const std::int64_t of = static_cast<std::int64_t>(cases.size()), failed = failing.count();

@@ -20,7 +20,8 @@ struct Boundary {
 };
 
 /// A relation is reported where every failing case fulfils it and so good a separation would come
-/// by chance, over all relations tried, in less than one run of a hundred.
-Boundary find_boundary(const std::vector<CaseRecord>& records);
+/// by chance, over all relations tried, in less than one run of a hundred. None that `smallest`, a
+/// failing case too, does not fulfil.
+Boundary find_boundary(const std::vector<CaseRecord>& records, const Case* smallest = nullptr);
 
 }  // namespace attest

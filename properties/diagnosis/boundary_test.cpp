@@ -85,6 +85,14 @@ TEST(Boundary, FailuresWithoutPatternGetNone) {
     EXPECT_LE(reported, runs / 100 + 6);  // three standard deviations above 4 of 400
 }
 
+TEST(Boundary, TheSmallestCaseBelongsInside) {
+    const auto records = drawn(500, 7, [](const Case& c) { return c.problem.softcap > 0; });
+    const Case inside = parse_case("b1 hq1 hkv1 tq1 tk1 d1 softcap 1 f32");
+    const Case outside = parse_case("b1 hq1 hkv1 tq1 tk1 d1 f32");
+    EXPECT_EQ(find_boundary(records, &inside).says, "only with a soft cap");
+    EXPECT_FALSE(find_boundary(records, &outside).found);
+}
+
 TEST(Boundary, NoCasesNoBoundary) {
     EXPECT_FALSE(find_boundary({}).found);
     const auto one = drawn(1, 1, [](const Case&) { return true; });

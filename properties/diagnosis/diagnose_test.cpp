@@ -168,6 +168,17 @@ TEST(Diagnose, AnUnknownBugStaysUnknown) {
     EXPECT_GT(d.cases, 0);
 }
 
+TEST(Diagnose, ASoftCapOverAlibiIsNamed) {
+    Actor late([](const Specification& s, const Expected&) {
+        Dialect dialect = s.dialect;
+        dialect.softcap = SoftcapPlace::after_bias;
+        return attend(s.problem, dialect, s.numerics, s.inputs);
+    });
+    Counterexample c;
+    c.smallest = c.found.subject = parse_case("b1 hq2 hkv2 tq5 tk5 d4 softcap 0.5 alibi f32");
+    EXPECT_EQ(diagnose(late, c, {}).id, "softcap_other_place");
+}
+
 TEST(Diagnose, OutputsOfALowerPrecisionAreNamed) {
     Actor low([](const Specification&, const Expected& truth) {
         Expected own = truth;
@@ -202,6 +213,16 @@ TEST(Diagnose, ZeroTimesWhatIsHiddenIsNamed) {
                              "b2 hq2 hkv2 tq1 tk6 d4 lens_kv 3,6 cache 5 f32"})  // it lies there
         EXPECT_EQ(diagnosed(leak, line).id, "hidden_leaks") << line;
     EXPECT_FALSE(diagnosed(leak, "b1 hq2 hkv2 tq4 tk6 d4 f32").known);  // nothing is hidden
+}
+
+TEST(Diagnose, NaNThatIsSwallowedIsNoLeak) {
+    const auto swallows = [](const Specification&, const Expected& truth) {
+        Expected own = truth;
+        for (ExpectedElement& e : own.lse)
+            if (std::isnan(e.value)) e.value = -std::numeric_limits<double>::infinity();
+        return own;
+    };
+    EXPECT_NE(diagnosed(swallows, "b1 hq2 hkv2 tq4 tk6 d4 causal f32").id, "hidden_leaks");
 }
 
 TEST(Diagnose, NaNBesideRightNumbersIsNamed) {

@@ -36,6 +36,16 @@ std::int64_t all_agree(const Tensor& observed, const Expected& truth, Precision 
     return agree;
 }
 
+/// NaN in some element that sees none.
+bool leaked(const Evidence& e) {
+    const Tensor& observed = e.observed[Role::o];
+    for (std::size_t n = 0; n < e.truth.output.size(); ++n)
+        if (std::isfinite(e.truth.output[n].value) &&
+            std::isnan(observed.get(static_cast<std::int64_t>(n))))
+            return true;
+    return false;
+}
+
 }  // namespace
 
 std::optional<Evidence> poisoned_evidence(Subject& kernel, const Case& subject) {
@@ -58,7 +68,7 @@ std::optional<Diagnosis> hidden_leaks(Subject& kernel, const std::vector<Evidenc
     d.id = "hidden_leaks";
     d.says = "zero times what is hidden, which is NaN where that is, instead of leaving it out";
     for (const Evidence& e : evidence) {
-        if (!any_nonfinite(e.asked.inputs)) return std::nullopt;
+        if (!any_nonfinite(e.asked.inputs) || !leaked(e)) return std::nullopt;
         const TensorSet inputs = with_numbers(e.asked.inputs);
         const CallResult result = kernel.forward(e.asked.problem, inputs);
         if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;

@@ -135,8 +135,9 @@ std::vector<Deviation> softcap_deviations() {
         {.id = "softcap_other_place",
          .says = "the soft cap on the other side of the bias",
          .respecify = [capped](const Specification& s) -> std::optional<Specification> {
-             if (!capped(s) || s.problem.mask.tensor.kind != MaskKind::additive)
-                 return std::nullopt;
+             const bool biased =
+                 s.problem.mask.tensor.kind == MaskKind::additive || s.problem.alibi;
+             if (!capped(s) || !biased) return std::nullopt;
              Specification out = s;
              out.dialect.softcap = s.dialect.softcap == SoftcapPlace::before_bias
                                        ? SoftcapPlace::after_bias

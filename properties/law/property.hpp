@@ -27,6 +27,8 @@ struct CaseSpace {
     std::int64_t batch_max = 3;
     bool len_q_one = false;      ///< decode: one query
     bool square = false;         ///< len_q == len_kv
+    /// Where causal is all that hides a key: more queries than keys, and so no cache.
+    bool more_queries = false;
     /// The check looks at rows through Trial::compare alone, so that a profile of long contexts may
     /// go beyond scores_max and len_max.
     bool any_length = false;

@@ -11,7 +11,7 @@ namespace attest {
 struct ShapePlan {
     FeatureSet features;
     std::int64_t scores_max = 1, len_max = 1;
-    bool len_q_one = false, square = false;
+    bool len_q_one = false, square = false, more_queries = false;
     /// scores x channels of a case stay below this: about a millisecond of double-double (design's
     /// cost of a case), so that a campaign is many cases and not a few large ones.
     std::int64_t work_max = 400'000;

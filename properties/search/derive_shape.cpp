@@ -125,6 +125,11 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     give_up_lengths(p, raw, wanted, square, 1);
     give_up_heads(p, grouped, wanted.scores_max);
     if (f.has(cache) && p.len_q > p.len_kv) std::swap(p.len_q, p.len_kv);
+    if (plan.more_queries && !square && p.len_q <= p.len_kv) {
+        std::swap(p.len_q, p.len_kv);
+        if (p.len_q == p.len_kv && p.len_kv > 1) --p.len_kv;
+        if (p.len_q == p.len_kv) ++p.len_q;
+    }
     snap(p, plan.geometry, f.has(cache));
     p.dim_qk = affordable(raw.dim_qk, score_count(p), plan);
     p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p), plan) : 0;

@@ -91,6 +91,13 @@ Slot slot_of(std::int64_t number, std::size_t formats) {
     return {number % count, number / count};
 }
 
+bool only_causal_hides(FeatureSet set) {
+    using enum Feature;
+    for (const Feature other : {lens_q, lens_kv, documents, mask_bool, mask_additive})
+        if (set.has(other)) return false;
+    return set.has(causal);
+}
+
 FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std::uint64_t start) {
     const CaseSpace& space = s.property.cases;
     const auto sets = alternatives(space, s.capability);
@@ -109,7 +116,9 @@ FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std:
         raw.chance[static_cast<std::size_t>(Feature::causal)] < causal_percent)
         set = set.with(Feature::causal);
     set = set | structural(s, drawable, raw);
-    return reconciled(set, required, drawable, space.len_q_one);
+    set = reconciled(set, required, drawable, space.len_q_one);
+    if (!space.more_queries || !only_causal_hides(set) || required.has(Feature::cache)) return set;
+    return set.without(Feature::cache).without(Feature::paged);
 }
 
 /// Kinds in turns of a block in which each comes once and normal once more for every two others;
@@ -180,6 +189,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     ShapePlan plan{features, scores_limit(s), raw_limits(s).len_max, space.len_q_one, space.square};
     plan.geometry = s.capability.geometry;
     if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
+    plan.more_queries = space.more_queries && only_causal_hides(features);
     if (is_long(s)) plan.work_max = s.profile.scores_max * s.profile.dim_max;
     derive_shape(p, raw, plan);
     derive_features(p, raw, features, s.capability.formats);
@@ -212,6 +222,10 @@ bool in_space(const Property& property, const Capability& capability, const Prob
     if (property.needs.lse && !p.want_lse) return false;
     const std::vector<Precision> formats = formats_of(space, capability);
     if (std::find(formats.begin(), formats.end(), p.format_q) == formats.end()) return false;
+    for (const Precision format : {p.format_kv, p.format_o})
+        if (std::find(capability.formats.begin(), capability.formats.end(), format) ==
+            capability.formats.end())
+            return false;
     const std::int64_t dim_least = capability.dims.empty() ? 1 : capability.dims.front();
     const std::int64_t dim_max =
         std::max(least_limit({space.dim_max, capability.dim_max}) + 1, dim_least);  // rope: even

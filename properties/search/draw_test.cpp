@@ -191,6 +191,15 @@ TEST(Draw, RequireAnyTakesTurnsAmongWhatTheKernelHas) {
     EXPECT_EQ(seen, (std::set<std::uint32_t>{causal.bits(), window.bits()}));
 }
 
+// A kernel that is causal and nothing else is asked what an empty row gives as often as any.
+TEST(Draw, CausalAloneComesWithEmptyRowsWhereALawIsAboutThem) {
+    CaseSpace cases{.require_any = {FeatureSet(Feature::causal)}, .more_queries = true};
+    Manifest manifest = full_manifest();
+    manifest.features = FeatureSet(Feature::causal, Feature::lse);
+    for (const Case& c : draws(zero_law("draw.more_queries", cases), manifest, 200))
+        EXPECT_GT(c.problem.len_q, c.problem.len_kv) << print(c);
+}
+
 TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
     Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal);

@@ -119,12 +119,12 @@ std::string list(const std::vector<std::int64_t>& numbers) {
 }
 
 std::string in_words(const Lengths& lengths) {
-    if (lengths.most == lengths.multiple) return std::to_string(lengths.most) + " alone";
+    if (lengths.most == lengths.multiple) return std::to_string(lengths.most).append(" alone");
     std::string text;
-    if (lengths.multiple > 1) text = "multiples of " + std::to_string(lengths.multiple);
-    if (lengths.most > 0)
-        text += (text.empty() ? "" : ", ") + std::string("up to ") + std::to_string(lengths.most);
-    return text;
+    if (lengths.multiple > 1) text.append("multiples of ").append(std::to_string(lengths.multiple));
+    if (lengths.most == 0) return text;
+    if (!text.empty()) text += ", ";
+    return text.append("up to ").append(std::to_string(lengths.most));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
 
 namespace attest {
@@ -69,9 +70,11 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
             skip(i, Decision::not_applicable, std::move(*why));
         } else {
             std::vector<Case> replayed;
+            // What the kernel declared then it may no longer declare.
             for (const StoredFailure& failure : stored)
                 if (options_.shard_index == 0 && failure.law == property.id &&
-                    failure.kernel == kernel_name(options_.kernel))
+                    failure.kernel == kernel_name(options_.kernel) &&
+                    in_space(property, capability, failure.subject.problem))
                     replayed.push_back(failure.subject);
             ledgers_[i].emplace(property, std::move(replayed), numbers);
         }

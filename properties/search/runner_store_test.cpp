@@ -14,6 +14,7 @@ namespace {
 using testing::Defect;
 using testing::few_cases;
 using testing::past_forty;
+using testing::Plan;
 using testing::plan_with;
 using testing::run;
 using testing::zero_law;
@@ -48,6 +49,20 @@ TEST_F(RunnerStore, FailuresAreKeptAndComeFirstNextTime) {
     EXPECT_EQ(mended.laws[0].verdict.decision, Decision::holds);
     EXPECT_EQ(mended.laws[0].cases, 41);
     EXPECT_EQ(load_failures(directory_).size(), 1u);  // a regression case from now on
+}
+
+TEST_F(RunnerStore, WhatTheKernelNoLongerDeclaresIsNotAskedAgain) {
+    const auto laws = std::vector{zero_law("store.one")};
+    CampaignOptions options = few_cases();
+    options.store = directory_;
+    run(laws, plan_with(Defect::wrong, past_forty), options);
+    const Precision was = load_failures(directory_).front().subject.problem.format_q;
+
+    Plan narrowed = plan_with(Defect::wrong, [was](const Problem& p) { return p.format_q == was; });
+    std::erase(narrowed.manifest.formats, was);
+    const CampaignResult second = run(laws, narrowed, options);
+    EXPECT_EQ(second.laws[0].verdict.decision, Decision::holds);
+    EXPECT_EQ(second.laws[0].cases, 40);
 }
 
 }  // namespace
