@@ -70,6 +70,10 @@ Record limits_of(const Records& records, const RunVerdict& v) {
                        " that was never drawn.");
     list.push_back("Nothing of what is not claimed: " + not_claimed(records.run.at("kernel")) +
                    ".");
+    if (records.end.is_object() && records.end.contains("narrowed"))
+        for (const Record& limit : records.end["narrowed"])
+            list.push_back("Nothing beyond what it was found to take: " + limit.get<std::string>() +
+                           ".");
     std::int64_t refused = 0;
     for (const Record& law : records.laws) refused += law.at("refused").get<std::int64_t>();
     if (refused > 0)
@@ -191,7 +195,7 @@ std::string certificate_page(const Record& c) {
             count_text(c.at("violated").get<std::int64_t>()) + " violated, " +
             count_text(c.at("inconclusive").get<std::int64_t>()) + " inconclusive. " +
             counted(c.at("not_applicable").get<std::int64_t>(), "law") +
-            " do not apply to what the kernel claims.\n";
+            " do not apply to what the kernel claims or takes.\n";
     for (const Record& cause : c.at("causes"))
         page += "\n- **violated**: " + escaped(cause.at("title").get<std::string>()) + " (" +
                 counted(static_cast<std::int64_t>(cause.at("laws").size()), "law") + ")";

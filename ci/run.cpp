@@ -98,7 +98,7 @@ void write_findings(RunObserver& out, Records& records, const CampaignResult& re
         out.write(std::move(c));
 }
 
-Record end_record(const RunVerdict& v, double seconds, bool interrupted) {
+Record end_record(const RunVerdict& v, const CampaignResult& result) {
     Record end{{"record", "end"},
                {"v", 1},
                {"verdict", v.verdict},
@@ -111,8 +111,9 @@ Record end_record(const RunVerdict& v, double seconds, bool interrupted) {
                  {"not_run", v.not_run}}},
                {"cases", v.cases},
                {"elements", v.elements},
-               {"seconds", seconds}};
-    if (interrupted) end["interrupted"] = true;
+               {"seconds", result.seconds}};
+    if (result.interrupted) end["interrupted"] = true;
+    if (!result.narrowed.empty()) end["narrowed"] = result.narrowed;
     if (const std::string words = long_context_words(); !words.empty()) end["oracle"] = words;
     return end;
 }
@@ -161,7 +162,7 @@ FinishedRun run_and_record(const Options& options) {
         observer.rethrow();
         sort_records(records);
         run.verdict = verdict_of(records, result.interrupted);
-        Record end = end_record(run.verdict, result.seconds, result.interrupted);
+        Record end = end_record(run.verdict, result);
         journal.finish(end);
         records.end = std::move(end);
     } catch (const OutputFailed& failure) {

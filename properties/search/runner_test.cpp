@@ -108,13 +108,17 @@ TEST(Runner, ALawThatSawNothingIsInconclusive) {
         zero_law("empty.space", {.admits = [](const Problem&) { return false; }});
     Property silent = zero_law("empty.check");
     silent.check = [](const Trial&) { return holds(0); };
-    for (const LawResult& law : run({never, silent}, plan_with(Defect::wrong), few_cases()).laws) {
+    const std::vector<Property> laws = {never, silent};
+    const CampaignResult result = run(laws, plan_with(Defect::wrong), few_cases());
+    for (const LawResult& law : result.laws) {
         EXPECT_EQ(law.verdict.decision, Decision::inconclusive) << law.property->id;
         EXPECT_EQ(law.cases, 0);
-        EXPECT_EQ(law.discarded, 40 * 16);
         EXPECT_NE(law.verdict.reason.find("none of 40 cases"), std::string::npos)
             << law.verdict.reason;
     }
+    // A draw that is no case costs nothing; a case that says nothing costs calls.
+    EXPECT_EQ(result.laws[0].discarded, 40 * 64);
+    EXPECT_EQ(result.laws[1].discarded, 40 * 16);
 }
 
 TEST(Runner, ALawThatNeverAppliesSaysSo) {
@@ -123,6 +127,32 @@ TEST(Runner, ALawThatNeverAppliesSaysSo) {
     const LawResult law = run({absent}, plan_with(Defect::wrong), few_cases()).laws[0];
     EXPECT_EQ(law.verdict.decision, Decision::not_applicable);
     EXPECT_EQ(law.verdict.reason, "the kernel has no mask");
+}
+
+TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
+    const Property both =
+        zero_law("refused.both", {.require = FeatureSet(Feature::softcap, Feature::causal)});
+    Plan plan = plan_with(Defect::wrong);
+    plan.refuses = [](const Problem& p) { return p.softcap != 0 && p.mask.causal; };
+    const LawResult together = run({both}, plan, few_cases()).laws[0];
+    EXPECT_EQ(together.verdict.decision, Decision::not_applicable);
+    EXPECT_NE(together.verdict.reason.find("not today"), std::string::npos);
+    // But what it declares and refuses in its plainest form is its contradiction, not its limit.
+    plan.refuses = [](const Problem& p) { return p.softcap != 0; };
+    EXPECT_EQ(run({both}, plan, few_cases()).laws[0].verdict.decision, Decision::inconclusive);
+}
+
+TEST(Runner, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
+    Property rare = zero_law("lost.narrow");
+    rare.check = [](const Trial& trial) {
+        const Problem& p = trial.problem();
+        return holds(p.len_kv == 176 && p.len_q % 2 == 0 ? 1 : 0);
+    };
+    Plan plan = plan_with(Defect::wrong);
+    plan.refuses = [](const Problem& p) { return p.len_kv % 16 != 0; };
+    const LawResult law = run({rare}, plan, few_cases(100)).laws[0];
+    EXPECT_EQ(law.verdict.decision, Decision::not_applicable) << law.cases;
+    EXPECT_NE(law.verdict.reason.find(" of 100 cases"), std::string::npos) << law.verdict.reason;
 }
 
 TEST(Runner, TooMuchRefusedOrLostIsInconclusiveWithNumbers) {
