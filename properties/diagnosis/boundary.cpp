@@ -126,8 +126,7 @@ Boundary find_boundary(const std::vector<CaseRecord>& records, const Case* small
     }
     Boundary boundary;
     const std::int64_t of = static_cast<std::int64_t>(cases.size()), failed = failing.count();
-    const Found found =
-        failed > 0 && failed < of ? search(all, true_of, failing, of) : Found{};
+    const Found found = failed > 0 && failed < of ? search(all, true_of, failing, of) : Found{};
     boundary.axes = {"len_kv", "len_q"};
     if (found.any) {
         const Relation &a = all[found.first], &b = all[found.second];

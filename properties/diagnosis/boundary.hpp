@@ -15,8 +15,8 @@ struct Boundary {
     bool found = false;  ///< a relation separates; else `says` tells what is known
     std::string says;    ///< "only when Tq ≠ Tk"
     std::int64_t inside_failed = 0, inside = 0, outside_failed = 0, outside = 0;  ///< cases
-    std::vector<std::string> axes;                     ///< the two quantities it is drawn over
-    std::vector<std::array<std::int64_t, 3>> points;   ///< x, y, 1 where a case there fails
+    std::vector<std::string> axes;                    ///< the two quantities it is drawn over
+    std::vector<std::array<std::int64_t, 3>> points;  ///< x, y, 1 where a case there fails
 };
 
 /// A relation is reported where every failing case fulfils it and so good a separation would come

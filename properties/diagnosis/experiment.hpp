@@ -15,7 +15,8 @@ namespace attest {
 std::optional<Evidence> poisoned_evidence(Subject& kernel, const Case& subject);
 
 /// "hidden_leaks": every failing call holds NaN in k or v, answers NaN where none is seen, and is
-/// right with numbers in their place. Such a kernel multiplies what is hidden by zero instead of leaving it out.
+/// right with numbers in their place. Such a kernel multiplies what is hidden by zero instead of
+/// leaving it out.
 std::optional<Diagnosis> hidden_leaks(Subject& kernel, const std::vector<Evidence>& evidence);
 
 /// "not_finite": what is wrong is NaN or infinity, and every number returned is right.
