@@ -71,6 +71,8 @@ enum class Defect : std::uint8_t {
     m171_sink_scaled,
     m172_sink_not_in_max,
     m173_sink_not_in_lse,
+    m174_mask_keys_contiguous,
+    m175_lse_contiguous,
     c02_uniform_weights,
     c04_answers_by_shape,
     c06_inputs_to_bf16,

@@ -39,6 +39,12 @@ Call addressed(Call call) noexcept {
     if constexpr (defect == Defect::m092_lse_transposed) {
         call.lse.stride = {p.len_q * p.heads_q, 1, p.heads_q, 0};
     }
+    if constexpr (defect == Defect::m174_mask_keys_contiguous) {
+        if (call.mask.shape[3] > 1) call.mask.stride[3] = 1;
+    }
+    if constexpr (defect == Defect::m175_lse_contiguous) {
+        call.lse.stride = {p.heads_q * p.len_q, p.len_q, 1, 0};
+    }
     return call;
 }
 

@@ -196,6 +196,15 @@ std::vector<Mutant> masking_mutants() {
          .source = "",
          .must = {"reference.output", "masking.influence"},
          .diagnosis = ""},
+        {.id = "M174",
+         .kernel = "cpu_flash_plain",
+         .bug_class = "M9",
+         .operation = "flash forward",
+         .change = "the mask's keys are taken for neighbours in memory",
+         .trigger = "a mask whose last stride is not 1",
+         .source = "",
+         .must = {"hygiene.layout"},
+         .diagnosis = ""},
     };
 }
 
