@@ -73,6 +73,7 @@ enum class Defect : std::uint8_t {
     m173_sink_not_in_lse,
     m174_mask_keys_contiguous,
     m175_lse_contiguous,
+    m176_group_of_eight_at_most,
     c02_uniform_weights,
     c04_answers_by_shape,
     c06_inputs_to_bf16,

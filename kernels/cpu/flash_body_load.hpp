@@ -62,6 +62,9 @@ struct PlainLoader {
             const auto padded = std::bit_ceil(static_cast<std::uint64_t>(call.group));
             return head / static_cast<std::int64_t>(padded);
         }
+        if constexpr (defect == Defect::m176_group_of_eight_at_most) {
+            if (head % call.group >= 8) return (head / call.group + 1) % heads_kv;
+        }
         if constexpr (defect == Defect::e07_head_modulo_one) {
             if (heads_kv == 1) return head % heads_kv;
         }
