@@ -74,6 +74,7 @@ enum class Defect : std::uint8_t {
     m174_mask_keys_contiguous,
     m175_lse_contiguous,
     m176_group_of_eight_at_most,
+    m177_floor_is_hidden,
     c02_uniform_weights,
     c04_answers_by_shape,
     c06_inputs_to_bf16,

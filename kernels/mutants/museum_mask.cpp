@@ -205,6 +205,15 @@ std::vector<Mutant> masking_mutants() {
          .source = "",
          .must = {"hygiene.layout"},
          .diagnosis = ""},
+        {.id = "M177",
+         .kernel = "cpu_flash_plain",
+         .bug_class = "M6",
+         .operation = "flash forward",
+         .change = "a bias of -1e4 or less hides its key like -inf",
+         .trigger = "a row whose visible keys all have such a bias",
+         .source = "",
+         .must = {"reference.output", "reference.lse"},
+         .diagnosis = ""},
     };
 }
 

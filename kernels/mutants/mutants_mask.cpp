@@ -29,6 +29,7 @@ std::vector<MutantEntry> masking_entries() {
         {"mutant:M033", plain_flash<Defect::m033_lengths_ignored>, plain_workspace},
         {"mutant:M034", plain_flash<Defect::m034_tile_skipped_by_first>, plain_workspace},
         {"mutant:M174", plain_flash<Defect::m174_mask_keys_contiguous>, plain_workspace},
+        {"mutant:M177", plain_flash<Defect::m177_floor_is_hidden>, plain_workspace},
     };
 }
 
