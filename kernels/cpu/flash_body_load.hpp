@@ -39,6 +39,12 @@ Call addressed(Call call) noexcept {
     if constexpr (defect == Defect::m092_lse_transposed) {
         call.lse.stride = {p.len_q * p.heads_q, 1, p.heads_q, 0};
     }
+    if constexpr (defect == Defect::m174_mask_keys_contiguous) {
+        if (call.mask.shape[3] > 1) call.mask.stride[3] = 1;
+    }
+    if constexpr (defect == Defect::m175_lse_contiguous) {
+        call.lse.stride = {p.heads_q * p.len_q, p.len_q, 1, 0};
+    }
     return call;
 }
 
@@ -55,6 +61,9 @@ struct PlainLoader {
         if constexpr (defect == Defect::m080_group_padded) {
             const auto padded = std::bit_ceil(static_cast<std::uint64_t>(call.group));
             return head / static_cast<std::int64_t>(padded);
+        }
+        if constexpr (defect == Defect::m176_group_of_eight_at_most) {
+            if (head % call.group >= 8) return (head / call.group + 1) % heads_kv;
         }
         if constexpr (defect == Defect::e07_head_modulo_one) {
             if (heads_kv == 1) return head % heads_kv;

@@ -113,6 +113,7 @@ struct PlainMask {
         }
         load_row(at, mask.format, 1, 1, &bias.value);
         bias.hidden = bias.value == -std::numeric_limits<float>::infinity();
+        if constexpr (defect == Defect::m177_floor_is_hidden) bias.hidden = bias.value <= -1e4f;
         if constexpr (defect == Defect::m025_bias_scaled) {
             bias.value *= static_cast<float>(call.problem.scale);
         }

@@ -20,6 +20,8 @@ std::vector<MutantEntry> addressing_entries() {
         {"mutant:M167", plain_flash<Defect::m167_alibi_sign>, plain_workspace},
         {"mutant:M168", plain_flash<Defect::m168_alibi_slope_of_batch>, plain_workspace},
         {"mutant:M169", plain_flash<Defect::m169_alibi_signed_distance>, plain_workspace},
+        {"mutant:M175", plain_flash<Defect::m175_lse_contiguous>, plain_workspace},
+        {"mutant:M176", plain_flash<Defect::m176_group_of_eight_at_most>, plain_workspace},
         {"mutant:C02", plain_flash<Defect::c02_uniform_weights>, plain_workspace},
         {"mutant:C04", answer_by_shape, plain_workspace},
         {"mutant:C06", plain_flash<Defect::c06_inputs_to_bf16>, plain_workspace},

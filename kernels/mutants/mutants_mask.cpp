@@ -28,6 +28,8 @@ std::vector<MutantEntry> masking_entries() {
         {"mutant:M028", plain_flash<Defect::m028_cap_ignored>, plain_workspace},
         {"mutant:M033", plain_flash<Defect::m033_lengths_ignored>, plain_workspace},
         {"mutant:M034", plain_flash<Defect::m034_tile_skipped_by_first>, plain_workspace},
+        {"mutant:M174", plain_flash<Defect::m174_mask_keys_contiguous>, plain_workspace},
+        {"mutant:M177", plain_flash<Defect::m177_floor_is_hidden>, plain_workspace},
     };
 }
 

@@ -67,6 +67,20 @@ TEST(Placement, ASharedMaskAxisHasStrideZero) {
     EXPECT_EQ(p.stride, (Shape{12, 0, 4, 1}));
 }
 
+TEST(Placement, TheMaskLiesAsTheQueriesAndTheLseAsTheOutput) {
+    Problem p{.heads_q = 2, .len_q = 3, .len_kv = 4, .mask = {.tensor = {MaskKind::boolean}}};
+    p.layout_q = {AxisOrder::bhdt, 2, 5};
+    p.layout_o = {AxisOrder::bthd, 1, 7};
+    const auto placed = [&](Role role) {
+        return place(role, type_of(p, role), *shape_of(p, role), layout_of(p, role));
+    };
+    EXPECT_EQ(placed(Role::mask).stride, (Shape{0, 20, 1, 5}));
+    EXPECT_EQ(placed(Role::mask).lead, 5);
+    EXPECT_EQ(placed(Role::lse).stride, (Shape{12, 2, 4, 1}));
+    EXPECT_EQ(placed(Role::lse).lead, 7);
+    EXPECT_EQ(layout_of(p, Role::positions), Layout{});
+}
+
 TEST(Variant, PatternsAreNanInEveryFormatAndDistinct) {
     std::set<std::uint16_t> seen;
     for (std::uint64_t seed = 0; seed < 6; ++seed) {

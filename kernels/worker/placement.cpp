@@ -155,12 +155,14 @@ Placement place(Role role, ElementType type, const Shape& shape, const Layout& l
 Layout layout_of(const Problem& problem, Role role) {
     switch (role) {
         case Role::q:
+        case Role::mask:  // a row a query
             return problem.layout_q;
         case Role::k:
             return problem.layout_k;
         case Role::v:
             return problem.layout_v;
         case Role::o:
+        case Role::lse:  // a number an output row
             return problem.layout_o;
         default:
             return {};

@@ -32,7 +32,8 @@ struct Placement {
 /// its last element.
 Placement place(Role role, ElementType type, const Shape& shape, const Layout& layout);
 
-/// The layout a problem asks for, the plain one where it asks for none.
+/// The layout a problem asks for, the plain one where it asks for none. The mask lies as the
+/// queries do, the LSE as the output, their own axes in that order.
 Layout layout_of(const Problem& problem, Role role);
 
 /// Copies every element of a dense tensor into memory whose first element is at `memory`.

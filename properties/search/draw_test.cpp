@@ -94,6 +94,8 @@ TEST(Draw, ComesWithTheShapesThatBugsNeed) {
     at_least(0.06, "groups of 3, 5, 6, 7 with two key heads or more", [](const Problem& p) {
         return p.heads_kv > 1 && std::set<std::int64_t>{3, 5, 6, 7}.contains(group_size(p));
     });
+    at_least(0.01, "groups above 8 with two key heads or more",
+             [](const Problem& p) { return p.heads_kv > 1 && group_size(p) > 8; });
     at_least(0.40, "len_q != len_kv", [](const Problem& p) { return p.len_q != p.len_kv; });
     at_least(0.15, "len_q > len_kv", [](const Problem& p) { return p.len_q > p.len_kv; });
     at_least(0.15, "len_q == len_kv", [](const Problem& p) { return p.len_q == p.len_kv; });

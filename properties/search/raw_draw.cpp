@@ -82,8 +82,9 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
                           [cap = limits.batch_max](std::int64_t b) { return std::min(b, cap); })),
         gen::set(&Raw::heads_kv,
                  gen::weightedElement<std::int64_t>({{5, 1}, {5, 2}, {2, 3}, {1, 4}})),
-        gen::set(&Raw::group, gen::weightedElement<std::int64_t>(
-                                  {{4, 2}, {4, 3}, {2, 4}, {2, 5}, {2, 6}, {1, 7}, {2, 8}})),
+        gen::set(&Raw::group,
+                 gen::weightedElement<std::int64_t>(
+                     {{4, 2}, {4, 3}, {2, 4}, {2, 5}, {2, 6}, {1, 7}, {2, 8}, {1, 12}, {1, 16}})),
         gen::set(&Raw::len_q, lengths(most)), gen::set(&Raw::len_kv, lengths(most)),
         gen::set(&Raw::long_len, one_of(long_landmarks(most, limits.long_from))),
         gen::set(&Raw::relation, gen::weightedElement<Relation>({{10, Relation::free},

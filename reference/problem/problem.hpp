@@ -21,7 +21,7 @@ namespace attest {
 /// heads, length, dim].
 enum class AxisOrder : std::uint8_t { bhtd, bthd, tbhd, bhdt };
 
-/// How one tensor lies in the kernel's memory.
+/// How one tensor lies in the kernel's memory. A mask tensor lies as q does, the LSE as o does.
 struct Layout {
     AxisOrder order = AxisOrder::bhtd;
     std::int64_t row_pad = 0;  ///< elements of poison after each innermost row
