@@ -102,14 +102,5 @@ TEST_P(EveryBound, SlippingToTheEdgeBreaksNoLawOfPairs) {
 
 INSTANTIATE_TEST_SUITE_P(Dialects, EveryBound, ::testing::Range(0, 5));
 
-// The shrinker writes numbers out for the lengths of its case; this law asks at others.
-TEST(WrittenOutNumbers, HaveNoTileEdge) {
-    TruthfulKernel kernel({});
-    const Case written = parse_case("tk2 q [1] k [1,2] v [3,4]");
-    const Property& law = *find_property("partition.tile_edges");
-    const Judged judged = judge_case(kernel, law, written, 0);
-    EXPECT_EQ(judged.record.verdict.decision, Decision::not_applicable);
-}
-
 }  // namespace
 }  // namespace attest

@@ -148,9 +148,6 @@ Verdict check_tile_edges(const Trial& trial) {
         if (std::abs(e - subject.len_kv) < std::abs(edge - subject.len_kv)) edge = e;
     const std::uint64_t stream = stream_of("partition.tile_edges");
     Case at_edge = trial.subject();
-    for (const auto& [role, tensor] : at_edge.values.tensors)
-        if (tensor.fill == Fill::explicit_values)
-            return not_applicable("the case's numbers are written out, for its own lengths alone");
     Problem& problem = at_edge.problem;
     problem.len_kv = edge + trial.random_below(stream, 0, 3) - 1;
     problem.len_q = std::min(problem.len_q, problem.len_kv);

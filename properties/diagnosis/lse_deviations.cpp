@@ -17,48 +17,49 @@ namespace {
 using LseOf = std::function<double(const Specification&, const RowDetail&, double right)>;
 
 Deviation lse_deviation(std::string id, std::string says, LseOf value_of) {
-    return {
-        .id = std::move(id),
-        .says = std::move(says),
-        .respecify = {},
-        .formula = [value_of = std::move(value_of)](
-                       const Specification& s, const Expected& truth) -> std::optional<Expected> {
-            if (truth.lse.empty()) return std::nullopt;
-            Expected out;
-            out.lse = truth.lse;
-            std::size_t n = 0;
-            for (std::int64_t b = 0; b < s.problem.batch; ++b)
-                for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
-                    for (std::int64_t i = 0; i < s.problem.len_q; ++i, ++n) {
-                        ExpectedElement& element = out.lse[n];
-                        if (n < truth.row_empty.size() && truth.row_empty[n] != 0) continue;
-                        if (!std::isfinite(element.value)) continue;
-                        const RowDetail row = row_detail(s.problem, s.dialect, s.inputs, b, h, i);
-                        element.value = value_of(s, row, element.value);
-                    }
-            return out;
-        },
-        .declares = {}};
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = {},
+            .formula = [value_of = std::move(value_of)](
+                           const Specification& s,
+                           const Expected& truth) -> std::optional<Expected> {
+                if (truth.lse.empty()) return std::nullopt;
+                Expected out;
+                out.lse = truth.lse;
+                std::size_t n = 0;
+                for (std::int64_t b = 0; b < s.problem.batch; ++b)
+                    for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
+                        for (std::int64_t i = 0; i < s.problem.len_q; ++i, ++n) {
+                            ExpectedElement& element = out.lse[n];
+                            if (n < truth.row_empty.size() && truth.row_empty[n] != 0) continue;
+                            if (!std::isfinite(element.value)) continue;
+                            const RowDetail row =
+                                row_detail(s.problem, s.dialect, s.inputs, b, h, i);
+                            element.value = value_of(s, row, element.value);
+                        }
+                return out;
+            },
+            .declares = {}};
 }
 
 Deviation empty_lse(std::string id, std::string says, double value) {
-    return {
-        .id = std::move(id),
-        .says = std::move(says),
-        .respecify = {},
-        .formula = [value](const Specification&, const Expected& truth) -> std::optional<Expected> {
-            Expected out;
-            out.lse = truth.lse;
-            bool any = false;
-            for (std::size_t n = 0; n < out.lse.size() && n < truth.row_empty.size(); ++n)
-                if (truth.row_empty[n] != 0) {
-                    out.lse[n] = {value, 0, 0};
-                    any = true;
-                }
-            if (!any) return std::nullopt;
-            return out;
-        },
-        .declares = {}};
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = {},
+            .formula = [value](const Specification&,
+                               const Expected& truth) -> std::optional<Expected> {
+                Expected out;
+                out.lse = truth.lse;
+                bool any = false;
+                for (std::size_t n = 0; n < out.lse.size() && n < truth.row_empty.size(); ++n)
+                    if (truth.row_empty[n] != 0) {
+                        out.lse[n] = {value, 0, 0};
+                        any = true;
+                    }
+                if (!any) return std::nullopt;
+                return out;
+            },
+            .declares = {}};
 }
 
 double in_base(const Specification& s, double natural) {
@@ -73,7 +74,8 @@ std::vector<Deviation> lse_deviations() {
          .says = "a log-sum-exp of the other base",
          .respecify = [](const Specification& s) -> std::optional<Specification> {
              Specification out = s;
-             out.dialect.lse_base = s.dialect.lse_base == LseBase::e ? LseBase::two : LseBase::e;
+             out.dialect.lse_base =
+                 s.dialect.lse_base == LseBase::e ? LseBase::two : LseBase::e;
              return out;
          },
          .formula = {},
@@ -92,8 +94,8 @@ std::vector<Deviation> lse_deviations() {
         lse_deviation("lse_maximum_scaled_twice",
                       "a log-sum-exp whose maximum is multiplied by the scale once more",
                       [](const Specification& s, const RowDetail& row, double) {
-                          return in_base(s,
-                                         row.max * effective_scale(s.problem) + std::log(row.sum));
+                          return in_base(
+                              s, row.max * effective_scale(s.problem) + std::log(row.sum));
                       }),
         lse_deviation("lse_negated", "the negated log-sum-exp",
                       [](const Specification&, const RowDetail&, double right) { return -right; }),

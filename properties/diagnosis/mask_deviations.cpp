@@ -27,30 +27,16 @@ Deviation rule_deviation(std::string id, std::string says,
             .declares = {}};
 }
 
-bool has_causal(const Specification& s) {
-    return s.problem.mask.causal;
-}
+bool has_causal(const Specification& s) { return s.problem.mask.causal; }
 bool has_diagonal(const Specification& s) {
     return s.problem.mask.causal || s.problem.mask.window.limited();
 }
-bool has_left(const Specification& s) {
-    return s.problem.mask.window.left >= 0;
-}
-bool has_right(const Specification& s) {
-    return s.problem.mask.window.right >= 0;
-}
-bool has_window(const Specification& s) {
-    return s.problem.mask.window.limited();
-}
-bool has_key_lengths(const Specification& s) {
-    return !s.problem.mask.lens_kv.empty();
-}
-bool has_documents(const Specification& s) {
-    return !s.problem.mask.documents_q.empty();
-}
-bool has_mask(const Specification& s) {
-    return s.problem.mask.tensor.kind != MaskKind::none;
-}
+bool has_left(const Specification& s) { return s.problem.mask.window.left >= 0; }
+bool has_right(const Specification& s) { return s.problem.mask.window.right >= 0; }
+bool has_window(const Specification& s) { return s.problem.mask.window.limited(); }
+bool has_key_lengths(const Specification& s) { return !s.problem.mask.lens_kv.empty(); }
+bool has_documents(const Specification& s) { return !s.problem.mask.documents_q.empty(); }
+bool has_mask(const Specification& s) { return s.problem.mask.tensor.kind != MaskKind::none; }
 bool has_boolean(const Specification& s) {
     return s.problem.mask.tensor.kind == MaskKind::boolean;
 }
@@ -71,8 +57,9 @@ std::string declared_alignment(const Specification& s) {
 
 std::vector<Deviation> causal_deviations() {
     std::vector<Deviation> list{
-        rule_deviation("causal_top_left", "a causal mask aligned top-left", has_bottom_right_causal,
-                       [](Rules& r) { r.top_left = true; }),
+        rule_deviation(
+            "causal_top_left", "a causal mask aligned top-left", has_bottom_right_causal,
+            [](Rules& r) { r.top_left = true; }),
         rule_deviation(
             "diagonal_top_left", "a causal mask and a window aligned top-left",
             [](const Specification& s) { return has_bottom_right_causal(s) && has_window(s); },
@@ -102,7 +89,9 @@ std::vector<Deviation> causal_deviations() {
         rule_deviation(
             "causal_unasked_top_left", "a causal mask aligned top-left although none was asked for",
             [](const Specification& s) { return !s.problem.mask.causal; },
-            [](Rules& r) { r.causal = r.top_left = true; }),
+            [](Rules& r) {
+                r.causal = r.top_left = true;
+            }),
     };
     for (Deviation& d : list) d.declares = declared_alignment;
     for (Deviation& d : list)
@@ -162,12 +151,11 @@ std::vector<Deviation> tensor_deviations() {
                               }),
         mask_values_deviation("mask_boolean_added", "a boolean mask added to the scores as 0 and 1",
                               has_boolean, [](const Specification&, double v) { return v; }),
-        mask_values_deviation("mask_additive_as_boolean",
-                              "an additive mask read as boolean: visible where not zero",
-                              has_additive,
-                              [minus_infinity](const Specification&, double v) {
-                                  return v != 0 ? 0.0 : minus_infinity;
-                              }),
+        mask_values_deviation(
+            "mask_additive_as_boolean", "an additive mask read as boolean: visible where not zero",
+            has_additive, [minus_infinity](const Specification&, double v) {
+                return v != 0 ? 0.0 : minus_infinity;
+            }),
         rule_deviation("mask_ignored", "no mask tensor at all", has_mask,
                        [](Rules& r) { r.mask_tensor = false; }),
         mask_values_deviation("mask_additive_sign_alone",
@@ -176,8 +164,7 @@ std::vector<Deviation> tensor_deviations() {
                                   return v == minus_infinity ? v : 0.0;
                               }),
         mask_values_deviation("bias_negated", "an additive mask subtracted instead of added",
-                              has_additive,
-                              [minus_infinity](const Specification&, double v) {
+                              has_additive, [minus_infinity](const Specification&, double v) {
                                   return v == minus_infinity ? v : -v;
                               }),
         mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
@@ -195,12 +182,11 @@ std::vector<Deviation> length_deviations() {
             "first_key_ignored", "attention without the first key",
             [](const Specification& s) { return s.problem.len_kv > 1; },
             [](Rules& r) { r.also_hidden = [](const Place& p) { return p.column == 0; }; }),
-        rule_deviation(
-            "last_key_ignored", "attention without the last key",
-            [](const Specification& s) { return s.problem.len_kv > 1; },
-            [](Rules& r) {
-                r.also_hidden = [](const Place& p) { return p.column == p.len_kv - 1; };
-            }),
+        rule_deviation("last_key_ignored", "attention without the last key",
+                       [](const Specification& s) { return s.problem.len_kv > 1; },
+                       [](Rules& r) {
+                           r.also_hidden = [](const Place& p) { return p.column == p.len_kv - 1; };
+                       }),
     };
     for (const std::int64_t tile : {8, 16, 32, 64, 128, 256})
         list.push_back(rule_deviation(
@@ -228,13 +214,14 @@ std::vector<Deviation> length_deviations() {
                     .formula = {},
                     .declares = {}});
     for (const std::int64_t tile : {4, 8, 16, 32, 64, 128, 256})
-        list.push_back(
-            {.id = "tail_padded_" + std::to_string(tile),
-             .says = "keys of zeros that fill the last tile of " + std::to_string(tile) +
-                     ", each with score 0",
-             .respecify = [tile](const Specification& s) { return with_zero_tail(s, tile); },
-             .formula = {},
-             .declares = {}});
+        list.push_back({.id = "tail_padded_" + std::to_string(tile),
+                        .says = "keys of zeros that fill the last tile of " +
+                                std::to_string(tile) + ", each with score 0",
+                        .respecify = [tile](const Specification& s) {
+                            return with_zero_tail(s, tile);
+                        },
+                        .formula = {},
+                        .declares = {}});
     return list;
 }
 

@@ -14,7 +14,8 @@ namespace attest {
 /// Weights of one head as the kernel has them: [len_q][len_kv]. None where the kernel does not
 /// answer. Columns of V are taken dim_v at a time, so this costs len_kv / dim_v calls.
 std::optional<std::vector<std::vector<double>>> read_weights(Subject& kernel, const Case& subject,
-                                                             std::int64_t batch, std::int64_t head);
+                                                             std::int64_t batch,
+                                                             std::int64_t head);
 
 /// Bit rows of batch 0, head 0: what each query may see, and what it reads.
 struct Picture {

@@ -8,9 +8,7 @@ namespace {
 
 using Holds = std::function<bool(const Case&)>;
 
-bool power_of_two(std::int64_t n) {
-    return n > 0 && (n & (n - 1)) == 0;
-}
+bool power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 void add_lengths(std::vector<Relation>& list) {
     const auto add = [&list](std::string says, std::function<bool(const Problem&)> holds) {
@@ -32,8 +30,8 @@ void add_sizes(std::vector<Relation>& list) {
     struct Axis {
         const char *name, *symbol;
     };
-    for (const Axis axis :
-         {Axis{"len_kv", "Tk"}, Axis{"len_q", "Tq"}, Axis{"dim_qk", "D"}, Axis{"dim_v", "Dv"}}) {
+    for (const Axis axis : {Axis{"len_kv", "Tk"}, Axis{"len_q", "Tq"}, Axis{"dim_qk", "D"},
+                            Axis{"dim_v", "Dv"}}) {
         const std::string id = axis.name, symbol = axis.symbol;
         const auto add = [&](const std::string& says, std::function<bool(std::int64_t)> holds) {
             list.push_back({"when " + symbol + " " + says, id, "",
@@ -72,46 +70,26 @@ void add_heads(std::vector<Relation>& list) {
 
 std::string feature_words(Feature f) {
     switch (f) {
-        case Feature::window:
-            return "a window";
-        case Feature::causal:
-            return "a causal mask";
-        case Feature::lens_q:
-            return "query lengths";
-        case Feature::lens_kv:
-            return "key lengths";
-        case Feature::mask_bool:
-            return "a boolean mask";
-        case Feature::mask_additive:
-            return "an additive mask";
-        case Feature::documents:
-            return "packed documents";
-        case Feature::softcap:
-            return "a soft cap";
-        case Feature::sink:
-            return "a sink";
-        case Feature::alibi:
-            return "ALiBi";
-        case Feature::rope:
-            return "RoPE";
-        case Feature::gqa:
-            return "grouped heads";
-        case Feature::dim_v:
-            return "Dv ≠ D";
-        case Feature::scale:
-            return "an explicit scale";
-        case Feature::cache:
-            return "a cache";
-        case Feature::paged:
-            return "a paged cache";
-        case Feature::layout:
-            return "a layout of its own";
-        case Feature::lse:
-            return "the log-sum-exp asked for";
-        case Feature::mixed_formats:
-            return "mixed formats";
-        default:
-            return std::string(name(f));
+        case Feature::window: return "a window";
+        case Feature::causal: return "a causal mask";
+        case Feature::lens_q: return "query lengths";
+        case Feature::lens_kv: return "key lengths";
+        case Feature::mask_bool: return "a boolean mask";
+        case Feature::mask_additive: return "an additive mask";
+        case Feature::documents: return "packed documents";
+        case Feature::softcap: return "a soft cap";
+        case Feature::sink: return "a sink";
+        case Feature::alibi: return "ALiBi";
+        case Feature::rope: return "RoPE";
+        case Feature::gqa: return "grouped heads";
+        case Feature::dim_v: return "Dv ≠ D";
+        case Feature::scale: return "an explicit scale";
+        case Feature::cache: return "a cache";
+        case Feature::paged: return "a paged cache";
+        case Feature::layout: return "a layout of its own";
+        case Feature::lse: return "the log-sum-exp asked for";
+        case Feature::mixed_formats: return "mixed formats";
+        default: return std::string(name(f));
     }
 }
 

@@ -11,9 +11,9 @@
 namespace attest {
 
 struct Relation {
-    std::string says;      ///< completes "only ...": "when Tq ≠ Tk", "with a window"
-    std::string quantity;  ///< the axis it is about: "len_kv"; empty: none
-    std::string other;     ///< a second axis; empty: none
+    std::string says;     ///< completes "only ...": "when Tq ≠ Tk", "with a window"
+    std::string quantity; ///< the axis it is about: "len_kv"; empty: none
+    std::string other;    ///< a second axis; empty: none
     std::function<bool(const Case&)> holds;
 };
 

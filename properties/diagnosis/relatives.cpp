@@ -16,17 +16,10 @@ struct More {
 // Lengths on both sides of the tile edges 4 to 256, dimensions on both sides of multiples of 8, 16
 // and 32, groups that are and are not a power of two; no two quantities grow together.
 constexpr More variations[] = {
-    {3, 2, 3, 0, 0, 2, 1, 1, 1},
-    {0, 6, 11, 0, 1, 1, 2, 0, 0},
-    {5, 0, 22, 4, 0, 3, 0, 2, 1.5},
-    {1, 37, 0, 0, 2, 1, 1, 1, 0},
-    {2, 4, 35, 1, 0, 1, 3, 0, 0.5},
-    {0, 90, 5, 0, 0, 0, 0, 1, 1},
-    {3, 9, 0, 3, 1, 2, 1, 2, 2},
-    {4, 11, 13, 0, 0, 1, 2, 0, 0},
-    {1, 170, 1, 0, 0, 0, 1, 1, 1},
-    {7, 3, 7, 2, 2, 1, 0, 0, 0.75},
-    {6, 1, 2, 0, 0, 0, 1, 1, 32, ValueKind::logit1e4},
+    {3, 2, 3, 0, 0, 2, 1, 1, 1},   {0, 6, 11, 0, 1, 1, 2, 0, 0},   {5, 0, 22, 4, 0, 3, 0, 2, 1.5},
+    {1, 37, 0, 0, 2, 1, 1, 1, 0},  {2, 4, 35, 1, 0, 1, 3, 0, 0.5}, {0, 90, 5, 0, 0, 0, 0, 1, 1},
+    {3, 9, 0, 3, 1, 2, 1, 2, 2},   {4, 11, 13, 0, 0, 1, 2, 0, 0},  {1, 170, 1, 0, 0, 0, 1, 1, 1},
+    {7, 3, 7, 2, 2, 1, 0, 0, 0.75}, {6, 1, 2, 0, 0, 0, 1, 1, 32, ValueKind::logit1e4},
 };
 
 void lengthen(Problem& w, const Problem& p, const More& more) {
@@ -45,10 +38,8 @@ void lengthen(Problem& w, const Problem& p, const More& more) {
 void widen(Problem& w, const Problem& p, const More& more) {
     const bool rotates = p.rope.style != RopeStyle::none;
     w.dim_qk = p.dim_qk + (rotates ? 2 * more.dim : more.dim);
-    if (more.dim_v > 0)
-        w.dim_v = w.dim_qk + more.dim_v;
-    else if (p.dim_v != 0)
-        w.dim_v = p.dim_v + more.dim;
+    if (more.dim_v > 0) w.dim_v = w.dim_qk + more.dim_v;
+    else if (p.dim_v != 0) w.dim_v = p.dim_v + more.dim;
     w.heads_kv = p.heads_kv + more.heads_kv;
     w.heads_q = w.heads_kv * (group_size(p) + more.group);
 }
@@ -68,10 +59,8 @@ std::vector<Case> relatives(const Case& smallest) {
         if (p.mask.window.limited() && more.window > 0)
             w.mask.window.right = std::max<std::int64_t>(p.mask.window.right, 0) + more.window;
         if (p.splits > 0) w.splits += more.splits;
-        if (more.scale == 0)
-            w.scale.reset();
-        else if (more.scale != 1)
-            w.scale = effective_scale(w) * more.scale;
+        if (more.scale == 0) w.scale.reset();
+        else if (more.scale != 1) w.scale = effective_scale(w) * more.scale;
         wide.values = {more.kind, seed++, {}};
         list.push_back(std::move(wide));
     }

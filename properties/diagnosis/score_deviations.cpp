@@ -15,8 +15,8 @@ Deviation scale_deviation(std::string id, std::string says,
                           std::function<double(const Specification&)> scale) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify =
-                [scale = std::move(scale)](const Specification& s) -> std::optional<Specification> {
+            .respecify = [scale = std::move(scale)](
+                             const Specification& s) -> std::optional<Specification> {
                 const double wrong = scale(s);
                 if (wrong == effective_scale(s.problem) || !std::isfinite(wrong))
                     return std::nullopt;
@@ -26,9 +26,7 @@ Deviation scale_deviation(std::string id, std::string says,
             .declares = {}};
 }
 
-double root_of_dim(std::int64_t dim) {
-    return 1.0 / std::sqrt(static_cast<double>(dim));
-}
+double root_of_dim(std::int64_t dim) { return 1.0 / std::sqrt(static_cast<double>(dim)); }
 
 double default_scale(const Specification& s) {
     Problem p = s.problem;
@@ -55,32 +53,37 @@ std::vector<Deviation> scale_deviations() {
                             const double scale = effective_scale(s.problem);
                             return scale * scale;
                         }),
-        scale_deviation(
-            "scale_padded_8", "a scale made from d rounded up to a multiple of 8",
-            [](const Specification& s) { return root_of_dim((s.problem.dim_qk + 7) / 8 * 8); }),
-        scale_deviation(
-            "scale_padded_16", "a scale made from d rounded up to a multiple of 16",
-            [](const Specification& s) { return root_of_dim((s.problem.dim_qk + 15) / 16 * 16); }),
+        scale_deviation("scale_padded_8", "a scale made from d rounded up to a multiple of 8",
+                        [](const Specification& s) {
+                            return root_of_dim((s.problem.dim_qk + 7) / 8 * 8);
+                        }),
+        scale_deviation("scale_padded_16", "a scale made from d rounded up to a multiple of 16",
+                        [](const Specification& s) {
+                            return root_of_dim((s.problem.dim_qk + 15) / 16 * 16);
+                        }),
         scale_deviation("scale_padded_power", "a scale made from d rounded up to a power of two",
                         [](const Specification& s) {
                             return root_of_dim(power_of_two_at_least(s.problem.dim_qk));
                         }),
-        scale_deviation("scale_value_dim", "a scale made from the dimension of V",
-                        [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
+        scale_deviation(
+            "scale_value_dim", "a scale made from the dimension of V",
+            [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
         scale_deviation("scale_model_dim", "a scale made from heads times d",
                         [](const Specification& s) {
                             return root_of_dim(s.problem.dim_qk * s.problem.heads_q);
                         }),
-        scale_deviation(
-            "scale_root_twice", "a scale of d^(-1/4)",
-            [](const Specification& s) { return std::sqrt(root_of_dim(s.problem.dim_qk)); }),
+        scale_deviation("scale_root_twice", "a scale of d^(-1/4)",
+                        [](const Specification& s) {
+                            return std::sqrt(root_of_dim(s.problem.dim_qk));
+                        }),
         scale_deviation("scale_inverted", "scores divided by the scale",
                         [](const Specification& s) { return 1.0 / effective_scale(s.problem); }),
         scale_deviation("scale_negated", "scores of the wrong sign",
                         [](const Specification& s) { return -effective_scale(s.problem); }),
-        scale_deviation(
-            "exponent_base_two", "2^score where e^score is meant",
-            [](const Specification& s) { return effective_scale(s.problem) * std::numbers::ln2; }),
+        scale_deviation("exponent_base_two", "2^score where e^score is meant",
+                        [](const Specification& s) {
+                            return effective_scale(s.problem) * std::numbers::ln2;
+                        }),
         scale_deviation("exponent_log2_twice", "scores multiplied by log2(e) once too often",
                         [](const Specification& s) {
                             return effective_scale(s.problem) * std::numbers::log2e;
@@ -204,11 +207,12 @@ Deviation sink_deviation(std::string id, std::string says,
                 if (!s.problem.sink) return std::nullopt;
                 Specification out = s;
                 const Tensor& sinks = s.inputs[Role::sinks];
-                out.inputs.put(Role::sinks, remake(ElementType::f64, sinks.shape(),
-                                                   [&](std::int64_t a, std::int64_t b,
-                                                       std::int64_t c, std::int64_t d) {
-                                                       return value_of(s, sinks.at(a, b, c, d));
-                                                   }));
+                out.inputs.put(Role::sinks,
+                               remake(ElementType::f64, sinks.shape(),
+                                      [&](std::int64_t a, std::int64_t b, std::int64_t c,
+                                          std::int64_t d) {
+                                          return value_of(s, sinks.at(a, b, c, d));
+                                      }));
                 return out;
             },
             .formula = {},
