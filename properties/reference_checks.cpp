@@ -31,6 +31,8 @@ Verdict check_probable(const Trial& trial) {
     return verdict;
 }
 
+constexpr double of_libraries = 2;  ///< ulp of an exp whose exp(0) is 1
+
 // With every key zero all scores are zero and every weight is exp(0) = 1 (or 1/n, a power of two).
 // Values are whole numbers, n of them a power of two: sums below 2^24 are exact in any order, so is
 // their quotient by n, and one rounding is left, that to the output format. Splits merged by their
@@ -42,7 +44,6 @@ Verdict check_probable(const Trial& trial) {
 // n + 6 roundings on the way, the weights' own too where E may show in them: so the mean is off by
 // at most 2.1 (E + up + g) mean |v|, and anything that rounds from there agrees.
 double mean_slack(const KernelModel& m, const Numerics& numerics, double keys) {
-    constexpr double of_libraries = 2;  // whose exp(0) is 1
     if (numerics.exp_ulp <= of_libraries) return 0;
     const double up = m.exp_error < m.up / 2 ? 0 : m.up;
     return 2.1 * (m.exp_error + up + chain_error(m.sum_depth(keys) + 6, m.ua));
@@ -238,6 +239,8 @@ Verdict judge_sizes(const Scores& scores, bool coarse) {
 
 Verdict check_error_budget(const Trial& trial) {
     if (trial.numerics().matrix_unit) return not_applicable(truncated);
+    if (trial.numerics().exp_ulp > of_libraries)
+        return not_applicable("a coarse exp errs alike at like scores, and not by chance");
     const std::uint64_t stream = stream_of("reference.error_budget");
     Problem problem =
         plain(trial.problem(), queries, std::max<std::int64_t>(16, trial.problem().len_kv));

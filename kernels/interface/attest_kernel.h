@@ -95,7 +95,7 @@ enum {
     ATTEST_ROLE_CU_SEQLENS_KV,
     ATTEST_ROLE_BLOCK_TABLE,  /* [B, pages of the longest sequence] int32; entries past a sequence's
                                  pages are -1 */
-    ATTEST_ROLE_POSITIONS,    /* [B,Tq] int32; where absent query i stands at cache_len + i */
+    ATTEST_ROLE_POSITIONS,    /* [B,Tq] int32, without rope_offset; absent: cache_len + i */
     ATTEST_ROLE_ALIBI_SLOPES, /* [Hq] f32 */
     ATTEST_ROLE_SINKS,        /* [Hq] f32 */
     ATTEST_ROLE_K_SCALE,      /* broadcastable to k, v: quantised caches */

@@ -23,7 +23,9 @@ double ulp(double x, Precision format) noexcept {
 
 // Each weight is off by the rounding of P and by what its score is off by: d products in any order
 // (numerics.md B.5: kappa and the factors 0.8, d/3 + 4 are the mean squares of a random walk of
-// partial sums), the subtraction of the maximum, two calls.
+// partial sums), the subtraction of the maximum, two calls of an exp good to the last places. What
+// a tile's running maximum makes of a weight decides how it rounds; where no tile is declared, the
+// weight may be rounded in any frame, at worst at a power of two.
 void BudgetRow::weigh(const RowFacts& facts) {
     const std::size_t entries = facts.score.size();
     const double unit = mean_square * model_.ua * model_.ua;
@@ -37,10 +39,11 @@ void BudgetRow::weigh(const RowFacts& facts) {
         of_score_[j] = p * p * unit * (0.8 * a * a + dims * s * s + below * below + 2);
         const double w = p / top;
         of_rounding_[j] = 0;
-        if (model_.up > 0 && w < 1 && w > 0) {
-            const double step = std::min(1.0, ulp(w, weights_) / w / std::sqrt(12.0));
-            of_rounding_[j] = p * p * step * step;
-        }
+        if (!(model_.up > 0) || !(w > 0)) continue;
+        double step = w < 1 ? ulp(w, weights_) / w / std::sqrt(12.0) : 0;
+        if (model_.tile == 0) step = std::max(step, 2 * model_.up / std::sqrt(12.0));
+        step = std::min(1.0, step);
+        of_rounding_[j] = p * p * step * step;
     }
 }
 
