@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "properties/diagnosis/deviation.hpp"
@@ -131,6 +133,40 @@ auto rank(const Record& c) {
     return std::tuple(!known(c), !confirmed, kind, scores, place, malformed, size);
 }
 
+std::size_t lead_of(const std::vector<std::size_t>& members,
+                    const std::vector<Record>& counterexamples) {
+    return *std::min_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
+        return rank(counterexamples[a]) < rank(counterexamples[b]);
+    });
+}
+
+/// Batch, heads, lengths, dimensions; none where they are all 1, for many a defect shows there.
+std::optional<std::array<std::int64_t, 7>> telling_shape(const Record& c) {
+    try {
+        const Problem p = parse_case(c.at("line").get<std::string>()).problem;
+        const std::array<std::int64_t, 7> shape = {p.batch,  p.heads_q, p.heads_kv,  p.len_q,
+                                                   p.len_kv, p.dim_qk,  value_dim(p)};
+        const auto is_one = [](std::int64_t n) { return n == 1; };
+        if (!std::all_of(shape.begin(), shape.end(), is_one)) return shape;
+    } catch (const std::exception&) {
+    }
+    return std::nullopt;
+}
+
+// What nothing explains, and shows at the very shape at which an explained defect does, is that
+// defect under laws that ask for more than the explanation knows.
+void join_alike(Groups& groups, const std::vector<Record>& counterexamples) {
+    const auto unexplained = groups.find("unexplained");
+    if (unexplained == groups.end()) return;
+    const auto shape =
+        telling_shape(counterexamples[lead_of(unexplained->second, counterexamples)]);
+    if (!shape) return;
+    for (const auto& [key, members] : groups)
+        if (key.starts_with("deviation") &&
+            telling_shape(counterexamples[lead_of(members, counterexamples)]) == shape)
+            return join(groups, "unexplained", std::string(key));
+}
+
 std::string capitalised(std::string text) {
     if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
         text[0] = static_cast<char>(text[0] - 32);
@@ -143,6 +179,7 @@ std::vector<Record> group_causes(std::vector<Record>& counterexamples) {
     Groups groups;
     for (std::size_t n = 0; n < counterexamples.size(); ++n)
         groups[key_of(counterexamples[n])].push_back(n);
+    join_alike(groups, counterexamples);
     join_company(groups, counterexamples);
 
     std::vector<std::vector<std::size_t>> ordered;
@@ -157,10 +194,7 @@ std::vector<Record> group_causes(std::vector<Record>& counterexamples) {
     });
     std::vector<Record> causes;
     for (const std::vector<std::size_t>& members : ordered) {
-        const std::size_t lead =
-            *std::min_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
-                return rank(counterexamples[a]) < rank(counterexamples[b]);
-            });
+        const std::size_t lead = lead_of(members, counterexamples);
         const std::string id = fmt::format("c{}", causes.size() + 1);
         Record laws = Record::array();
         for (const std::size_t n : members) {
