@@ -139,9 +139,11 @@ void draw_extent(Screen& s, const Records& records, const RunVerdict& v) {
                               static_cast<double>(v.cases + v.discarded)) +
                    " of draws dropped";
     s.line(s.dim("skipped   " + skipped), 10);
+    std::string taken;
     if (records.end.is_object() && records.end.contains("narrowed"))
         for (const Record& limit : records.end["narrowed"])
-            s.line(s.dim("taken     " + clean(limit.get<std::string>())), 10);
+            taken += (taken.empty() ? "" : "; ") + limit.get<std::string>();
+    if (!taken.empty()) s.line(s.dim("taken     " + clean(taken)), 10);
     if (records.end.is_object() && records.end.contains("oracle"))
         s.line(s.dim("oracle    " + clean(records.end["oracle"].get<std::string>())), 10);
     s.line();

@@ -125,8 +125,7 @@ private:
     void narrow_geometry() {
         capability_.geometry = probed_geometry(plain(), capability_.features,
                                                [this](const Problem& p) { return takes(p); });
-        for (const std::string& limit : described(capability_.geometry))
-            narrowed_.push_back(limit + why());
+        for (const std::string& limit : described(capability_.geometry)) narrowed_.push_back(limit);
     }
 
     void narrow_dims() {
@@ -135,7 +134,7 @@ private:
             if (any_accepted(std::nullopt, dim)) taken.push_back(dim);
         if (taken.size() == tried_dims_.size()) return;
         capability_.dims = taken;
-        narrowed_.push_back("head dimension: takes " + list(taken) + " alone" + why());
+        narrowed_.push_back("head dimension: " + list(taken));
     }
 
     void narrow_formats() {
