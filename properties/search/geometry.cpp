@@ -38,6 +38,17 @@ Problem with_lengths(Problem p, std::int64_t len_q, std::int64_t len_kv) {
     return p;
 }
 
+/// The longest that is taken, somewhere between `lengths.most` and `refused`, both multiples.
+std::int64_t longest_taken(const Lengths& lengths, std::int64_t refused,
+                           const std::function<bool(std::int64_t)>& takes) {
+    std::int64_t low = lengths.most / lengths.multiple, high = refused / lengths.multiple;
+    while (high - low > 1) {
+        const std::int64_t middle = (low + high) / 2;
+        (takes(middle * lengths.multiple) ? low : high) = middle;
+    }
+    return low * lengths.multiple;
+}
+
 /// What the lengths taken have in common, if that is a multiple and a limit and nothing else.
 Lengths lengths_taken(std::int64_t longest, const std::function<bool(std::int64_t)>& takes) {
     std::vector<std::int64_t> asked = {1,  2,  3,  5,  7,  8,  9,   16,  17,  24,
@@ -52,7 +63,13 @@ Lengths lengths_taken(std::int64_t longest, const std::function<bool(std::int64_
     const bool alike = std::all_of(asked.begin(), asked.end(), [&](std::int64_t len) {
         return has(taken, len) == lengths.has(len);
     });
-    return alike ? lengths : Lengths{};
+    if (!alike) return {};
+    for (const std::int64_t len : asked)
+        if (lengths.most > 0 && len > lengths.most && len % lengths.multiple == 0) {
+            lengths.most = longest_taken(lengths, len, takes);
+            break;
+        }
+    return lengths;
 }
 
 Queries queries_taken(const Problem& p, const Takes& takes) {
