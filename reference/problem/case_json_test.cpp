@@ -76,9 +76,9 @@ TEST(CaseJsonErrors, name_line_column_and_remedy) {
          "cases/a.json:1:13: casual is no key here; did you mean causal?\n"
          "1 | {\"problem\":{\"casual\":true}}\n"
          "  |             ^^^^^^^^\n"
-         "one of batch, heads_q, heads_kv, len_q, len_kv, dim_qk, dim_v, scale, causal, window, "
-         "mask, lens_q, lens_kv, softcap, sink, alibi, rope, documents_q, documents_kv, dropout, "
-         "cache, splits, format_q, format_o, format_kv, layout_q, layout_k, layout_v, layout_o, "
+         "one of batch, heads_q, heads_kv, len_q, len_kv, dim_qk, dim_v, causal, window, mask, "
+         "lens_q, lens_kv, documents_q, documents_kv, scale, softcap, sink, alibi, rope, dropout, "
+         "cache, splits, layout_q, layout_k, layout_v, layout_o, format_q, format_kv, format_o, "
          "want_lse, want_grad"},
         {R"({"values":{"seed":"1","seed":"2"}})",
          "cases/a.json:1:23: seed is here a second time\n"
@@ -138,7 +138,15 @@ TEST(CaseJsonErrors, everything_else_is_refused_too) {
                              "{\"problem\":{\"scale\":\"0x1p+1024\"}}",
                              "{\"problem\":{\"scale\":\"inf\"}}"})
         EXPECT_NE(refusal([&] { case_from_json(text, "a"); }), "") << text;
-    EXPECT_NE(refusal([] { case_from_json(std::string(100'000, '['), "a"); }), "");
+}
+
+TEST(CaseJsonErrors, no_depth_is_too_great_to_be_refused) {
+    for (const char* opening : {"[", "{\"problem\":"}) {
+        std::string text;
+        for (int depth = 0; depth < 200'000; ++depth) text += opening;
+        const std::string said = refusal([&] { case_from_json(text, "a"); });
+        EXPECT_NE(said.find("nested too deep"), said.npos) << said;
+    }
 }
 
 TEST(Json, is_read_by_the_letter) {
@@ -163,9 +171,20 @@ TEST(Json, is_read_by_the_letter) {
                              "\"open",
                              "[",
                              "{\"a\":1,}",
+                             "[1] // one",
+                             "\"\xff\"",
+                             "1e999",
                              "\xef\xbb\xbf"
                              "1"})
         EXPECT_NE(refusal([&] { parse_json({text, "a"}); }), "") << text;
+    EXPECT_NE(refusal([] { parse_json({std::string_view("1\0 2", 4), "a"}); }), "");
+    EXPECT_EQ(refusal([] {
+                  parse_json({"{\n  \"a\": [1, tru]\n}", "a.json"});
+              }),
+              "a.json:2:15: this is not JSON: invalid literal\n"
+              "2 |   \"a\": [1, tru]\n"
+              "  |               ^\n"
+              "JSON as RFC 8259 has it, without comments or trailing commas");
     const Json value =
         parse_json({R"( ["\u00e9\ud83d\ude00\n", -0.5e-3, {"a": null}, false] )", "a"});
     EXPECT_EQ(value.items.at(0).text, "\xc3\xa9\xf0\x9f\x98\x80\n");

@@ -1,11 +1,13 @@
 #pragma once
-// A strict JSON reader that remembers where everything stood, so that a mistake in a file is told
-// with its line and column. RFC 8259, no extensions; a duplicate key, bytes after the value and
-// nesting beyond 32 are errors. Numbers keep their text: who reads them decides what they may be.
+// JSON that remembers where everything stood, so that a mistake in a file is told with its line and
+// column. nlohmann's parser reads it, the tree is ours for the places. RFC 8259, no extensions; a
+// duplicate key, bytes after the value and nesting beyond 32 are errors. Numbers keep their text:
+// who reads them decides what they may be.
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +57,10 @@ std::uint64_t json_u64(const JsonSource& source, const Json& value);  ///< a dec
 double json_real(const JsonSource& source, const Json& value);        ///< a hex-float string
 /// Fails unless the value is an object with keys among `known`.
 void json_keys(const JsonSource& source, const Json& value,
-               std::initializer_list<std::string_view> known);
+               std::span<const std::string_view> known);
+inline void json_keys(const JsonSource& source, const Json& value,
+                      std::initializer_list<std::string_view> known) {
+    json_keys(source, value, std::span(known.begin(), known.size()));
+}
 
 }  // namespace attest

@@ -79,14 +79,13 @@ double json_real(const JsonSource& source, const Json& value) {
 }
 
 void json_keys(const JsonSource& source, const Json& value,
-               std::initializer_list<std::string_view> known) {
+               std::span<const std::string_view> known) {
     expect_kind(source, value, Json::Kind::object, "an object {...}");
     for (const JsonMember& member : value.members) {
         if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
-        const std::span<const std::string_view> words(known.begin(), known.size());
         source.fail(member.begin, member.end,
-                    printable(member.key) + " is no key here" + suggestion(member.key, words),
-                    "one of " + joined(words, ", "));
+                    printable(member.key) + " is no key here" + suggestion(member.key, known),
+                    "one of " + joined(known, ", "));
     }
 }
 

@@ -1,6 +1,6 @@
 #include "reference/problem/errors.hpp"
+#include "reference/problem/fields.hpp"
 #include "reference/problem/line.hpp"
-#include "reference/problem/names.hpp"
 #include "reference/problem/text.hpp"
 
 namespace attest {
@@ -16,134 +16,80 @@ std::string list(const Numbers& numbers, Print print_one) {
     return text;
 }
 
-std::string whole(std::int64_t number) {
-    return std::to_string(number);
-}
-
-/// Collects words; an option is left out where it says nothing.
-class Writer {
-public:
-    void add(const char* field, std::string text) { words_.push_back({field, std::move(text)}); }
-    void flag(const char* field, const char* word, bool on) {
-        if (on) add(field, word);
+struct ValueText {
+    FieldNames words;
+    std::string operator()(bool) const { return ""; }
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(std::uint64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return decimal(number); }
+    std::string operator()(const std::optional<double>& number) const {
+        return number ? decimal(*number) : "";
     }
-    void axis(const char* field, const char* letters, std::int64_t extent) {
-        std::string text = letters;
-        add(field, text += whole(extent));
+    std::string operator()(const std::vector<std::int64_t>& lens) const {
+        return list(lens, [](std::int64_t len) { return std::to_string(len); });
     }
-    void option(std::string& text, const char* word, std::int64_t number) {
-        if (number != 0) text += std::string(" ") + word + " " + whole(number);
-    }
-    void lengths(const char* field, const char* word, const std::vector<std::int64_t>& lens) {
-        if (!lens.empty()) add(field, std::string(word) + " " + list(lens, whole));
-    }
-    void layout(const char* field, const Layout& layout) {
-        if (layout == Layout{}) return;
-        std::string text = std::string(field) + " " +
-                           std::string(axis_order_names()[static_cast<std::size_t>(layout.order)]);
-        option(text, "pad", layout.row_pad);
-        option(text, "offset", layout.offset);
-        add(field, text);
-    }
-    std::vector<Word> take() { return std::move(words_); }
-
-private:
-    std::vector<Word> words_;
+    std::string operator()(Enumerator one) const { return std::string(words[one.index]); }
 };
 
-void add_mask(Writer& w, const Mask& m) {
-    w.flag("causal", "causal", m.causal);
-    if (m.window != Window{})
-        w.add("window", "window " + whole(m.window.left) + " " + whole(m.window.right));
-    if (m.tensor.kind != MaskKind::none) {
-        std::string text = m.tensor.kind == MaskKind::boolean ? "mask bool" : "mask additive";
-        std::string shared;
-        if (m.tensor.shared_batch) shared += ",batch";
-        if (m.tensor.shared_heads) shared += ",heads";
-        if (m.tensor.shared_queries) shared += ",queries";
-        if (!shared.empty()) text += " shared " + shared.substr(1);
-        w.add("mask", text);
+/// The word and its value; a flag is its word alone, and a row without a word its value alone.
+std::string with_word(const Field& field, const Problem& p) {
+    const std::string value = line_text(field, field.place.get(p));
+    const bool at_once = field.form == LineForm::axis || field.form == LineForm::extent;
+    std::string text(field.word);
+    if (!at_once && !text.empty() && !value.empty()) text += ' ';
+    return text += value;
+}
+
+bool is_shown(std::span<const Field> group, const Problem& p) {
+    const Field& first = group.front();
+    if (first.form == LineForm::axis || first.form == LineForm::name) return true;
+    if (first.form == LineForm::like_q)
+        return first.place.get(p) != FieldValue(Enumerator{static_cast<std::uint8_t>(p.format_q)});
+    return std::any_of(group.begin(), group.end(),
+                       [&](const Field& f) { return !f.is_default(p); });
+}
+
+std::string group_text(std::span<const Field> group, const Problem& p) {
+    std::string text = with_word(group.front(), p), listed;
+    for (const Field& field : group.subspan(1)) {
+        if (field.form != LineForm::next && field.is_default(p)) continue;
+        if (field.form != LineForm::listed)
+            text.append(" ").append(with_word(field, p));
+        else if (listed.empty())
+            listed.append(" ").append(field.tail()).append(" ").append(field.word);
+        else
+            listed.append(",").append(field.word);
     }
-    w.lengths("lens_q", "lens_q", m.lens_q);
-    w.lengths("lens_kv", "lens_kv", m.lens_kv);
-    w.lengths("documents_q", "docs_q", m.documents_q);
-    w.lengths("documents_kv", "docs_kv", m.documents_kv);
-}
-
-void add_rope(Writer& w, const Rope& rope) {
-    if (rope.style == RopeStyle::none) return;
-    std::string text =
-        "rope " + std::string(rope_style_names()[static_cast<std::size_t>(rope.style)]);
-    if (rope.base != Rope{}.base) text += " base " + decimal(rope.base);
-    w.option(text, "dims", rope.dims);
-    w.option(text, "offset", rope.offset);
-    w.add("rope", text);
-}
-
-void add_cache(Writer& w, const Cache& cache) {
-    if (!cache.present) return;
-    std::string text = "cache " + whole(cache.len);
-    w.option(text, "page", cache.page_size);
-    if (cache.ring) text += " ring";
-    if (cache.keys_rotated) text += " rotated";
-    w.add("cache", text);
-}
-
-void add_dropout(Writer& w, const Dropout& dropout) {
-    if (dropout.p == 0.0) return;
-    std::string text = "dropout " + decimal(dropout.p);
-    if (dropout.seed != 0) text += " seed " + std::to_string(dropout.seed);
-    w.add("dropout", text);
-}
-
-void add_formats(Writer& w, const Problem& p) {
-    w.add("format_q", std::string(name(p.format_q)));
-    if (p.format_kv != p.format_q) w.add("format_kv", "kv " + std::string(name(p.format_kv)));
-    if (p.format_o != p.format_q) w.add("format_o", "out " + std::string(name(p.format_o)));
+    return text += listed;
 }
 
 }  // namespace
 
+std::string line_text(const Field& field, const FieldValue& value) {
+    return std::visit(ValueText{field.place.words()}, value);
+}
+
 std::vector<Word> words_of(const Problem& p) {
-    Writer w;
-    w.axis("batch", "b", p.batch);
-    w.axis("heads_q", "hq", p.heads_q);
-    w.axis("heads_kv", "hkv", p.heads_kv);
-    w.axis("len_q", "tq", p.len_q);
-    w.axis("len_kv", "tk", p.len_kv);
-    w.axis("dim_qk", "d", p.dim_qk);
-    if (p.dim_v != 0) w.axis("dim_v", "dv", p.dim_v);
-    add_mask(w, p.mask);
-    if (p.scale) w.add("scale", "scale " + decimal(*p.scale));
-    if (p.softcap != 0.0) w.add("softcap", "softcap " + decimal(p.softcap));
-    w.flag("sink", "sink", p.sink);
-    w.flag("alibi", "alibi", p.alibi);
-    add_rope(w, p.rope);
-    add_dropout(w, p.dropout);
-    add_cache(w, p.cache);
-    if (p.splits != 0) w.add("splits", "splits " + whole(p.splits));
-    w.layout("layout_q", p.layout_q);
-    w.layout("layout_k", p.layout_k);
-    w.layout("layout_v", p.layout_v);
-    w.layout("layout_o", p.layout_o);
-    add_formats(w, p);
-    w.flag("want_lse", "no_lse", !p.want_lse);
-    w.flag("want_grad", "grad", p.want_grad);
-    return w.take();
+    std::vector<Word> words;
+    for (const auto group : field_groups())
+        if (is_shown(group, p))
+            words.push_back({std::string(group.front().head()), group_text(group, p)});
+    return words;
 }
 
 std::vector<Word> words_of(const Values& values) {
-    Writer w;
-    if (values.kind != ValueKind::normal) w.add("kind", "values " + std::string(name(values.kind)));
-    if (values.seed != 0) w.add("seed", "seed " + std::to_string(values.seed));
+    std::vector<Word> words;
+    if (values.kind != ValueKind::normal)
+        words.push_back({"kind", "values " + std::string(name(values.kind))});
+    if (values.seed != 0) words.push_back({"seed", "seed " + std::to_string(values.seed)});
     for (const auto& [role, tensor] : values.tensors) {
         const std::string field(name(role));
         if (tensor.fill == Fill::explicit_values)
-            w.add(field.c_str(), field + " [" + list(tensor.values, decimal) + "]");
+            words.push_back({field, field + " [" + list(tensor.values, decimal) + "]"});
         else if (tensor.fill != Fill::drawn)
-            w.add(field.c_str(), field + " " + std::string(name(tensor.fill)));
+            words.push_back({field, field + " " + std::string(name(tensor.fill))});
     }
-    return w.take();
+    return words;
 }
 
 std::string join(const std::vector<Word>& words) {

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, value_kind_count> kinds = {
 constexpr std::array<std::string_view, 7> fills = {
     "drawn", "zeros", "ones", "index", "alternating", "steep", "explicit_values"};
 constexpr std::array<std::string_view, 3> mask_kinds = {"none", "boolean", "additive"};
-constexpr std::array<std::string_view, 3> shared_axes = {"batch", "heads", "queries"};
+constexpr std::array<std::string_view, 3> mask_words = {"none", "bool", "additive"};
 constexpr std::array<std::string_view, 4> orders = {"bhtd", "bthd", "tbhd", "bhdt"};
 constexpr std::array<std::string_view, 3> styles = {"none", "interleaved", "half"};
 
@@ -36,8 +36,8 @@ std::span<const std::string_view> named_fills() noexcept {
 std::span<const std::string_view> mask_kind_names() noexcept {
     return mask_kinds;
 }
-std::span<const std::string_view> shared_axis_names() noexcept {
-    return shared_axes;
+std::span<const std::string_view> mask_kind_words() noexcept {
+    return mask_words;
 }
 std::span<const std::string_view> axis_order_names() noexcept {
     return orders;

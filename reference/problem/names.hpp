@@ -11,7 +11,7 @@ std::span<const std::string_view> value_kind_names() noexcept;
 std::span<const std::string_view> fill_names() noexcept;
 std::span<const std::string_view> named_fills() noexcept;  ///< without explicit_values
 std::span<const std::string_view> mask_kind_names() noexcept;
-std::span<const std::string_view> shared_axis_names() noexcept;  ///< batch, heads, queries
+std::span<const std::string_view> mask_kind_words() noexcept;  ///< the same in the line
 std::span<const std::string_view> axis_order_names() noexcept;
 std::span<const std::string_view> rope_style_names() noexcept;
 
