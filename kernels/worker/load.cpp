@@ -127,7 +127,8 @@ std::string describe_current_exception() {
 
 std::string absent_library(const BuiltinKernel& kernel) {
     if (kernel.api != nullptr || std::filesystem::exists(beside_worker(kernel.library))) return {};
-    return fmt::format("not built here: {} is not beside attest_worker", kernel.library);
+    return fmt::format("not built here: {} is not beside attest_worker; ci/build {} makes it",
+                       kernel.library, std::filesystem::path(kernel.library).stem().string());
 }
 
 LoadedKernel load_builtin(const std::string& id) {
