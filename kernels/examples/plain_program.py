@@ -10,10 +10,10 @@ import mmap
 import socket
 import struct
 
-MAGIC, VERSION = 0x54544157, 1
+MAGIC, VERSION = 0x54544157, 2
 HELLO, MANIFEST, SUPPORTS, ANSWER, CALL, REPLY = 1, 2, 4, 5, 6, 7
 HEADER = struct.Struct("<IHHII")
-PROBLEM = struct.Struct("<7q4id2qd2id2q2idQ3q2iII")
+PROBLEM = struct.Struct("<Q7q3i4xdi4x2qd2id2q2idQ3q2iII")  # attest_problem as it is now
 TENSOR = struct.Struct("<HBBBBHQQQ4q4q")
 Q, K, V, O, LSE = range(5)
 
@@ -24,10 +24,11 @@ ATTEST = b"""{"name": "plain_program", "version": "1", "formats": ["f32"],
 
 class Problem:
     def __init__(self, body):
-        f = PROBLEM.unpack_from(body)
+        # A later attest appends fields: what follows the problem lies behind the size it says.
+        self.size, *f = PROBLEM.unpack_from(body)
         self.batch, self.heads_q, self.heads_kv = f[:3]
         self.len_q, self.len_kv, self.dim, self.dim_v = f[3:7]
-        self.formats, self.causal, self.scale, self.window = f[7:10], f[10], f[11], f[12:14]
+        self.formats, self.scale, self.causal, self.window = tuple(f[7:10]), f[10], f[11], tuple(f[12:14])
         # Soft cap, mask, RoPE, ALiBi, sink, dropout, pages, cache, splits, flags: all absent as 0.
         self.others = (f[14], f[15], f[16], *f[20:23], *f[24:27], f[29])
 
@@ -73,12 +74,12 @@ def attend(p, t, b, h, i):
 
 
 def forward(body):
-    p = Problem(body)
-    memory_bytes, _, _, count = struct.unpack_from("<QQII", body, PROBLEM.size)
+    memory_bytes, _, _, count = struct.unpack_from("<QQII", body)
+    p = Problem(body[24:])
     with mmap.mmap(4, memory_bytes) as memory:
         tensors, outputs = {}, 0
         for n in range(count):
-            f = TENSOR.unpack_from(body, PROBLEM.size + 24 + n * TENSOR.size)
+            f = TENSOR.unpack_from(body, 24 + p.size + n * TENSOR.size)
             tensors[f[0]] = Tensor(memory, f[6], f[13:17])
             outputs |= 1 << f[0] if f[3] == 2 else 0
         for b in range(p.batch):
@@ -96,7 +97,7 @@ def main():
         if kind == HELLO:
             kind, text, fixed = MANIFEST, ATTEST, struct.pack("<II", len(ATTEST), 0)
         elif kind == SUPPORTS:
-            text = supports(Problem(body)).encode()
+            text = supports(Problem(body[8:])).encode()
             kind, fixed = ANSWER, struct.pack("<IIQ", not text, len(text), 0)
         else:
             status, outputs = 0, 0

@@ -193,16 +193,16 @@ header = struct.Struct("<IHHII")
 host = socket.socket(fileno=3)
 magic, lie = 0x54544157, 0xFFFFFFFF
 host.recv(1 << 17)
-for frame in (b"short", header.pack(0, 1, 2, 16, 1), header.pack(magic, 1, 2, 9999, 1),
-              header.pack(magic, 1, 2, 24, 99) + bytes(8), header.pack(magic, 1, 7, 16, 1)):
+for frame in (b"short", header.pack(0, 2, 2, 16, 1), header.pack(magic, 2, 2, 9999, 1),
+              header.pack(magic, 2, 2, 24, 99) + bytes(8), header.pack(magic, 2, 7, 16, 1)):
     host.send(frame)
 text = b'{"name": "liar", "version": "1", "formats": ["f32"]}'
-host.send(header.pack(magic, 1, 2, 24 + len(text), 1) + struct.pack("<II", lie, 0) + text)
+host.send(header.pack(magic, 2, 2, 24 + len(text), 1) + struct.pack("<II", lie, 0) + text)
 sequence = header.unpack_from(host.recv(1 << 17))[4]
-host.send(header.pack(magic, 1, 5, 32, sequence) + struct.pack("<IIQ", 1, lie, 0))
+host.send(header.pack(magic, 2, 5, 32, sequence) + struct.pack("<IIQ", 1, lie, 0))
 sequence = header.unpack_from(host.recv(1 << 17))[4]
 reply = struct.pack("<IiQQII", 77, 0, 0, lie, lie, 0)
-host.send(header.pack(magic, 1, 7, 49, sequence) + reply + b"!")
+host.send(header.pack(magic, 2, 7, 49, sequence) + reply + b"!")
 host.recv(1 << 17)
 )");
     Session session(parse_kernel_spec("exec:" + program), {});
@@ -212,6 +212,19 @@ host.recv(1 << 17)
         session.forward(problem, make_inputs({.problem = problem, .values = {}}));
     EXPECT_EQ(result.outcome, Outcome::error);
     EXPECT_EQ(result.reason, "!");
+}
+
+TEST_F(LoadError, AProgramOfAnOlderAttestIsToldSo) {
+    const std::string program = file("older", R"(#!/usr/bin/env python3
+import socket, struct
+host = socket.socket(fileno=3)
+host.recv(1 << 17)
+host.send(struct.pack("<IHHII", 0x54544157, 1, 2, 26, 1) + struct.pack("<II", 2, 0) + b"{}")
+host.recv(1 << 17)
+)");
+    const std::string text = error_of("exec:" + program);
+    EXPECT_NE(text.find(": it speaks version 1 of the frames, attest version 2\n"), text.npos)
+        << text;
 }
 
 TEST_F(LoadError, AFileNamesAKernel) {

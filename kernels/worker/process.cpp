@@ -30,8 +30,9 @@ bool is_wanted(std::span<const std::byte> frame, protocol::Kind kind, std::uint3
     protocol::Header header;
     if (frame.size() < sizeof header) return false;
     std::memcpy(&header, frame.data(), sizeof header);
-    if (header.magic != protocol::magic || header.version != protocol::version) return false;
-    if (header.size != frame.size()) return false;
+    if (header.magic != protocol::magic || header.size != frame.size()) return false;
+    // An answer in another version is passed on while there is somebody to tell: at hello.
+    if (header.version != protocol::version && kind != protocol::Kind::manifest) return false;
     return (header.kind == kind && header.sequence == sequence) ||
            header.kind == protocol::Kind::fault || header.kind == protocol::Kind::load_error;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The frames between host and worker, as they lie in memory: little-endian, no padding, every
-// offset fixed. PROTOCOL.md says the same byte by byte for programs in other languages; the
-// assertions below keep the two from drifting apart.
+// The frames between host and worker, as they lie in memory: little-endian, every offset fixed. A
+// problem crosses as attest_problem, byte by byte. PROTOCOL.md says the same for programs in other
+// languages; the assertions below keep the two from drifting apart.
 
 #include <array>
 #include <bit>
@@ -16,7 +16,7 @@ namespace attest::protocol {
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
 inline constexpr std::uint32_t magic = 0x54544157;  // the bytes "WATT"
-inline constexpr std::uint16_t version = 1;
+inline constexpr std::uint16_t version = 2;
 inline constexpr int socket_fd = 3;
 inline constexpr int memory_fd = 4;
 /// A frame is one message of the socket. Texts that would not fit are cut.
@@ -49,12 +49,14 @@ struct Hello {
     Header header;
     std::uint64_t memory_bytes = 0;  // what the kernel may allocate; 0: no limit
     std::uint32_t abi_version = ATTEST_ABI_VERSION;
-    std::uint32_t reserved = 0;
+    std::uint32_t text_bytes = 0;  // of problem_layout(), which follows
 };
 
 struct Supports {
     Header header;
-    Problem problem;
+    std::uint32_t text_bytes = 0;  // of the features it uses, which follow the problem
+    std::uint32_t reserved = 0;
+    attest_problem problem{};  // as the border has it: problem.struct_size bytes
 };
 
 struct Answer {
@@ -68,11 +70,11 @@ enum class Operation : std::uint32_t { forward = 0, backward = 1, append = 2 };
 
 struct Call {
     Header header;
-    Problem problem;
     std::uint64_t memory_bytes = 0;     // size of the shared memory now
     std::uint64_t workspace_bytes = 0;  // the workspace's place is a tensor of role 0xFFFF
     Operation operation = Operation::forward;
     std::uint32_t tensor_count = 0;
+    attest_problem problem{};
     std::array<Tensor, tensors_max> tensors{};  // tensor_count of them are sent
 };
 
@@ -131,8 +133,9 @@ struct Location {
 using Text = Location;
 
 static_assert(sizeof(Header) == 16 && sizeof(Hello) == 32);
-static_assert(sizeof(Supports) == 216 && sizeof(Answer) == 32);
-static_assert(offsetof(Call, memory_bytes) == 216 && offsetof(Call, tensors) == 240);
+static_assert(offsetof(Supports, problem) == 24 && sizeof(Answer) == 32);
+static_assert(offsetof(Call, problem) == 40 && sizeof(attest_problem) % 8 == 0);
+static_assert(offsetof(Call, tensors) == offsetof(Call, problem) + sizeof(attest_problem));
 static_assert(sizeof(Reply) == 48 && sizeof(Fault) == 96 && sizeof(Text) == 24);
 
 }  // namespace attest::protocol

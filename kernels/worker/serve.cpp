@@ -20,43 +20,6 @@ namespace {
 using protocol::Phase;
 using protocol::Status;
 
-attest_problem to_border(const protocol::Problem& w) {
-    attest_problem p{};
-    p.struct_size = sizeof p;
-    p.batch = w.batch;
-    p.heads_q = w.heads_q;
-    p.heads_kv = w.heads_kv;
-    p.len_q = w.len_q;
-    p.len_kv = w.len_kv;
-    p.dim_qk = w.dim_qk;
-    p.dim_v = w.dim_v;
-    p.format_q = w.format_q;
-    p.format_kv = w.format_kv;
-    p.format_o = w.format_o;
-    p.scale = w.scale;
-    p.causal = w.causal;
-    p.window_left = w.window_left;
-    p.window_right = w.window_right;
-    p.softcap = w.softcap;
-    p.mask_kind = w.mask_kind;
-    p.rope_kind = w.rope_kind;
-    p.rope_base = w.rope_base;
-    p.rope_dims = w.rope_dims;
-    p.rope_offset = w.rope_offset;
-    p.alibi = w.alibi;
-    p.sink = w.sink;
-    p.dropout_p = w.dropout_p;
-    p.dropout_seed = w.dropout_seed;
-    p.page_size = w.page_size;
-    p.cache_len = w.cache_len;
-    p.splits = w.splits;
-    p.want_lse = w.want_lse;
-    p.want_grad = w.want_grad;
-    p.flags = w.flags;
-    p.call_number = w.call_number;
-    return p;
-}
-
 class Server {
 public:
     explicit Server(const LoadedKernel& kernel) : kernel_(kernel) {
@@ -99,7 +62,7 @@ private:
     void supports(std::span<const std::byte> frame) {
         protocol::Supports question;
         std::memcpy(&question, frame.data(), std::min(frame.size(), sizeof question));
-        const attest_problem problem = to_border(question.problem);
+        const attest_problem& problem = question.problem;
         text_.fill(0);
         int yes = 0;
         circumstances.phase = Phase::supports;
@@ -159,7 +122,7 @@ private:
     }
 
     std::string run(const protocol::Call& c, protocol::Reply& reply) {
-        const attest_problem problem = to_border(c.problem);
+        const attest_problem& problem = c.problem;
         reply.workspace_bytes = workspace(problem);
         if (reply.workspace_bytes != c.workspace_bytes) {
             reply.status = Status::workspace;

@@ -20,12 +20,12 @@ constexpr std::size_t answers_max = 16;
 constexpr int workspace_attempts = 3;
 
 struct KnownAnswer {
-    protocol::Problem problem;
+    SupportQuestion question;
     WorkerLink::SupportAnswer answer;
 };
 
-bool same_problem(const protocol::Problem& a, const protocol::Problem& b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;  // no padding: see protocol.hpp
+bool same(const SupportQuestion& a, const SupportQuestion& b) {
+    return a.features == b.features && std::memcmp(&a.problem, &b.problem, sizeof a.problem) == 0;
 }
 
 }  // namespace
@@ -65,35 +65,35 @@ struct Session::State {
         link = std::make_unique<WorkerLink>(spec, options, arena);
     }
 
-    void keep(const protocol::Problem& problem, const WorkerLink::SupportAnswer& answer) {
+    void keep(const SupportQuestion& question, const WorkerLink::SupportAnswer& answer) {
         if (answers.size() < answers_max) {
-            answers.push_back({problem, answer});
+            answers.push_back({question, answer});
         } else {
-            answers[next_answer++ % answers_max] = {problem, answer};
+            answers[next_answer++ % answers_max] = {question, answer};
         }
     }
 
-    WorkerLink::SupportAnswer* find(const protocol::Problem& problem) {
+    WorkerLink::SupportAnswer* find(const SupportQuestion& question) {
         for (KnownAnswer& known : answers) {
-            if (same_problem(known.problem, problem)) return &known.answer;
+            if (same(known.question, question)) return &known.answer;
         }
         return nullptr;
     }
 
     /// The kernel's answer, asked or remembered. A death leaves no link behind.
-    std::variant<WorkerLink::SupportAnswer, Remains> ask(const protocol::Problem& problem) {
+    std::variant<WorkerLink::SupportAnswer, Remains> ask(const SupportQuestion& question) {
         if (link == nullptr) start();
-        if (const auto* known = find(problem)) return *known;
-        auto answer = link->ask_support(problem, options);
+        if (const auto* known = find(question)) return *known;
+        auto answer = link->ask_support(question, options);
         if (std::holds_alternative<Remains>(answer)) {
             link.reset();
         } else {
-            keep(problem, std::get<WorkerLink::SupportAnswer>(answer));
+            keep(question, std::get<WorkerLink::SupportAnswer>(answer));
         }
         return answer;
     }
 
-    std::variant<WorkerLink::CallAnswer, Remains> send(const protocol::Problem& problem,
+    std::variant<WorkerLink::CallAnswer, Remains> send(const attest_problem& problem,
                                                        std::uint64_t workspace_bytes,
                                                        double& seconds) {
         protocol::Call frame;
@@ -203,7 +203,7 @@ const Manifest& Session::manifest() const noexcept {
 }
 
 bool Session::supports(const Problem& problem, std::string* reason) {
-    const auto answer = state_->ask(to_wire(problem));
+    const auto answer = state_->ask({to_border(problem), features_of(problem)});
     if (const auto* remains = std::get_if<Remains>(&answer)) {
         const Finding finding = examine(*remains, {}, state_->options);
         throw BadInput(fmt::format("{}: its process was lost when it was asked what it supports",
@@ -217,8 +217,8 @@ bool Session::supports(const Problem& problem, std::string* reason) {
 
 CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
     State& s = *state_;
-    const protocol::Problem wire = to_wire(problem);
-    const auto supported = s.ask(wire);
+    const SupportQuestion question{to_border(problem), features_of(problem)};
+    const auto supported = s.ask(question);
     if (const auto* remains = std::get_if<Remains>(&supported)) return s.died(*remains, {});
     const auto& said = std::get<WorkerLink::SupportAnswer>(supported);
     if (!said.yes) {
@@ -233,7 +233,7 @@ CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
     for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
         lay_out_call(s.arena, problem, inputs, workspace_bytes, variant);
         double seconds = 0;
-        auto answer = s.send(wire, workspace_bytes, seconds);
+        auto answer = s.send(question.problem, workspace_bytes, seconds);
         if (const auto* remains = std::get_if<Remains>(&answer)) {
             result = s.died(*remains, s.arena.slots());
             result.seconds = seconds;
@@ -244,7 +244,7 @@ CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
         result.seconds = seconds;
         if (replied.reply.status != protocol::Status::workspace) break;
         workspace_bytes = replied.reply.workspace_bytes;
-        if (auto* known = s.find(wire)) known->workspace_bytes = workspace_bytes;
+        if (auto* known = s.find(question)) known->workspace_bytes = workspace_bytes;
     }
     ++s.call_number;
     s.arena.release_large();

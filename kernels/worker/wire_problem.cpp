@@ -1,5 +1,14 @@
 #include "kernels/worker/wire_problem.hpp"
 
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstring>
+#include <map>
+
+#include "reference/problem/fields.hpp"
+#include "reference/problem/text.hpp"
+
 namespace attest {
 namespace {
 
@@ -37,51 +46,100 @@ DataType data_type(ElementType type) noexcept {
     return {ATTEST_DL_UINT, 8};
 }
 
-std::uint32_t flags_of(const Problem& p) noexcept {
-    std::uint32_t flags = 0;
-    if (!p.mask.documents_q.empty()) flags |= ATTEST_FLAG_PACKED;
-    if (p.cache.ring) flags |= ATTEST_FLAG_RING;
-    if (p.cache.keys_rotated) flags |= ATTEST_FLAG_KEYS_ROTATED;
-    return flags;
+/// What a kernel is told has no defaults: the scale and the rotated channels are numbers, dim_v is
+/// never 0, and what is not there is 0.
+Problem written_out(Problem p) {
+    p.scale = effective_scale(p);
+    p.dim_v = value_dim(p);
+    if (p.rope.style == RopeStyle::none)
+        p.rope = {.base = 0};
+    else if (p.rope.dims == 0)
+        p.rope.dims = p.dim_qk;
+    if (!p.cache.present) p.cache = {};
+    return p;
 }
+
+/// A field's value as a number of the border's type; 1 where a flag is set or a list has members.
+template <typename Target>
+struct Convert {
+    Target operator()(const std::optional<double>& x) const {
+        return static_cast<Target>(x.value_or(0));
+    }
+    Target operator()(const std::vector<std::int64_t>& x) const { return x.empty() ? 0 : 1; }
+    Target operator()(Enumerator x) const { return x.index; }
+    template <typename Number>
+    Target operator()(Number x) const {
+        return static_cast<Target>(x);
+    }
+};
+template <typename Target>
+Target number(const FieldValue& value) {
+    return std::visit(Convert<Target>{}, value);
+}
+
+/// Puts one field into the border's struct.
+struct Put {
+    attest_problem& to;
+    const FieldValue& value;
+    void operator()(std::monostate) const {}
+    void operator()(BorderPlace::Flag bit) const {
+        if (number<int>(value) != 0) to.flags |= bit;
+    }
+    template <typename Member>
+    void operator()(Member attest_problem::*member) const {
+        to.*member = number<Member>(value);
+    }
+};
+
+/// "softcap f64 112", the name, type and offset; of an enumeration also its words.
+struct Describe {
+    const Field& field;
+    std::map<std::size_t, std::string>& lines;
+
+    void operator()(std::monostate) const {}
+    void operator()(BorderPlace::Flag) const {}
+    void operator()(std::int64_t attest_problem::*member) const { line("i64", member); }
+    void operator()(std::int32_t attest_problem::*member) const { line("i32", member); }
+    void operator()(std::uint64_t attest_problem::*member) const { line("u64", member); }
+    void operator()(double attest_problem::*member) const { line("f64", member); }
+
+    template <typename Member>
+    void line(std::string_view type, Member attest_problem::*member) const {
+        static const attest_problem whole{};
+        const auto offset =
+            static_cast<std::size_t>(reinterpret_cast<const char*>(&(whole.*member)) -
+                                     reinterpret_cast<const char*>(&whole));
+        lines[offset] = fmt::format("{} {} {}", field.border.name, type, offset);
+        if (const FieldNames words = field.place.names(); !words.empty())
+            lines[offset].append(" ").append(joined(words, ","));
+    }
+};
 
 }  // namespace
 
-protocol::Problem to_wire(const Problem& p) noexcept {
-    protocol::Problem w{};
-    w.batch = p.batch;
-    w.heads_q = p.heads_q;
-    w.heads_kv = p.heads_kv;
-    w.len_q = p.len_q;
-    w.len_kv = p.len_kv;
-    w.dim_qk = p.dim_qk;
-    w.dim_v = value_dim(p);
-    w.format_q = static_cast<std::int32_t>(p.format_q);
-    w.format_kv = static_cast<std::int32_t>(p.format_kv);
-    w.format_o = static_cast<std::int32_t>(p.format_o);
-    w.causal = p.mask.causal ? 1 : 0;
-    w.scale = effective_scale(p);
-    w.window_left = p.mask.window.left;
-    w.window_right = p.mask.window.right;
-    w.softcap = p.softcap;
-    w.mask_kind = static_cast<std::int32_t>(p.mask.tensor.kind);
-    w.rope_kind = static_cast<std::int32_t>(p.rope.style);
-    if (p.rope.style != RopeStyle::none) {
-        w.rope_base = p.rope.base;
-        w.rope_dims = p.rope.dims == 0 ? p.dim_qk : p.rope.dims;
-        w.rope_offset = p.rope.offset;
-    }
-    w.alibi = p.alibi ? 1 : 0;
-    w.sink = p.sink ? 1 : 0;
-    w.dropout_p = p.dropout.p;
-    w.dropout_seed = p.dropout.seed;
-    w.page_size = p.cache.present ? p.cache.page_size : 0;
-    w.cache_len = p.cache.present ? p.cache.len : 0;
-    w.splits = p.splits;
-    w.want_lse = p.want_lse ? 1 : 0;
-    w.want_grad = p.want_grad ? 1 : 0;
-    w.flags = flags_of(p);
-    return w;
+attest_problem to_border(const Problem& problem) {
+    attest_problem border;
+    // The gaps too: answers of supports() are remembered by these bytes.
+    std::memset(&border, 0, sizeof border);
+    border.struct_size = sizeof border;
+    const Problem p = written_out(problem);
+    for (const Field& field : fields())
+        std::visit(Put{border, field.place.get(p)}, field.border.member);
+    return border;
+}
+
+std::string problem_layout() {
+    std::map<std::size_t, std::string> lines;
+    for (const Field& field : fields()) std::visit(Describe{field, lines}, field.border.member);
+    const auto add = [&](const char* name, const char* type, std::size_t offset) {
+        lines[offset] = fmt::format("{} {} {}", name, type, offset);
+    };
+    add("struct_size", "u64", offsetof(attest_problem, struct_size));
+    add("flags", "u32", offsetof(attest_problem, flags));
+    add("call_number", "u32", offsetof(attest_problem, call_number));
+    std::string text;
+    for (const auto& [offset, line] : lines) text.append(line).append("\n");
+    return text;
 }
 
 protocol::Tensor to_wire(const Slot& slot) noexcept {

@@ -1,6 +1,8 @@
 #pragma once
 // A Problem and a tensor as they cross the border.
 
+#include <string>
+
 #include "kernels/worker/arena.hpp"
 #include "kernels/worker/protocol.hpp"
 #include "reference/problem/problem.hpp"
@@ -8,7 +10,11 @@
 namespace attest {
 
 /// Defaults are written out: the scale and the rotated channels are numbers, dim_v is never 0.
-protocol::Problem to_wire(const Problem& problem) noexcept;
+attest_problem to_border(const Problem& problem);
+
+/// Where each field of attest_problem lies, for workers that do not have the header: a line each,
+/// "format_q i32 64 f64,f32,f16,bf16": name, type, offset and, of an enumeration, its words.
+std::string problem_layout();
 
 protocol::Tensor to_wire(const Slot& slot) noexcept;
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "kernels/worker/wire_problem.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
 
@@ -50,6 +51,31 @@ Frame read_frame(std::span<const std::byte> bytes) {
     Frame frame;
     std::memcpy(static_cast<void*>(&frame), bytes.data(), std::min(bytes.size(), sizeof frame));
     return frame;
+}
+
+template <typename Frame>
+std::vector<std::byte> frame_with_text(const Frame& fixed, std::string_view text) {
+    const auto head = std::as_bytes(std::span(&fixed, 1)), tail = std::as_bytes(std::span(text));
+    std::vector<std::byte> bytes(head.begin(), head.end());
+    bytes.insert(bytes.end(), tail.begin(), tail.end());
+    return bytes;
+}
+
+/// Fills in what the header of a whole frame says of it.
+void number(std::span<std::byte> frame, std::uint32_t sequence) {
+    auto header = read_frame<protocol::Header>(frame);
+    header.sequence = sequence;
+    header.size = static_cast<std::uint32_t>(frame.size());
+    std::memcpy(frame.data(), &header, sizeof header);
+}
+
+std::string names_of(FeatureSet features) {
+    std::string names;
+    for (int n = 0; n < feature_count; ++n) {
+        const auto feature = static_cast<Feature>(n);
+        if (features.has(feature)) names.append(names.empty() ? "" : " ").append(name(feature));
+    }
+    return names;
 }
 
 /// The text after a frame's fixed part, as far as it was really sent.
@@ -163,14 +189,20 @@ bool WorkerLink::load_once(const KernelSpec& spec, const std::string& interprete
                                                options.farewell);
     sequence_ = 1;
     protocol::Hello hello;
-    hello.header.sequence = sequence_;
-    hello.header.size = sizeof hello;
     hello.memory_bytes = options.memory_bytes;
-    process_->send(&hello, sizeof hello);
+    const std::string layout = problem_layout();
+    hello.text_bytes = static_cast<std::uint32_t>(layout.size());
+    std::vector<std::byte> frame = frame_with_text(hello, layout);
+    number(frame, sequence_);
+    process_->send(frame.data(), frame.size());
     const auto deadline = Clock::now() + std::max(load_time_min, options.timeout);
     const auto received = process_->receive(protocol::Kind::manifest, sequence_, deadline, 0);
     if (received.event == WorkerProcess::Event::frame) {
         const auto text = read_frame<protocol::Text>(received.frame);
+        if (text.header.version != protocol::version)
+            throw BadInput(fmt::format("{}: it speaks version {} of the frames, attest version {}",
+                                       source_of(spec), text.header.version, protocol::version),
+                           {"kernels/worker/PROTOCOL.md says what they are"});
         const std::string content = read_text(received.frame, sizeof text, text.text_bytes);
         if (text.header.kind == protocol::Kind::load_error) {
             throw load_failure(source_of(spec), content);
@@ -205,12 +237,10 @@ Remains WorkerLink::collect_remains(WorkerProcess::Received received) {
 }
 
 std::variant<std::span<const std::byte>, Remains> WorkerLink::exchange(
-    protocol::Header& question, std::size_t bytes, protocol::Kind answer,
-    const SessionOptions& options) {
-    question.sequence = ++sequence_;
-    question.size = static_cast<std::uint32_t>(bytes);
+    std::span<std::byte> question, protocol::Kind answer, const SessionOptions& options) {
+    number(question, ++sequence_);
     const auto deadline = Clock::now() + options.timeout;
-    process_->send(&question, bytes);  // where it fails, receive() sees the same end
+    process_->send(question.data(), question.size());  // where it fails, receive() sees it too
     const auto received =
         process_->receive(answer, sequence_, deadline,
                           options.memory_bytes == 0 ? 0 : options.memory_bytes + memory_at_start_);
@@ -222,15 +252,18 @@ std::variant<std::span<const std::byte>, Remains> WorkerLink::exchange(
 }
 
 std::variant<WorkerLink::SupportAnswer, Remains> WorkerLink::ask_support(
-    const protocol::Problem& problem, const SessionOptions& options) {
-    protocol::Supports question;
-    question.header.kind = protocol::Kind::supports;
-    question.problem = problem;
-    auto exchanged = exchange(question.header, sizeof question, protocol::Kind::answer, options);
+    const SupportQuestion& question, const SessionOptions& options) {
+    protocol::Supports fixed;
+    fixed.header.kind = protocol::Kind::supports;
+    fixed.problem = question.problem;
+    const std::string features = names_of(question.features);
+    fixed.text_bytes = static_cast<std::uint32_t>(features.size());
+    std::vector<std::byte> frame = frame_with_text(fixed, features);
+    auto exchanged = exchange(frame, protocol::Kind::answer, options);
     if (auto* remains = std::get_if<Remains>(&exchanged)) return std::move(*remains);
-    const auto frame = std::get<std::span<const std::byte>>(exchanged);
-    const auto answer = read_frame<protocol::Answer>(frame);
-    return SupportAnswer{answer.yes != 0, read_text(frame, sizeof answer, answer.text_bytes),
+    const auto received = std::get<std::span<const std::byte>>(exchanged);
+    const auto answer = read_frame<protocol::Answer>(received);
+    return SupportAnswer{answer.yes != 0, read_text(received, sizeof answer, answer.text_bytes),
                          answer.workspace_bytes};
 }
 
@@ -239,7 +272,8 @@ std::variant<WorkerLink::CallAnswer, Remains> WorkerLink::call(protocol::Call& f
     frame.header.kind = protocol::Kind::call;
     const std::size_t bytes =
         offsetof(protocol::Call, tensors) + frame.tensor_count * sizeof(protocol::Tensor);
-    auto exchanged = exchange(frame.header, bytes, protocol::Kind::reply, options);
+    const auto sent = std::as_writable_bytes(std::span(&frame, 1)).first(bytes);
+    auto exchanged = exchange(sent, protocol::Kind::reply, options);
     if (auto* remains = std::get_if<Remains>(&exchanged)) return std::move(*remains);
     const auto received = std::get<std::span<const std::byte>>(exchanged);
     CallAnswer answer;

@@ -14,6 +14,13 @@
 
 namespace attest {
 
+/// What supports() is asked about. A worker that has nothing but a manifest to answer by is told
+/// the features' names.
+struct SupportQuestion {
+    attest_problem problem;
+    FeatureSet features;
+};
+
 class WorkerLink {
 public:
     struct SupportAnswer {
@@ -33,7 +40,7 @@ public:
     const std::string& manifest_text() const noexcept { return manifest_text_; }
     pid_t process_id() const noexcept { return process_->id(); }
 
-    std::variant<SupportAnswer, Remains> ask_support(const protocol::Problem& problem,
+    std::variant<SupportAnswer, Remains> ask_support(const SupportQuestion& question,
                                                      const SessionOptions& options);
     /// The frame's fixed part is filled by the caller, header excepted.
     std::variant<CallAnswer, Remains> call(protocol::Call& frame, const SessionOptions& options);
@@ -42,8 +49,8 @@ private:
     /// Starts one process; false where it died before it said anything.
     bool load_once(const KernelSpec& spec, const std::string& interpreter, const Arena& arena,
                    const SessionOptions& options, Remains& remains);
-    std::variant<std::span<const std::byte>, Remains> exchange(protocol::Header& question,
-                                                               std::size_t bytes,
+    /// Sends a whole frame, whose header lacks its size and number, and waits for the answer.
+    std::variant<std::span<const std::byte>, Remains> exchange(std::span<std::byte> question,
                                                                protocol::Kind answer,
                                                                const SessionOptions& options);
     Remains collect_remains(WorkerProcess::Received received);

@@ -6,15 +6,15 @@ import socket
 import struct
 
 MAGIC = 0x54544157
-VERSION = 1
+VERSION = 2
 SOCKET_FD = 3
 MEMORY_FD = 4
 FRAME_BYTES_MAX = 128 * 1024
 TEXT_BYTES_MAX = 4096
 
 HEADER = struct.Struct("<IHHII")  # magic, version, kind, size, sequence
-HELLO = struct.Struct("<QII")  # memory_bytes, abi_version, reserved
-PROBLEM = struct.Struct("<7q4id2qd2id2q2idQ3q2iII")
+HELLO = struct.Struct("<QII")  # memory_bytes, abi_version, text_bytes
+SUPPORTS = struct.Struct("<II")  # text_bytes, reserved
 CALL = struct.Struct("<QQII")  # memory_bytes, workspace_bytes, operation, tensor_count
 TENSOR = struct.Struct("<HBBBBHQQQ4q4q")
 ANSWER = struct.Struct("<IIQ")  # yes, text_bytes, workspace_bytes
@@ -25,13 +25,6 @@ ROLES = (
     "q k v o lse mask lens_q lens_kv cu_seqlens_q cu_seqlens_kv block_table positions "
     "alibi_slopes sinks k_scale v_scale k_new v_new d_o d_q d_k d_v d_mask d_sinks dropout_keep"
 ).split()
-FIELDS = (
-    "batch heads_q heads_kv len_q len_kv dim_qk dim_v format_q format_kv format_o causal scale "
-    "window_left window_right softcap mask_kind rope_kind rope_base rope_dims rope_offset alibi "
-    "sink dropout_p dropout_seed page_size cache_len splits want_lse want_grad flags call_number"
-).split()
-
-FLAG_PACKED, FLAG_RING, FLAG_KEYS_ROTATED = 1, 2, 4
 
 
 class Kind(enum.IntEnum):
@@ -65,26 +58,43 @@ class Format(enum.IntEnum):
 class Problem:
     """attest_problem: the same fields by the same names. Equal problems are one object."""
 
-    __slots__ = (*FIELDS, "bytes")
+    _fields = ()  # (name, struct, offset, Format or int)
     _known = {}
 
     @classmethod
-    def of(cls, data):
-        data = bytes(data)
-        problem = cls._known.get(data)
+    def learn(cls, layout):
+        """Takes attest's description of the fields: name, type, offset and words, a line each."""
+        codes = {"i64": "<q", "u64": "<Q", "i32": "<i", "u32": "<I", "f64": "<d"}
+        fields = []
+        for line in layout.splitlines():
+            name, kind, offset, *words = line.split()
+            if name != "struct_size":
+                meaning = Format if name.startswith("format_") else None
+                fields.append((name, struct.Struct(codes[kind]), int(offset), meaning))
+        cls._fields = tuple(fields)
+        cls._known.clear()
+
+    @classmethod
+    def take(cls, body, features=""):
+        """The problem that a frame's body begins with, and what follows it."""
+        size = struct.unpack_from("<Q", body)[0]
+        key = bytes(body[:size]), features
+        problem = cls._known.get(key)
         if problem is None:
             if len(cls._known) >= 256:
                 cls._known.clear()
-            problem = cls._known[data] = cls(data)
-        return problem
+            problem = cls._known[key] = cls(*key)
+        return problem, body[size:]
 
-    def __init__(self, data):
-        self.bytes = data
-        for name, value in zip(FIELDS, PROBLEM.unpack(data)):
-            setattr(self, name, Format(value) if name.startswith("format_") else value)
+    def __init__(self, data, features=""):
+        self.features = tuple(features.split())  # given where supports() is asked
+        for name, kind, offset, meaning in self._fields:
+            value = kind.unpack_from(data, offset)[0]
+            setattr(self, name, value if meaning is None else meaning(value))
 
     def __repr__(self):
-        return "Problem(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in FIELDS) + ")"
+        fields = (f"{name}={getattr(self, name)!r}" for name, *_ in self._fields)
+        return "Problem(" + ", ".join(fields) + ")"
 
 
 class Connection:

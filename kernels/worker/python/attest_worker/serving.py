@@ -7,7 +7,7 @@ import numpy as np
 
 from attest_worker import loading, protocol, support
 from attest_worker.memory import SharedMemory
-from attest_worker.protocol import CALL, HELLO, PROBLEM, ROLES, Kind, Problem, Status
+from attest_worker.protocol import CALL, HELLO, ROLES, SUPPORTS, Kind, Problem, Status
 
 O_BIT = 1 << ROLES.index("o")
 LSE_BIT = 1 << ROLES.index("lse")
@@ -28,6 +28,10 @@ def _store(name, target, result):
         target[...] = array
 
 
+def _text(data, size):
+    return str(data[:size], "utf-8")
+
+
 class Server:
     def __init__(self, connection, kernel):
         self._connection = connection
@@ -44,7 +48,8 @@ class Server:
             handlers[kind](sequence, body)
 
     def _hello(self, sequence, body):
-        self._memory_bytes, _, _ = HELLO.unpack_from(body)
+        self._memory_bytes, _, text_bytes = HELLO.unpack_from(body)
+        Problem.learn(_text(body[HELLO.size :], text_bytes))
         self._allow_memory(self._memory_bytes)
         self._connection.send_text(Kind.MANIFEST, sequence, self._kernel.manifest)
 
@@ -61,7 +66,10 @@ class Server:
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
     def _supports(self, sequence, body):
-        problem = Problem.of(body[: PROBLEM.size])
+        text_bytes, _ = SUPPORTS.unpack_from(body)
+        problem_bytes = len(body) - SUPPORTS.size - text_bytes
+        features = _text(body[SUPPORTS.size + problem_bytes :], text_bytes)
+        problem, _ = Problem.take(body[SUPPORTS.size :], features)
         try:
             if self._kernel.supports is None:
                 answer = support.declared_answer(self._kernel.declared, problem)
@@ -93,14 +101,14 @@ class Server:
         )
 
     def _run(self, body):
-        problem = Problem.of(body[: PROBLEM.size])
-        memory_bytes, _, operation, count = CALL.unpack_from(body, PROBLEM.size)
+        memory_bytes, _, operation, count = CALL.unpack_from(body)
+        problem, tensors_body = Problem.take(body[CALL.size :])
         if operation != 0:
             return Status.ABSENT, 0
         if memory_bytes != self._memory.bytes:
             self._allow_memory(self._memory_bytes + memory_bytes)
             self._memory.resize(memory_bytes)
-        arrays = self._memory.tensors(body[PROBLEM.size + CALL.size :], count)
+        arrays = self._memory.tensors(tensors_body, count)
         tensors = {name: array for name, array, _ in arrays}
         q, k, v = tensors.pop("q"), tensors.pop("k"), tensors.pop("v")
         lse = tensors.get("lse")

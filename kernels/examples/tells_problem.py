@@ -1,0 +1,11 @@
+"""For attest's own tests: no attention. Refuses everything, with the problem as it was told."""
+
+ATTEST = {"name": "tells_problem", "version": "1", "formats": ["f64", "f32", "f16", "bf16"]}
+
+
+def supports(problem):
+    return f"{problem!r} {' '.join(problem.features)}"
+
+
+def forward(problem, q, k, v, **tensors):
+    raise AssertionError("supports() refused everything")
