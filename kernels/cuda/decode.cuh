@@ -21,8 +21,8 @@ struct Pair {
 
     __device__ Pair(const Params& p, const double* frequency, std::int64_t n,
                     std::int64_t position) {
-        first = p.rope_interleaved ? 2 * n : n;
-        second = p.rope_interleaved ? 2 * n + 1 : n + p.rope_dims / 2;
+        first = p.rope_kind == ATTEST_ROPE_INTERLEAVED ? 2 * n : n;
+        second = p.rope_kind == ATTEST_ROPE_INTERLEAVED ? 2 * n + 1 : n + p.rope_dims / 2;
         const double angle = static_cast<double>(position) * frequency[n];
         cosine = static_cast<float>(cos(angle));
         sine = static_cast<float>(sin(angle));
@@ -37,7 +37,7 @@ __device__ inline void load_query(const Row& row, double* frequency, float* q) {
     const auto read = [&](std::int64_t c) { return Number<T>::read(query[c * p.q.stride[3]]); };
     for (std::int64_t c = p.rope_dims + threadIdx.x; c < p.dim_qk; c += 128) q[c] = read(c);
     for (std::int64_t n = threadIdx.x; n < p.rope_dims / 2; n += 128) {
-        frequency[n] = pow(static_cast<double>(p.rope_base),
+        frequency[n] = pow(p.rope_base,
                            -2.0 * static_cast<double>(n) / static_cast<double>(p.rope_dims));
         const Pair pair(p, frequency, n, p.rope_offset + row.i + row.offset);
         const float a = read(pair.first), b = read(pair.second);
@@ -88,7 +88,7 @@ __device__ inline void walk_split(const Row& row, const double* frequency, const
         const std::int64_t j = k0 + lane;
         float s = -INFINITY;
         if (j < end && j >= row.first_key() && j < row.end_key())
-            s = row.score<T>(product_with<T>(row, frequency, q, j) * p.scale, j);
+            s = row.score<T>(product_with<T>(row, frequency, q, j) * p.scale_f32, j);
         const float grown = larger(r.m, warp_max(s));
         const float old = rescale(r.m, grown), w = weight(s, grown);
         r.m = grown;

@@ -69,7 +69,7 @@ Outcome run(int (*launch)(Defect, const Params&, void*), Defect defect, const Sh
     p.len_q = shape.len_q;
     p.len_kv = shape.len_kv;
     p.dim_qk = p.dim_v = dim;
-    p.scale = 0.125f;
+    p.scale_f32 = 0.125f;
     p.causal = shape.causal;
     p.chunks_aligned = reinterpret_cast<std::uintptr_t>(q.data()) % 16 == 0 &&
                        reinterpret_cast<std::uintptr_t>(k.data()) % 16 == 0 &&

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(128) flash_kernel(Params p) {
             float product = 0.0f;
             for (int c = 0; c < DIM; ++c) product += qs[local * DIM + c] * ks[lane * (DIM + 1) + c];
             const bool real = row.is_query() && q0 + local < p.len_q;
-            const float s = real ? row.score<T>(product * p.scale, k0 + lane) : -INFINITY;
+            const float s = real ? row.score<T>(product * p.scale_f32, k0 + lane) : -INFINITY;
             const float grown = larger(m[r], warp_max<defect>(s));
             const float old = rescale(m[r], grown), w = weight(s, grown);
             m[r] = grown;

@@ -70,7 +70,7 @@ struct MmaWarp {
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
                     float& x = s[n][half * 2 + e];
-                    x *= p.scale;
+                    x *= p.scale_f32;
                     if constexpr (!whole)
                         x = real ? row.score<T>(x, k0 + n * 8 + lane % 4 * 2 + e) : -INFINITY;
                     most = larger(most, x);
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Param
     const std::int64_t end = any.is_query() ? last.end_key() : 0;
     // Of [whole_first, whole_end) every query sees every key, and nothing is added to its score.
     const bool plain =
-        p.mask_kind == MaskTensor::none && p.alibi_slopes == nullptr && !(p.softcap > 0);
+        p.mask_kind == ATTEST_MASK_NONE && p.alibi_slopes == nullptr && !(p.softcap_f32 > 0);
     const std::int64_t whole_first = last.first_key(), whole_end = plain ? any.end_key() : 0;
 
     for (int x = static_cast<int>(threadIdx.x); x < mma_rows * chunks; x += 128) {

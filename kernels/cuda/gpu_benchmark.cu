@@ -65,7 +65,7 @@ Params problem(const Shape& s) {
     p.len_q = s.len_q;
     p.len_kv = s.len_kv;
     p.dim_qk = p.dim_v = s.dim;
-    p.scale = 0.1f;
+    p.scale_f32 = 0.1f;
     p.causal = s.causal;
     p.chunks_aligned = true;
     return p;

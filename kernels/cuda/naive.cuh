@@ -16,7 +16,7 @@ __device__ inline float dot_score(const Row& row, std::int64_t j) {
     float sum = 0.0f;
     for (std::int64_t c = 0; c < p.dim_qk; ++c)
         sum += Number<T>::read(q[c * p.q.stride[3]]) * Number<T>::read(k[c * p.k.stride[3]]);
-    return row.score<T>(sum * p.scale, j);
+    return row.score<T>(sum * p.scale_f32, j);
 }
 
 template <typename T>

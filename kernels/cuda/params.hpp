@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/interface/attest_kernel.h"
+
 namespace attest_cuda {
 
 /// A strided tensor [batch, heads, length, dim]; strides in elements, 64-bit throughout.
@@ -11,28 +13,25 @@ struct Strided {
     std::int64_t stride[4] = {0, 0, 0, 0};
 };
 
-enum class MaskTensor : int { none, boolean, additive };
+/// The problem as the border tells it, and what a launch needs besides. rope_dims is 0 without
+/// rotary positions; splits is what this kernel chose.
+struct Params : attest_problem {
+    Params() : attest_problem{} {
+        batch = heads_q = heads_kv = len_q = len_kv = dim_qk = dim_v = splits = 1;
+        window_left = window_right = -1;
+    }
 
-struct Params {
+    float scale_f32 = 1, softcap_f32 = 0;  ///< scale and softcap, in which scores are computed
     Strided q, k, v, o, lse, mask;
     const std::int32_t* lens_q = nullptr;  ///< [batch] or null
     const std::int32_t* lens_kv = nullptr;
     const std::int32_t* block_table = nullptr;  ///< [batch, pages] or null: contiguous
-    const float* alibi_slopes = nullptr;        ///< [heads_q] or null
+    std::int64_t block_table_stride = 0;
+    const float* alibi_slopes = nullptr;  ///< [heads_q] or null
     const float* sinks = nullptr;
-    std::int64_t block_table_stride = 0, page_size = 0;
-    std::int64_t batch = 1, heads_q = 1, heads_kv = 1, len_q = 1, len_kv = 1, dim_qk = 1, dim_v = 1;
-    float scale = 1, softcap = 0;
-    bool causal = false, top_left = false;
-    std::int64_t window_left = -1, window_right = -1;
-    MaskTensor mask_kind = MaskTensor::none;
+    bool top_left = false;
     bool chunks_aligned = false;  ///< rows of q, k, v start on 16 bytes: cp.async may be used
-    // Rotary positions; pairs == 0 is none. Key j stands at rope_offset + j.
-    std::int64_t rope_dims = 0, rope_offset = 0;
-    float rope_base = 10000;
-    bool rope_interleaved = false;
     // Decode: partial results of each split, and one arrival counter a row of output.
-    std::int64_t splits = 1;
     float* partial = nullptr;           ///< [rows, splits, dim_v + 2]
     std::uint32_t* arrivals = nullptr;  ///< [rows], zero before the launch
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace attest_cuda {
 namespace {
@@ -62,6 +63,8 @@ int answer(const Offer& offer, const attest_problem* problem, char* reason,
 
 bool read_call(const attest_call* call, Params& p, Element& element) {
     const attest_problem& a = *call->problem;
+    // A caller that knows fewer fields has none of the later ones.
+    std::memcpy(static_cast<attest_problem*>(&p), &a, std::min(a.struct_size, sizeof a));
     const auto tensor = [call](int role) { return call->tensor[role]; };
     for (const int role : {ATTEST_ROLE_Q, ATTEST_ROLE_K, ATTEST_ROLE_V, ATTEST_ROLE_O})
         if (tensor(role) == nullptr) return false;
@@ -80,28 +83,11 @@ bool read_call(const attest_call* call, Params& p, Element& element) {
         if (table == nullptr) return false;
         p.block_table = pointer<std::int32_t>(table);
         p.block_table_stride = table->strides[0];
-        p.page_size = a.page_size;
     }
-    p.batch = a.batch;
-    p.heads_q = a.heads_q;
-    p.heads_kv = a.heads_kv;
-    p.len_q = a.len_q;
-    p.len_kv = a.len_kv;
-    p.dim_qk = a.dim_qk;
-    p.dim_v = a.dim_v;
-    p.scale = static_cast<float>(a.scale);
-    p.softcap = static_cast<float>(a.softcap);
-    p.causal = a.causal != 0;
-    p.window_left = a.window_left;
-    p.window_right = a.window_right;
-    p.mask_kind = static_cast<MaskTensor>(a.mask_kind);
+    p.scale_f32 = static_cast<float>(a.scale);
+    p.softcap_f32 = static_cast<float>(a.softcap);
     p.chunks_aligned = chunks_aligned(p.q) && chunks_aligned(p.k) && chunks_aligned(p.v);
-    if (a.rope_kind != ATTEST_ROPE_NONE) {
-        p.rope_dims = a.rope_dims != 0 ? a.rope_dims : a.dim_qk;
-        p.rope_base = static_cast<float>(a.rope_base);
-        p.rope_offset = a.rope_offset;
-        p.rope_interleaved = a.rope_kind == ATTEST_ROPE_INTERLEAVED;
-    }
+    p.rope_dims = a.rope_kind == ATTEST_ROPE_NONE ? 0 : a.rope_dims != 0 ? a.rope_dims : a.dim_qk;
     element = a.format_q == ATTEST_F32   ? Element::f32
               : a.format_q == ATTEST_F16 ? Element::f16
                                          : Element::bf16;

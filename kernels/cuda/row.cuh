@@ -54,14 +54,14 @@ struct Row {
     template <typename T>
     __device__ float score(float product, std::int64_t j) const {
         if (j < first_key() || j >= end_key()) return -INFINITY;
-        float s = p.softcap > 0 ? p.softcap * tanhf(product / p.softcap) : product;
+        float s = p.softcap_f32 > 0 ? p.softcap_f32 * tanhf(product / p.softcap_f32) : product;
         if (p.alibi_slopes != nullptr) {
             const std::int64_t distance = i + offset - j;
             s -= p.alibi_slopes[h] * static_cast<float>(distance < 0 ? -distance : distance);
         }
-        if (p.mask_kind == MaskTensor::boolean && *at<unsigned char>(p.mask, b, h, i, j) == 0)
+        if (p.mask_kind == ATTEST_MASK_BOOL && *at<unsigned char>(p.mask, b, h, i, j) == 0)
             return -INFINITY;
-        if (p.mask_kind != MaskTensor::additive) return s;
+        if (p.mask_kind != ATTEST_MASK_ADDITIVE) return s;
         const float bias = Number<T>::read(*at<T>(p.mask, b, h, i, j));
         return bias == -INFINITY ? bias : s + bias;  // a hidden key's score may be NaN
     }

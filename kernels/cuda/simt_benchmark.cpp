@@ -46,7 +46,7 @@ struct Head {
         p.o = place(o);
         p.len_q = p.len_kv = length;
         p.dim_qk = p.dim_v = dim;
-        p.scale = 0.125f;
+        p.scale_f32 = 0.125f;
         p.causal = causal;
         p.chunks_aligned = true;
     }
