@@ -223,8 +223,17 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     return m;
 }
 
+/// The features that there were when the border was first written down. A kernel that declares none
+/// may be as old, and could not see a later one's field: those are offered where they are named.
+constexpr FeatureSet first_features() {
+    FeatureSet set;
+    for (int f = 0; f <= static_cast<int>(Feature::mixed_formats); ++f)
+        set = set.with(static_cast<Feature>(f));
+    return set;
+}
+
 FeatureSet offered_features(const Manifest& manifest) noexcept {
-    if (!manifest.features_declared) return FeatureSet::all();
+    if (!manifest.features_declared) return first_features();
     const FeatureSet offered = manifest.features | FeatureSet(Feature::lse, Feature::scale,
                                                               Feature::layout, Feature::dim_v);
     const bool end_aligned = manifest.dialect.causal == CausalAlignment::bottom_right;

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "reference/problem/errors.hpp"
 
 namespace attest {
@@ -88,6 +92,15 @@ TEST(Manifest, FeaturesOfALaterVersionAreKept) {
     EXPECT_EQ(m.features, FeatureSet(Feature::causal));
     EXPECT_EQ(m.features_unknown, std::vector<std::string>{"telepathy"});
     EXPECT_NE(to_json(m).find("telepathy"), std::string::npos);
+}
+
+TEST(Manifest, TheManualNamesEveryFeature) {
+    std::string words = "list:";
+    for (int f = 0; f < feature_count; ++f)
+        words.append(" ").append(name(static_cast<Feature>(f)));
+    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "README.md");
+    const std::string page{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_NE(page.find("| `features` | " + words + " |"), page.npos) << words;
 }
 
 TEST(Manifest, ErrorsPointAtThePlace) {

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "reference/problem/fields.hpp"
 #include "reference/problem/text.hpp"
 
 namespace attest {
@@ -20,20 +21,24 @@ using Found = std::optional<Contradiction>;
 constexpr std::int64_t axis_max = 0x7fffffff;
 constexpr double elements_max = 0x1p40;
 
-Found axis(const char* field, const char* word, std::int64_t value, std::int64_t least) {
-    if (value >= least && value <= axis_max) return std::nullopt;
-    return Contradiction{field, fmt::format("{}{} is out of range", word, value),
-                         fmt::format("{} is a whole number from {} to {}", field, least, axis_max)};
-}
-
-Found check_axes(const Problem& p) {
-    if (auto found = axis("batch", "b", p.batch, 0)) return found;
-    if (auto found = axis("heads_q", "hq", p.heads_q, 1)) return found;
-    if (auto found = axis("heads_kv", "hkv", p.heads_kv, 1)) return found;
-    if (auto found = axis("len_q", "tq", p.len_q, 0)) return found;
-    if (auto found = axis("len_kv", "tk", p.len_kv, 0)) return found;
-    if (auto found = axis("dim_qk", "d", p.dim_qk, 1)) return found;
-    return axis("dim_v", "dv", p.dim_v, 0);
+/// Whole numbers that stand by themselves: axes, and counts of which 0 is none.
+Found check_whole_numbers(const Problem& p) {
+    for (const auto group : field_groups()) {
+        const Field& field = group.front();
+        const FieldValue value = field.place.get(p);
+        const auto* number = std::get_if<std::int64_t>(&value);
+        if (number == nullptr || group.size() > 1) continue;
+        const bool needed =
+            field.key == "heads_q" || field.key == "heads_kv" || field.key == "dim_qk";
+        const std::int64_t least = needed ? 1 : 0;
+        if (*number >= least && *number <= axis_max) continue;
+        const char* between = field.form == LineForm::value ? " " : "";
+        return Contradiction{std::string(field.key),
+                             fmt::format("{}{}{} is out of range", field.word, between, *number),
+                             fmt::format("{} is a whole number from {} to {}: {}", field.key, least,
+                                         axis_max, field.means)};
+    }
+    return std::nullopt;
 }
 
 /// "1, 2, 4 or 8": the numbers heads_kv may be.
@@ -207,12 +212,6 @@ Found check_cache(const Problem& p) {
     return std::nullopt;
 }
 
-Found check_splits(const Problem& p) {
-    if (p.splits >= 0 && p.splits <= axis_max) return std::nullopt;
-    return Contradiction{"splits", fmt::format("splits {} is out of range", p.splits),
-                         "at least 1; 0 leaves it to the kernel"};
-}
-
 Found check_layout(const char* field, const Layout& layout) {
     constexpr std::int64_t gap_max = 1 << 20;  // a page of guard memory is far smaller
     if (std::min(layout.row_pad, layout.offset) >= 0 &&
@@ -235,8 +234,8 @@ Found check_layouts(const Problem& p) {
 
 std::optional<Contradiction> find_contradiction(const Problem& problem) {
     // In this order: later checks rely on what the earlier ones established.
-    for (const auto check : {check_axes, check_heads, check_window, check_reals, check_cache,
-                             check_size, check_rope, check_splits, check_layouts})
+    for (const auto check : {check_whole_numbers, check_heads, check_window, check_reals,
+                             check_cache, check_size, check_rope, check_layouts})
         if (auto found = check(problem)) return found;
     if (auto found = check_lens(problem)) return found;
     if (auto found = check_documents(problem)) return found;
