@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 
@@ -180,7 +178,7 @@ Verdict check_bilinear(const Trial& trial) {
     const auto rule = [&](const std::vector<Eigen::MatrixXd>& heads) {
         std::vector<Eigen::MatrixXd> products;
         for (const Eigen::MatrixXd& w : heads)
-            products.push_back(std::ldexp(1.0, -p.shift) * (p.tokens * w));
+            products.push_back(std::ldexp(1.0, -p.shift) * product(p.tokens, w));
         return [products](std::int64_t, std::int64_t h, std::int64_t t, std::int64_t c) {
             return products[static_cast<std::size_t>(h)](t, c);
         };
@@ -197,18 +195,20 @@ Verdict check_bilinear(const Trial& trial) {
     // Whole numbers this small are of full rank or short of it by far.
     if (!(least > 0x1p-20) || !(least_centred > 0x1p-20))
         return not_applicable("the tokens drawn do not span the model dimension");
-    const Eigen::MatrixXd left = p.tokens.completeOrthogonalDecomposition().pseudoInverse();
-    const Eigen::MatrixXd right = centred.completeOrthogonalDecomposition().pseudoInverse();
+    const Eigen::MatrixXd unity = Eigen::MatrixXd::Identity(problem.len_q, problem.len_q);
+    const Eigen::MatrixXd left = least_squares(p.tokens, unity);
+    const Eigen::MatrixXd right = least_squares(centred, unity);
     const double unit = std::ldexp(effective_scale(problem), -2 * p.shift);
     Tally tally(problem);
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h < problem.heads_q; ++h) {
             const LogMatrix scores = centred_scores(weights, b, h);
             if (!std::isfinite(scores.perturbation)) continue;
-            const Eigen::MatrixXd recovered = left * scores.centre * right.transpose();
+            const Eigen::MatrixXd recovered =
+                product(product(left, scores.centre), right.transpose());
             const Eigen::MatrixXd exact =
-                unit * p.to_query[static_cast<std::size_t>(h)] *
-                p.to_key[static_cast<std::size_t>(h / group_size(problem))].transpose();
+                product(unit * p.to_query[static_cast<std::size_t>(h)],
+                        p.to_key[static_cast<std::size_t>(h / group_size(problem))].transpose());
             // Least squares and products in double, conditions as the spectra say.
             const double condition = spectrum[0] / least * (inner[0] / least_centred);
             const double own = static_cast<double>(problem.len_q * problem.len_q) * 0x1p-48 *

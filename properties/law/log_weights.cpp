@@ -1,6 +1,5 @@
 #include "properties/law/log_weights.hpp"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -46,17 +45,6 @@ LogMatrix centred_scores(const Weights& weights, std::int64_t batch, std::int64_
 LogMatrix full_scores(const Weights& weights, std::int64_t batch, std::int64_t head) {
     return collect(weights, batch, head,
                    [&](const Row& row) { return lse_truth(weights.first(), row); });
-}
-
-Eigen::VectorXd singular_values(const Eigen::MatrixXd& matrix) {
-    return Eigen::JacobiSVD<Eigen::MatrixXd>(matrix).singularValues();
-}
-
-// Jacobi rotations are backward stable: the values computed are those of a matrix off by a modest
-// polynomial of the size times 2^-53 (Higham 2002, section 19.9; Demmel 1997, 5.4.3). m n rotations
-// of a few roundings each are covered by 8 m n.
-double svd_error(const Eigen::MatrixXd& matrix) {
-    return 8.0 * static_cast<double>(matrix.rows() * matrix.cols()) * 0x1p-53 * matrix.norm();
 }
 
 }  // namespace attest

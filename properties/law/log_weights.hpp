@@ -3,8 +3,7 @@
 // S_ij
 // - L_i: the scores of a head up to one number a row, or the scores themselves where L is returned.
 
-#include <Eigen/Core>
-
+#include "properties/law/linear_algebra.hpp"
 #include "properties/law/probe.hpp"
 
 namespace attest {
@@ -22,11 +21,5 @@ LogMatrix centred_scores(const Weights& weights, std::int64_t batch, std::int64_
 
 /// log P_ij + L_i = S_ij. The kernel returned an LSE.
 LogMatrix full_scores(const Weights& weights, std::int64_t batch, std::int64_t head);
-
-/// Singular values in descending order.
-Eigen::VectorXd singular_values(const Eigen::MatrixXd& matrix);
-
-/// What the singular values computed in double may be off by.
-double svd_error(const Eigen::MatrixXd& matrix);
 
 }  // namespace attest
