@@ -185,15 +185,14 @@ bool shapes_differ(const Problem& p) {
     return p.len_q != p.len_kv || value_dim(p) != p.dim_qk || value_dim(p) > 1;
 }
 
-constexpr const char* file = "properties/heads.cpp";
 constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
 
 Property grouped() {
     return {
         .id = "heads.grouped",
         .statement =
-            "Grouped heads are multi-head attention with each key/value head repeated for "
-            "the query heads of its group.",
+            "Grouped heads are multi-head attention with each key/value head repeated for the "
+            "query heads of its group.",
         .statement_short = "GQA/MQA = MHA with K, V repeated (floor(h/g))",
         .why =
             "Query head h reads key/value head floor(h / g), g = Hq / Hkv. Repeating head r at "
@@ -207,7 +206,6 @@ Property grouped() {
                   .dim_max = 64,
                   .admits = grouped_heads},
         .check = check_grouped,
-        .file = file,
     };
 }
 
@@ -226,7 +224,6 @@ Property isolation() {
         .compares = Compares::bits,
         .cases = {.allow = undropped, .scores_max = 16384, .dim_max = 64, .admits = isolable},
         .check = check_isolation,
-        .file = file,
     };
 }
 
@@ -239,8 +236,8 @@ Property cross() {
         .statement_short = "Tq, Tk, D and Dv are independent of each other",
         .why =
             "O_ic is a function of q_i, K and column c of V: other queries and columns can go. "
-            "Channels of zeros add exact zeros to q.k under the same scale. Tiles and sums may "
-            "be cut elsewhere, so the runs agree within the sum of their bounds.",
+            "Channels of zeros add exact zeros to q.k under the same scale. Tiles and sums may be "
+            "cut elsewhere, so the runs agree within the sum of their bounds.",
         .source = "Vaswani et al. 2017, section 3.2.3 (encoder-decoder attention)",
         .compares = Compares::bound,
         .cases = {.allow = FeatureSet(Feature::gqa, Feature::dim_v, Feature::scale,
@@ -252,7 +249,6 @@ Property cross() {
                   .dim_max = 160,
                   .admits = shapes_differ},
         .check = check_cross,
-        .file = file,
     };
 }
 

@@ -25,7 +25,6 @@ bool batchable(const Problem& p) {
 }
 
 constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
-constexpr const char* file = "properties/hygiene.cpp";
 
 /// What the laws here have in common: any problem, of the usual size.
 Property hygiene_law(std::string id, std::string statement, std::string statement_short,
@@ -44,7 +43,6 @@ Property hygiene_law(std::string id, std::string statement, std::string statemen
                   .dim_max = 64,
                   .admits = has_rows},
         .check = check,
-        .file = file,
     };
 }
 
@@ -53,8 +51,8 @@ Property deterministic() {
         hygiene_law("hygiene.deterministic", "Where claimed, equal calls give equal bits.",
                     "where claimed: equal calls, equal bits",
                     "The claim itself. The three calls differ in where the tensors lie, flush "
-                    "against the one or "
-                    "the other guard page, and in the poison around them: neither is an input.",
+                    "against the one or the other guard page, and in the poison around them: "
+                    "neither is an input.",
                     "the manifest's numerics.deterministic", Compares::bits, repeats_bits);
     law.needs.deterministic = true;
     law.cases.scores_max = 16384;
@@ -93,9 +91,9 @@ Property inputs_intact() {
     return hygiene_law(
         "hygiene.inputs_intact", "A call changes none of its inputs.",
         "inputs are the same after the call",
-        "Inputs lie in read-only pages of the kernel's process, and the host compares "
-        "its own copy afterwards: a write is a fault there or a difference here. A "
-        "second call with the same inputs gets the same answer.",
+        "Inputs lie in read-only pages of the kernel's process, and the host compares its own copy "
+        "afterwards: a write is a fault there or a difference here. A second call with the same "
+        "inputs gets the same answer.",
         "kernels/interface/attest_kernel.h: inputs are read-only", Compares::property,
         memory_does_not_show);
 }
@@ -104,9 +102,9 @@ Property outputs_written() {
     return hygiene_law(
         "hygiene.outputs_written", "A call writes every element of its outputs.",
         "every output element is written",
-        "Outputs hold a pattern of NaN before the call, another one in the next, and "
-        "are searched for it afterwards: no computation yields it by accident in both. "
-        "An element that is NaN where the reference has a number was not computed.",
+        "Outputs hold a pattern of NaN before the call, another one in the next, and are searched "
+        "for it afterwards: no computation yields it by accident in both. An element that is NaN "
+        "where the reference has a number was not computed.",
         "kernels/interface/attest_kernel.h: outputs are poisoned", Compares::property,
         outputs_are_numbers);
 }
@@ -115,9 +113,9 @@ Property bounds() {
     return hygiene_law(
         "hygiene.bounds", "A call reads and writes inside its tensors alone.",
         "no access outside any tensor",
-        "Each tensor ends at an unmapped page in one call and begins after one in the "
-        "next, so an access past either end faults; gaps and slack hold poison, which "
-        "a stray write overwrites and a stray read carries into the answer.",
+        "Each tensor ends at an unmapped page in one call and begins after one in the next, so an "
+        "access past either end faults; gaps and slack hold poison, which a stray write overwrites "
+        "and a stray read carries into the answer.",
         "Electric Fence, Perens 1987", Compares::property, memory_does_not_show);
 }
 
@@ -157,8 +155,7 @@ Property stale_state() {
         "f(x), f(y), f(x): no answer is kept from an earlier call",
         "An answer is a function of the call's inputs. Where the references of x and y are apart, "
         "rounded to the output format, so must the outputs be; and f(x) is repeated to the bit by "
-        "a "
-        "deterministic kernel, within its bounds by another.",
+        "a deterministic kernel, within its bounds by another.",
         "KernelBench issue reports: kernels that return a cached answer", Compares::bits,
         no_stale_state);
 }
@@ -167,8 +164,7 @@ Property sequence() {
     Property law = hygiene_law(
         "hygiene.sequence",
         "Calls of other strides, lengths, dimensions and formats in between disturb nothing and "
-        "are "
-        "answered as themselves.",
+        "are answered as themselves.",
         "f(x) after f(y) = f(x); f(y) after f(x) = f(y)",
         "A plan, a tuning or a workspace kept from one call must not be taken for another call's. "
         "Each call in between is judged by its own bound, each repetition of the first one by bits "

@@ -71,8 +71,6 @@ bool shares_an_axis(const Problem& p) {
            (m.shared_queries && p.len_q > 1);
 }
 
-constexpr const char* file = "properties/masking.cpp";
-
 // What all laws of non-interference have in common.
 Property hiding_law(std::string id, std::string statement, std::string statement_short,
                     std::string why, FeatureSet required, Verdict (*check)(const Trial&),
@@ -91,7 +89,6 @@ Property hiding_law(std::string id, std::string statement, std::string statement
                   .dim_max = 64,
                   .admits = admits},
         .check = check,
-        .file = file,
     };
 }
 
@@ -128,8 +125,7 @@ Property padding() {
                    "Keys, values and queries past a sequence's length change no bit of its rows.",
                    "what lies past a sequence's length changes no bit",
                    "As masking.causal: keys j >= lens_kv are hidden from every query, and rows i "
-                   ">= lens_q are "
-                   "no queries.",
+                   ">= lens_q are no queries.",
                    {}, padding_changes_nothing, nullptr);
     law.cases.require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q)};
     return law;
@@ -157,14 +153,14 @@ Property empty_row() {
     return {
         .id = "masking.empty_row",
         .statement =
-            "A query that sees no key comes out as the kernel declares, and other rows do "
-            "not notice.",
+            "A query that sees no key comes out as the kernel declares, and other rows do not "
+            "notice.",
         .statement_short = "rows without keys follow the declared policy",
         .why =
-            "Over no key at all softmax is 0/0: each kernel declares what it returns. zeros: "
-            "O = 0 and L = log 0 = -inf exactly; nan: O = NaN; refuse: nothing to judge. Rows "
-            "past lens_q are zeros with L = -inf always. With a sink the denominator is "
-            "exp(sink): O = 0. Other rows read nothing of an empty one.",
+            "Over no key at all softmax is 0/0: each kernel declares what it returns. zeros: O = 0 "
+            "and L = log 0 = -inf exactly; nan: O = NaN; refuse: nothing to judge. Rows past "
+            "lens_q are zeros with L = -inf always. With a sink the denominator is exp(sink): O = "
+            "0. Other rows read nothing of an empty one.",
         .source = "reference/problem/README.md, empty row",
         .compares = Compares::property,
         .cases = {.allow = undropped,
@@ -178,7 +174,6 @@ Property empty_row() {
                   .more_queries = true,
                   .admits = rows_may_be_empty},
         .check = empty_rows_follow_policy,
-        .file = file,
     };
 }
 
@@ -186,15 +181,15 @@ Property influence() {
     return {
         .id = "masking.influence",
         .statement =
-            "Every visible key matters: changing a value, or a channel of a key, changes "
-            "the rows that see it.",
+            "Every visible key matters: changing a value, or a channel of a key, changes the rows "
+            "that see it.",
         .statement_short = "every visible key and channel changes the row",
         .why =
             "dO_ic/dv_jc = P_ij > 0, and a change of k_jc by x moves S_ij by scale q_ic x. The "
-            "references of both runs, rounded to the output format, bound both outputs; where "
-            "they do not meet, the outputs differ by at least their distance. Spikes in V are "
-            "2^10 times the largest value and are tried with flat scores, so that no "
-            "visible weight is small.",
+            "references of both runs, rounded to the output format, bound both outputs; where they "
+            "do not meet, the outputs differ by at least their distance. Spikes in V are 2^10 "
+            "times the largest value and are tried with flat scores, so that no visible weight is "
+            "small.",
         .source = "the definition: P_ij > 0 for every visible key",
         .compares = Compares::property,
         .cases = {.allow = undropped,
@@ -206,7 +201,6 @@ Property influence() {
                   .len_max = 300,
                   .dim_max = 96},
         .check = check_influence,
-        .file = file,
     };
 }
 
@@ -214,13 +208,13 @@ Property equivalence() {
     return {
         .id = "masking.equivalence",
         .statement =
-            "A built-in mask, the same mask as a boolean tensor, as an additive one with "
-            "-inf, and slicing the hidden keys away give the same rows.",
+            "A built-in mask, the same mask as a boolean tensor, as an additive one with -inf, and "
+            "slicing the hidden keys away give the same rows.",
         .statement_short = "built-in = boolean = additive -inf = sliced away",
         .why =
             "All of them leave the same set N(i) of visible keys, and O_i and L_i are sums over "
-            "N(i). Different code paths may sum in different orders: the runs agree within the "
-            "sum of their bounds.",
+            "N(i). Different code paths may sum in different orders: the runs agree within the sum "
+            "of their bounds.",
         .source = "Vaswani et al. 2017, section 3.2.3",
         .compares = Compares::bound,
         .cases = {.allow = position_free,
@@ -232,7 +226,6 @@ Property equivalence() {
                   .len_max = 300,
                   .dim_max = 64},
         .check = mask_forms_agree,
-        .file = file,
     };
 }
 
@@ -240,8 +233,8 @@ Property alignment() {
     return {
         .id = "masking.alignment",
         .statement =
-            "With Tq != Tk the diagonal of causal masks and windows lies where the kernel "
-            "declares it.",
+            "With Tq != Tk the diagonal of causal masks and windows lies where the kernel declares "
+            "it.",
         .statement_short = "the declared causal alignment, no other",
         .why =
             "Bottom-right: key j is opposite query j - (Tk - Tq); top-left: opposite query j. The "
@@ -259,7 +252,6 @@ Property alignment() {
                   .dim_max = 64,
                   .admits = alignment_shows},
         .check = alignment_is_declared,
-        .file = file,
     };
 }
 
@@ -267,8 +259,7 @@ Property broadcast() {
     return {
         .id = "masking.broadcast",
         .statement =
-            "A mask shared over sequences, heads or queries means the same as its "
-            "expansion.",
+            "A mask shared over sequences, heads or queries means the same as its expansion.",
         .statement_short = "a broadcast mask equals its expansion",
         .why =
             "Broadcasting is a shorthand: element (b, h, i, j) of the expanded mask is the shared "
@@ -283,7 +274,6 @@ Property broadcast() {
                   .dim_max = 64,
                   .admits = shares_an_axis},
         .check = broadcast_agrees,
-        .file = file,
     };
 }
 

@@ -8,6 +8,7 @@
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "properties/law/log_weights.hpp"
 #include "properties/law/property.hpp"
@@ -49,16 +50,15 @@ TensorSet normal_inputs(const Trial& trial, const Problem& problem, std::uint64_
     return inputs;
 }
 
-/// Singular value number `rank` (from 0) of a matrix whose true one is zero.
-void compare_rank(Tally& tally, const LogMatrix& scores, std::int64_t rank, const Row& row,
-                  const std::string& sentence) {
-    if (!std::isfinite(scores.perturbation)) return;
-    const Eigen::VectorXd values = singular_values(scores.centre);
-    if (rank >= values.size()) return;
-    const double bound = scores.perturbation + svd_error(scores.centre);
-    tally.at_most(Interval::around(values[rank], bound), {0, 0}, output_at(row, 0), [&] {
-        return fmt::format("{}: singular value {} is {:.3g}", sentence, rank + 1, values[rank]);
-    });
+CaseSpace space() {
+    return {.allow = FeatureSet(Feature::gqa, Feature::dim_v, Feature::layout, Feature::lse,
+                                Feature::splits, Feature::mixed_formats),
+            .kinds = {ValueKind::normal},
+            .scores_max = 1024,
+            .len_max = 32,
+            .dim_max = 12,
+            .batch_max = 2,
+            .default_scale = true};
 }
 
 // S = sigma Q K^T has rank <= D. Taking its row means off multiplies it by I - 11^T/n, which cannot
@@ -84,53 +84,21 @@ Verdict check_scores(const Trial& trial) {
     return tally.verdict(nothing_resolved);
 }
 
-// A negative control: heads have queries and keys of their own, so the scores of two heads side by
-// side have a rank above D for generic inputs. The law computes their singular value D + 1 from the
-// inputs; what the kernel shows must be as large, by Weyl within the error of the matrix.
-Verdict check_heads(const Trial& trial) {
-    Problem problem = token_problem(trial, 2);
-    if (problem.heads_q < 2) problem.heads_q = problem.heads_kv = 2;
-    problem = canonical(problem);
-    if (!trial.supports(problem)) return not_applicable("the kernel does not take two heads");
-    const std::uint64_t stream = stream_of("rank.heads");
-    const TensorSet inputs = normal_inputs(trial, problem, stream);
-    const Weights weights = Weights::read(trial, problem, inputs, stream);
-    if (weights.fault()) return *weights.fault();
-    const Scores exact(problem, inputs);
-    const std::int64_t tokens = problem.len_q, dim = problem.dim_qk;
-    Tally tally(problem);
-    for (std::int64_t b = 0; b < problem.batch; ++b)
-        for (std::int64_t h = 0; h + 1 < problem.heads_q; ++h) {
-            const LogMatrix first = centred_scores(weights, b, h);
-            const LogMatrix second = centred_scores(weights, b, h + 1);
-            const double shaken = std::hypot(first.perturbation, second.perturbation);
-            if (!std::isfinite(shaken)) continue;
-            Eigen::MatrixXd shown(tokens, 2 * tokens), truth(tokens, 2 * tokens);
-            shown << first.centre, second.centre;
-            for (std::int64_t i = 0; i < tokens; ++i)
-                for (std::int64_t j = 0; j < 2 * tokens; ++j)
-                    truth(i, j) = exact.score({b, h + j / tokens, i}, j % tokens).mid();
-            for (const std::int64_t from : {std::int64_t{0}, tokens}) {
-                auto half = truth.middleCols(from, tokens);
-                half.colwise() -= half.rowwise().mean().eval();
-            }
-            // The law's own scores are off by a few units of 2^-53 of sums of dim products.
-            const double own = static_cast<double>(8 * (dim + tokens)) * 0x1p-53 *
-                                   static_cast<double>(dim) * truth.norm() +
-                               svd_error(truth);
-            const double expected = singular_values(truth)[dim];
-            const double bound = 1.0001 * shaken + svd_error(shown);
-            if (!(expected > 2 * (bound + own))) continue;
-            tally.same(
-                Interval::around(expected, own),
-                Interval::around(singular_values(shown)[dim], bound), output_at({b, h, 0}, 0), [&] {
-                    return fmt::format(
-                        "the scores of heads {} and {} together have another rank than their "
-                        "queries and keys give",
-                        h, h + 1);
-                });
-        }
-    return tally.verdict(nothing_resolved);
+Property scores() {
+    return {
+        .id = "rank.scores",
+        .statement = "The scores of a head, read off its weights, have rank at most head_dim.",
+        .statement_short = "the scores of a head have rank at most its dimension",
+        .why =
+            "S = sigma Q K^T is a product through D channels. log P_ij = S_ij - L_i, so log P with "
+            "its row means taken off is S times a projection: rank at most D, and so is log P + L "
+            "where L is returned. Each weight is known within its bound; by Weyl the singular "
+            "values beyond D cannot exceed the Frobenius norm of those errors.",
+        .source = "Bhojanapalli et al. 2020 (low-rank bottleneck); Weyl 1912",
+        .compares = Compares::bound,
+        .cases = space(),
+        .check = check_scores,
+    };
 }
 
 /// Small whole numbers: X [tokens, m], W_Q and W_K [m, D]; every product of theirs is exact in
@@ -229,70 +197,93 @@ Verdict check_bilinear(const Trial& trial) {
     return tally.verdict(nothing_resolved);
 }
 
-CaseSpace space() {
-    return {.allow = FeatureSet(Feature::gqa, Feature::dim_v, Feature::layout, Feature::lse,
-                                Feature::splits, Feature::mixed_formats),
-            .kinds = {ValueKind::normal},
-            .scores_max = 1024,
-            .len_max = 32,
-            .dim_max = 12,
-            .batch_max = 2,
-            .default_scale = true};
+Property bilinear() {
+    return {
+        .id = "rank.bilinear",
+        .statement = "Scores of projected tokens are X A X^T with A = W_Q W_K^T, of rank <= D.",
+        .statement_short = "scores of projected tokens are X W_Q W_K^T X^T",
+        .why =
+            "With Q = X W_Q and K = X W_K the scores are sigma X (W_Q W_K^T) X^T. Tokens and "
+            "projections are small whole numbers, so Q and K are exact in every format, and the "
+            "matrix judged is that of these Q and K. Multiplying by the pseudo-inverses of X gives "
+            "A back, its error at most their norms times that of the scores.",
+        .source = "Vaswani et al. 2017, section 3.2.2; Elhage et al. 2021 (QK circuit)",
+        .compares = Compares::bound,
+        .cases = space(),
+        .check = check_bilinear,
+    };
+}
+
+// A negative control: heads have queries and keys of their own, so the scores of two heads side by
+// side have a rank above D for generic inputs. The law computes their singular value D + 1 from the
+// inputs; what the kernel shows must be as large, by Weyl within the error of the matrix.
+Verdict check_heads(const Trial& trial) {
+    Problem problem = token_problem(trial, 2);
+    if (problem.heads_q < 2) problem.heads_q = problem.heads_kv = 2;
+    problem = canonical(problem);
+    if (!trial.supports(problem)) return not_applicable("the kernel does not take two heads");
+    const std::uint64_t stream = stream_of("rank.heads");
+    const TensorSet inputs = normal_inputs(trial, problem, stream);
+    const Weights weights = Weights::read(trial, problem, inputs, stream);
+    if (weights.fault()) return *weights.fault();
+    const Scores exact(problem, inputs);
+    const std::int64_t tokens = problem.len_q, dim = problem.dim_qk;
+    Tally tally(problem);
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+        for (std::int64_t h = 0; h + 1 < problem.heads_q; ++h) {
+            const LogMatrix first = centred_scores(weights, b, h);
+            const LogMatrix second = centred_scores(weights, b, h + 1);
+            const double shaken = std::hypot(first.perturbation, second.perturbation);
+            if (!std::isfinite(shaken)) continue;
+            Eigen::MatrixXd shown(tokens, 2 * tokens), truth(tokens, 2 * tokens);
+            shown << first.centre, second.centre;
+            for (std::int64_t i = 0; i < tokens; ++i)
+                for (std::int64_t j = 0; j < 2 * tokens; ++j)
+                    truth(i, j) = exact.score({b, h + j / tokens, i}, j % tokens).mid();
+            for (const std::int64_t from : {std::int64_t{0}, tokens}) {
+                auto half = truth.middleCols(from, tokens);
+                half.colwise() -= half.rowwise().mean().eval();
+            }
+            // The law's own scores are off by a few units of 2^-53 of sums of dim products.
+            const double own = static_cast<double>(8 * (dim + tokens)) * 0x1p-53 *
+                                   static_cast<double>(dim) * truth.norm() +
+                               svd_error(truth);
+            const double expected = singular_values(truth)[dim];
+            const double bound = 1.0001 * shaken + svd_error(shown);
+            if (!(expected > 2 * (bound + own))) continue;
+            tally.same(
+                Interval::around(expected, own),
+                Interval::around(singular_values(shown)[dim], bound), output_at({b, h, 0}, 0), [&] {
+                    return fmt::format(
+                        "the scores of heads {} and {} together have another rank than their "
+                        "queries and keys give",
+                        h, h + 1);
+                });
+        }
+    return tally.verdict(nothing_resolved);
+}
+
+Property heads() {
+    return {
+        .id = "rank.heads",
+        .statement = "The scores of two heads side by side have a rank above head_dim.",
+        .statement_short = "two heads together exceed the rank of one",
+        .why =
+            "A negative control. Heads have queries and keys of their own, so for generic inputs "
+            "[S_1 S_2] has rank 2D. Its singular value D + 1 is computed from the inputs; by Weyl "
+            "the kernel's matrix must show it within the error of its elements. A kernel that "
+            "reads one head for another shows a smaller one.",
+        .source = "Vaswani et al. 2017, section 3.2.2; Weyl 1912",
+        .compares = Compares::bound,
+        .cases = space(),
+        .check = check_heads,
+    };
 }
 
 }  // namespace
 
 std::vector<Property> rank() {
-    return {
-        {
-            .id = "rank.scores",
-            .statement = "The scores of a head, read off its weights, have rank at most head_dim.",
-            .statement_short = "the scores of a head have rank at most its dimension",
-            .why =
-                "S = sigma Q K^T is a product through D channels. log P_ij = S_ij - L_i, so log P "
-                "with its row means taken off is S times a projection: rank at most D, and so is "
-                "log P + L where L is returned. Each weight is known within its bound; by Weyl the "
-                "singular values beyond D cannot exceed the Frobenius norm of those errors.",
-            .source = "Bhojanapalli et al. 2020 (low-rank bottleneck); Weyl 1912",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = space(),
-            .check = check_scores,
-            .file = "properties/rank.cpp",
-        },
-        {
-            .id = "rank.bilinear",
-            .statement = "Scores of projected tokens are X A X^T with A = W_Q W_K^T, of rank <= D.",
-            .statement_short = "scores of projected tokens are X W_Q W_K^T X^T",
-            .why =
-                "With Q = X W_Q and K = X W_K the scores are sigma X (W_Q W_K^T) X^T. Tokens and "
-                "projections are small whole numbers, so Q and K are exact in every format, and "
-                "the matrix judged is that of these Q and K. Multiplying by the pseudo-inverses of "
-                "X "
-                "gives A back, its error at most their norms times that of the scores.",
-            .source = "Vaswani et al. 2017, section 3.2.2; Elhage et al. 2021 (QK circuit)",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = space(),
-            .check = check_bilinear,
-            .file = "properties/rank.cpp",
-        },
-        {
-            .id = "rank.heads",
-            .statement = "The scores of two heads side by side have a rank above head_dim.",
-            .statement_short = "two heads together exceed the rank of one",
-            .why = "A negative control. Heads have queries and keys of their own, so for generic "
-                   "inputs [S_1 S_2] has rank 2D. Its singular value D + 1 is computed from the "
-                   "inputs; by Weyl the kernel's matrix must show it within the error of its "
-                   "elements. A kernel that reads one head for another shows a smaller one.",
-            .source = "Vaswani et al. 2017, section 3.2.2; Weyl 1912",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = space(),
-            .check = check_heads,
-            .file = "properties/rank.cpp",
-        },
-    };
+    return {scores(), bilinear(), heads()};
 }
 
 }  // namespace attest::laws

@@ -1,5 +1,7 @@
 #include "properties/law/log_weights.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
@@ -57,6 +59,17 @@ Eigen::VectorXd singular_values(const Eigen::MatrixXd& matrix) {
 // of a few roundings each are covered by 8 m n.
 double svd_error(const Eigen::MatrixXd& matrix) {
     return 8.0 * static_cast<double>(matrix.rows() * matrix.cols()) * 0x1p-53 * matrix.norm();
+}
+
+void compare_rank(Tally& tally, const LogMatrix& matrix, std::int64_t rank, const Row& row,
+                  const std::string& sentence) {
+    if (!std::isfinite(matrix.perturbation)) return;
+    const Eigen::VectorXd values = singular_values(matrix.centre);
+    if (rank >= values.size()) return;
+    const double bound = matrix.perturbation + svd_error(matrix.centre);
+    tally.at_most(Interval::around(values[rank], bound), {0, 0}, output_at(row, 0), [&] {
+        return fmt::format("{}: singular value {} is {:.3g}", sentence, rank + 1, values[rank]);
+    });
 }
 
 }  // namespace attest

@@ -55,13 +55,13 @@ struct Property {
     Needs needs{};
     CaseSpace cases;
     Verdict (*check)(const Trial&) = nullptr;
-    std::string file;  ///< "properties/masking.cpp"
+    std::string file{};  ///< "properties/masking.cpp"; written by the build
 
     std::string family() const { return id.substr(0, id.find('.')); }
     std::string law() const { return id.substr(id.find('.') + 1); }
 };
 
-/// All laws in catalogue order (that of properties.md). Generated from the families; never empty.
+/// All laws in catalogue order (properties/CMakeLists.txt). Never empty.
 std::span<const Property> catalogue();
 const Property* find_property(std::string_view id);
 std::string catalogue_digest();  ///< SHA-256 of all declarations

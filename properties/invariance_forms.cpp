@@ -1,15 +1,18 @@
-#include "properties/invariance_checks.hpp"
+// The same attention written another way: another scale, every key twice, keys nobody sees, the
+// sums of the definition. The outputs are those of the case, within the bounds of the two runs.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <vector>
 
 #include "properties/law/hull_slack.hpp"
 #include "properties/law/key_twins.hpp"
+#include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/scores.hpp"
+#include "properties/law/shifted.hpp"
 #include "properties/law/tally.hpp"
 
 namespace attest::laws {
@@ -18,85 +21,17 @@ namespace {
 
 constexpr const char* nothing_visible = "no query sees a key";
 
-// Values are multiples of 1/4 up to 2 and the factors 1/2, 1, 2 of either sign, so that a V + b W
-// is exact in every format and the three runs are related by the law alone.
-Tensor coarse_values(const Trial& trial, const Problem& problem, std::uint64_t stream) {
-    std::uint64_t index = 0;
-    return tensor_of(problem, Role::v, [&](int64_t, int64_t, int64_t, int64_t) {
-        return on_grid(trial, stream, index++, 8, 4);
-    });
+constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
+
+/// Distributions whose scores stay moderate: the bounds of two runs are then tight.
+std::vector<ValueKind> moderate() {
+    return {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
+            ValueKind::ties,   ValueKind::one_hot, ValueKind::const_v,   ValueKind::cancel_v};
 }
 
-// Scaling V by 2^k scales every product, partial sum and quotient by it, exactly, as long as none
-// is subnormal: weights are at least exp(-2 max|S|) relative to the largest, above 2^-58, values
-// are multiples of 1/4, and outputs away from the format's subnormals by a factor of four on either
-// side. A kernel that claims determinism then returns 2^k O to the bit.
-void compare_powers(Tally& tally, const Call& base, const Call& scaled, int exponent) {
-    const Problem& problem = base.problem();
-    const ScoreBounds scores(problem, base.inputs());
-    const double floor =
-        std::ldexp(4.0, traits(base.output_format()).exponent_min + std::abs(exponent));
-    const Interval factor = Interval::exactly(std::ldexp(1.0, exponent));
-    for (const Row& row : all_rows(problem)) {
-        if (blind(base, row)) continue;
-        const bool normal = base.trial().numerics().deterministic && scores.of(row) <= 20;
-        for (int64_t c = 0; c < value_dim(problem); ++c) {
-            const auto sentence = [&] {
-                return fmt::format(
-                    "values times 2^{} give {} another output than 2^{} times its own", exponent,
-                    name_of(problem, row), exponent);
-            };
-            const ExpectedElement& e = element(base, row, c);
-            if (normal && std::abs(e.value) - e.bound - e.error > floor) {
-                const double expected = std::ldexp(output(base, row, c), exponent);
-                const double observed = output(scaled, row, c);
-                tally.fact(observed == expected, expected, observed, output_at(row, c), sentence);
-            } else {
-                tally.same(truth(base, row, c) * factor, truth(scaled, row, c), output_at(row, c),
-                           sentence);
-            }
-        }
-    }
+CaseSpace space(FeatureSet allow) {
+    return {.allow = allow, .kinds = moderate(), .scores_max = 2048, .len_max = 300, .dim_max = 64};
 }
-
-}  // namespace
-
-Verdict check_value_linear(const Trial& trial) {
-    const Problem& problem = trial.problem();
-    const std::uint64_t stream = stream_of("invariance.value_linear");
-    const auto factor = [&](std::uint64_t index) {
-        const double size =
-            std::ldexp(1.0, static_cast<int>(trial.random_below(stream, index, 3)) - 1);
-        return (trial.random_bits(stream + 1, index) & 1) != 0 ? size : -size;
-    };
-    const double a = factor(0), b = factor(1);
-    TensorSet v = trial.inputs(), w = v, sum = v, scaled = v;
-    v.put(Role::v, coarse_values(trial, problem, stream + 2));
-    w.put(Role::v, coarse_values(trial, problem, stream + 3));
-    const int exponent = 1 + static_cast<int>(trial.random_below(stream, 2, 3));
-    for (int64_t at = 0; at < v[Role::v].size(); ++at) {
-        const double first = v[Role::v].get(at), second = w[Role::v].get(at);
-        sum[Role::v].set(at, a * first + b * second);
-        scaled[Role::v].set(at, std::ldexp(first, exponent));
-    }
-    const Call of_v(trial, problem, v), of_w(trial, problem, w), of_sum(trial, problem, sum);
-    Tally tally(problem);
-    for (const Row& row : all_rows(problem)) {
-        if (blind(of_v, row)) continue;
-        for (int64_t c = 0; c < value_dim(problem); ++c)
-            tally.same(Interval::exactly(a) * truth(of_v, row, c) +
-                           Interval::exactly(b) * truth(of_w, row, c),
-                       truth(of_sum, row, c), output_at(row, c), [&] {
-                           return fmt::format(
-                               "the output of {} for {} V + {} W is not {} O(V) + {} O(W)",
-                               name_of(problem, row), a, b, a, b);
-                       });
-    }
-    compare_powers(tally, of_v, Call(trial, problem, scaled), exponent);
-    return tally.verdict(nothing_visible);
-}
-
-namespace {
 
 /// Whether every element times 2^exponent is one more member of the format, and no product of two
 /// elements comes near the subnormals of f32.
@@ -111,8 +46,6 @@ bool scales_exactly(const Problem& problem, const TensorSet& inputs, int exponen
         if (k != 0) least_k = std::min(least_k, std::abs(k));
     return least_q >= 0x1p-24 && least_k >= 0x1p-24;
 }
-
-}  // namespace
 
 // Multiplying Q by 2^e and the scale by 2^-e changes no exponent's rounding: every product, partial
 // sum and product with the scale is multiplied by a power of two along the way and comes back to
@@ -147,6 +80,76 @@ Verdict check_scale_exchange(const Trial& trial) {
     return compare_runs(first, second, likeness);
 }
 
+CaseSpace scale_space() {
+    CaseSpace s = space(attention);
+    s.require = FeatureSet(Feature::scale);
+    return s;
+}
+
+Property scale_exchange() {
+    return {
+        .id = "invariance.scale_exchange",
+        .statement = "Queries times c at a scale over c give the same; for c = 2^e to the bit.",
+        .statement_short = "(cQ, scale/c) = (Q, scale)",
+        .why =
+            "sigma/c (cq).k = sigma q.k. For a power of two every product, partial sum and product "
+            "with the scale is the same number times a power of two, so a kernel that claims "
+            "determinism comes back to the same scores, and, where neither scale is one, the same "
+            "bits; others to the same truth within both bounds.",
+        .source = "definition of the score; IEEE 754-2019 scaling by the radix",
+        .compares = Compares::bound,
+        .cases = scale_space(),
+        .check = check_scale_exchange,
+    };
+}
+
+Verdict check_duplicate(const Trial& trial) {
+    const Problem& problem = trial.problem();
+    const std::uint64_t stream = stream_of("invariance.duplicate");
+    const bool side_by_side = (trial.random_bits(stream, 0) & 1) != 0;
+    const Twin twice = with_keys_twice(problem, trial.inputs(), side_by_side);
+    if (!trial.supports(twice.problem))
+        return not_applicable("the kernel does not take so many keys");
+    const Call first(trial), second(trial, twice.problem, twice.inputs);
+    const Interval log_two = log(Interval::exactly(2));
+    Tally tally(problem);
+    compare_shifted(tally, first, second, "giving every key and value twice",
+                    [&](const Row&) { return log_two; });
+    return tally.verdict(nothing_visible);
+}
+
+/// Keys have no place: nothing depends on where they stand or what lies between them.
+constexpr FeatureSet placeless = attention.without(Feature::causal)
+                                     .without(Feature::window)
+                                     .without(Feature::documents)
+                                     .without(Feature::cache)
+                                     .without(Feature::paged)
+                                     .without(Feature::alibi)
+                                     .without(Feature::rope);
+
+CaseSpace doubled_space() {
+    CaseSpace s = space(placeless.without(Feature::sink));
+    s.scores_max = 1024;
+    s.len_max = 150;
+    return s;
+}
+
+Property duplicate() {
+    return {
+        .id = "invariance.duplicate",
+        .statement = "Every key and value twice: the output stays, L grows by log 2.",
+        .statement_short = "every key twice: same output, L + log 2",
+        .why =
+            "Every exponential comes twice in numerator and denominator: O does not change, the "
+            "sum doubles. Keys stand side by side or the whole row is repeated, so tiles are cut "
+            "elsewhere.",
+        .source = "softmax over a multiset",
+        .compares = Compares::bound,
+        .cases = doubled_space(),
+        .check = check_duplicate,
+    };
+}
+
 Verdict check_neutral_key(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("invariance.neutral_key");
@@ -168,6 +171,30 @@ Verdict check_neutral_key(const Trial& trial) {
         return compare_runs(first, second, likeness);
     }
     return not_applicable("the kernel takes no lengths and no mask to hide keys with");
+}
+
+CaseSpace neutral_space() {
+    return space(attention.without(Feature::documents)
+                     .without(Feature::cache)
+                     .without(Feature::paged)
+                     .without(Feature::alibi)
+                     .without(Feature::rope));
+}
+
+Property neutral_key() {
+    return {
+        .id = "invariance.neutral_key",
+        .statement = "Appending keys that no query may see changes nothing.",
+        .statement_short = "appending hidden keys changes nothing",
+        .why =
+            "A hidden key adds exp(-inf) = 0 to both sums. The keys lie past every sequence's "
+            "length, or a boolean or additive mask hides them; the kernel may cut its tiles "
+            "elsewhere, so both runs are held to their bounds.",
+        .source = "definition of the mask",
+        .compares = Compares::bound,
+        .cases = neutral_space(),
+        .check = check_neutral_key,
+    };
 }
 
 // Nadaraya and Watson: the estimate at q_i is sum_j kappa(q_i, k_j) v_j / sum_j kappa(q_i, k_j),
@@ -206,6 +233,38 @@ Verdict check_kernel_regression(const Trial& trial) {
         }
     }
     return tally.verdict("no query sees a key at a score below 300");
+}
+
+CaseSpace regression_space() {
+    CaseSpace s = space(attention.without(Feature::softcap)
+                            .without(Feature::rope)
+                            .without(Feature::sink)
+                            .without(Feature::mask_additive)
+                            .without(Feature::alibi));
+    s.kinds.push_back(ValueKind::logit50);
+    return s;
+}
+
+Property kernel_regression() {
+    return {
+        .id = "invariance.kernel_regression",
+        .statement = "The output is the Nadaraya-Watson estimate with kernel exp(scale q.k).",
+        .statement_short = "the output is a Nadaraya-Watson estimate",
+        .why =
+            "O_i = sum_j kappa(q_i, k_j) v_j / sum_j kappa(q_i, k_j) with kappa = exp(sigma q.k): "
+            "kernel regression of the values at the query. Evaluated as written, in interval "
+            "arithmetic, without the maximum that attention kernels and the reference subtract.",
+        .source = "Nadaraya 1964; Watson 1964; Tsai et al. 2019",
+        .compares = Compares::bound,
+        .cases = regression_space(),
+        .check = check_kernel_regression,
+    };
+}
+
+}  // namespace
+
+std::vector<Property> invariance_forms() {
+    return {scale_exchange(), duplicate(), neutral_key(), kernel_regression()};
 }
 
 }  // namespace attest::laws
