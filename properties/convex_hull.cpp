@@ -71,6 +71,8 @@ Property box() {
         .compares = Compares::bound,
         .cases = space(16384, 300, 128),
         .check = check_box,
+        .turned_red_by = {planted::answers_times(3)},
+        .knows_more = true,
     };
 }
 
@@ -189,6 +191,8 @@ Property support() {
         .compares = Compares::bound,
         .cases = space(4096, 128, 64),
         .check = check_support,
+        .turned_red_by = {planted::answers_times(3)},
+        .knows_more = true,
     };
 }
 
@@ -258,6 +262,8 @@ Property membership() {
         .compares = Compares::bound,
         .cases = membership_space(),
         .check = check_membership,
+        .turned_red_by = {planted::answers_times(3)},
+        .knows_more = true,
     };
 }
 

@@ -53,6 +53,7 @@ Property prefill() {
                   .dim_max = 64,
                   .admits = continues},
         .check = steps_of_one,
+        .turned_red_by = {planted::newest_key_not_cached()},
     };
 }
 
@@ -74,7 +75,12 @@ Property chunked() {
                   .dim_max = 64,
                   .admits = several_queries},
         .check = steps_of_chunks,
+        .turned_red_by = {planted::newest_key_not_cached()},
     };
+}
+
+void steps_hardly_rotated(Question& q) {
+    if (q.problem.cache.present) q.problem.rope.base *= 1e6;
 }
 
 Property offset() {
@@ -98,6 +104,7 @@ Property offset() {
                   .dim_max = 64,
                   .admits = past_keys},
         .check = positions_continue,
+        .turned_red_by = {{.id = "steps_hardly_rotated", .asks = steps_hardly_rotated}},
     };
 }
 
@@ -121,6 +128,7 @@ Property paged() {
                   .len_max = 300,
                   .dim_max = 64},
         .check = pages_do_not_matter,
+        .turned_red_by = {planted::pages_in_physical_order()},
     };
 }
 
@@ -143,6 +151,7 @@ Property batch() {
                   .dim_max = 64,
                   .admits = several_sequences},
         .check = sequences_stand_alone,
+        .turned_red_by = {planted::first_sequence_doubled()},
     };
 }
 

@@ -90,6 +90,17 @@ CaseSpace monotone_space() {
         .dim_max = 32};
 }
 
+/// Queries over the square of their size and the reciprocal of the scale: what should warm cools.
+void cool_what_should_warm(Question& q) {
+    Tensor& queries = q.inputs[Role::q];
+    double most = 0;
+    for (std::int64_t at = 0; at < queries.size(); ++at)
+        most = std::max(most, std::abs(queries.get(at)));
+    for (std::int64_t at = 0; at < queries.size() && most > 0; ++at)
+        queries.set(at, queries.get(at) / (most * most));
+    q.problem.scale = 1 / (4 * effective_scale(q.problem));
+}
+
 Property monotone() {
     return {
         .id = "entropy.monotone",
@@ -103,6 +114,7 @@ Property monotone() {
         .compares = Compares::bound,
         .cases = monotone_space(),
         .check = check_monotone,
+        .turned_red_by = {{.id = "temperature_inverted", .asks = cool_what_should_warm}},
     };
 }
 
@@ -200,6 +212,7 @@ Property derivative() {
         .compares = Compares::bound,
         .cases = derivative_space(),
         .check = check_derivative,
+        .turned_red_by = {planted::scores_capped(0.25)},
     };
 }
 

@@ -146,6 +146,7 @@ Property limits() {
         .compares = Compares::bound,
         .cases = limits_space(),
         .check = check_limits,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 

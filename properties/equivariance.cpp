@@ -74,6 +74,7 @@ Property tokens() {
                   .square = true,
                   .admits = several_tokens},
         .check = permuted_tokens,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -94,6 +95,7 @@ Property keys() {
                   .dim_max = 64,
                   .admits = several_keys},
         .check = permuted_keys,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -113,6 +115,7 @@ Property queries() {
                   .dim_max = 64,
                   .admits = several_queries},
         .check = permuted_queries,
+        .turned_red_by = {planted::last_query_forgotten()},
     };
 }
 
@@ -133,6 +136,7 @@ Property heads() {
                   .dim_max = 64,
                   .admits = several_heads},
         .check = permuted_heads,
+        .turned_red_by = {planted::one_query_head_for_all()},
     };
 }
 
@@ -154,7 +158,14 @@ Property batch() {
                   .batch_max = 4,
                   .admits = several_sequences},
         .check = permuted_batch,
+        .turned_red_by = {planted::first_sequence_doubled()},
     };
+}
+
+void first_channel_doubled(Question& q) {
+    Tensor& queries = q.inputs[Role::q];
+    for (std::int64_t at = 0; at < queries.size(); at += q.problem.dim_qk)
+        queries.set(at, 2 * queries.get(at));
 }
 
 Property features() {
@@ -174,6 +185,7 @@ Property features() {
                   .scores_max = 8192,
                   .dim_max = 160},
         .check = permuted_features,
+        .turned_red_by = {{.id = "first_channel_doubled", .asks = first_channel_doubled}},
     };
 }
 
@@ -203,6 +215,7 @@ Property broken() {
                   .square = true,
                   .admits = three_tokens},
         .check = places_show,
+        .turned_red_by = {planted::causal_mask_ignored()},
     };
 }
 
@@ -229,6 +242,7 @@ Property asymmetry() {
                   .square = true,
                   .admits = pairs_to_show},
         .check = softmax_runs_over_keys,
+        .turned_red_by = {planted::scores_negated()},
     };
 }
 

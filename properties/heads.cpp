@@ -206,6 +206,7 @@ Property grouped() {
                   .dim_max = 64,
                   .admits = grouped_heads},
         .check = check_grouped,
+        .turned_red_by = {planted::heads_by_modulo()},
     };
 }
 
@@ -224,7 +225,12 @@ Property isolation() {
         .compares = Compares::bits,
         .cases = {.allow = undropped, .scores_max = 16384, .dim_max = 64, .admits = isolable},
         .check = check_isolation,
+        .turned_red_by = {planted::values_of_next_sequence()},
     };
+}
+
+void scale_by_the_value_dimension(Question& q) {
+    q.problem.scale = 1 / std::sqrt(static_cast<double>(value_dim(q.problem)));
 }
 
 Property cross() {
@@ -249,6 +255,8 @@ Property cross() {
                   .dim_max = 160,
                   .admits = shapes_differ},
         .check = check_cross,
+        .turned_red_by = {{.id = "scale_by_the_value_dimension",
+                           .asks = scale_by_the_value_dimension}},
     };
 }
 

@@ -107,6 +107,10 @@ Verdict check_value_linear(const Trial& trial) {
     return tally.verdict(nothing_visible);
 }
 
+double a_quarter_more(const ExpectedElement& right, std::int64_t) {
+    return right.value + 0.25;
+}
+
 Property value_linear() {
     return {
         .id = "invariance.value_linear",
@@ -121,6 +125,7 @@ Property value_linear() {
         .compares = Compares::bound,
         .cases = space(attention),
         .check = check_value_linear,
+        .turned_red_by = {{.id = "answers_plus_a_quarter", .answers = a_quarter_more}},
     };
 }
 
@@ -223,6 +228,7 @@ Property key_shift() {
         .compares = Compares::bound,
         .cases = key_shift_space(),
         .check = check_key_shift,
+        .turned_red_by = {planted::scores_capped(5)},
     };
 }
 
@@ -259,6 +265,11 @@ CaseSpace bias_shift_space() {
     return s;
 }
 
+void biases_clamped_at_4(Question& q) {
+    Tensor& mask = q.inputs[Role::mask];
+    for (int64_t at = 0; at < mask.size(); ++at) mask.set(at, std::min(mask.get(at), 4.0));
+}
+
 Property bias_shift() {
     return {
         .id = "invariance.bias_shift",
@@ -271,6 +282,7 @@ Property bias_shift() {
         .compares = Compares::bound,
         .cases = bias_shift_space(),
         .check = check_bias_shift,
+        .turned_red_by = {{.id = "biases_clamped_at_4", .asks = biases_clamped_at_4}},
     };
 }
 

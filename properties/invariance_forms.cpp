@@ -86,6 +86,10 @@ CaseSpace scale_space() {
     return s;
 }
 
+void scale_ignored(Question& q) {
+    q.problem.scale.reset();
+}
+
 Property scale_exchange() {
     return {
         .id = "invariance.scale_exchange",
@@ -100,6 +104,7 @@ Property scale_exchange() {
         .compares = Compares::bound,
         .cases = scale_space(),
         .check = check_scale_exchange,
+        .turned_red_by = {{.id = "scale_ignored", .asks = scale_ignored}},
     };
 }
 
@@ -147,6 +152,7 @@ Property duplicate() {
         .compares = Compares::bound,
         .cases = doubled_space(),
         .check = check_duplicate,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -194,6 +200,7 @@ Property neutral_key() {
         .compares = Compares::bound,
         .cases = neutral_space(),
         .check = check_neutral_key,
+        .turned_red_by = {planted::every_mask_ignored()},
     };
 }
 
@@ -258,6 +265,7 @@ Property kernel_regression() {
         .compares = Compares::bound,
         .cases = regression_space(),
         .check = check_kernel_regression,
+        .turned_red_by = {planted::scores_capped(0.5)},
     };
 }
 

@@ -144,6 +144,7 @@ Property finite() {
         .compares = Compares::bound,
         .cases = finite_space(),
         .check = check_finite,
+        .turned_red_by = {planted::scores_capped(1)},
     };
 }
 
@@ -251,6 +252,7 @@ Property saturation() {
         .compares = Compares::bound,
         .cases = saturated_space(),
         .check = check_saturation,
+        .turned_red_by = {planted::scores_capped(4)},
     };
 }
 

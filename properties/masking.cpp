@@ -3,6 +3,7 @@
 // may (influence.hpp), and the forms of one mask against each other (mask_forms.hpp).
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "properties/law/hidden.hpp"
@@ -74,7 +75,7 @@ bool shares_an_axis(const Problem& p) {
 // What all laws of non-interference have in common.
 Property hiding_law(std::string id, std::string statement, std::string statement_short,
                     std::string why, FeatureSet required, Verdict (*check)(const Trial&),
-                    bool (*admits)(const Problem&)) {
+                    bool (*admits)(const Problem&), Deviation turned_red_by) {
     return {
         .id = std::move(id),
         .statement = std::move(statement),
@@ -89,6 +90,7 @@ Property hiding_law(std::string id, std::string statement, std::string statement
                   .dim_max = 64,
                   .admits = admits},
         .check = check,
+        .turned_red_by = {std::move(turned_red_by)},
     };
 }
 
@@ -102,20 +104,22 @@ std::vector<Property> hiding_laws() {
                    "two runs differ in hidden numbers only, so a deterministic kernel repeats the "
                    "same operations on the same operands for that row. One that claims no "
                    "determinism is held to the bounds of the common truth.",
-                   FeatureSet(Feature::causal), check_hidden_by<Hiding::causal>, room_to_hide),
+                   FeatureSet(Feature::causal), check_hidden_by<Hiding::causal>, room_to_hide,
+                   planted::causal_mask_ignored()),
         hiding_law("masking.window",
                    "Changing keys and values outside a row's window changes no bit of the row.",
                    "keys outside the window change no bit",
                    "As masking.causal: a key outside [i + off - left, i + off + right] is no "
                    "operand of row i.",
-                   FeatureSet(Feature::window), check_hidden_by<Hiding::window>, window_hides),
+                   FeatureSet(Feature::window), check_hidden_by<Hiding::window>, window_hides,
+                   planted::window_one_wider()),
         hiding_law("masking.document",
                    "Changing the keys and values of one packed document changes no bit of the "
                    "others.",
                    "other documents' keys change no bit",
                    "As masking.causal: queries see the keys of their own document only.",
-                   FeatureSet(Feature::documents), check_hidden_by<Hiding::document>,
-                   two_documents),
+                   FeatureSet(Feature::documents), check_hidden_by<Hiding::document>, two_documents,
+                   planted::documents_ignored()),
     };
 }
 
@@ -126,7 +130,7 @@ Property padding() {
                    "what lies past a sequence's length changes no bit",
                    "As masking.causal: keys j >= lens_kv are hidden from every query, and rows i "
                    ">= lens_q are no queries.",
-                   {}, padding_changes_nothing, nullptr);
+                   {}, padding_changes_nothing, nullptr, planted::query_lengths_ignored());
     law.cases.require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q)};
     return law;
 }
@@ -140,7 +144,7 @@ Property poison() {
         "As masking.causal, with the numbers that arithmetic cannot hide: 0 * NaN and 0 * inf are "
         "NaN, a masked score of 1e4 beats every visible one, -inf + inf is NaN. A dialect that "
         "leaves non-finite numbers unspecified is tried with finite ones alone.",
-        {}, poison_changes_nothing, nullptr);
+        {}, poison_changes_nothing, nullptr, planted::every_mask_ignored());
     law.cases.require_any = {FeatureSet(Feature::causal),        FeatureSet(Feature::window),
                              FeatureSet(Feature::lens_kv),       FeatureSet(Feature::lens_q),
                              FeatureSet(Feature::documents),     FeatureSet(Feature::mask_bool),
@@ -174,6 +178,7 @@ Property empty_row() {
                   .more_queries = true,
                   .admits = rows_may_be_empty},
         .check = empty_rows_follow_policy,
+        .turned_red_by = {planted::empty_rows_are_nan()},
     };
 }
 
@@ -201,6 +206,7 @@ Property influence() {
                   .len_max = 300,
                   .dim_max = 96},
         .check = check_influence,
+        .turned_red_by = {planted::last_key_forgotten()},
     };
 }
 
@@ -226,6 +232,7 @@ Property equivalence() {
                   .len_max = 300,
                   .dim_max = 64},
         .check = mask_forms_agree,
+        .turned_red_by = {planted::causal_mask_ignored()},
     };
 }
 
@@ -252,6 +259,7 @@ Property alignment() {
                   .dim_max = 64,
                   .admits = alignment_shows},
         .check = alignment_is_declared,
+        .turned_red_by = {planted::other_alignment()},
     };
 }
 
@@ -274,6 +282,7 @@ Property broadcast() {
                   .dim_max = 64,
                   .admits = shares_an_axis},
         .check = broadcast_agrees,
+        .turned_red_by = {planted::shared_masks_ignored()},
     };
 }
 

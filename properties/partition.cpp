@@ -91,6 +91,7 @@ Property merge() {
         .needs = {.lse = true},
         .cases = merge_space(),
         .check = check_merge,
+        .turned_red_by = {planted::answers_times(1 / std::log(2.0))},
     };
 }
 
@@ -153,6 +154,7 @@ Property tile_edges() {
         .compares = Compares::bound,
         .cases = edge_space(),
         .check = check_tile_edges,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -230,6 +232,7 @@ Property order() {
         .compares = Compares::bound,
         .cases = order_space(),
         .check = check_order_of_keys,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -279,6 +282,7 @@ Property stability() {
         .compares = Compares::bound,
         .cases = stability_space(),
         .check = check_stability,
+        .turned_red_by = {planted::answers_not_a_number()},
     };
 }
 

@@ -141,6 +141,10 @@ bool some_token(const Problem& p) {
     return p.len_q >= 1 && p.len_kv >= 1 && p.batch >= 1;
 }
 
+void base_depends_on_the_offset(Question& q) {
+    q.problem.rope.base += static_cast<double>(q.problem.rope.offset);
+}
+
 Property rope_relative() {
     return {
         .id = "position.rope_relative",
@@ -159,7 +163,14 @@ Property rope_relative() {
                   .dim_max = 64,
                   .admits = two_keys},
         .check = check_rope_relative,
+        .turned_red_by = {{.id = "base_depends_on_the_offset", .asks = base_depends_on_the_offset}},
     };
+}
+
+void rotation_shrinks_the_query(Question& q) {
+    if (q.problem.rope.style == RopeStyle::none) return;
+    Tensor& queries = q.inputs[Role::q];
+    for (std::int64_t at = 0; at < queries.size(); ++at) queries.set(at, queries.get(at) / 2);
 }
 
 Property rope_norm() {
@@ -180,9 +191,16 @@ Property rope_norm() {
                   .dim_max = 128,
                   .admits = some_token},
         .check = check_rope_norm,
+        .turned_red_by = {{.id = "rotation_shrinks_the_query", .asks = rotation_shrinks_the_query}},
     };
     law.needs.lse = true;
     return law;
+}
+
+void other_pairing(Question& q) {
+    RopeStyle& style = q.problem.rope.style;
+    if (style == RopeStyle::none) return;
+    style = style == RopeStyle::half ? RopeStyle::interleaved : RopeStyle::half;
 }
 
 Property rope_style() {
@@ -207,7 +225,14 @@ Property rope_style() {
                   .dim_max = 64,
                   .admits = styles_differ},
         .check = check_rope_style,
+        .turned_red_by = {{.id = "other_pairing", .asks = other_pairing}},
     };
+}
+
+void slopes_with_the_wrong_sign(Question& q) {
+    if (!q.problem.alibi) return;
+    Tensor& slopes = q.inputs[Role::alibi_slopes];
+    for (std::int64_t h = 0; h < slopes.size(); ++h) slopes.set(h, -slopes.get(h));
 }
 
 Property alibi() {
@@ -233,6 +258,7 @@ Property alibi() {
                   .dim_max = 64,
                   .admits = two_keys},
         .check = alibi_is_its_bias,
+        .turned_red_by = {{.id = "slopes_with_the_wrong_sign", .asks = slopes_with_the_wrong_sign}},
     };
 }
 

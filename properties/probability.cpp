@@ -78,6 +78,7 @@ Property row_sum() {
         .compares = Compares::bound,
         .cases = space(sinkless),
         .check = check_row_sum,
+        .turned_red_by = {planted::answers_times(1.02)},
     };
 }
 
@@ -123,6 +124,8 @@ Property nonnegative() {
         .compares = Compares::property,
         .cases = space(attention),
         .check = check_nonnegative,
+        .turned_red_by = {planted::answers_times(-1)},
+        .knows_more = true,
     };
 }
 
@@ -200,6 +203,8 @@ Property masked_zero() {
         .compares = Compares::property,
         .cases = hiding_space(),
         .check = check_masked_zero,
+        .turned_red_by = {planted::every_mask_ignored()},
+        .knows_more = true,
     };
 }
 

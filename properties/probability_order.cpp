@@ -132,6 +132,7 @@ Property order() {
         .compares = Compares::bound,
         .cases = order_space(),
         .check = check_order,
+        .turned_red_by = {planted::scores_negated()},
     };
 }
 
@@ -207,6 +208,8 @@ Property single_key() {
         .compares = Compares::bound,
         .cases = space(sinkless),
         .check = check_single_key,
+        .turned_red_by = {planted::answers_times(1.02)},
+        .knows_more = true,
     };
 }
 

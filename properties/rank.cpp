@@ -98,6 +98,7 @@ Property scores() {
         .compares = Compares::bound,
         .cases = space(),
         .check = check_scores,
+        .turned_red_by = {planted::scores_capped(0.5)},
     };
 }
 
@@ -211,6 +212,7 @@ Property bilinear() {
         .compares = Compares::bound,
         .cases = space(),
         .check = check_bilinear,
+        .turned_red_by = {planted::scale_is(1)},
     };
 }
 
@@ -277,6 +279,7 @@ Property heads() {
         .compares = Compares::bound,
         .cases = space(),
         .check = check_heads,
+        .turned_red_by = {planted::one_query_head_for_all()},
     };
 }
 

@@ -54,6 +54,7 @@ Property output() {
         .compares = Compares::bound,
         .cases = any_case(),
         .check = check_output,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -83,6 +84,7 @@ Property lse() {
         .needs = {.lse = true},
         .cases = lse_case(),
         .check = check_lse,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -110,6 +112,7 @@ Property decode() {
         .compares = Compares::bound,
         .cases = cached_case(),
         .check = check_decode,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -142,6 +145,8 @@ Property structure() {
         .compares = Compares::bound,
         .cases = structured_case(),
         .check = check_structure,
+        .turned_red_by = {{.id = "tile_declared_and_not_computed", .declares_tile = 64}},
+        .knows_more = true,
     };
 }
 
@@ -229,6 +234,8 @@ Property rounding() {
         .cases = {.allow = FeatureSet(Feature::layout, Feature::lse, Feature::dim_v, Feature::gqa),
                   .scores_max = 1024},
         .check = check_rounding,
+        .turned_red_by = {planted::answers_times(0.999)},
+        .knows_more = true,
     };
 }
 
@@ -257,6 +264,8 @@ Property probable() {
         .compares = Compares::statistic,
         .cases = any_case(),
         .check = check_probable,
+        .turned_red_by = {planted::answers_times(1.02)},
+        .knows_more = true,
     };
 }
 

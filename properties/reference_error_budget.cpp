@@ -207,6 +207,8 @@ Property error_budget() {
         .compares = Compares::statistic,
         .cases = averaged_case(),
         .check = check_error_budget,
+        .turned_red_by = {planted::answers_times(1.001)},
+        .knows_more = true,
     };
 }
 

@@ -44,7 +44,7 @@ Problem sampling_problem(const Problem& from, std::int64_t dim) {
 // needed. Only the first query head of a group is read: heads of a group share their keys, and
 // their scores are not independent.
 ScoreSample sample_scores(const Trial& trial, const Problem& problem, const InputDraw& draw,
-                     double deviation) {
+                          double deviation) {
     TensorSet inputs = blank_inputs(problem);
     const auto zero_key = [&](std::int64_t b, std::int64_t g) {
         const auto head = static_cast<std::uint64_t>(b * problem.heads_kv + g);
@@ -160,6 +160,7 @@ Property scaled() {
         .compares = Compares::statistic,
         .cases = space(),
         .check = check_scaled,
+        .turned_red_by = {planted::scale_times(0.25)},
     };
 }
 
@@ -200,6 +201,7 @@ Property unscaled() {
         .compares = Compares::statistic,
         .cases = unscaled_space(),
         .check = check_unscaled,
+        .turned_red_by = {planted::scale_is(3)},
     };
 }
 
@@ -252,9 +254,13 @@ Verdict check_dimension_free(const Trial& trial) {
         v.ratio = std::abs(ratio - 1) / room;
         verdict = violated(std::move(v), count);
     }
-    verdict.statistic = Statistic{"drift of the variance of the scores", ratio - 1, room,
-                                  2 * variance_rate, count};
+    verdict.statistic =
+        Statistic{"drift of the variance of the scores", ratio - 1, room, 2 * variance_rate, count};
     return verdict;
+}
+
+void scale_one_over_dim(Question& q) {
+    q.problem.scale = 1 / static_cast<double>(q.problem.dim_qk);
 }
 
 Property dimension_free() {
@@ -270,6 +276,7 @@ Property dimension_free() {
         .compares = Compares::statistic,
         .cases = space(),
         .check = check_dimension_free,
+        .turned_red_by = {{.id = "scale_one_over_dim", .asks = scale_one_over_dim}},
     };
 }
 
