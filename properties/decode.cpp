@@ -32,7 +32,6 @@ bool several_sequences(const Problem& p) {
     return p.batch >= 2;
 }
 
-constexpr const char* file = "properties/decode.cpp";
 constexpr const char* source = "Pope et al. 2022, Efficiently scaling transformer inference";
 
 Property prefill() {
@@ -42,9 +41,9 @@ Property prefill() {
         .statement_short = "token-by-token decode = causal prefill, row by row",
         .why =
             "Under a causal mask query i sees keys 0 .. i + Tk - Tq, and a decode step at that "
-            "position finds just these keys in its cache, at the same positions: the same O_i "
-            "and L_i. The step may split and sum differently, so the two agree within the sum "
-            "of their bounds.",
+            "position finds just these keys in its cache, at the same positions: the same O_i and "
+            "L_i. The step may split and sum differently, so the two agree within the sum of their "
+            "bounds.",
         .source = source,
         .compares = Compares::bound,
         .cases = {.allow = full_sequences,
@@ -54,7 +53,7 @@ Property prefill() {
                   .dim_max = 64,
                   .admits = continues},
         .check = steps_of_one,
-        .file = file,
+        .turned_red_by = {planted::newest_key_not_cached()},
     };
 }
 
@@ -76,8 +75,12 @@ Property chunked() {
                   .dim_max = 64,
                   .admits = several_queries},
         .check = steps_of_chunks,
-        .file = file,
+        .turned_red_by = {planted::newest_key_not_cached()},
     };
+}
+
+void steps_hardly_rotated(Question& q) {
+    if (q.problem.cache.present) q.problem.rope.base *= 1e6;
 }
 
 Property offset() {
@@ -87,9 +90,9 @@ Property offset() {
         .statement_short = "RoPE positions start at the cache's length",
         .why =
             "Query i of a sequence with n_b keys and q_b queries stands at n_b - q_b + i. What a "
-            "kernel answers that restarts at 0 is the square problem without cache, whose query "
-            "i stands at i. Where the references of the two are apart, the output must lie "
-            "nearer to the first one's interval.",
+            "kernel answers that restarts at 0 is the square problem without cache, whose query i "
+            "stands at i. Where the references of the two are apart, the output must lie nearer to "
+            "the first one's interval.",
         .source = "Su et al. 2021, RoFormer, eq. 16",
         .compares = Compares::bound,
         .cases = {.allow = full_sequences.without(Feature::mask_additive).without(Feature::alibi),
@@ -101,7 +104,7 @@ Property offset() {
                   .dim_max = 64,
                   .admits = past_keys},
         .check = positions_continue,
-        .file = file,
+        .turned_red_by = {{.id = "steps_hardly_rotated", .asks = steps_hardly_rotated}},
     };
 }
 
@@ -109,14 +112,14 @@ Property paged() {
     return {
         .id = "decode.paged",
         .statement =
-            "A paged cache gives the rows of a contiguous one; renaming physical pages "
-            "changes no bit.",
+            "A paged cache gives the rows of a contiguous one; renaming physical pages changes no "
+            "bit.",
         .statement_short = "paged = contiguous; renaming pages changes no bit",
         .why =
             "The block table says where a key lies, not what it is. Renamed pages change addresses "
             "alone, so a deterministic kernel repeats its arithmetic; another page size or none "
-            "may cut the sum elsewhere, within the bounds. Page tails and pages nobody names "
-            "hold NaN.",
+            "may cut the sum elsewhere, within the bounds. Page tails and pages nobody names hold "
+            "NaN.",
         .source = "Kwon et al. 2023, PagedAttention",
         .compares = Compares::bits,
         .cases = {.allow = FeatureSet::all().without(Feature::dropout),
@@ -125,7 +128,7 @@ Property paged() {
                   .len_max = 300,
                   .dim_max = 64},
         .check = pages_do_not_matter,
-        .file = file,
+        .turned_red_by = {planted::pages_in_physical_order()},
     };
 }
 
@@ -148,7 +151,7 @@ Property batch() {
                   .dim_max = 64,
                   .admits = several_sequences},
         .check = sequences_stand_alone,
-        .file = file,
+        .turned_red_by = {planted::first_sequence_doubled()},
     };
 }
 

@@ -2,12 +2,75 @@
 // tau grows, at a rate that is the variance of the scores; its limits are the mean over the largest
 // scores and the mean over all visible keys.
 
-#include "properties/entropy_checks.hpp"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
+#include "properties/law/scores.hpp"
+#include "properties/law/sight.hpp"
+#include "properties/law/tally.hpp"
 
 namespace attest::laws {
 
 namespace {
+
+/// H = -sum_j P_j log P_j over the visible keys.
+Interval entropy_of(const Weights& weights, const Sight& sight, const Row& row, std::int64_t keys) {
+    Interval sum;
+    for (std::int64_t j = 0; j < keys; ++j)
+        if (sight.sees(row, j)) sum = sum + entropy_term(weights.at(row, j));
+    return sum;
+}
+
+TensorSet with_scaled_queries(const TensorSet& inputs, double factor) {
+    TensorSet scaled = inputs;
+    Tensor& q = scaled[Role::q];
+    for (std::int64_t at = 0; at < q.size(); ++at) q.set(at, q.get(at) * factor);
+    return scaled;
+}
+
+// dH/dtau = Var(s) / tau^3 >= 0. Twice the temperature: half the scale where the kernel takes one,
+// else (or by the toss of a coin) half of every query element, exact away from the subnormals and
+// what is judged in any case, since the law compares H of the two inputs as they are.
+Verdict check_monotone(const Trial& trial) {
+    const Problem& problem = trial.problem();
+    const std::uint64_t stream = stream_of("entropy.monotone");
+    Problem warmer = problem;
+    TensorSet inputs = trial.inputs();
+    warmer.scale = effective_scale(problem) / 2;
+    warmer = canonical(warmer);
+    const bool by_scale = (trial.random_bits(stream, 0) & 1) != 0 && trial.supports(warmer);
+    if (!by_scale) {
+        warmer = problem;
+        inputs = with_scaled_queries(inputs, 0.5);
+        for (std::int64_t at = 0; at < inputs[Role::q].size(); ++at)
+            if (2 * inputs[Role::q].get(at) != trial.inputs()[Role::q].get(at))
+                return not_applicable("halving a query element rounds it");
+    }
+    const Weights cold = Weights::read(trial, problem, trial.inputs(), stream + 1);
+    if (cold.fault()) return *cold.fault();
+    const Weights warm = Weights::read(trial, warmer, inputs, stream + 2);
+    if (warm.fault()) return *warm.fault();
+    const Sight sight(problem, trial.dialect(), trial.inputs());
+    Tally tally(problem);
+    for (const Row& row : all_rows(problem)) {
+        if (sight.visible_count(row) < 2) continue;
+        const Interval before = entropy_of(cold, sight, row, problem.len_kv);
+        const Interval after = entropy_of(warm, sight, row, problem.len_kv);
+        tally.at_most(before, after, output_at(row, 0), [&] {
+            return fmt::format(
+                "the entropy of the weights of {} falls from {:.4g} to {:.4g} as the temperature "
+                "doubles",
+                name_of(problem, row), before.mid(), after.mid());
+        });
+    }
+    return tally.verdict("no query sees two keys");
+}
 
 /// The temperature must divide the whole score: nothing is added to it, nothing caps it.
 constexpr FeatureSet scaled_alone = FeatureSet::all()
@@ -27,6 +90,104 @@ CaseSpace monotone_space() {
         .dim_max = 32};
 }
 
+/// Queries over the square of their size and the reciprocal of the scale: what should warm cools.
+void cool_what_should_warm(Question& q) {
+    Tensor& queries = q.inputs[Role::q];
+    double most = 0;
+    for (std::int64_t at = 0; at < queries.size(); ++at)
+        most = std::max(most, std::abs(queries.get(at)));
+    for (std::int64_t at = 0; at < queries.size() && most > 0; ++at)
+        queries.set(at, queries.get(at) / (most * most));
+    q.problem.scale = 1 / (4 * effective_scale(q.problem));
+}
+
+Property monotone() {
+    return {
+        .id = "entropy.monotone",
+        .statement = "The entropy of a query's weights does not fall as temperature rises.",
+        .statement_short = "the entropy of the weights grows with temperature",
+        .why =
+            "For P proportional to exp(s/tau), dH/dtau = Var(s)/tau^3 >= 0. Every weight is known "
+            "within an interval, -x log x is enclosed on each, and the sums must not contradict "
+            "H(2 tau) >= H(tau).",
+        .source = "Jaynes 1957; derivative of the Gibbs entropy",
+        .compares = Compares::bound,
+        .cases = monotone_space(),
+        .check = check_monotone,
+        .turned_red_by = {{.id = "temperature_inverted", .asks = cool_what_should_warm}},
+    };
+}
+
+/// The mean and the variance of log P under P, all enclosed. For any number a
+///   Var(x) = E (x-a)^2 - (E x - a)^2,
+/// and with a near the mean the last term is small: nothing is lost to the intervals.
+Interval variance_of_logs(const Weights& weights, const Row& row, std::int64_t keys) {
+    double a = 0;
+    for (std::int64_t j = 0; j < keys; ++j) {
+        const Interval x = log(weights.at(row, j));
+        if (!x.finite()) return {0, std::numeric_limits<double>::infinity()};
+        a += weights.at(row, j).mid() * x.mid();
+    }
+    Interval squares, mean;
+    for (std::int64_t j = 0; j < keys; ++j) {
+        const Interval& p = weights.at(row, j);
+        const Interval off = log(p) - Interval::exactly(a);
+        squares = squares + p * square(off);
+        mean = mean + p * off;
+    }
+    return squares - square(mean);
+}
+
+// With b = 1/tau, dH/db = -b Var_b(s) = -f(b). From log P_j = b s_j - log Z: f = Var(log P) / b.
+// Between b = 1 and 1 + h the trapezium rule gives
+//   H(1) - H(1+h) = h (f(1) + f(1+h)) / 2 +- h^3/12 max|f''|,   f'' = 2 k3 + b k4,
+// where k3, k4 are cumulants of the scores under the weights. With r the range of the scores,
+// |k3| <= r^3 sqrt(3)/18 and |k4| <= max(mu4, 3 Var^2) <= r^4/4 (mu4 <= r^2 Var <= r^4/4).
+Verdict check_derivative(const Trial& trial) {
+    constexpr double h = 0.125;
+    const Problem& subject = trial.problem();
+    Problem problem =
+        plain(subject, subject.len_q, std::clamp<std::int64_t>(subject.len_kv, 2, 16));
+    problem.scale.reset();
+    if (!trial.supports(problem))
+        return not_applicable("the kernel does not take the case unmasked");
+    const std::uint64_t stream = stream_of("entropy.derivative");
+    TensorSet inputs = blank_inputs(problem);
+    // Var(q_c) = 4 2^-2e on either side: scores of standard deviation 1/2.
+    inputs.put(Role::q, grid_tensor(trial, problem, Role::q, stream, 3, 0.5));
+    inputs.put(Role::k, grid_tensor(trial, problem, Role::k, stream + 1, 3, 0.25));
+    TensorSet colder = inputs;
+    colder.put(Role::q, grid_tensor(trial, problem, Role::q, stream, 3, 0.5 * (1 + h)));
+    const Weights first = Weights::read(trial, problem, inputs, stream + 2);
+    if (first.fault()) return *first.fault();
+    const Weights second = Weights::read(trial, problem, colder, stream + 3);
+    if (second.fault()) return *second.fault();
+    const Sight sight(problem, trial.dialect(), inputs);
+    const Scores scores(problem, inputs);
+    Tally tally(problem);
+    for (const Row& row : all_rows(problem)) {
+        Interval range = scores.score(row, 0);
+        for (std::int64_t j = 1; j < problem.len_kv; ++j) range = hull(range, scores.score(row, j));
+        const double r = range.hi - range.lo;
+        const double curvature = 2 * std::sqrt(3.0) / 18 * r * r * r + (1 + h) * r * r * r * r / 4;
+        const Interval remainder = Interval::around(0, evaluation * h * h * h / 12 * curvature);
+        const Interval slope =
+            variance_of_logs(first, row, problem.len_kv) +
+            variance_of_logs(second, row, problem.len_kv) / Interval::exactly(1 + h);
+        const Interval wanted = slope * Interval::exactly(h / 2) + remainder;
+        const Interval change = entropy_of(first, sight, row, problem.len_kv) -
+                                entropy_of(second, sight, row, problem.len_kv);
+        if (!wanted.finite()) continue;
+        tally.same(wanted, change, output_at(row, 0), [&] {
+            return fmt::format(
+                "the entropy of the weights of {} changes by {:.4g} where the variance of the "
+                "scores gives {:.4g}",
+                name_of(problem, row), change.mid(), wanted.mid());
+        });
+    }
+    return tally.verdict("the weights are too small to be told from zero");
+}
+
 CaseSpace derivative_space() {
     return {.allow = FeatureSet(Feature::gqa, Feature::dim_v, Feature::layout, Feature::lse,
                                 Feature::splits, Feature::mixed_formats),
@@ -37,65 +198,28 @@ CaseSpace derivative_space() {
             .default_scale = true};
 }
 
-CaseSpace limits_space() {
-    return {.allow = scaled_alone.without(Feature::rope),
-            .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::wide},
-            .scores_max = 2048,
-            .len_max = 300,
-            .dim_max = 24,
-            .default_scale = true};
+Property derivative() {
+    return {
+        .id = "entropy.derivative",
+        .statement = "The entropy changes with temperature at the rate Var(s)/tau^3.",
+        .statement_short = "entropy changes by the variance of the scores",
+        .why =
+            "With b = 1/tau, dH/db = -b Var(s), and Var(s) = Var(log P)/b^2 is read off the "
+            "weights themselves. Between b = 1 and 9/8 the trapezium rule gives the change of H "
+            "with a remainder bounded by the range of the scores (cumulants of a bounded "
+            "variable). Queries are whole numbers, so that 9/8 of them is exact.",
+        .source = "dH/dtau = Var(s)/tau^3; trapezium rule with remainder",
+        .compares = Compares::bound,
+        .cases = derivative_space(),
+        .check = check_derivative,
+        .turned_red_by = {planted::scores_capped(0.25)},
+    };
 }
 
 }  // namespace
 
 std::vector<Property> entropy() {
-    return {
-        {
-            .id = "entropy.monotone",
-            .statement = "The entropy of a query's weights does not fall as temperature rises.",
-            .statement_short = "the entropy of the weights grows with temperature",
-            .why = "For P proportional to exp(s/tau), dH/dtau = Var(s)/tau^3 >= 0. Every weight is "
-                   "known within an interval, -x log x is enclosed on each, and the sums must not "
-                   "contradict H(2 tau) >= H(tau).",
-            .source = "Jaynes 1957; derivative of the Gibbs entropy",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = monotone_space(),
-            .check = check_monotone,
-            .file = "properties/entropy.cpp",
-        },
-        {
-            .id = "entropy.derivative",
-            .statement = "The entropy changes with temperature at the rate Var(s)/tau^3.",
-            .statement_short = "entropy changes by the variance of the scores",
-            .why = "With b = 1/tau, dH/db = -b Var(s), and Var(s) = Var(log P)/b^2 is read off the "
-                   "weights themselves. Between b = 1 and 9/8 the trapezium rule gives the change "
-                   "of H "
-                   "with a remainder bounded by the range of the scores (cumulants of a bounded "
-                   "variable). Queries are whole numbers, so that 9/8 of them is exact.",
-            .source = "dH/dtau = Var(s)/tau^3; trapezium rule with remainder",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = derivative_space(),
-            .check = check_derivative,
-            .file = "properties/entropy.cpp",
-        },
-        {
-            .id = "entropy.limits",
-            .statement = "Hot weights are uniform over visible keys, cold ones over the best keys.",
-            .statement_short = "temperature limits: mean of all, mean of the best",
-            .why = "As tau grows all scores tend to each other: O is the plain mean of the visible "
-                   "values within expm1(2 max|S|) of their spread. As tau falls only the largest "
-                   "scores count, ties alike: scores are whole numbers times a gap g >= 40, so all "
-                   "others weigh at most n exp(-g) together.",
-            .source = "limits of softmax in its temperature",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = limits_space(),
-            .check = check_limits,
-            .file = "properties/entropy.cpp",
-        },
-    };
+    return {monotone(), derivative()};
 }
 
 }  // namespace attest::laws

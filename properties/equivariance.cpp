@@ -54,19 +54,18 @@ bool pairs_to_show(const Problem& p) {
 }
 
 constexpr const char* definition = "Vaswani et al. 2017, eq. 1";
-constexpr const char* file = "properties/equivariance.cpp";
 
 Property tokens() {
     return {
         .id = "equivariance.tokens",
         .statement =
-            "Without mask and position, reordering the tokens of a sequence reorders the "
-            "output rows and changes none of them.",
+            "Without mask and position, reordering the tokens of a sequence reorders the output "
+            "rows and changes none of them.",
         .statement_short = "Attn(PX) = P Attn(X) without mask and position",
         .why =
             "O_i = sum_j exp(s_ij) v_j / sum_j exp(s_ij) with s_ij = scale q_i.k_j: the sums run "
-            "over a set of keys, so with rows of Q, K and V permuted alike the row of a token "
-            "is the same sum in another order. Both runs are within their bounds of it.",
+            "over a set of keys, so with rows of Q, K and V permuted alike the row of a token is "
+            "the same sum in another order. Both runs are within their bounds of it.",
         .source = "Lee et al. 2019, Set Transformer, property 1",
         .compares = Compares::bound,
         .cases = {.allow = unmasked,
@@ -75,7 +74,7 @@ Property tokens() {
                   .square = true,
                   .admits = several_tokens},
         .check = permuted_tokens,
-        .file = file,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -85,9 +84,9 @@ Property keys() {
         .statement = "Permuting keys and values together leaves the output unchanged.",
         .statement_short = "permuting (K, V) together leaves O unchanged",
         .why =
-            "O_i and L_i are sums over the visible keys; a permutation of (k_j, v_j, mask_ij) "
-            "in j only reorders the addends. The order changes the rounding, so the two runs "
-            "agree within the sum of their bounds, which hold for any order.",
+            "O_i and L_i are sums over the visible keys; a permutation of (k_j, v_j, mask_ij) in j "
+            "only reorders the addends. The order changes the rounding, so the two runs agree "
+            "within the sum of their bounds, which hold for any order.",
         .source = definition,
         .compares = Compares::bound,
         .cases = {.allow = placeless,
@@ -96,7 +95,7 @@ Property keys() {
                   .dim_max = 64,
                   .admits = several_keys},
         .check = permuted_keys,
-        .file = file,
+        .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
@@ -106,8 +105,8 @@ Property queries() {
         .statement = "Permuting the queries permutes the output rows.",
         .statement_short = "permuting the queries permutes the output rows",
         .why =
-            "O_i depends on q_i, on K, V and on row i of the mask alone. Within bounds and not "
-            "to the bit: a row at another place in a tile may meet another vector path.",
+            "O_i depends on q_i, on K, V and on row i of the mask alone. Within bounds and not to "
+            "the bit: a row at another place in a tile may meet another vector path.",
         .source = definition,
         .compares = Compares::bound,
         .cases = {.allow = placeless,
@@ -116,7 +115,7 @@ Property queries() {
                   .dim_max = 64,
                   .admits = several_queries},
         .check = permuted_queries,
-        .file = file,
+        .turned_red_by = {planted::last_query_forgotten()},
     };
 }
 
@@ -124,8 +123,8 @@ Property heads() {
     return {
         .id = "equivariance.heads",
         .statement =
-            "Permuting the key/value heads with their query heads, and the query heads "
-            "inside a group, permutes the output heads.",
+            "Permuting the key/value heads with their query heads, and the query heads inside a "
+            "group, permutes the output heads.",
         .statement_short = "permuting the heads permutes the output heads",
         .why =
             "Query head h reads key/value head floor(h/g), its own mask, slope and sink, and "
@@ -137,7 +136,7 @@ Property heads() {
                   .dim_max = 64,
                   .admits = several_heads},
         .check = permuted_heads,
-        .file = file,
+        .turned_red_by = {planted::one_query_head_for_all()},
     };
 }
 
@@ -159,8 +158,14 @@ Property batch() {
                   .batch_max = 4,
                   .admits = several_sequences},
         .check = permuted_batch,
-        .file = file,
+        .turned_red_by = {planted::first_sequence_doubled()},
     };
+}
+
+void first_channel_doubled(Question& q) {
+    Tensor& queries = q.inputs[Role::q];
+    for (std::int64_t at = 0; at < queries.size(); at += q.problem.dim_qk)
+        queries.set(at, 2 * queries.get(at));
 }
 
 Property features() {
@@ -171,16 +176,16 @@ Property features() {
             "permuting channels of V, with signs, does the same to the output.",
         .statement_short = "signed permutations of channels carry over to O",
         .why =
-            "q.k = (A q).(A k) for orthogonal A, and O(V A) = O(V) A. Signed permutations are "
-            "the orthogonal maps that are exact in floating point: products keep their bits "
-            "and only the order of the sum over channels changes.",
+            "q.k = (A q).(A k) for orthogonal A, and O(V A) = O(V) A. Signed permutations are the "
+            "orthogonal maps that are exact in floating point: products keep their bits and only "
+            "the order of the sum over channels changes.",
         .source = definition,
         .compares = Compares::bound,
         .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::rope),
                   .scores_max = 8192,
                   .dim_max = 160},
         .check = permuted_features,
-        .file = file,
+        .turned_red_by = {{.id = "first_channel_doubled", .asks = first_channel_doubled}},
     };
 }
 
@@ -188,14 +193,14 @@ Property broken() {
     return {
         .id = "equivariance.broken",
         .statement =
-            "With a causal mask, a window, ALiBi or RoPE the permutation law for tokens "
-            "fails: the places of the tokens show in the output.",
+            "With a causal mask, a window, ALiBi or RoPE the permutation law for tokens fails: the "
+            "places of the tokens show in the output.",
         .statement_short = "a mask or position breaks the token permutation law",
         .why =
-            "Let the references of f(X) at token t and of f(PX) where t went be apart: "
-            "[v1 -+ (b1 + e1)] and [v2 -+ (b2 + e2)], rounded to the output format, do not "
-            "meet. Rounding is monotone, so outputs that respect both bounds differ by at "
-            "least the distance of the intervals. Equal outputs ignore what tells places apart.",
+            "Let the references of f(X) at token t and of f(PX) where t went be apart: [v1 -+ (b1 "
+            "+ e1)] and [v2 -+ (b2 + e2)], rounded to the output format, do not meet. Rounding is "
+            "monotone, so outputs that respect both bounds differ by at least the distance of the "
+            "intervals. Equal outputs ignore what tells places apart.",
         .source = "Yun et al. 2020, Are Transformers universal approximators, section 2",
         .compares = Compares::property,
         .cases = {.allow = FeatureSet(Feature::causal, Feature::window, Feature::alibi,
@@ -210,7 +215,7 @@ Property broken() {
                   .square = true,
                   .admits = three_tokens},
         .check = places_show,
-        .file = file,
+        .turned_red_by = {planted::causal_mask_ignored()},
     };
 }
 
@@ -218,14 +223,14 @@ Property asymmetry() {
     return {
         .id = "equivariance.asymmetry",
         .statement =
-            "With Q = K the scores are symmetric and the weights are not: the softmax "
-            "normalises each row over its keys.",
+            "With Q = K the scores are symmetric and the weights are not: the softmax normalises "
+            "each row over its keys.",
         .statement_short = "with Q = K, S is symmetric and P is not",
         .why =
             "S_ab = S_ba, so P_ab / P_ba = exp(L_b - L_a): the weights differ wherever the "
             "log-sum-exps do, and in that direction; a softmax over queries has the opposite "
-            "ratio, and doubly normalised weights have none. Columns of V with a single one "
-            "show P_ab and P_ba; where the references are apart the outputs must be too.",
+            "ratio, and doubly normalised weights have none. Columns of V with a single one show "
+            "P_ab and P_ba; where the references are apart the outputs must be too.",
         .source = definition,
         .compares = Compares::property,
         .cases = {.allow = unmasked.without(Feature::mixed_formats),
@@ -237,7 +242,7 @@ Property asymmetry() {
                   .square = true,
                   .admits = pairs_to_show},
         .check = softmax_runs_over_keys,
-        .file = file,
+        .turned_red_by = {planted::scores_negated()},
     };
 }
 

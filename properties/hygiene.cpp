@@ -25,12 +25,16 @@ bool batchable(const Problem& p) {
 }
 
 constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
-constexpr const char* file = "properties/hygiene.cpp";
+
+void first_answer_of_its_shape(Question& asked, std::span<const Question> before) {
+    for (const Question& earlier : before)
+        if (earlier.problem == asked.problem) return void(asked = earlier);
+}
 
 /// What the laws here have in common: any problem, of the usual size.
 Property hygiene_law(std::string id, std::string statement, std::string statement_short,
                      std::string why, std::string source, Compares compares,
-                     Verdict (*check)(const Trial&)) {
+                     Verdict (*check)(const Trial&), Deviation turned_red_by) {
     return {
         .id = std::move(id),
         .statement = std::move(statement),
@@ -44,7 +48,7 @@ Property hygiene_law(std::string id, std::string statement, std::string statemen
                   .dim_max = 64,
                   .admits = has_rows},
         .check = check,
-        .file = file,
+        .turned_red_by = {std::move(turned_red_by)},
     };
 }
 
@@ -53,9 +57,10 @@ Property deterministic() {
         hygiene_law("hygiene.deterministic", "Where claimed, equal calls give equal bits.",
                     "where claimed: equal calls, equal bits",
                     "The claim itself. The three calls differ in where the tensors lie, flush "
-                    "against the one or "
-                    "the other guard page, and in the poison around them: neither is an input.",
-                    "the manifest's numerics.deterministic", Compares::bits, repeats_bits);
+                    "against the one or the other guard page, and in the poison around them: "
+                    "neither is an input.",
+                    "the manifest's numerics.deterministic", Compares::bits, repeats_bits,
+                    planted::answers_by_the_call());
     law.needs.deterministic = true;
     law.cases.scores_max = 16384;
     return law;
@@ -68,7 +73,8 @@ Property batch_invariant() {
         "where claimed: a sequence's bits ignore its batch",
         "The claim itself: alone, and in a batch four times as large, the sequence has the same "
         "tensors under the same axis lengths. A reduction chosen by the batch size shows.",
-        "He 2025, Defeating nondeterminism in LLM inference", Compares::bits, batch_does_not_show);
+        "He 2025, Defeating nondeterminism in LLM inference", Compares::bits, batch_does_not_show,
+        planted::first_sequence_doubled());
     law.needs.deterministic = law.needs.batch_invariant = true;
     law.cases.admits = batchable;
     law.cases.allow = undropped.without(Feature::documents);
@@ -83,7 +89,7 @@ Property layout() {
         "Strides say where an element lies, not what it is. Another layout may take another vector "
         "path, so the runs agree within the sum of their bounds.",
         "kernels/interface/attest_kernel.h: strides may be anything", Compares::bound,
-        layout_does_not_show);
+        layout_does_not_show, planted::padded_rows_negated());
     law.cases.require = FeatureSet(Feature::layout);
     law.cases.scores_max = 4096;
     return law;
@@ -93,32 +99,33 @@ Property inputs_intact() {
     return hygiene_law(
         "hygiene.inputs_intact", "A call changes none of its inputs.",
         "inputs are the same after the call",
-        "Inputs lie in read-only pages of the kernel's process, and the host compares "
-        "its own copy afterwards: a write is a fault there or a difference here. A "
-        "second call with the same inputs gets the same answer.",
+        "Inputs lie in read-only pages of the kernel's process, and the host compares its own copy "
+        "afterwards: a write is a fault there or a difference here. A second call with the same "
+        "inputs gets the same answer.",
         "kernels/interface/attest_kernel.h: inputs are read-only", Compares::property,
-        memory_does_not_show);
+        memory_does_not_show, planted::answers_by_the_call());
 }
 
 Property outputs_written() {
     return hygiene_law(
         "hygiene.outputs_written", "A call writes every element of its outputs.",
         "every output element is written",
-        "Outputs hold a pattern of NaN before the call, another one in the next, and "
-        "are searched for it afterwards: no computation yields it by accident in both. "
-        "An element that is NaN where the reference has a number was not computed.",
+        "Outputs hold a pattern of NaN before the call, another one in the next, and are searched "
+        "for it afterwards: no computation yields it by accident in both. An element that is NaN "
+        "where the reference has a number was not computed.",
         "kernels/interface/attest_kernel.h: outputs are poisoned", Compares::property,
-        outputs_are_numbers);
+        outputs_are_numbers, planted::answers_not_a_number());
 }
 
 Property bounds() {
-    Property law =
-        hygiene_law("hygiene.bounds", "A call reads and writes inside its tensors alone.",
-                    "no access outside any tensor",
-                    "Each tensor ends at an unmapped page in one call and begins after one in the "
-                    "next, so an access past either end faults; gaps and slack hold poison, which "
-                    "a stray write overwrites and a stray read carries into the answer.",
-                    "Electric Fence, Perens 1987", Compares::property, memory_does_not_show);
+    Property law = hygiene_law(
+        "hygiene.bounds", "A call reads and writes inside its tensors alone.",
+        "no access outside any tensor",
+        "Each tensor ends at an unmapped page in one call and begins after one in the next, so an "
+        "access past either end faults; gaps and slack hold poison, which a stray write overwrites "
+        "and a stray read carries into the answer.",
+        "Electric Fence, Perens 1987", Compares::property, memory_does_not_show,
+        planted::answers_by_the_call());
     law.tells = Tells::death;
     return law;
 }
@@ -132,7 +139,7 @@ Property schedule() {
         "reverse, random and greedy schedules, and through copies that land at once, at their wait "
         "or in between.",
         "CUDA C++ Programming Guide, independent thread scheduling", Compares::bits,
-        schedule_does_not_show);
+        schedule_does_not_show, planted::answers_by_the_call());
     law.needs.simulated = law.needs.deterministic = true;
     return law;
 }
@@ -146,7 +153,8 @@ Property diagnostics() {
         "array, a barrier or collective that some of its threads never reach: each is undefined in "
         "CUDA, also where the numbers of this run come out right.",
         "CUDA C++ Programming Guide, memory model and synchronisation functions",
-        Compares::property, runtime_reports_nothing);
+        Compares::property, runtime_reports_nothing,
+        Deviation{.id = "reported_by_the_runtime", .fails = "a race on shared memory"});
     law.needs.simulated = true;
     return law;
 }
@@ -161,7 +169,8 @@ Property stale_state() {
         "rounded to the output format, so must the outputs be; and f(x) is repeated to the bit by "
         "a deterministic kernel, within its bounds by another.",
         "KernelBench issue reports: kernels that return a cached answer", Compares::bits,
-        no_stale_state);
+        no_stale_state,
+        Deviation{.id = "first_answer_of_a_shape_kept", .remembers = first_answer_of_its_shape});
     law.tells = Tells::memory;
     law.in_company = true;
     return law;
@@ -176,7 +185,8 @@ Property sequence() {
         "A plan, a tuning or a workspace kept from one call must not be taken for another call's. "
         "Each call in between is judged by its own bound, each repetition of the first one by bits "
         "(deterministic) or bounds.",
-        "flashinfer issue 4270: plan reused for other strides", Compares::bound, no_stale_plan);
+        "flashinfer issue 4270: plan reused for other strides", Compares::bound, no_stale_plan,
+        planted::keys_of_an_earlier_call());
     law.in_company = true;
     law.cases.scores_max = 2048;
     law.cases.len_max = 128;
@@ -193,7 +203,7 @@ Property arguments() {
         "are apart, rounded to the output format, the outputs differ by at least the distance of "
         "their intervals; a kernel that ignores the argument shows no difference.",
         "KernelBench and framework trackers: arguments taken and ignored", Compares::property,
-        arguments_matter);
+        arguments_matter, planted::soft_cap_ignored());
     law.cases.kinds = {ValueKind::normal,    ValueKind::uniform,  ValueKind::small_int,
                        ValueKind::logit50,   ValueKind::cancel_v, ValueKind::ascending,
                        ValueKind::descending};
@@ -209,7 +219,7 @@ Property degenerate() {
         "The definition holds for every extent: over no key a row is empty, over one key O = v. An "
         "empty output needs only a return.",
         "the definition; reference/problem/README.md, empty row", Compares::bound,
-        degenerate_shapes_work);
+        degenerate_shapes_work, planted::one_key_counts_twice());
     law.cases.scores_max = 1024;
     law.cases.len_max = 64;
     return law;
@@ -224,7 +234,7 @@ Property nonfinite() {
         "the maximum and of both sums; w * inf and w * NaN are not finite for any weight w. Rows "
         "that see none of it repeat their arithmetic to the bit (deterministic).",
         "IEEE 754-2019, section 6; the dialect's nonfinite: propagate", Compares::property,
-        nonfinite_propagates);
+        nonfinite_propagates, planted::nan_read_as_zero());
     // Even scores: no visible weight vanishes, so that 0 * NaN is never the question.
     law.cases.kinds = {ValueKind::uniform, ValueKind::flat, ValueKind::small_int};
     law.cases.allow = undropped.without(Feature::alibi)

@@ -3,6 +3,7 @@
 // may (influence.hpp), and the forms of one mask against each other (mask_forms.hpp).
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "properties/law/hidden.hpp"
@@ -70,12 +71,10 @@ bool shares_an_axis(const Problem& p) {
            (m.shared_queries && p.len_q > 1);
 }
 
-constexpr const char* file = "properties/masking.cpp";
-
 // What all laws of non-interference have in common.
 Property hiding_law(std::string id, std::string statement, std::string statement_short,
                     std::string why, FeatureSet required, Verdict (*check)(const Trial&),
-                    bool (*admits)(const Problem&)) {
+                    bool (*admits)(const Problem&), Deviation turned_red_by) {
     return {
         .id = std::move(id),
         .statement = std::move(statement),
@@ -90,7 +89,7 @@ Property hiding_law(std::string id, std::string statement, std::string statement
                   .dim_max = 64,
                   .admits = admits},
         .check = check,
-        .file = file,
+        .turned_red_by = {std::move(turned_red_by)},
     };
 }
 
@@ -104,20 +103,22 @@ std::vector<Property> hiding_laws() {
                    "two runs differ in hidden numbers only, so a deterministic kernel repeats the "
                    "same operations on the same operands for that row. One that claims no "
                    "determinism is held to the bounds of the common truth.",
-                   FeatureSet(Feature::causal), check_hidden_by<Hiding::causal>, room_to_hide),
+                   FeatureSet(Feature::causal), check_hidden_by<Hiding::causal>, room_to_hide,
+                   planted::causal_mask_ignored()),
         hiding_law("masking.window",
                    "Changing keys and values outside a row's window changes no bit of the row.",
                    "keys outside the window change no bit",
                    "As masking.causal: a key outside [i + off - left, i + off + right] is no "
                    "operand of row i.",
-                   FeatureSet(Feature::window), check_hidden_by<Hiding::window>, window_hides),
+                   FeatureSet(Feature::window), check_hidden_by<Hiding::window>, window_hides,
+                   planted::window_one_wider()),
         hiding_law("masking.document",
                    "Changing the keys and values of one packed document changes no bit of the "
                    "others.",
                    "other documents' keys change no bit",
                    "As masking.causal: queries see the keys of their own document only.",
-                   FeatureSet(Feature::documents), check_hidden_by<Hiding::document>,
-                   two_documents),
+                   FeatureSet(Feature::documents), check_hidden_by<Hiding::document>, two_documents,
+                   planted::documents_ignored()),
     };
 }
 
@@ -126,9 +127,9 @@ Property padding() {
         hiding_law("masking.padding",
                    "Keys, values and queries past a sequence's length change no bit of its rows.",
                    "what lies past a sequence's length changes no bit",
-                   "As masking.causal: keys j >= lens_kv are hidden from every query, and rows "
-                   "i >= lens_q are no queries.",
-                   {}, padding_changes_nothing, nullptr);
+                   "As masking.causal: keys j >= lens_kv are hidden from every query, and rows i "
+                   ">= lens_q are no queries.",
+                   {}, padding_changes_nothing, nullptr, planted::query_lengths_ignored());
     law.cases.require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q)};
     return law;
 }
@@ -142,7 +143,7 @@ Property poison() {
         "As masking.causal, with the numbers that arithmetic cannot hide: 0 * NaN and 0 * inf are "
         "NaN, a masked score of 1e4 beats every visible one, -inf + inf is NaN. A dialect that "
         "leaves non-finite numbers unspecified is tried with finite ones alone.",
-        {}, poison_changes_nothing, nullptr);
+        {}, poison_changes_nothing, nullptr, planted::every_mask_ignored());
     law.cases.require_any = {FeatureSet(Feature::causal),        FeatureSet(Feature::window),
                              FeatureSet(Feature::lens_kv),       FeatureSet(Feature::lens_q),
                              FeatureSet(Feature::documents),     FeatureSet(Feature::mask_bool),
@@ -156,14 +157,14 @@ Property empty_row() {
     return {
         .id = "masking.empty_row",
         .statement =
-            "A query that sees no key comes out as the kernel declares, and other rows do "
-            "not notice.",
+            "A query that sees no key comes out as the kernel declares, and other rows do not "
+            "notice.",
         .statement_short = "rows without keys follow the declared policy",
         .why =
-            "Over no key at all softmax is 0/0: each kernel declares what it returns. zeros: "
-            "O = 0 and L = log 0 = -inf exactly; nan: O = NaN; refuse: nothing to judge. Rows "
-            "past lens_q are zeros with L = -inf always. With a sink the denominator is "
-            "exp(sink): O = 0. Other rows read nothing of an empty one.",
+            "Over no key at all softmax is 0/0: each kernel declares what it returns. zeros: O = 0 "
+            "and L = log 0 = -inf exactly; nan: O = NaN; refuse: nothing to judge. Rows past "
+            "lens_q are zeros with L = -inf always. With a sink the denominator is exp(sink): O = "
+            "0. Other rows read nothing of an empty one.",
         .source = "reference/problem/README.md, empty row",
         .compares = Compares::property,
         .cases = {.allow = undropped,
@@ -177,7 +178,7 @@ Property empty_row() {
                   .more_queries = true,
                   .admits = rows_may_be_empty},
         .check = empty_rows_follow_policy,
-        .file = file,
+        .turned_red_by = {planted::empty_rows_are_nan()},
     };
 }
 
@@ -185,15 +186,15 @@ Property influence() {
     return {
         .id = "masking.influence",
         .statement =
-            "Every visible key matters: changing a value, or a channel of a key, changes "
-            "the rows that see it.",
+            "Every visible key matters: changing a value, or a channel of a key, changes the rows "
+            "that see it.",
         .statement_short = "every visible key and channel changes the row",
         .why =
             "dO_ic/dv_jc = P_ij > 0, and a change of k_jc by x moves S_ij by scale q_ic x. The "
-            "references of both runs, rounded to the output format, bound both outputs; where "
-            "they do not meet, the outputs differ by at least their distance. Spikes in V are "
-            "2^10 times the largest value and are tried with flat scores, so that no "
-            "visible weight is small.",
+            "references of both runs, rounded to the output format, bound both outputs; where they "
+            "do not meet, the outputs differ by at least their distance. Spikes in V are 2^10 "
+            "times the largest value and are tried with flat scores, so that no visible weight is "
+            "small.",
         .source = "the definition: P_ij > 0 for every visible key",
         .compares = Compares::property,
         .tells = Tells::sight,
@@ -206,7 +207,7 @@ Property influence() {
                   .len_max = 300,
                   .dim_max = 96},
         .check = check_influence,
-        .file = file,
+        .turned_red_by = {planted::last_key_forgotten()},
     };
 }
 
@@ -214,13 +215,13 @@ Property equivalence() {
     return {
         .id = "masking.equivalence",
         .statement =
-            "A built-in mask, the same mask as a boolean tensor, as an additive one with "
-            "-inf, and slicing the hidden keys away give the same rows.",
+            "A built-in mask, the same mask as a boolean tensor, as an additive one with -inf, and "
+            "slicing the hidden keys away give the same rows.",
         .statement_short = "built-in = boolean = additive -inf = sliced away",
         .why =
             "All of them leave the same set N(i) of visible keys, and O_i and L_i are sums over "
-            "N(i). Different code paths may sum in different orders: the runs agree within the "
-            "sum of their bounds.",
+            "N(i). Different code paths may sum in different orders: the runs agree within the sum "
+            "of their bounds.",
         .source = "Vaswani et al. 2017, section 3.2.3",
         .compares = Compares::bound,
         .cases = {.allow = position_free,
@@ -232,7 +233,7 @@ Property equivalence() {
                   .len_max = 300,
                   .dim_max = 64},
         .check = mask_forms_agree,
-        .file = file,
+        .turned_red_by = {planted::causal_mask_ignored()},
     };
 }
 
@@ -240,8 +241,8 @@ Property alignment() {
     return {
         .id = "masking.alignment",
         .statement =
-            "With Tq != Tk the diagonal of causal masks and windows lies where the kernel "
-            "declares it.",
+            "With Tq != Tk the diagonal of causal masks and windows lies where the kernel declares "
+            "it.",
         .statement_short = "the declared causal alignment, no other",
         .why =
             "Bottom-right: key j is opposite query j - (Tk - Tq); top-left: opposite query j. The "
@@ -259,7 +260,7 @@ Property alignment() {
                   .dim_max = 64,
                   .admits = alignment_shows},
         .check = alignment_is_declared,
-        .file = file,
+        .turned_red_by = {planted::other_alignment()},
     };
 }
 
@@ -282,7 +283,7 @@ Property broadcast() {
                   .dim_max = 64,
                   .admits = shares_an_axis},
         .check = broadcast_agrees,
-        .file = file,
+        .turned_red_by = {planted::shared_masks_ignored()},
     };
 }
 

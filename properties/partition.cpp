@@ -2,8 +2,18 @@
 // running maximum and a running sum. These laws look at what that can get wrong: merging, tile
 // edges, the order in which the maximum rises, and numbers at the edge of the format.
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "properties/law/key_twins.hpp"
+#include "properties/law/merging.hpp"
 #include "properties/law/property.hpp"
-#include "properties/partition_checks.hpp"
+#include "properties/law/reading.hpp"
+#include "properties/law/tally.hpp"
 
 namespace attest::laws {
 
@@ -20,6 +30,41 @@ constexpr FeatureSet placeless = attention.without(Feature::causal)
                                      .without(Feature::rope)
                                      .without(Feature::lens_kv);
 
+Verdict check_merge(const Trial& trial) {
+    const Problem& problem = trial.problem();
+    if (problem.len_kv < 2) return not_applicable("one key cannot be split");
+    const Call whole(trial);
+    if (!whole.has_lse()) return not_applicable("the kernel returned no log-sum-exp");
+    const std::vector<std::int64_t> ends =
+        cuts(trial, stream_of("partition.merge"), problem.len_kv);
+    std::vector<Call> parts;
+    for (std::size_t p = 0; p + 1 < ends.size(); ++p) {
+        const Twin part =
+            with_keys(problem, trial.inputs(), range(ends[p], ends[p + 1] - ends[p]), {});
+        if (!trial.supports(part.problem))
+            return not_applicable("the kernel does not take a part of the keys");
+        parts.emplace_back(trial, part.problem, part.inputs);
+    }
+    Tally tally(problem);
+    for (const Row& row : all_rows(problem)) {
+        if (blind(whole, row)) continue;
+        const Merge merge = merge_row(parts, row);
+        if (merge.parts.empty()) continue;
+        for (std::int64_t c = 0; c < value_dim(problem); ++c)
+            tally.same(truth(whole, row, c), merged(merge, row, c), output_at(row, c), [&] {
+                return fmt::format(
+                    "keys cut at {} and merged by their log-sum-exp give {} another output than "
+                    "the whole",
+                    ends[1], name_of(problem, row));
+            });
+        tally.same(lse_truth(whole, row), merge.lse, lse_at(row), [&] {
+            return fmt::format("keys cut at {} and merged give {} another log-sum-exp", ends[1],
+                               name_of(problem, row));
+        });
+    }
+    return tally.verdict("no query sees a key");
+}
+
 /// A sink would be counted once a part.
 CaseSpace merge_space() {
     return {.allow = placeless.without(Feature::sink),
@@ -30,6 +75,57 @@ CaseSpace merge_space() {
             .scores_max = 2048,
             .len_max = 300,
             .dim_max = 64};
+}
+
+Property merge() {
+    return {
+        .id = "partition.merge",
+        .statement = "Keys split anywhere, run in parts and merged by L, give the whole.",
+        .statement_short = "parts of the keys merged by L give the whole",
+        .why =
+            "exp(L) of the whole is the sum of exp(L_p) over the parts, and O = sum_p exp(L_p - L) "
+            "O_p. The parts are known within their bounds; an error common to all L_p cancels, so "
+            "each counts with |O_p - O|. Parts that see no key have L = -inf and drop out.",
+        .source = "Milakov and Gimelshein 2018; Dao 2023 (Flash-Decoding)",
+        .compares = Compares::bound,
+        .needs = {.lse = true},
+        .cases = merge_space(),
+        .check = check_merge,
+        .turned_red_by = {planted::answers_times(1 / std::log(2.0))},
+    };
+}
+
+/// Some tensor's numbers are the case's own: they fit no other length.
+bool written_out(const Values& values) {
+    return std::any_of(values.tensors.begin(), values.tensors.end(), [](const auto& tensor) {
+        return tensor.second.fill == Fill::explicit_values;
+    });
+}
+
+// The edge nearest to the case's own length, one key less, as many, or one more: the case shrinks
+// with its length. Values are drawn as the case says, for the new length.
+Verdict check_tile_edges(const Trial& trial) {
+    constexpr std::int64_t edges[] = {16, 32, 64, 80, 96, 112, 128, 176, 256};
+    const Problem& subject = trial.problem();
+    std::int64_t edge = edges[0];
+    for (const std::int64_t e : edges)
+        if (std::abs(e - subject.len_kv) < std::abs(edge - subject.len_kv)) edge = e;
+    const std::uint64_t stream = stream_of("partition.tile_edges");
+    Case at_edge = trial.subject();
+    Problem& problem = at_edge.problem;
+    problem.len_kv = edge + trial.random_below(stream, 0, 3) - 1;
+    problem.len_q = std::min(problem.len_q, problem.len_kv);
+    if (problem.cache.present) problem.cache.len = problem.len_kv - problem.len_q;
+    problem = canonical(problem);
+    if (!trial.supports(problem)) return not_applicable("the kernel does not take so many keys");
+    if (written_out(at_edge.values) && !(problem == subject))
+        return not_applicable("values that are written out have no other length");
+    const TensorSet inputs = make_inputs(at_edge);
+    Verdict verdict = trial.compare(problem, inputs, trial.run(problem, inputs));
+    if (verdict.violation)
+        verdict.violation->problem =
+            fmt::format("with {} keys {}", problem.len_kv, verdict.violation->problem);
+    return verdict;
 }
 
 /// Lengths follow from the edge, so nothing that lists lengths or needs equal ones is drawn.
@@ -45,12 +141,122 @@ CaseSpace edge_space() {
             .batch_max = 2};
 }
 
+Property tile_edges() {
+    return {
+        .id = "partition.tile_edges",
+        .statement = "At tile edges, one key less and one key more, every output is in bounds.",
+        .statement_short = "outputs are within bounds at every tile edge +-1",
+        .why =
+            "Where keys are cut into tiles does not enter the definition. Lengths 16, 32, 64, 80, "
+            "96, 112, 128, 176, 256 and their neighbours are where the last tile is full, empty or "
+            "holds one key; the outputs there must be within the same bounds as anywhere.",
+        .source = "Dao et al. 2022, algorithm 1",
+        .compares = Compares::bound,
+        .cases = edge_space(),
+        .check = check_tile_edges,
+        .turned_red_by = {planted::last_key_scores_zero()},
+    };
+}
+
+/// One channel of the keys rises along a ramp that queries read at 1: scores climb by `climb` from
+/// the first key to the last, whatever the other channels add.
+TensorSet climbing_scores(const Trial& trial, std::uint64_t stream) {
+    const Problem& problem = trial.problem();
+    TensorSet inputs = trial.inputs();
+    Tensor &q = inputs[Role::q], &k = inputs[Role::k];
+    const std::int64_t channel = trial.random_below(stream, 0, problem.dim_qk);
+    const double climb = std::ldexp(1.0, static_cast<int>(trial.random_below(stream, 1, 7)));
+    for (std::int64_t at = channel; at < q.size(); at += problem.dim_qk) q.set(at, 1);
+    const double step = climb / static_cast<double>(std::max<std::int64_t>(1, problem.len_kv - 1)) /
+                        effective_scale(problem);
+    for (std::int64_t at = channel; at < k.size(); at += problem.dim_qk)
+        k.set(at, step * static_cast<double>(at / problem.dim_qk % problem.len_kv));
+    return inputs;
+}
+
+// Softmax is a symmetric function of (score, value) pairs: their order changes neither O nor L. In
+// ascending order a running maximum rises in every tile; reversed it never rises after the first;
+// with the largest moved behind all others it rises on the last key; and at random places.
+Verdict check_order_of_keys(const Trial& trial) {
+    const Problem& problem = trial.problem();
+    if (problem.len_kv < 2) return not_applicable("one key has one order");
+    // Keys climb to 64 / scale at most, which must be a number of f16, the narrowest format.
+    if (!(64 / effective_scale(problem) < traits(Precision::f16).max_finite))
+        return not_applicable("the scale is too small for scores to climb");
+    const std::uint64_t stream = stream_of("partition.order");
+    const TensorSet inputs = climbing_scores(trial, stream);
+    std::vector<std::int64_t> falling = range(0, problem.len_kv);
+    std::reverse(falling.begin(), falling.end());
+    std::vector<std::int64_t> late = falling;
+    std::rotate(late.begin(), late.begin() + 1, late.end());
+    const std::pair<const char*, std::vector<std::int64_t>> orders[] = {
+        {"falling scores", falling},
+        {"the largest score last", late},
+        {"scores in random order", permutation(trial, stream + 1, problem.len_kv)}};
+    const Call rising(trial, problem, inputs);
+    Verdict verdict = not_applicable("no query sees a key");
+    for (const auto& [name, order] : orders) {
+        const Twin twin = with_keys(problem, inputs, order, {});
+        const Call other(trial, twin.problem, twin.inputs);
+        Likeness likeness;
+        likeness.rows = defined_rows(rising);
+        likeness.sentence = [&](const RowMatch& rows) {
+            return fmt::format("{} give {} another result than rising ones", name,
+                               name_of(problem, rows.first));
+        };
+        verdict = merge(verdict, compare_runs(rising, other, likeness));
+        if (verdict.decision == Decision::violated) break;
+    }
+    return verdict;
+}
+
 CaseSpace order_space() {
     return {.allow = placeless,
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat},
             .scores_max = 2048,
             .len_max = 300,
             .dim_max = 48};
+}
+
+Property order() {
+    return {
+        .id = "partition.order",
+        .statement = "The running maximum may rise late, never, or on the last key: no matter.",
+        .statement_short = "when the running maximum rises does not matter",
+        .why =
+            "Softmax is symmetric in its (score, value) pairs. Keys ordered by rising scores make "
+            "a running maximum rise in every tile, falling ones never after the first, and with "
+            "the largest last every earlier term must be rescaled at the end. All orders have one "
+            "truth, and each run is held to its bound.",
+        .source = "Milakov and Gimelshein 2018, algorithm 3",
+        .compares = Compares::bound,
+        .cases = order_space(),
+        .check = check_order_of_keys,
+        .turned_red_by = {planted::last_key_scores_zero()},
+    };
+}
+
+// First that every number is one where the reference's is and the format can hold it, said in those
+// words; then that it is within its bound.
+Verdict check_stability(const Trial& trial) {
+    const Problem& problem = trial.problem();
+    const Call call(trial);
+    Tally tally(problem);
+    const double largest = traits(call.output_format()).max_finite;
+    for (const Row& row : all_rows(problem)) {
+        if (blind(call, row)) continue;
+        for (std::int64_t c = 0; c < value_dim(problem); ++c) {
+            const ExpectedElement& e = element(call, row, c);
+            if (!(std::abs(e.value) + e.bound + e.error < largest)) continue;
+            const double observed = output(call, row, c);
+            tally.fact(std::isfinite(observed), e.value, observed, output_at(row, c), [&] {
+                return fmt::format("the output of {}, channel {}, is {}", name_of(problem, row), c,
+                                   observed);
+            });
+        }
+    }
+    if (tally.violated()) return tally.verdict({});
+    return trial.compare(problem, trial.inputs(), trial.observed());
 }
 
 CaseSpace stability_space() {
@@ -63,75 +269,27 @@ CaseSpace stability_space() {
             .dim_max = 128};
 }
 
+Property stability() {
+    return {
+        .id = "partition.stability",
+        .statement = "Extreme scores and values give finite outputs within their bounds.",
+        .statement_short = "extreme scores give finite outputs within bounds",
+        .why =
+            "With the maximum subtracted every exponent is at most 0 and the sum at least 1: "
+            "nothing overflows for scores to 1e4 of either sign, ties, one outlier or subnormals, "
+            "and the bound holds as it stands.",
+        .source = "Higham, Blanchard and Higham 2021 (log-sum-exp and softmax)",
+        .compares = Compares::bound,
+        .cases = stability_space(),
+        .check = check_stability,
+        .turned_red_by = {planted::answers_not_a_number()},
+    };
+}
+
 }  // namespace
 
 std::vector<Property> partition() {
-    return {
-        {
-            .id = "partition.merge",
-            .statement = "Keys split anywhere, run in parts and merged by L, give the whole.",
-            .statement_short = "parts of the keys merged by L give the whole",
-            .why =
-                "exp(L) of the whole is the sum of exp(L_p) over the parts, and O = sum_p "
-                "exp(L_p - L) O_p. The parts are known within their bounds; an error common to all "
-                "L_p cancels, so each counts with |O_p - O|. Parts that see no key have L = -inf "
-                "and drop out.",
-            .source = "Milakov and Gimelshein 2018; Dao 2023 (Flash-Decoding)",
-            .compares = Compares::bound,
-            .needs = {.lse = true},
-            .cases = merge_space(),
-            .check = check_merge,
-            .file = "properties/partition.cpp",
-        },
-        {
-            .id = "partition.tile_edges",
-            .statement = "At tile edges, one key less and one key more, every output is in bounds.",
-            .statement_short = "outputs are within bounds at every tile edge +-1",
-            .why =
-                "Where keys are cut into tiles does not enter the definition. Lengths 16, 32, 64, "
-                "80, 96, 112, 128, 176, 256 and their neighbours are where the last tile is full, "
-                "empty or holds one key; the outputs there must be within the same bounds as "
-                "anywhere.",
-            .source = "Dao et al. 2022, algorithm 1",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = edge_space(),
-            .check = check_tile_edges,
-            .file = "properties/partition.cpp",
-        },
-        {
-            .id = "partition.order",
-            .statement = "The running maximum may rise late, never, or on the last key: no matter.",
-            .statement_short = "when the running maximum rises does not matter",
-            .why =
-                "Softmax is symmetric in its (score, value) pairs. Keys ordered by rising scores "
-                "make a running maximum rise in every tile, falling ones never after the first, "
-                "and "
-                "with the largest last every earlier term must be rescaled at the end. All orders "
-                "have one truth, and each run is held to its bound.",
-            .source = "Milakov and Gimelshein 2018, algorithm 3",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = order_space(),
-            .check = check_order_of_keys,
-            .file = "properties/partition.cpp",
-        },
-        {
-            .id = "partition.stability",
-            .statement = "Extreme scores and values give finite outputs within their bounds.",
-            .statement_short = "extreme scores give finite outputs within bounds",
-            .why =
-                "With the maximum subtracted every exponent is at most 0 and the sum at least 1: "
-                "nothing overflows for scores to 1e4 of either sign, ties, one outlier or "
-                "subnormals, and the bound holds as it stands.",
-            .source = "Higham, Blanchard and Higham 2021 (log-sum-exp and softmax)",
-            .compares = Compares::bound,
-            .needs = {},
-            .cases = stability_space(),
-            .check = check_stability,
-            .file = "properties/partition.cpp",
-        },
-    };
+    return {merge(), tile_edges(), order(), stability()};
 }
 
 }  // namespace attest::laws

@@ -73,8 +73,7 @@ Verdict check_rope_norm(const Trial& trial) {
     likeness.rows = defined_rows(first);
     likeness.sentence = [&](const RowMatch& match) {
         return fmt::format(
-            "turning query and key of one token by the same angles changes their "
-            "score (token {})",
+            "turning query and key of one token by the same angles changes their score (token {})",
             match.first.batch);
     };
     return compare_runs(first, second, likeness);
@@ -130,7 +129,6 @@ Verdict check_rope_style(const Trial& trial) {
 }
 
 constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
-constexpr const char* file = "properties/position.cpp";
 constexpr const char* roformer = "Su et al. 2021, RoFormer, eq. 16 and section 3.2";
 
 bool two_keys(const Problem& p) {
@@ -143,6 +141,10 @@ bool some_token(const Problem& p) {
     return p.len_q >= 1 && p.len_kv >= 1 && p.batch >= 1;
 }
 
+void base_depends_on_the_offset(Question& q) {
+    q.problem.rope.base += static_cast<double>(q.problem.rope.offset);
+}
+
 Property rope_relative() {
     return {
         .id = "position.rope_relative",
@@ -150,8 +152,8 @@ Property rope_relative() {
         .statement_short = "scores depend on i - j alone under RoPE",
         .why =
             "R(a)^T R(b) = R(b - a) for rotations of each channel pair, so (R(i) q).(R(j) k) = "
-            "q.R(j - i) k: a common offset cancels. Angles are rounded at both offsets, so the "
-            "two runs agree within the sum of their bounds, which grow with the position.",
+            "q.R(j - i) k: a common offset cancels. Angles are rounded at both offsets, so the two "
+            "runs agree within the sum of their bounds, which grow with the position.",
         .source = roformer,
         .compares = Compares::bound,
         .cases = {.allow = undropped,
@@ -161,8 +163,14 @@ Property rope_relative() {
                   .dim_max = 64,
                   .admits = two_keys},
         .check = check_rope_relative,
-        .file = file,
+        .turned_red_by = {{.id = "base_depends_on_the_offset", .asks = base_depends_on_the_offset}},
     };
+}
+
+void rotation_shrinks_the_query(Question& q) {
+    if (q.problem.rope.style == RopeStyle::none) return;
+    Tensor& queries = q.inputs[Role::q];
+    for (std::int64_t at = 0; at < queries.size(); ++at) queries.set(at, queries.get(at) / 2);
 }
 
 Property rope_norm() {
@@ -171,9 +179,9 @@ Property rope_norm() {
         .statement = "Turning a query and a key at the same position leaves their score as it is.",
         .statement_short = "rotation keeps q.k of a token with itself",
         .why =
-            "R(t) is orthogonal: (R q).(R k) = q.k, and with q = k the norm. Over a single key "
-            "L = scale q.k, so the log-sum-exp with the embedding is that without it, within the "
-            "sum of the bounds.",
+            "R(t) is orthogonal: (R q).(R k) = q.k, and with q = k the norm. Over a single key L = "
+            "scale q.k, so the log-sum-exp with the embedding is that without it, within the sum "
+            "of the bounds.",
         .source = roformer,
         .compares = Compares::bound,
         .cases = {.allow = undropped,
@@ -183,23 +191,28 @@ Property rope_norm() {
                   .dim_max = 128,
                   .admits = some_token},
         .check = check_rope_norm,
-        .file = file,
+        .turned_red_by = {{.id = "rotation_shrinks_the_query", .asks = rotation_shrinks_the_query}},
     };
     law.needs.lse = true;
     return law;
+}
+
+void other_pairing(Question& q) {
+    RopeStyle& style = q.problem.rope.style;
+    if (style == RopeStyle::none) return;
+    style = style == RopeStyle::half ? RopeStyle::interleaved : RopeStyle::half;
 }
 
 Property rope_style() {
     return {
         .id = "position.rope_style",
         .statement =
-            "Channels are paired, bounded and turned as the problem says: neighbours or "
-            "halves, the rotary channels alone, by the given base.",
+            "Channels are paired, bounded and turned as the problem says: neighbours or halves, "
+            "the rotary channels alone, by the given base.",
         .statement_short = "interleaved or half, rotary channels, base: as asked",
         .why =
             "Other pairings, numbers of rotary channels and bases obey the relative law as well, "
-            "so "
-            "only their answers tell them apart. Where the reference of such another embedding "
+            "so only their answers tell them apart. Where the reference of such another embedding "
             "is apart from the asked one's, the output must lie nearer to the latter's interval.",
         .source = "GPT-J (interleaved), GPT-NeoX (halves, partial rotary)",
         .compares = Compares::bound,
@@ -212,16 +225,22 @@ Property rope_style() {
                   .dim_max = 64,
                   .admits = styles_differ},
         .check = check_rope_style,
-        .file = file,
+        .turned_red_by = {{.id = "other_pairing", .asks = other_pairing}},
     };
+}
+
+void slopes_with_the_wrong_sign(Question& q) {
+    if (!q.problem.alibi) return;
+    Tensor& slopes = q.inputs[Role::alibi_slopes];
+    for (std::int64_t h = 0; h < slopes.size(); ++h) slopes.set(h, -slopes.get(h));
 }
 
 Property alibi() {
     return {
         .id = "position.alibi",
         .statement =
-            "ALiBi is the bias -slope |i - j|, written out or built in: near keys weigh "
-            "more than far ones.",
+            "ALiBi is the bias -slope |i - j|, written out or built in: near keys weigh more than "
+            "far ones.",
         .statement_short = "ALiBi = an explicit bias -m |i - j|",
         .why =
             "With slopes that are powers of two, slope * |i - j| is exact in every format for "
@@ -239,7 +258,7 @@ Property alibi() {
                   .dim_max = 64,
                   .admits = two_keys},
         .check = alibi_is_its_bias,
-        .file = file,
+        .turned_red_by = {{.id = "slopes_with_the_wrong_sign", .asks = slopes_with_the_wrong_sign}},
     };
 }
 

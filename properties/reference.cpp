@@ -2,12 +2,30 @@
 // bound. They are the strongest laws and the only ones that need the whole reference; the others
 // see the same kernel from sides where no reference is needed.
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "properties/law/property.hpp"
-#include "properties/reference_checks.hpp"
+#include "properties/law/reading.hpp"
+#include "properties/law/statistics.hpp"
+#include "properties/law/tally.hpp"
+#include "reference/bound/kernel_model.hpp"
+#include "reference/bound/rounding.hpp"
 
 namespace attest::laws {
 
 namespace {
+
+constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
+
+// Score and length limits: tiles of 16 to 256 keys are crossed with remainders, while a case costs
+// the double-double reference a few milliseconds.
+CaseSpace any_case() {
+    return {.allow = attention, .scores_max = 8192, .len_max = 300, .any_length = true};
+}
 
 /// The outputs of one role alone: a law judges what it is named after.
 TensorSet only(const TensorSet& observed, Role role) {
@@ -20,28 +38,89 @@ Verdict check_output(const Trial& trial) {
     return trial.compare(trial.problem(), trial.inputs(), only(trial.observed(), Role::o));
 }
 
+Property output() {
+    return {
+        .id = "reference.output",
+        .statement = "Every output element is within its own derived bound of the exact value.",
+        .statement_short = "every output is within its derived bound",
+        .why =
+            "O_ic = sum_j P_ij v_jc is computed with a certified error. A kernel whose sums, "
+            "exponentials and roundings are as declared can differ from it by no more than the "
+            "bound, in whatever order it works; the bound is worst case and centred: an error "
+            "common to all weights of a row cancels. Rounding to the output format is monotone, so "
+            "the element must lie between the rounded ends. Undecided elements are computed again "
+            "in wider arithmetic, disagreements confirmed in exact arithmetic.",
+        .source = "Vaswani et al. 2017, eq. 1; Higham 2002, Accuracy and Stability, lemma 3.1",
+        .compares = Compares::bound,
+        .tells = Tells::truth,
+        .cases = any_case(),
+        .check = check_output,
+        .turned_red_by = {planted::last_key_scores_zero()},
+    };
+}
+
 Verdict check_lse(const Trial& trial) {
     if (!trial.observed().has(Role::lse))
         return not_applicable("the kernel returned no log-sum-exp");
     return trial.compare(trial.problem(), trial.inputs(), only(trial.observed(), Role::lse));
 }
 
-Verdict check_decode(const Trial& trial) {
-    return trial.compare(trial.problem(), trial.inputs(), trial.observed());
+CaseSpace lse_case() {
+    CaseSpace space = any_case();
+    space.require = FeatureSet(Feature::lse);
+    return space;
 }
 
-constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
+Property lse() {
+    return {
+        .id = "reference.lse",
+        .statement = "Every log-sum-exp is within its derived bound, and -inf for empty rows.",
+        .statement_short = "every log-sum-exp is within its derived bound",
+        .why =
+            "L_i = log sum_j exp(S_ij), the sink included. Its absolute error is at most the "
+            "relative error of the sum and the roundings of maximum and logarithm. The output does "
+            "not show an error common to all weights of a row; L does.",
+        .source = "Milakov and Gimelshein 2018; Dao et al. 2022, section 3.1",
+        .compares = Compares::bound,
+        .tells = Tells::truth,
+        .needs = {.lse = true},
+        .cases = lse_case(),
+        .check = check_lse,
+        .turned_red_by = {planted::last_key_scores_zero()},
+    };
+}
 
-// Score and length limits: tiles of 16 to 256 keys are crossed with remainders, while a case costs
-// the double-double reference a few milliseconds.
-CaseSpace any_case() {
-    return {.allow = attention, .scores_max = 8192, .len_max = 300, .any_length = true};
+Verdict check_decode(const Trial& trial) {
+    return trial.compare(trial.problem(), trial.inputs(), trial.observed());
 }
 
 CaseSpace cached_case() {
     CaseSpace space = any_case();
     space.require_any = {FeatureSet(Feature::cache), FeatureSet(Feature::cache, Feature::paged)};
     return space;
+}
+
+Property decode() {
+    return {
+        .id = "reference.decode",
+        .statement = "Over a KV cache, contiguous or paged, every output is within its bound.",
+        .statement_short = "over a KV cache every output is within its bound",
+        .why =
+            "Where the keys lie in memory does not enter the definition: a cache holds the first "
+            "cache.len keys of the sequence and the new ones after them, query i stands at "
+            "position n - q + i. So the outputs are those of attention on the gathered keys, "
+            "within the same bounds.",
+        .source = "Kwon et al. 2023 (PagedAttention), section 4.1",
+        .compares = Compares::bound,
+        .tells = Tells::truth,
+        .cases = cached_case(),
+        .check = check_decode,
+        .turned_red_by = {planted::last_key_scores_zero()},
+    };
+}
+
+Verdict check_structure(const Trial& trial) {
+    return trial.compare_structure();
 }
 
 // A sink enters the running maximum at the start, at the end or not at all: no structure is
@@ -54,144 +133,153 @@ CaseSpace structured_case() {
     return space;
 }
 
-// What the averages are taken over: whole heads of normal numbers, no mask. Against a kernel that
-// computes in f64 no reference number in f64 is finer.
-CaseSpace averaged_case() {
-    return {.allow = FeatureSet(Feature::layout, Feature::lse, Feature::dim_v),
-            .formats = {Precision::f32, Precision::f16, Precision::bf16},
-            .kinds = {ValueKind::normal},
-            .scores_max = 4096,
-            .len_max = 300,
-            .default_scale = true};
+Property structure() {
+    return {
+        .id = "reference.structure",
+        .statement =
+            "Where tile and rounding of the weights are declared, the output is what they compute.",
+        .statement_short = "the output is what the declared tile computes",
+        .why =
+            "A declared tile fixes the running maximum each weight is taken against, so the "
+            "rounding of P is part of the answer and no error: it is replayed, and only weights "
+            "that straddle a rounding boundary are paid for. A disagreement says that the kernel "
+            "does something else than it declares: its class is structure.",
+        .source = "Dao et al. 2022, algorithm 1; reference/bound/README.md, Declared structure",
+        .compares = Compares::bound,
+        .tells = Tells::truth,
+        .cases = structured_case(),
+        .check = check_structure,
+        .turned_red_by = {{.id = "tile_declared_and_not_computed", .declares_tile = 64}},
+        .knows_more = true,
+    };
 }
 
-CaseSpace lse_case() {
-    CaseSpace space = any_case();
-    space.require = FeatureSet(Feature::lse);
-    return space;
+// With every key zero all scores are zero and every weight is exp(0) = 1 (or 1/n, a power of two).
+// Values are whole numbers, n of them a power of two: sums below 2^24 are exact in any order, so is
+// their quotient by n, and one rounding is left, that to the output format. Splits merged by their
+// LSE would round log n: the law asks for none, and kernels that split by themselves declare it by
+// merging exactly.
+//
+// An exp declared coarser than a library's may be off at 0 too: each weight is 1 + e, |e| <= E, and
+// no sum is exact. Numerator and denominator are off by E + g of the sum of sizes, g that of the
+// n + 6 roundings on the way, the weights' own too where E may show in them: so the mean is off by
+// at most 2.1 (E + up + g) mean |v|: with x the sum in brackets, (1 + x)/(1 - x) - 1 = 2x/(1 - x),
+// which is at most 2.1 x up to x = 1/21. Anything that rounds from there agrees.
+double mean_slack(const KernelModel& m, const Numerics& numerics, double keys) {
+    if (!coarse_exp(numerics)) return 0;
+    const double up = m.exp_error < m.up / 2 ? 0 : m.up;
+    return 2.1 * (m.exp_error + up + chain_error(m.sum_depth(keys) + 6, m.ua));
+}
+
+Verdict check_rounding(const Trial& trial) {
+    constexpr std::int64_t most = 255;
+    const std::uint64_t stream = stream_of("reference.rounding");
+    const std::int64_t keys = std::int64_t{1} << (1 + trial.random_below(stream, 0, 7));
+    Problem problem =
+        plain(trial.problem(), std::min<std::int64_t>(trial.problem().len_q, 4), keys);
+    problem.splits = 1;
+    problem = canonical(problem);
+    if (!trial.supports(problem)) problem.splits = 0;
+    if (!trial.supports(problem)) return not_applicable("the kernel does not take so many keys");
+    TensorSet inputs = blank_inputs(problem);
+    std::uint64_t index = 0;
+    inputs.put(Role::q, tensor_of(problem, Role::q, [&](auto, auto, auto, auto) {
+                   return on_grid(trial, stream + 1, index++, 8, 8);
+               }));
+    inputs.put(Role::k, tensor_of(problem, Role::k, [](auto, auto, auto, auto) { return 0.0; }));
+    inputs.put(Role::v, tensor_of(problem, Role::v, [&](auto, auto, auto, auto) {
+                   return on_grid(trial, stream + 2, index++, most, 1);
+               }));
+    const Call call(trial, problem, inputs);
+    const double count = static_cast<double>(keys);
+    const double slack = mean_slack(resolve(problem, trial.numerics()), trial.numerics(), count);
+    Tally tally(problem);
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+        for (std::int64_t h = 0; h < problem.heads_q; ++h)
+            for (std::int64_t c = 0; c < value_dim(problem); ++c) {
+                double sum = 0, size = 0;
+                for (std::int64_t j = 0; j < keys; ++j) {
+                    const double v = inputs[Role::v].at(b, h / group_size(problem), j, c);
+                    sum += v;
+                    size += std::abs(v);
+                }
+                const double mean = sum / count, room = slack * size / count;
+                const double expected = round_to(mean, problem.format_o);
+                const double low = round_to(mean - room, problem.format_o),
+                             high = round_to(mean + room, problem.format_o);
+                for (std::int64_t i = 0; i < problem.len_q; ++i) {
+                    const Row row{b, h, i};
+                    const double observed = output(call, row, c);
+                    if (!tally.fact(low <= observed && observed <= high, expected, observed,
+                                    output_at(row, c), [] {
+                                        return std::string(
+                                            "a mean that is known exactly is not rounded to the "
+                                            "nearest output");
+                                    }))
+                        break;
+                }
+            }
+    Verdict verdict = tally.verdict("nothing was compared");
+    if (verdict.violation) verdict.violation->violation_class = ViolationClass::structure;
+    return verdict;
+}
+
+Property rounding() {
+    return {
+        .id = "reference.rounding",
+        .statement = "A mean that is known exactly is rounded to the nearest output.",
+        .statement_short = "an exact mean is rounded to the nearest output",
+        .why =
+            "With all keys zero every weight is exp(0) = 1. Values are whole numbers and their "
+            "count a power of two: every sum and the quotient are exact in any order, and the "
+            "rounding to the output format is the only one left. Numerics declares it to nearest, "
+            "ties to even; its class is structure.",
+        .source = "IEEE 754-2019, section 4.3.1",
+        .compares = Compares::property,
+        .tells = Tells::truth,
+        .cases = {.allow = FeatureSet(Feature::layout, Feature::lse, Feature::dim_v, Feature::gqa),
+                  .scores_max = 1024},
+        .check = check_rounding,
+        .turned_red_by = {planted::answers_times(0.999)},
+        .knows_more = true,
+    };
+}
+
+// One element in a thousand runs of a billion elements: the union bound over a case's elements.
+constexpr double probable_rate = 1e-9;
+
+Verdict check_probable(const Trial& trial) {
+    if (trial.numerics().matrix_unit) return not_applicable(truncated_sums);
+    Verdict verdict = trial.compare_probable(probable_rate);
+    verdict.statistic = Statistic{"error over the probable bound", verdict.worst_ratio, 1,
+                                  probable_rate, verdict.elements};
+    return verdict;
+}
+
+Property probable() {
+    return {
+        .id = "reference.probable",
+        .statement = "Every output is as near to the exact value as random roundings leave it.",
+        .statement_short = "every output is within its probable bound",
+        .why =
+            "If rounding errors are independent and unbiased, their sum exceeds lambda times the "
+            "root of the sum of their squares with probability 2 exp(-3 lambda^2 / 2). Equal "
+            "scores and equal roundings are grouped, lost addends counted whole. The model is an "
+            "assumption: its class is suspect.",
+        .source = "Higham and Mary 2019; Azuma 1967; reference/bound/README.md, Random roundings",
+        .compares = Compares::statistic,
+        .tells = Tells::truth,
+        .cases = any_case(),
+        .check = check_probable,
+        .turned_red_by = {planted::answers_times(1.02)},
+        .knows_more = true,
+    };
 }
 
 }  // namespace
 
 std::vector<Property> reference() {
-    return {
-        {
-            .id = "reference.output",
-            .statement = "Every output element is within its own derived bound of the exact value.",
-            .statement_short = "every output is within its derived bound",
-            .why =
-                "O_ic = sum_j P_ij v_jc is computed with a certified error. A kernel whose sums, "
-                "exponentials and roundings are as declared can differ from it by no more than "
-                "the bound, in whatever order it works; the bound is worst case and centred: an "
-                "error common to all weights of a row cancels. Rounding to the output format is "
-                "monotone, so the element must lie between the rounded ends. Undecided elements "
-                "are computed again in wider arithmetic, disagreements confirmed in exact "
-                "arithmetic.",
-            .source = "Vaswani et al. 2017, eq. 1; Higham 2002, Accuracy and Stability, lemma 3.1",
-            .compares = Compares::bound,
-            .tells = Tells::truth,
-            .needs = {},
-            .cases = any_case(),
-            .check = check_output,
-            .file = "properties/reference.cpp",
-        },
-        {
-            .id = "reference.lse",
-            .statement = "Every log-sum-exp is within its derived bound, and -inf for empty rows.",
-            .statement_short = "every log-sum-exp is within its derived bound",
-            .why = "L_i = log sum_j exp(S_ij), the sink included. Its absolute error is at most "
-                   "the relative error of the sum and the roundings of maximum and logarithm. The "
-                   "output does not show an error common to all weights of a row; L does.",
-            .source = "Milakov and Gimelshein 2018; Dao et al. 2022, section 3.1",
-            .compares = Compares::bound,
-            .tells = Tells::truth,
-            .needs = {.lse = true},
-            .cases = lse_case(),
-            .check = check_lse,
-            .file = "properties/reference.cpp",
-        },
-        {
-            .id = "reference.decode",
-            .statement = "Over a KV cache, contiguous or paged, every output is within its bound.",
-            .statement_short = "over a KV cache every output is within its bound",
-            .why = "Where the keys lie in memory does not enter the definition: a cache holds the "
-                   "first cache.len keys of the sequence and the new ones after them, query i "
-                   "stands at position n - q + i. So the outputs are those of attention on the "
-                   "gathered keys, within the same bounds.",
-            .source = "Kwon et al. 2023 (PagedAttention), section 4.1",
-            .compares = Compares::bound,
-            .tells = Tells::truth,
-            .needs = {},
-            .cases = cached_case(),
-            .check = check_decode,
-            .file = "properties/reference.cpp",
-        },
-        {
-            .id = "reference.structure",
-            .statement = "Where tile and rounding of the weights are declared, the output is what "
-                         "they compute.",
-            .statement_short = "the output is what the declared tile computes",
-            .why =
-                "A declared tile fixes the running maximum each weight is taken against, so the "
-                "rounding of P is part of the answer and no error: it is replayed, and only "
-                "weights that straddle a rounding boundary are paid for. A disagreement says that "
-                "the kernel does something else than it declares: its class is structure.",
-            .source = "Dao et al. 2022, algorithm 1; numerics.md B.4",
-            .compares = Compares::bound,
-            .tells = Tells::truth,
-            .cases = structured_case(),
-            .check = check_structure,
-            .file = "properties/reference.cpp",
-        },
-        {
-            .id = "reference.rounding",
-            .statement = "A mean that is known exactly is rounded to the nearest output.",
-            .statement_short = "an exact mean is rounded to the nearest output",
-            .why = "With all keys zero every weight is exp(0) = 1. Values are whole numbers and "
-                   "their count a power of two: every sum and the quotient are exact in any order, "
-                   "and the rounding to the output format is the only one left. Numerics declares "
-                   "it to nearest, ties to even; its class is structure.",
-            .source = "IEEE 754-2019, section 4.3.1; numerics.md C.3",
-            .compares = Compares::property,
-            .tells = Tells::truth,
-            .cases = {.allow = averaged_case().allow.with(Feature::gqa), .scores_max = 1024},
-            .check = check_rounding,
-            .file = "properties/reference.cpp",
-        },
-        {
-            .id = "reference.probable",
-            .statement = "Every output is as near to the exact value as random roundings leave it.",
-            .statement_short = "every output is within its probable bound",
-            .why =
-                "If rounding errors are independent and unbiased, their sum exceeds lambda times "
-                "the root of the sum of their squares with probability 2 exp(-3 lambda^2 / 2). "
-                "Equal scores and equal roundings are grouped, lost addends counted whole. The "
-                "model is an assumption: its class is suspect.",
-            .source = "Higham and Mary 2019; Azuma 1967; numerics.md B.3",
-            .compares = Compares::statistic,
-            .tells = Tells::truth,
-            .cases = any_case(),
-            .check = check_probable,
-            .file = "properties/reference.cpp",
-        },
-        {
-            .id = "reference.error_budget",
-            .statement = "Over many rows errors are no larger than predicted, and lean nowhere.",
-            .statement_short = "errors are as large as predicted and unbiased",
-            .why =
-                "The root mean square of the errors over their predicted standard deviations is "
-                "about one. Along a direction in which a wrong kernel errs (gain, temperature, an "
-                "even share of weight, a key of score zero) the scores of independent rows have "
-                "fair signs, so their self-normalised sum exceeds 6 with probability 3e-8. "
-                "Biases that stay inside every single bound show here; the class is suspect.",
-            .source = "Efron 1969; numerics.md B.5, C.4",
-            .compares = Compares::statistic,
-            .tells = Tells::truth,
-            .cases = averaged_case(),
-            .check = check_error_budget,
-            .file = "properties/reference.cpp",
-        },
-    };
+    return {output(), lse(), decode(), structure(), rounding(), probable()};
 }
 
 }  // namespace attest::laws

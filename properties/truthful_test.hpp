@@ -1,12 +1,11 @@
 #pragma once
-// For the tests of the law families: a kernel in this process that answers with the truth, rounded
-// once, in whatever dialect it declares; and the same with its question twisted first.
+// For the tests of the laws: a kernel in this process that answers with the truth, rounded once, in
+// whatever dialect it declares; and the same with a deviation planted in it.
 
 #include <cmath>
-#include <functional>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "properties/search/campaign.hpp"
 #include "properties/search/judge.hpp"
@@ -14,17 +13,6 @@
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::testing {
-
-/// An admissible answer to one element: `value` before the last rounding, within its bound.
-using Slip = std::function<double(const ExpectedElement&)>;
-
-/// What the kernel answers instead of what it was asked.
-struct Question {
-    Problem problem;
-    Dialect dialect;
-    TensorSet inputs;
-};
-using Twist = std::function<void(Question&)>;
 
 inline Manifest truthful_manifest(const Dialect& dialect) {
     Manifest manifest;
@@ -42,15 +30,16 @@ inline Manifest truthful_manifest(const Dialect& dialect) {
 
 class TruthfulKernel final : public Subject {
 public:
-    explicit TruthfulKernel(const Dialect& dialect, Twist twist = nullptr, Slip slip = nullptr)
-        : manifest_(truthful_manifest(dialect)), twist_(std::move(twist)), slip_(std::move(slip)) {
-        // Who slips as it pleases claims neither.
-        if (slip_) manifest_.numerics.deterministic = manifest_.numerics.batch_invariant = false;
+    explicit TruthfulKernel(const Dialect& dialect, Deviation deviation = {})
+        : manifest_(truthful_manifest(dialect)), deviation_(std::move(deviation)) {
+        manifest_.numerics.tile = deviation_.declares_tile;
     }
 
-    /// Declares an online softmax over tiles, which rounds its weights: not what the truth is.
-    void claim_tile(std::int64_t keys) { manifest_.numerics.tile = keys; }
     void claim_exp(double ulp) { manifest_.numerics.exp_ulp = ulp; }
+    /// For one whose answers differ from call to call within their bounds.
+    void claim_no_bits() {
+        manifest_.numerics.deterministic = manifest_.numerics.batch_invariant = false;
+    }
 
     const Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem&, std::string* reason) override {
@@ -58,32 +47,47 @@ public:
         return true;
     }
     CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+        const std::int64_t call = calls_++;
         Question question{problem, manifest_.dialect, inputs};
-        if (twist_) twist_(question);
+        CallResult result;
+        if (!deviation_.fails.empty()) {
+            result.outcome = Outcome::error;
+            result.reason = deviation_.fails;
+            return result;
+        }
+        if (deviation_.asks) deviation_.asks(question);
+        if (deviation_.remembers) {
+            deviation_.remembers(question, before_);
+            before_.push_back({problem, manifest_.dialect, inputs});
+        }
         const Expected answer =
             attend(question.problem, question.dialect, manifest_.numerics, question.inputs);
-        CallResult result;
         const auto fill = [&](Role role, const std::vector<ExpectedElement>& elements) {
             Tensor tensor(type_of(problem, role), *shape_of(problem, role));
             for (std::int64_t i = 0; i < tensor.size(); ++i)
-                tensor.set(i, answer_of(elements[static_cast<std::size_t>(i)]));
+                tensor.set(i, answer_of(elements[static_cast<std::size_t>(i)], call));
             result.outputs.put(role, std::move(tensor));
         };
         fill(Role::o, answer.output);
         if (problem.want_lse) fill(Role::lse, answer.lse);
         return result;
     }
-    void restart() override {}
+    void restart() override {
+        before_.clear();
+        calls_ = 0;
+    }
     void set_timeout(std::chrono::milliseconds) noexcept override {}
 
 private:
-    double answer_of(const ExpectedElement& e) const {
-        return slip_ && std::isfinite(e.value) && std::isfinite(e.bound) ? slip_(e) : e.value;
+    double answer_of(const ExpectedElement& e, std::int64_t call) const {
+        const bool known = std::isfinite(e.value) && std::isfinite(e.bound);
+        return deviation_.answers && known ? deviation_.answers(e, call) : e.value;
     }
 
     Manifest manifest_;
-    Twist twist_;
-    Slip slip_;
+    Deviation deviation_;
+    std::vector<Question> before_;
+    std::int64_t calls_ = 0;
 };
 
 /// How a law judged a number of drawn cases.
@@ -93,14 +97,15 @@ struct Tried {
 };
 
 inline Tried try_law(Subject& kernel, const Property& law, std::int64_t cases,
-                     std::uint64_t seed = 1) {
+                     bool until_violated = false) {
+    constexpr std::uint64_t seed = 1;
     constexpr std::int64_t attempts = 16;
     Tried tried;
     Profile profile;
     profile.scores_max = 512;  // the truth is slow
     profile.len_max = 40;
     profile.dim_max = 12;
-    for (std::int64_t k = 0; k < cases; ++k)
+    for (std::int64_t k = 0; k < cases && !(until_violated && tried.violated > 0); ++k)
         for (std::int64_t attempt = 0; attempt < attempts; ++attempt) {
             const auto subject = draw_case(law, kernel.manifest(), profile, seed, k, attempt);
             if (!subject) continue;
@@ -115,6 +120,10 @@ inline Tried try_law(Subject& kernel, const Property& law, std::int64_t cases,
             break;
         }
     return tried;
+}
+
+inline Tried try_until_violated(Subject& kernel, const Property& law, std::int64_t cases) {
+    return try_law(kernel, law, cases, true);
 }
 
 }  // namespace attest::testing

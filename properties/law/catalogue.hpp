@@ -1,5 +1,5 @@
 #pragma once
-// What the generated list of families hands over. The catalogue proper is property.hpp's.
+// What the generated list of laws hands over. The catalogue proper is property.hpp's.
 
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace attest {
 
-/// Every family's laws, in the order of properties.md. Defined in catalogue_list.cpp, which the
-/// build writes from the family files that exist.
+/// The laws of every file in catalogue order, each with the file it stands in. Defined in
+/// catalogue_list.cpp, which the build writes (properties/CMakeLists.txt).
 std::vector<Property> declared_laws();
 
 /// The declarations as data: ids well formed and unique, statements short enough, a check function

@@ -14,6 +14,7 @@ Property good() {
     law.why = law.source = "a test";
     law.file = "properties/masking.cpp";
     law.check = [](const Trial&) { return holds(1); };
+    law.turned_red_by = {planted::causal_mask_ignored()};
     return law;
 }
 
@@ -40,6 +41,11 @@ TEST(Catalogue, FaultyDeclarationsAreRefused) {
     expect_refused([](Property& law) { law.id = "Masking.causal"; });
     expect_refused([](Property& law) { law.check = nullptr; });
     expect_refused([](Property& law) { law.why.clear(); });
+    expect_refused([](Property& law) { law.turned_red_by.clear(); });
+    expect_refused([](Property& law) { law.turned_red_by.push_back({.id = "does_nothing"}); });
+    expect_refused([](Property& law) { law.turned_red_by[0].id = "No word"; });
+    expect_refused([](Property& law) { law.needs.batch_invariant = true; });
+    expect_refused([](Property& law) { law.cases.square = law.cases.len_q_one = true; });
     expect_refused([](Property& law) { law.statement_short = std::string(61, 'x'); });
     EXPECT_THROW(require_well_declared(std::vector{good(), good()}), InternalError);
 }

@@ -1,5 +1,7 @@
 #include "properties/law/log_weights.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,6 +47,17 @@ LogMatrix centred_scores(const Weights& weights, std::int64_t batch, std::int64_
 LogMatrix full_scores(const Weights& weights, std::int64_t batch, std::int64_t head) {
     return collect(weights, batch, head,
                    [&](const Row& row) { return lse_truth(weights.first(), row); });
+}
+
+void compare_rank(Tally& tally, const LogMatrix& matrix, std::int64_t rank, const Row& row,
+                  const std::string& sentence) {
+    if (!std::isfinite(matrix.perturbation)) return;
+    const Eigen::VectorXd values = singular_values(matrix.centre);
+    if (rank >= values.size()) return;
+    const double bound = matrix.perturbation + svd_error(matrix.centre);
+    tally.at_most(Interval::around(values[rank], bound), {0, 0}, output_at(row, 0), [&] {
+        return fmt::format("{}: singular value {} is {:.3g}", sentence, rank + 1, values[rank]);
+    });
 }
 
 }  // namespace attest

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/law/deviation.hpp"
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 #include "reference/problem/feature.hpp"
@@ -25,8 +26,8 @@ struct CaseSpace {
     std::int64_t len_max = 256;
     std::int64_t dim_max = 128;
     std::int64_t batch_max = 3;
-    bool len_q_one = false;      ///< decode: one query
-    bool square = false;         ///< len_q == len_kv
+    bool len_q_one = false;  ///< decode: one query
+    bool square = false;     ///< len_q == len_kv
     /// Where causal is all that hides a key: more queries than keys, and so no cache.
     bool more_queries = false;
     /// The check looks at rows through Trial::compare alone, so that a profile of long contexts may
@@ -69,13 +70,19 @@ struct Property {
     Needs needs{};
     CaseSpace cases;
     Verdict (*check)(const Trial&) = nullptr;
-    std::string file;  ///< "properties/masking.cpp"
+    /// Each must turn the law red; at least one.
+    std::vector<Deviation> turned_red_by{};
+    /// Than that answers lie within their bounds: that weights are never negative, that zero times
+    /// anything is zero, what is declared beside the bounds, how errors are spread within them. Any
+    /// other law holds for every answer within the bounds, also where no two calls agree.
+    bool knows_more = false;
+    std::string file{};  ///< "properties/masking.cpp"; written by the build
 
     std::string family() const { return id.substr(0, id.find('.')); }
     std::string law() const { return id.substr(id.find('.') + 1); }
 };
 
-/// All laws in catalogue order (that of properties.md). Generated from the families; never empty.
+/// All laws in catalogue order (properties/CMakeLists.txt). Never empty.
 std::span<const Property> catalogue();
 const Property* find_property(std::string_view id);
 std::string catalogue_digest();  ///< SHA-256 of all declarations

@@ -35,6 +35,11 @@ Interval lse_truth(const Call& call, const Row& row) {
     return own * log(Interval::exactly(2));
 }
 
+bool coarse_exp(const Numerics& numerics) noexcept {
+    constexpr double of_libraries = 2;  // ulp
+    return numerics.exp_ulp > of_libraries;
+}
+
 Tensor tensor_of(const Problem& problem, Role role, const ElementRule& value) {
     const auto shape = shape_of(problem, role);
     require(shape.has_value(), "a law makes only tensors that its problem has");
@@ -51,6 +56,14 @@ Tensor tensor_of(const Problem& problem, Role role, const ElementRule& value) {
 double on_grid(const Trial& trial, std::uint64_t stream, std::uint64_t index, std::int64_t most,
                double over) {
     return static_cast<double>(trial.random_below(stream, index, 2 * most + 1) - most) / over;
+}
+
+Tensor grid_tensor(const Trial& trial, const Problem& problem, Role role, std::uint64_t stream,
+                   std::int64_t most, double step) {
+    std::uint64_t index = 0;
+    return tensor_of(problem, role, [&](auto, auto, auto, auto) {
+        return on_grid(trial, stream, index++, most, 1) * step;
+    });
 }
 
 Problem plain(Problem problem, std::int64_t len_q, std::int64_t len_kv) {

@@ -26,6 +26,10 @@ Interval truth(const Call& call, const Row& row, std::int64_t channel);
 /// row sees a key.
 Interval lse_truth(const Call& call, const Row& row);
 
+/// Whether exp is declared coarser than those of libraries: these are within 2 ulp, and theirs of 0
+/// is 1.
+bool coarse_exp(const Numerics& numerics) noexcept;
+
 /// A tensor of the problem's role whose element (b, h, t, c) is value(b, h, t, c), rounded.
 using ElementRule =
     std::function<double(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c)>;
@@ -35,6 +39,11 @@ Tensor tensor_of(const Problem& problem, Role role, const ElementRule& value);
 /// most is at most 256.
 double on_grid(const Trial& trial, std::uint64_t stream, std::uint64_t index, std::int64_t most,
                double over);
+
+/// Whole numbers from -most to most, each times `step`: exact in every format while most is at most
+/// 256 and step is a power of two.
+Tensor grid_tensor(const Trial& trial, const Problem& problem, Role role, std::uint64_t stream,
+                   std::int64_t most, double step);
 
 /// The problem with every mask, cache, position, sink and cap taken off, and lengths as given.
 Problem plain(Problem problem, std::int64_t len_q, std::int64_t len_kv);

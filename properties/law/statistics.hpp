@@ -10,6 +10,10 @@
 
 namespace attest {
 
+/// Why a law of random roundings is not for a kernel on a matrix unit.
+constexpr const char* truncated_sums =
+    "sums of a matrix unit are truncated: their errors do not cancel";
+
 /// Z = sum x / sqrt(sum x^2) of terms whose signs are independent and fair given their sizes.
 /// Whatever the sizes, P(|Z| > t) <= 2 exp(-t^2 / 2): given them Z is a Rademacher sum of weights w
 /// with sum w^2 = 1, E exp(tZ) = prod cosh(t w) <= prod exp(t^2 w^2 / 2) = exp(t^2 / 2), and

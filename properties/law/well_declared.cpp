@@ -39,6 +39,16 @@ void require_well_declared(std::span<const Property> laws) {
         if (!is_law_id(law.id)) fault("the id is not family.law in snake_case");
         if (!seen.insert(law.id).second) fault("declared twice");
         if (law.check == nullptr) fault("has no check function");
+        if (law.turned_red_by.empty()) fault("names no planted deviation that must turn it red");
+        for (const Deviation& deviation : law.turned_red_by)
+            if (!is_word(deviation.id) || !deviation.does_something())
+                fault("a planted deviation needs an id in snake_case and something that it does");
+        if (law.needs.batch_invariant && !law.needs.deterministic)
+            fault("only a deterministic kernel can repeat its bits in another batch");
+        if (law.cases.default_scale && law.cases.require.has(Feature::scale))
+            fault("its cases cannot have a scale of their own and the default one");
+        if (law.cases.square && (law.cases.len_q_one || law.cases.more_queries))
+            fault("its cases cannot have as many queries as keys and another number");
         if (law.statement.empty() || law.why.empty() || law.source.empty() || law.file.empty())
             fault("statement, why, source and file are all required");
         if (law.statement_short.empty() || columns(law.statement_short) > short_columns_max)

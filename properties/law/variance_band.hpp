@@ -1,18 +1,15 @@
 #pragma once
-// The checks of the variance laws: the statistics and their proofs.
+// Where the mean square of scores of variance one lies, but for a stated rate.
 
 #include <cstdint>
 
-#include "properties/law/trial.hpp"
-#include "properties/law/verdict.hpp"
-
-namespace attest::laws {
+namespace attest {
 
 /// Of one case, both tails together.
-constexpr double false_positive_rate = 1e-9;
+constexpr double variance_rate = 1e-9;
 
 /// Scores read off a kernel, each divided by the standard deviation it should have.
-struct Sample {
+struct ScoreSample {
     double squares = 0;        ///< sum of the squares
     double noise_squares = 0;  ///< sum of the squares of what each may be off by
     double rounding = 0;       ///< relative, of the inputs: 0 for signs
@@ -22,14 +19,10 @@ struct Sample {
 };
 
 /// The mean square lies in [low, high] but for the false positive rate.
-struct Band {
+struct VarianceBand {
     double low = 0, high = 0;
 };
 
-Band band_of(const Sample& sample);
+VarianceBand band_of(const ScoreSample& sample);
 
-Verdict check_scaled(const Trial& trial);
-Verdict check_unscaled(const Trial& trial);
-Verdict check_dimension_free(const Trial& trial);
-
-}  // namespace attest::laws
+}  // namespace attest

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <random>
 
-#include "properties/variance_checks.hpp"
+#include "properties/law/variance_band.hpp"
 
-namespace attest::laws {
+namespace attest {
 namespace {
 
-Sample signs(std::mt19937_64& random, std::int64_t count, int dim, double scale) {
-    Sample sample;
+ScoreSample signs(std::mt19937_64& random, std::int64_t count, int dim, double scale) {
+    ScoreSample sample;
     for (std::int64_t at = 0; at < count; ++at) {
         double sum = 0;
         for (int c = 0; c < dim; ++c) sum += (random() >> 63) != 0 ? 1 : -1;
@@ -22,8 +22,8 @@ Sample signs(std::mt19937_64& random, std::int64_t count, int dim, double scale)
     return sample;
 }
 
-bool inside(const Sample& sample) {
-    const Band band = band_of(sample);
+bool inside(const ScoreSample& sample) {
+    const VarianceBand band = band_of(sample);
     const double mean = sample.squares / static_cast<double>(sample.count);
     return mean >= band.low && mean <= band.high;
 }
@@ -46,7 +46,7 @@ TEST(Band, IsLeftByHalfAndByTwiceTheDeviation) {
 }
 
 TEST(Band, NarrowsWithTheSampleAndWidensWithItsNoise) {
-    Sample few{1, 0, 0, 100}, many{1, 0, 0, 10000}, noisy{1, 100, 0, 10000};
+    ScoreSample few{1, 0, 0, 100}, many{1, 0, 0, 10000}, noisy{1, 100, 0, 10000};
     EXPECT_LT(band_of(few).low, band_of(many).low);
     EXPECT_GT(band_of(few).high, band_of(many).high);
     EXPECT_GT(band_of(noisy).high, band_of(many).high);
@@ -54,10 +54,10 @@ TEST(Band, NarrowsWithTheSampleAndWidensWithItsNoise) {
 }
 
 TEST(Band, ClaimsNoLowerEndForScoresKnownFromAboveAlone) {
-    Sample sample{1, 0, 0, 10000};
+    ScoreSample sample{1, 0, 0, 10000};
     sample.bounded = false;
     EXPECT_EQ(band_of(sample).low, 0);
 }
 
 }  // namespace
-}  // namespace attest::laws
+}  // namespace attest

@@ -1,13 +1,14 @@
-#include "properties/probability_checks.hpp"
+// Weights in the order of the scores; and the one weight of a query that sees a single key.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <vector>
 
 #include "properties/law/hull_slack.hpp"
 #include "properties/law/probe.hpp"
+#include "properties/law/property.hpp"
 #include "properties/law/scores.hpp"
 #include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
@@ -17,132 +18,12 @@ namespace attest::laws {
 
 namespace {
 
-constexpr const char* nothing_visible = "no query sees a key";
+/// A sink takes part of the weight: what is left does not sum to one.
+constexpr FeatureSet sinkless = FeatureSet::all().without(Feature::dropout).without(Feature::sink);
 
-}  // namespace
-
-// The bound of a column that is constant: all of its centred terms vanish, so what is left is how
-// far the sum of the weights, as they are summed into the output, may be from their sum in the
-// denominator. The element's own bound is that of exactly this column.
-Verdict check_row_sum(const Trial& trial) {
-    const Problem& problem = trial.problem();
-    const std::uint64_t stream = stream_of("probability.row_sum");
-    const auto head_index = [&](std::int64_t b, std::int64_t g) {
-        return static_cast<std::uint64_t>(b * problem.heads_kv + g);
-    };
-    const auto column = [&](std::int64_t b, std::int64_t g) {
-        return trial.random_below(stream, head_index(b, g), value_dim(problem));
-    };
-    const auto size = [&](std::int64_t b, std::int64_t g) {
-        const auto at = head_index(b, g);
-        return std::ldexp(1.0, static_cast<int>(trial.random_below(stream + 1, at, 8)) - 3);
-    };
-    TensorSet inputs = trial.inputs();
-    Tensor& values = inputs[Role::v];
-    for (std::int64_t b = 0; b < problem.batch; ++b)
-        for (std::int64_t g = 0; g < problem.heads_kv; ++g)
-            for (std::int64_t j = 0; j < problem.len_kv; ++j)
-                values.put(b, g, j, column(b, g), size(b, g));
-
-    const Call summed(trial, problem, std::move(inputs));
-    Tally tally(problem);
-    for (const Row& row : all_rows(problem)) {
-        if (blind(summed, row)) continue;
-        const std::int64_t g = row.head / group_size(problem);
-        const std::int64_t c = column(row.batch, g);
-        const double whole = size(row.batch, g), observed = output(summed, row, c);
-        const ExpectedElement one{whole, 0, element(summed, row, c).bound};
-        tally.element(observed, one, summed.output_format(), output_at(row, c), [&] {
-            return fmt::format("the weights of {} sum to {:.6g}", name_of(problem, row),
-                               observed / whole);
-        });
-    }
-    return tally.verdict(nothing_visible);
+CaseSpace space(FeatureSet allow) {
+    return {.allow = allow, .scores_max = 4096, .len_max = 300, .dim_max = 80};
 }
-
-// Weights, values and every partial sum are non-negative, and so is every rounding of them: no
-// bound is involved. IEEE sums of +0 and non-negative numbers are never -0.
-Verdict check_nonnegative(const Trial& trial) {
-    const Problem& problem = trial.problem();
-    if (problem.len_kv == 0) return not_applicable("there is no key");
-    const std::uint64_t stream = stream_of("probability.nonnegative");
-    const auto key_of = [&](std::int64_t b, std::int64_t g, std::int64_t c) {
-        const std::int64_t at = (b * problem.heads_kv + g) * value_dim(problem) + c;
-        return trial.random_below(stream, static_cast<std::uint64_t>(at), problem.len_kv);
-    };
-    const UnitRun shown = run_units(trial, problem, trial.inputs(), stream,
-                                    unit_columns(trial, problem, stream, key_of));
-    Tally tally(problem);
-    for (const Row& row : all_rows(problem)) {
-        if (blind(shown.call, row)) continue;
-        for (std::int64_t c = 0; c < value_dim(problem); ++c) {
-            const double observed = output(shown.call, row, c);
-            // Not `observed < 0`: a NaN is not non-negative either.
-            const bool right = observed >= 0 && !std::signbit(observed);
-            tally.fact(right, 0, observed, output_at(row, c), [&] {
-                const auto at = shown.units.at(row.batch, row.head / group_size(problem), c);
-                return fmt::format("the weight of key {} for {} is {:.6g}", shown.units.key[at],
-                                   name_of(problem, row), observed / shown.units.size[at]);
-            });
-        }
-    }
-    return tally.verdict(nothing_visible);
-}
-
-// Each column is large at every key that one chosen row must not see, and zero elsewhere. A row
-// that sees none of them has output exactly zero: exp(-inf) is 0, and sums of zeros are zero.
-Verdict check_masked_zero(const Trial& trial) {
-    const Problem& problem = trial.problem();
-    const std::uint64_t stream = stream_of("probability.masked_zero");
-    const Sight sight(problem, trial.dialect(), trial.inputs());
-    const std::int64_t group = group_size(problem), columns = value_dim(problem);
-    if (problem.len_q == 0) return not_applicable(nothing_visible);
-    const auto chosen_row = [&](std::int64_t b, std::int64_t g, std::int64_t c) {
-        const auto at = static_cast<std::uint64_t>((b * problem.heads_kv + g) * columns + c);
-        return Row{b, g * group + trial.random_below(stream, at, group),
-                   trial.random_below(stream + 1, at, problem.len_q)};
-    };
-    TensorSet inputs = trial.inputs();
-    const auto value = [&](std::int64_t b, std::int64_t g, std::int64_t j, std::int64_t c) {
-        if (sight.sees(chosen_row(b, g, c), j)) return 0.0;
-        // 2^10 to 2^12: finite in every format, and a weight of 2^-34 that leaks shows in f16.
-        const auto at = static_cast<std::uint64_t>(
-            ((b * problem.heads_kv + g) * problem.len_kv + j) * columns + c);
-        return std::ldexp(1.0, 10 + static_cast<int>(trial.random_below(stream + 2, at, 3)));
-    };
-    inputs.put(Role::v, tensor_of(problem, Role::v, value));
-    const TensorSet observed = trial.run(problem, inputs);
-
-    Tally tally(problem);
-    const Tensor& values = inputs[Role::v];
-    for (const Row& row : all_rows(problem)) {
-        if (!sight.is_query(row) || sight.empty(row)) continue;
-        const std::int64_t g = row.head / group;
-        std::vector<std::int64_t> last_hidden(static_cast<std::size_t>(columns), -1);
-        std::vector<char> seen(static_cast<std::size_t>(columns), 0);
-        for (std::int64_t j = 0; j < problem.len_kv; ++j) {
-            const bool visible = sight.sees(row, j);
-            for (std::int64_t c = 0; c < columns; ++c) {
-                if (values.at(row.batch, g, j, c) == 0) continue;
-                const auto at = static_cast<std::size_t>(c);
-                visible ? void(seen[at] = 1) : void(last_hidden[at] = j);
-            }
-        }
-        for (std::int64_t c = 0; c < columns; ++c) {
-            const auto at = static_cast<std::size_t>(c);
-            if (seen[at] != 0 || last_hidden[at] < 0) continue;
-            const double shown = observed[Role::o].at(row.batch, row.head, row.query, c);
-            tally.fact(shown == 0, 0, shown, output_at(row, c), [&] {
-                return fmt::format("{} gives weight to a hidden key, such as key {}, {}",
-                                   name_of(problem, row), last_hidden[at],
-                                   sight.reason(row, last_hidden[at]));
-            });
-        }
-    }
-    return tally.verdict("no row has both visible and hidden keys");
-}
-
-namespace {
 
 /// One key that a column shows to a row.
 struct Shown {
@@ -182,8 +63,6 @@ void compare_order(Tally& tally, const Problem& problem, const Tensor& keys, con
         }
     }
 }
-
-}  // namespace
 
 Verdict check_order(const Trial& trial) {
     const Problem& problem = trial.problem();
@@ -231,14 +110,39 @@ Verdict check_order(const Trial& trial) {
     return tally.verdict("no query sees two of the keys shown");
 }
 
-namespace {
+/// Scores are sigma q.k with a cap: the order of two keys follows from them alone.
+CaseSpace order_space() {
+    CaseSpace s = space(
+        sinkless.without(Feature::mask_additive).without(Feature::alibi).without(Feature::rope));
+    s.admits = [](const Problem& p) { return p.len_kv > 1 && value_dim(p) > 1; };
+    return s;
+}
+
+Property order() {
+    return {
+        .id = "probability.order",
+        .statement = "A key that scores higher weighs no less; equal keys weigh the same.",
+        .statement_short = "a key that scores higher weighs no less",
+        .why =
+            "P_ij = exp(S_ij) / Z_i with one Z_i for the row, and exp is increasing: S_ij > S_ik "
+            "implies P_ij > P_ik, and equal keys have equal scores. The scores are computed with a "
+            "proven error, so that only pairs whose order is certain are compared; each weight is "
+            "known within the bound of the output that shows it.",
+        .source = "monotonicity of softmax",
+        .compares = Compares::bound,
+        .cases = order_space(),
+        .check = check_order,
+        .turned_red_by = {planted::scores_negated()},
+    };
+}
 
 // One visible key: the maximum is its own score, so its exponent is 0, or in a fused multiply-add
 // the rounding of the maximum, ua |s|; its weight w is 1 within that and the error of exp (`off`).
 // The denominator is the same w, unless w was rounded for the second product, and then to 1 itself
 // where off is below half the spacing next to 1 (up / 2). Merging parts through their LSE costs
 // expm1(merge), as in forward_bound.cpp; a product, a division and a normalisation remain. Where w
-// may round to something else, the reference's general bound is taken.
+// may round to something else, the reference's general bound is taken. Relative errors multiply as
+// (1 + a)(1 + b)... - 1 <= exp(a + b + ...) - 1, and exp(x) - 1 <= 1.01 x up to x = 0.0198.
 ExpectedElement single_key(const Trial& trial, const Problem& problem, double value,
                            double score_max, double general_bound) {
     const KernelModel m = resolve(problem, trial.numerics());
@@ -273,8 +177,6 @@ void compare_single_rows(Tally& tally, const Call& call) {
     }
 }
 
-}  // namespace
-
 // The rows of the case that see one key, and the case cut to one random key.
 Verdict check_single_key(const Trial& trial) {
     const Problem& problem = trial.problem();
@@ -292,6 +194,30 @@ Verdict check_single_key(const Trial& trial) {
         compare_single_rows(tally, Call(trial, one, std::move(inputs)));
     }
     return tally.verdict("no query sees exactly one key");
+}
+
+Property single_key() {
+    return {
+        .id = "probability.single_key",
+        .statement = "A query that sees one key returns that key's value.",
+        .statement_short = "one visible key: the output is its value",
+        .why =
+            "The one weight is exp(0)/exp(0) = 1, so O_i = v_j. What may differ is the weight's "
+            "rounding on its way into the two sums, which cancels but for a few roundings of the "
+            "accumulator: after rounding to half or bfloat16, v_j to the bit.",
+        .source = "definition of softmax",
+        .compares = Compares::bound,
+        .cases = space(sinkless),
+        .check = check_single_key,
+        .turned_red_by = {planted::answers_times(1.02)},
+        .knows_more = true,
+    };
+}
+
+}  // namespace
+
+std::vector<Property> probability_order() {
+    return {order(), single_key()};
 }
 
 }  // namespace attest::laws

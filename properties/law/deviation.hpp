@@ -1,0 +1,86 @@
+#pragma once
+// Planted deviations: ways for a kernel to be wrong. Every law names one or more that must turn it
+// red, or it is not well declared; properties/planted_test.cpp plants each in a kernel that
+// otherwise answers with the truth. A deviation is made of what laws are made of, so that a new law
+// and a deviation that no other law needs stand in one file.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "reference/bound/expected.hpp"
+#include "reference/problem/dialect.hpp"
+#include "reference/problem/problem.hpp"
+#include "reference/problem/tensor.hpp"
+
+namespace attest {
+
+/// What a kernel is asked, as it understands it.
+struct Question {
+    Problem problem;
+    Dialect dialect;
+    TensorSet inputs;
+};
+
+struct Deviation {
+    std::string id;  ///< what is wrong, snake_case
+    /// Answers another question than it was asked.
+    std::function<void(Question& asked)> asks{};
+    /// The same, by the questions that its process answered before, oldest first.
+    std::function<void(Question& asked, std::span<const Question> before)> remembers{};
+    /// Gives another number than the right one; `call` counts the calls of its process from 0.
+    std::function<double(const ExpectedElement& right, std::int64_t call)> answers{};
+    /// Every call fails with this text.
+    std::string fails{};
+    /// Declares an online softmax over tiles of so many keys, and does not compute what that gives.
+    std::int64_t declares_tile = 0;
+
+    bool does_something() const noexcept {
+        return asks || remembers || answers || !fails.empty() || declares_tile > 0;
+    }
+};
+
+/// Deviations that several laws name, or that would not fit beside the one that does.
+namespace planted {
+
+// Of the numbers an answer is made of.
+Deviation answers_times(double factor);
+Deviation answers_not_a_number();
+Deviation answers_by_the_call();  ///< odd calls differ: race, stray read, unclaimed order of sums
+
+// Of keys and values.
+Deviation last_key_scores_zero();  ///< what a tail read as padding does
+Deviation last_key_forgotten();    ///< its value is taken for zero
+Deviation last_query_forgotten();
+Deviation newest_key_not_cached();    ///< over a cache, the last key's value is taken for zero
+Deviation pages_in_physical_order();  ///< the block table says which pages, not in which order
+Deviation keys_of_an_earlier_call();  ///< no more keys than an earlier call of its heads had
+Deviation first_sequence_doubled();   ///< of several: its values
+Deviation values_of_next_sequence();
+Deviation one_query_head_for_all();
+Deviation heads_by_modulo();  ///< query head h reads key/value head h mod Hkv
+Deviation padded_rows_negated();
+Deviation one_key_counts_twice();
+Deviation nan_read_as_zero();
+
+// Of scores.
+Deviation scores_capped(double softcap);
+Deviation scores_negated();
+Deviation scale_times(double factor);
+Deviation scale_is(double scale);
+Deviation soft_cap_ignored();
+
+// Of masks.
+Deviation causal_mask_ignored();
+Deviation every_mask_ignored();  ///< all but the query lengths
+Deviation window_one_wider();
+Deviation documents_ignored();
+Deviation query_lengths_ignored();
+Deviation shared_masks_ignored();
+Deviation other_alignment();
+Deviation empty_rows_are_nan();
+
+}  // namespace planted
+
+}  // namespace attest

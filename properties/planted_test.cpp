@@ -1,0 +1,105 @@
+// Every law turns red under each deviation that it names, and holds for the truth: a law that
+// nothing turns red would not be worth its time, and one that a right kernel turns red would be
+// worth less. The museum (kernels/mutants) does the same with real kernels.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "properties/truthful_test.hpp"
+
+namespace attest {
+namespace {
+
+using testing::TruthfulKernel;
+using testing::try_law;
+using testing::try_until_violated;
+
+constexpr std::int64_t cases = 60;
+
+struct Planting {
+    Property law;
+    Deviation deviation;
+};
+
+std::vector<Planting> plantings() {
+    std::vector<Planting> all;
+    for (const Property& law : catalogue())
+        for (const Deviation& deviation : law.turned_red_by) all.push_back({law, deviation});
+    return all;
+}
+
+void PrintTo(const Planting& planting, std::ostream* out) {
+    *out << planting.law.id << " by " << planting.deviation.id;
+}
+
+std::string test_name(std::string id) {
+    id[id.find('.')] = '_';
+    return id;
+}
+
+bool turns_red(const Property& law, const Deviation& deviation) {
+    TruthfulKernel kernel({}, deviation);
+    return try_until_violated(kernel, law, cases).violated > 0;
+}
+
+class EveryDeviation : public ::testing::TestWithParam<Planting> {};
+
+TEST_P(EveryDeviation, TurnsItsLawRed) {
+    EXPECT_TRUE(turns_red(GetParam().law, GetParam().deviation));
+}
+
+// The red above is the law's own: nothing else around it would notice.
+TEST_P(EveryDeviation, IsMissedByALawThatAlwaysHolds) {
+    Property law = GetParam().law;
+    law.check = [](const Trial&) { return holds(1); };
+    EXPECT_FALSE(turns_red(law, GetParam().deviation));
+}
+
+INSTANTIATE_TEST_SUITE_P(Laws, EveryDeviation, ::testing::ValuesIn(plantings()),
+                         [](const auto& one) {
+                             return test_name(one.param.law.id) + "_by_" + one.param.deviation.id;
+                         });
+
+class EveryLaw : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryLaw, HoldsForTheTruth) {
+    TruthfulKernel kernel({});
+    const auto tried = try_law(kernel, *find_property(GetParam()), cases);
+    EXPECT_EQ(tried.violated, 0) << tried.example;
+    const bool declared = GetParam() != "reference.structure";  // the truth declares no tile
+    EXPECT_EQ(tried.judged > cases / 2, declared) << tried.judged;
+}
+
+std::vector<std::string> ids() {
+    std::vector<std::string> all;
+    for (const Property& law : catalogue()) all.push_back(law.id);
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Laws, EveryLaw, ::testing::ValuesIn(ids()),
+                         [](const auto& one) { return test_name(one.param); });
+
+// PyTorch's exp(0) is 1 - 5e-5 on a CPU, in f16 and bf16: a tie then goes the other way.
+TEST(Rounding, ACoarseExpIsNoWrongRounding) {
+    const auto violated = [](double ulp, double factor) {
+        TruthfulKernel kernel({}, planted::answers_times(factor));
+        kernel.claim_exp(ulp);
+        return try_law(kernel, *find_property("reference.rounding"), cases).violated;
+    };
+    EXPECT_GT(violated(2, 1 + 5.3e-5), 0);
+    EXPECT_EQ(violated(1000, 1 + 5.3e-5), 0);
+    EXPECT_GT(violated(1000, 1 + 2e-3), 0);
+}
+
+TEST(StaleState, ARememberedAnswerIsNamed) {
+    const Property& law = *find_property("hygiene.stale_state");
+    TruthfulKernel kernel({}, law.turned_red_by.front());
+    const auto tried = try_until_violated(kernel, law, cases);
+    EXPECT_NE(tried.example.find("returns an earlier call's output"), std::string::npos)
+        << tried.example;
+}
+
+}  // namespace
+}  // namespace attest
