@@ -12,7 +12,6 @@
 #include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"
-#include "kernels/mutants/museum.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/glob.hpp"
 #include "reference/problem/case.hpp"
