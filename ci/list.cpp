@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ci/commands.hpp"
-#include "ci/embedded.hpp"
+#include "ci/fixture.hpp"
 #include "ci/number.hpp"
 #include "ci/profile.hpp"
 #include "ci/run_verdict.hpp"
@@ -157,11 +157,8 @@ void list_profiles(Screen& s, const Options& o) {
 }
 
 void list_fixtures(Screen& s, const Options& o) {
-    for (const EmbeddedFile& file : embedded_fixtures())
-        if (shown(o, file.name)) {
-            const Case c = case_from_json(file.text, std::string(file.path));
-            s.line(s.pad(s.bold(file.name), 24) + "  " + print(c), 26);
-        }
+    for (const auto& [name, fixture] : builtin_fixtures())
+        if (shown(o, name)) s.line(s.pad(s.bold(name), 24) + "  " + print(fixture.subject), 26);
     s.line();
     s.line("one under every law: " + s.command("attest replay NAME --kernel cpu_flash"));
 }

@@ -37,11 +37,12 @@ LAYERS = {
                            "properties/search/"],
     "properties/diagnosis/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/",
                               "properties/search/", "properties/diagnosis/"],
-    "fixtures/": ["reference/problem/"],
+    "fixtures/": ["reference/problem/", "fixtures/"],
     "ci/": ["reference/", "kernels/", "properties/", "fixtures/", "ci/"],
 }
 # A test may also use what it compares against; never what would make the layers a circle.
 TEST_EXTRA = {
+    "fixtures/": ["fixtures/", "properties/", "kernels/interface/"],
     "reference/bound/": ["reference/oracle/"],
     "kernels/worker/": ["kernels/"],
     "kernels/cuda/": ["reference/problem/"],
