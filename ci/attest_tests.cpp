@@ -11,7 +11,6 @@
 #include "ci/judged.hpp"
 #include "ci/number.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"
-#include "kernels/mutants/museum.hpp"
 #include "properties/diagnosis/diagnose.hpp"
 #include "properties/search/session_subject.hpp"
 #include "reference/problem/errors.hpp"
@@ -19,32 +18,13 @@
 namespace attest {
 namespace {
 
-/// What a simulated thread costs makes the CUDA kernels' campaigns shorter.
-struct CorrectKernel {
-    const char* name;
-    std::int64_t cases;
-};
-constexpr CorrectKernel correct_kernels[] = {
-    {"cpu_naive", 24},
-    {"cpu_flash", 24},
-    {"cpu_decode", 24},
-    {"simt_naive", 24},
-    {"simt_flash", 12},
-    {"simt_flash_top_left", 6},
-    {"simt_flash_mma", 12},
-    {"simt_decode", 6},
-    {"simt_naive:checked", 6},
-    {"simt_flash:checked", 4},
-    {"simt_flash_mma:checked", 6},
-    {"simt_decode:checked", 4},
-};
 constexpr std::int64_t equivalent_cases = 12;
 
 /// One law on one correct kernel.
 class LawTest : public testing::Test {
 public:
-    LawTest(const Property& law, const CorrectKernel& kernel)
-        : law_(law), kernel_(kernel.name), cases_(kernel.cases) {}
+    LawTest(const Property& law, const BuiltinEntry& kernel)
+        : law_(law), kernel_(kernel.id), cases_(kernel.cases) {}
     void TestBody() override {
         const LawResult result = judge_law(kernel_, law_.id, cases_);
         RecordProperty("cases", static_cast<int>(result.cases));
@@ -140,18 +120,20 @@ std::string test_name(std::string kernel) {
 
 void register_tests() {
     for (const Property& law : catalogue())
-        for (const CorrectKernel& kernel : correct_kernels)
+        for (const BuiltinEntry& kernel : builtin_catalogue()) {
+            if (kernel.cases == 0) continue;
             testing::RegisterTest(
-                law.family().c_str(), (law.law() + "/" + test_name(kernel.name)).c_str(), nullptr,
+                law.family().c_str(), (law.law() + "/" + test_name(kernel.id)).c_str(), nullptr,
                 nullptr, law.file.c_str(), declaration_line(law, repository_directory()),
                 [&law, &kernel]() -> testing::Test* { return new LawTest(law, kernel); });
+        }
     for (const BuiltinEntry& kernel : builtin_catalogue())
         testing::RegisterTest("manifest", test_name(kernel.id).c_str(), nullptr, nullptr,
                               "kernels/interface/builtin.hpp", 1,
                               [&kernel]() -> testing::Test* { return new NameTest(kernel.id); });
     for (const Mutant& mutant : museum())
         testing::RegisterTest("museum", std::string(mutant.id).c_str(), nullptr, nullptr,
-                              "kernels/mutants/museum.cpp", 1,
+                              "kernels/mutants/planted.hpp", 1,
                               [&mutant]() -> testing::Test* { return new MutantTest(mutant); });
 }
 

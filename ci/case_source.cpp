@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "ci/embedded.hpp"
+#include "ci/fixture.hpp"
 #include "ci/law_record.hpp"
 #include "ci/suggest.hpp"
 #include "properties/search/campaign.hpp"
@@ -85,6 +85,8 @@ NamedCase by_path(const std::string& path) {
             if (failure.id == fs::path(path).stem().string())
                 return {failure.subject, failure.law, failure.kernel};
     }
+    if (object.is_object() && object.contains("story"))
+        return {fixture_from_json(text, path).subject, "", ""};
     return {case_from_json(text, path), "", ""};
 }
 
@@ -94,10 +96,9 @@ NamedCase find_case(const std::string& text, const std::string& out_directory) {
     if (text.ends_with(".json")) return by_path(text);
     if (is_id(text)) return by_id(text, out_directory);
     std::vector<std::string> names;
-    for (const EmbeddedFile& file : embedded_fixtures()) {
-        if (file.name == text)
-            return {case_from_json(file.text, std::string(file.path)), "", ""};
-        names.emplace_back(file.name);
+    for (const auto& [name, fixture] : builtin_fixtures()) {
+        if (name == text) return {fixture.subject, "", ""};
+        names.push_back(name);
     }
     // One word that is no field of a line is the name of something: say what there is.
     const bool word = text.find(' ') == std::string::npos && text.find('_') != std::string::npos;

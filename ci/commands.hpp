@@ -12,6 +12,7 @@ int explain_command(const Options& options);
 int certify_command(const Options& options);
 int describe_command(const Options& options);
 int bench_command(const Options& options);
+int fixture_command(const Options& options);
 
 /// Reads the command line, runs the command, and prints every error once. Returns the exit code.
 int run_command_line(int argc, const char* const* argv);

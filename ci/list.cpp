@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "ci/commands.hpp"
-#include "ci/embedded.hpp"
+#include "ci/fixture.hpp"
 #include "ci/number.hpp"
 #include "ci/profile.hpp"
 #include "ci/run_verdict.hpp"
 #include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"
-#include "kernels/mutants/museum.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/glob.hpp"
 #include "reference/problem/case.hpp"
@@ -158,11 +157,8 @@ void list_profiles(Screen& s, const Options& o) {
 }
 
 void list_fixtures(Screen& s, const Options& o) {
-    for (const EmbeddedFile& file : embedded_fixtures())
-        if (shown(o, file.name)) {
-            const Case c = case_from_json(file.text, std::string(file.path));
-            s.line(s.pad(s.bold(file.name), 24) + "  " + print(c), 26);
-        }
+    for (const auto& [name, fixture] : builtin_fixtures())
+        if (shown(o, name)) s.line(s.pad(s.bold(name), 24) + "  " + print(fixture.subject), 26);
     s.line();
     s.line("one under every law: " + s.command("attest replay NAME --kernel cpu_flash"));
 }

@@ -77,6 +77,15 @@ void define(CLI::App& app, Options& o, Typed& t) {
     describe->add_option("--python", o.python, "interpreter for python: kernels");
     describe->add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
 
+    auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
+    fixture->add_option("FILE CASE", o.arguments,
+                        "fixtures/NAME.json, and a line, a file, a stored id or a fixture's name");
+    fixture->add_option("--story", o.story, "the mistake it hunts, in one paragraph");
+    fixture->add_option("--law", o.match, "a law that sees it, tried by check; may be repeated")
+        ->allow_extra_args(false);
+    fixture->add_flag("--replace", o.replace, "write over a file that exists");
+    fixture->add_option("--out", o.out, "folder of the results (attest-out)");
+
     auto* bench = app.add_subcommand("bench", "measure attest itself");
     bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
     bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
@@ -235,7 +244,7 @@ Options parse_command_line(const std::vector<std::string>& argv) {
     const CLI::App& sub = *used.front();
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
-    const std::size_t most = o.command == "list" ? 2 : 1;
+    const std::size_t most = o.command == "list" || o.command == "fixture" ? 2 : 1;
     if (o.arguments.size() > most) refuse_extra(sub, o.arguments[most]);
     convert(o, t);
     return o;

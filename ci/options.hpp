@@ -10,7 +10,8 @@
 namespace attest {
 
 struct Options {
-    std::string command;  ///< list, check, replay, explain, certify, describe, bench, help
+    std::string command;  ///< list, check, replay, explain, certify, describe, bench,
+                          ///< fixture, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
     std::string help;                    ///< the text asked for, where command is help
@@ -31,6 +32,8 @@ struct Options {
     std::string colour = "auto";  ///< auto, always, never
     bool ascii = false;
     std::string kernel, law;   ///< of replay and explain
+    std::string story;         ///< of fixture, with the laws in `match`
+    bool replace = false;
     std::string instructions;  ///< of bench: an instruction set by name; empty: the best
 };
 

@@ -8,6 +8,7 @@
 #include "ci/cause.hpp"
 #include "ci/counterexample_record.hpp"
 #include "ci/coverage.hpp"
+#include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
 #include "ci/law_record.hpp"
 #include "ci/run_observer.hpp"
@@ -34,6 +35,8 @@ CampaignOptions campaign_options(const RunPlan& plan, const InterruptGuard& inte
     c.session.timeout = o.timeout;
     c.session.poison_seed = plan.seed;
     c.interrupted = &interrupt.count();
+    for (const auto& [name, fixture] : builtin_fixtures())
+        for (const std::string& law : fixture.laws) c.fixtures.push_back({law, fixture.subject});
     return c;
 }
 

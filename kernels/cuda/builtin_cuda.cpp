@@ -23,13 +23,21 @@ struct Catalogue {
     Catalogue() {
         for (std::size_t i = 0; i < attest_cuda::plugin_kernel_count; ++i) {
             const auto& k = plugin_kernels[i];
-            kernels.push_back(
-                {keep("cuda_", k.name), nullptr, k.summary, attest_cuda::gpu_plugin, i});
-            kernels.push_back({keep("simt_", k.name), nullptr,
-                               keep("cuda_", k.name, " on this CPU"), attest_cuda::fast_plugin, i});
-            kernels.push_back({keep("simt_", k.name, attest_cuda::checked_suffix), nullptr,
-                               "the same, every memory access checked", attest_cuda::checked_plugin,
-                               i});
+            kernels.push_back({.id = keep("cuda_", k.name),
+                               .summary = k.summary,
+                               .library = attest_cuda::gpu_plugin,
+                               .index = i,
+                               .cases = 0});
+            kernels.push_back({.id = keep("simt_", k.name),
+                               .summary = keep("cuda_", k.name, " on this CPU"),
+                               .library = attest_cuda::fast_plugin,
+                               .index = i,
+                               .cases = k.cases});
+            kernels.push_back({.id = keep("simt_", k.name, attest_cuda::checked_suffix),
+                               .summary = "the same, every memory access checked",
+                               .library = attest_cuda::checked_plugin,
+                               .index = i,
+                               .cases = k.checked_cases});
         }
     }
 };

@@ -7,26 +7,26 @@
 // warp never reads another's rows. Accumulates in f32; weights are rounded to the input format
 // before the second product, their sum is not. DIM is dim_qk and dim_v rounded up.
 
-#include "kernels/cuda/defect.hpp"
+#include "kernels/cuda/care.hpp"
 #include "kernels/cuda/row.cuh"
 
 namespace attest_cuda {
 
-template <Defect defect = Defect::none>
+template <Care care = Care{}>
 __device__ inline float warp_max(float x) {
-    constexpr int widest = defect == Defect::narrow_reduction ? 8 : 16;
+    constexpr int widest = care.all_lanes_compared ? 16 : 8;
     for (int step = widest; step != 0; step /= 2)
         x = larger(x, __shfl_xor_sync(0xffffffffu, x, step));
     return x;
 }
-template <Defect defect = Defect::none>
+template <Care care = Care{}>
 __device__ inline float warp_sum(float x) {
-    constexpr unsigned mask = defect == Defect::wrong_shuffle_mask ? 0x0000ffffu : 0xffffffffu;
+    constexpr unsigned mask = care.all_lanes_named ? 0xffffffffu : 0x0000ffffu;
     for (int step = 16; step != 0; step /= 2) x += __shfl_xor_sync(mask, x, step);
     return x;
 }
 
-template <typename T, int DIM, Defect defect>
+template <typename T, int DIM, Care care = Care{}>
 __global__ void __launch_bounds__(128) flash_kernel(Params p) {
     constexpr int tile = 32, warps = 4, rows_per_warp = 4, rows = warps * rows_per_warp;
     constexpr int columns = (DIM + 31) / 32;
@@ -58,21 +58,21 @@ __global__ void __launch_bounds__(128) flash_kernel(Params p) {
         for (int c = 0; c < columns; ++c) sum[r][c] = 0.0f;
     }
     for (std::int64_t k0 = first / tile * tile; k0 < end; k0 += tile) {
-        if (defect == Defect::idle_warps_skip_barriers && q0 + warp * rows_per_warp >= p.len_q)
+        if (!care.idle_warps_stay && q0 + warp * rows_per_warp >= p.len_q)
             continue;
-        if constexpr (defect != Defect::tile_reused_early) __syncthreads();
-        constexpr int copied = defect == Defect::copy_one_row_too_far ? tile + 1 : tile;
+        if constexpr (care.barrier_before_load) __syncthreads();
+        constexpr int copied = tile + care.rows_too_many;
         for (int x = thread; x < copied * DIM; x += 128) {
             const Row any(p, b, h, q0);
             const std::int64_t j = k0 + x / DIM, c = x % DIM;
             const bool inside = j < end && j < any.keys;
-            if (defect == Defect::tail_not_cleared && !inside) continue;
+            if (!care.tail_cleared && !inside) continue;
             ks[x / DIM * (DIM + 1) + c] =
                 inside && c < p.dim_qk ? Number<T>::read(any.key<T>(j)[c * p.k.stride[3]]) : 0.0f;
             vs[x] =
                 inside && c < p.dim_v ? Number<T>::read(any.value<T>(j)[c * p.v.stride[3]]) : 0.0f;
         }
-        if constexpr (defect != Defect::no_barrier_after_load) __syncthreads();
+        if constexpr (care.barrier_after_load) __syncthreads();
         for (int r = 0; r < rows_per_warp; ++r) {
             const int local = warp * rows_per_warp + r;
             const Row row(p, b, h, q0 + local);
@@ -80,13 +80,13 @@ __global__ void __launch_bounds__(128) flash_kernel(Params p) {
             for (int c = 0; c < DIM; ++c) product += qs[local * DIM + c] * ks[lane * (DIM + 1) + c];
             const bool real = row.is_query() && q0 + local < p.len_q;
             const float s = real ? row.score<T>(product * p.scale_f32, k0 + lane) : -INFINITY;
-            const float grown = larger(m[r], warp_max<defect>(s));
+            const float grown = larger(m[r], warp_max<care>(s));
             const float old = rescale(m[r], grown), w = weight(s, grown);
             m[r] = grown;
-            l[r] = l[r] * old + warp_sum<defect>(w);
+            l[r] = l[r] * old + warp_sum<care>(w);
             const unsigned visible = __ballot_sync(0xffffffffu, s != -INFINITY);
             ps[local * tile + lane] = Number<T>::read(Number<T>::round(w));
-            if constexpr (defect != Defect::no_syncwarp_after_weights) __syncwarp();
+            if constexpr (care.syncwarp_after_weights) __syncwarp();
             for (int c = 0; c < columns; ++c) {
                 if (lane + 32 * c >= DIM) continue;
                 float a = sum[r][c] * old;

@@ -15,21 +15,21 @@
 
 namespace attest_cuda {
 
-template <Defect defect>
+template <Care care>
 __device__ inline float quad_max(float x) {
     x = larger(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    if constexpr (defect == Defect::narrow_reduction) return x;
+    if constexpr (!care.all_lanes_compared) return x;
     return larger(x, __shfl_xor_sync(0xffffffffu, x, 2));
 }
-template <Defect defect>
+template <Care care>
 __device__ inline float quad_sum(float x) {
-    constexpr unsigned mask = defect == Defect::wrong_shuffle_mask ? 0x0000ffffu : 0xffffffffu;
+    constexpr unsigned mask = care.all_lanes_named ? 0xffffffffu : 0x0000ffffu;
     x += __shfl_xor_sync(0xffffffffu, x, 1);
-    if constexpr (defect == Defect::lane_forgotten) return x;
+    if constexpr (!care.all_lanes_summed) return x;
     return x + __shfl_xor_sync(mask, x, 2);
 }
 
-template <typename T, int DIM, Defect defect>
+template <typename T, int DIM, Care care>
 struct MmaWarp {
     static constexpr int pitch = MmaTiles<DIM>::pitch;
     float out[DIM / 8][4], m[2], l[2];
@@ -75,7 +75,7 @@ struct MmaWarp {
                         x = real ? row.score<T>(x, k0 + n * 8 + lane % 4 * 2 + e) : -INFINITY;
                     most = larger(most, x);
                 }
-            const float grown = larger(m[half], quad_max<defect>(most));
+            const float grown = larger(m[half], quad_max<care>(most));
             old[half] = rescale(m[half], grown);
             m[half] = grown;
             float sum = 0.0f;
@@ -87,7 +87,7 @@ struct MmaWarp {
                     x = weight(x, grown);
                     sum += x;
                 }
-            l[half] = l[half] * old[half] + quad_sum<defect>(sum);
+            l[half] = l[half] * old[half] + quad_sum<care>(sum);
         }
         if (old[0] == 1.0f && old[1] == 1.0f) return;
 #pragma unroll
@@ -108,10 +108,10 @@ struct MmaWarp {
                 std::uint32_t value[4];
                 const T* rows =
                     &vs[(n * 16 + lane % 8 + lane / 8 % 2 * 8) * pitch + d * 16 + lane / 16 * 8];
-                if constexpr (defect == Defect::value_not_transposed)
-                    simt::ldmatrix_x4(value, rows);
-                else
+                if constexpr (care.values_transposed)
                     simt::ldmatrix_x4_trans(value, rows);
+                else
+                    simt::ldmatrix_x4(value, rows);
                 simt::mma_m16n8k16<T>(out[2 * d], weights, value[0], value[1]);
                 simt::mma_m16n8k16<T>(out[2 * d + 1], weights, value[2], value[3]);
             }
@@ -142,7 +142,7 @@ struct MmaWarp {
 
 /// The blocks a multiprocessor is to hold are named, so that ptxas does not save registers for one
 /// more and spill.
-template <typename T, int DIM, Defect defect>
+template <typename T, int DIM, Care care = Care{}>
 __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Params p) {
     constexpr int pitch = MmaTiles<DIM>::pitch, chunks = MmaTiles<DIM>::chunks;
     SIMT_DYNAMIC_SHARED(shared);
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Param
                       c, inside ? chunk_elements(p.dim_qk, c) : 0, p.chunks_aligned);
     }
     const T *key0 = at<T>(p.k, b, any.kv_head, 0, 0), *value0 = at<T>(p.v, b, any.kv_head, 0, 0);
-    MmaWarp<T, DIM, defect> warp;
+    MmaWarp<T, DIM, care> warp;
     warp.lane = static_cast<int>(threadIdx.x) % 32;
     warp.row0 = static_cast<int>(threadIdx.x) / 32 * 16;
     for (int half = 0; half < 2; ++half) {
@@ -180,19 +180,19 @@ __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Param
         for (int e = 0; e < 4; ++e) warp.out[d][e] = 0.0f;
 
     int buffer = 0;
-    if (first < end) load_tile<T, DIM, defect>(p, any, key0, value0, ks, vs, first, end);
+    if (first < end) load_tile<T, DIM, care>(p, any, key0, value0, ks, vs, first, end);
     for (std::int64_t k0 = first; k0 < end; k0 += mma_tile, buffer ^= 1) {
-        if (defect == Defect::idle_warps_skip_barriers && q0 + warp.row0 >= p.len_q) continue;
+        if (!care.idle_warps_stay && q0 + warp.row0 >= p.len_q) continue;
         const bool more = k0 + mma_tile < end;
         const int other = (buffer ^ 1) * mma_tile * pitch, mine = buffer * mma_tile * pitch;
         if (more)
-            load_tile<T, DIM, defect>(p, any, key0, value0, ks + other, vs + other, k0 + mma_tile,
+            load_tile<T, DIM, care>(p, any, key0, value0, ks + other, vs + other, k0 + mma_tile,
                                       end);
-        if (more || defect == Defect::copy_never_awaited)
+        if (more || !care.last_copy_awaited)
             simt::cp_async_wait<1>();
         else
             simt::cp_async_wait<0>();
-        if constexpr (defect != Defect::no_barrier_after_load) __syncthreads();
+        if constexpr (care.barrier_after_load) __syncthreads();
         if (k0 == first)
 #pragma unroll
             for (int c = 0; c < DIM / 16; ++c)
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Param
             warp.add_values_one_by_one(vs + mine, s);
         else
             warp.add_values(vs + mine, s);
-        if constexpr (defect != Defect::tile_reused_early) __syncthreads();
+        if constexpr (care.barrier_before_load) __syncthreads();
     }
     if (first >= end) {  // nothing to see: the query tile is still on its way
         simt::cp_async_commit();

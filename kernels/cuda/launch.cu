@@ -41,7 +41,7 @@ int with_dim(const Params& p, Run run) {
 template <typename T>
 int flash_mma(const Params& p, cudaStream_t stream) {
     return with_dim(p, [&]<int DIM>() -> int {
-        return simt::launch(flash_mma_kernel<T, DIM, Defect::none>, rows_grid(p, mma_rows),
+        return simt::launch(flash_mma_kernel<T, DIM>, rows_grid(p, mma_rows),
                             dim3(128), MmaTiles<DIM>::bytes(), stream, p);
     });
 }
@@ -60,7 +60,7 @@ int launch_flash(Element element, const Params& p, void* stream) {
     if (nothing_to_do(p)) return cudaSuccess;
     return with_element(element, [&]<typename T>() -> int {
         return with_dim(p, [&]<int DIM>() -> int {
-            return simt::launch(flash_kernel<T, DIM, Defect::none>, rows_grid(p, 16), dim3(128),
+            return simt::launch(flash_kernel<T, DIM>, rows_grid(p, 16), dim3(128),
                                 flash_shared_bytes<DIM>(), static_cast<cudaStream_t>(stream), p);
         });
     });

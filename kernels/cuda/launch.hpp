@@ -1,7 +1,8 @@
 #pragma once
 // The launchers: all that host code links against. Each returns a CUDA error code, 0 for success.
 
-#include "kernels/cuda/defect.hpp"
+#include <cstddef>
+
 #include "kernels/cuda/params.hpp"
 
 namespace attest_cuda {
@@ -11,9 +12,8 @@ int launch_flash(Element element, const Params& p, void* stream);
 int launch_flash_mma(Element element, const Params& p, void* stream);  ///< f16 and bf16
 int launch_decode(Element element, const Params& p, void* stream);     ///< clears p.arrivals itself
 
-/// The same kernels with one planted bug; head dimensions up to 64 alone, flash in f32, mma in
-/// bf16.
-int launch_flash_with(Defect defect, const Params& p, void* stream);
-int launch_flash_mma_with(Defect defect, const Params& p, void* stream);
+/// The planted bug of this number (planted_bugs.hpp): head dimensions up to 64 alone, flash in f32,
+/// mma in bf16.
+int launch_planted(std::size_t number, const Params& p, void* stream);
 
 }  // namespace attest_cuda

@@ -2,7 +2,7 @@
 // Tiles of keys and values in shared memory, as cuda_flash_mma fills them: 128 threads, 16 bytes at
 // a time, while the tile before is worked on.
 
-#include "kernels/cuda/defect.hpp"
+#include "kernels/cuda/care.hpp"
 #include "kernels/cuda/row.cuh"
 
 namespace attest_cuda {
@@ -51,11 +51,11 @@ __device__ inline bool holds_nonfinite(const T* vs) {
 /// Keys [k0, k0 + 32) and their values, zeros from `end` on. key0 and value0 are key 0's, from
 /// which the others lie a stride apart but in a paged cache. A thread loads the same channels of
 /// each row.
-template <typename T, int DIM, Defect defect>
+template <typename T, int DIM, Care care>
 __device__ inline void load_tile(const Params& p, const Row& any, const T* key0, const T* value0,
                                  T* ks, T* vs, std::int64_t k0, std::int64_t end) {
     constexpr int pitch = MmaTiles<DIM>::pitch, chunks = MmaTiles<DIM>::chunks;
-    constexpr int copied = defect == Defect::copy_one_row_too_far ? mma_tile + 1 : mma_tile;
+    constexpr int copied = mma_tile + care.rows_too_many;
     const bool paged = p.block_table != nullptr;
     constexpr int step = 128 / chunks;
     const int c = static_cast<int>(threadIdx.x) % chunks * 8;
@@ -76,11 +76,11 @@ __device__ inline void load_tile(const Params& p, const Row& any, const T* key0,
     }
     for (int r = static_cast<int>(threadIdx.x) / chunks; r < copied; r += step) {
         const bool inside = r < real;
-        if (defect == Defect::tail_not_cleared && !inside) continue;
+        if (!care.tail_cleared && !inside) continue;
         const std::int64_t j = inside ? k0 + r : 0;
         const T* key = paged ? any.key<T>(j) : key0 + j * p.k.stride[2];
         const T* value = paged ? any.value<T>(j) : value0 + j * p.v.stride[2];
-        if (defect != Defect::key_tail_not_cleared || inside)
+        if (care.key_tail_cleared || inside)
             load_chunk<T>(&ks[r * pitch + c], key, p.k.stride[3], c, inside ? key_elements : 0,
                           p.chunks_aligned);
         load_chunk<T>(&vs[r * pitch + c], value, p.v.stride[3], c, inside ? elements : 0,

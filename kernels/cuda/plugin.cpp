@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/cuda/planted_bugs.hpp"
 #include "kernels/cuda/plugin_kernels.hpp"
 #include "kernels/cuda/read_call.hpp"
 #include "kernels/cuda/world.hpp"
@@ -13,15 +14,15 @@
 namespace attest_cuda {
 namespace {
 
-constexpr std::size_t count = plugin_kernel_count + planted_bug_count;
+constexpr std::size_t count = plugin_kernel_count + planted_gpu_bug_count;
 
 /// The planted bug with this number, or none.
-constexpr const PlantedBug* planted(std::size_t index) {
-    return index < plugin_kernel_count ? nullptr : &planted_bugs[index - plugin_kernel_count];
+constexpr const PlantedGpuBug* planted(std::size_t index) {
+    return index < plugin_kernel_count ? nullptr : &planted_gpu_bugs[index - plugin_kernel_count];
 }
 constexpr PluginKernel kernel(std::size_t index) {
     if (planted(index) == nullptr) return plugin_kernels[index];
-    return {.name = planted(index)->id, .summary = ""};
+    return {.name = planted(index)->about.id, .summary = ""};
 }
 
 template <std::size_t index>
@@ -49,13 +50,13 @@ std::size_t decode_workspace(void*, const attest_problem* problem) {
 
 std::string manifest(std::size_t index) {
     const PluginKernel k = kernel(index);
-    const PlantedBug* const bug = planted(index);
+    const PlantedGpuBug* const bug = planted(index);
     const std::string name = bug != nullptr ? "mutant:" + std::string(k.name)
                                             : world().prefix + std::string(k.name) + world().suffix;
     const char* formats = bug == nullptr ? (k.f32 ? R"("f32","f16","bf16")" : R"("f16","bf16")")
-                          : bug->mma     ? R"("bf16")"
+                          : bug->mma()     ? R"("bf16")"
                                          : R"("f32")";
-    const bool mma = bug != nullptr ? bug->mma : k.mma;
+    const bool mma = bug != nullptr ? bug->mma() : k.mma;
     return R"({"name":")" + name + R"(","version":"1","formats":[)" + formats + "]," +
            world().manifest + R"(,"limits":{"dim_max":)" + (bug != nullptr ? "64" : "256") +
            R"(},"numerics":{"deterministic":true)" + (mma ? R"(,"matrix_unit":true)" : "") +

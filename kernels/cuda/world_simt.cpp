@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/planted_bugs.hpp"
 #include "kernels/cuda/plugin_kernels.hpp"
 #include "kernels/cuda/world.hpp"
 #include "kernels/simt/attest_call.hpp"
@@ -14,9 +15,7 @@ namespace {
 
 template <std::size_t index>
 int launch_mutant(Element, const Params& p, void* stream) {
-    constexpr PlantedBug m = planted_bugs[index];
-    return m.mma ? launch_flash_mma_with(m.defect, p, stream)
-                 : launch_flash_with(m.defect, p, stream);
+    return launch_planted(index, p, stream);
 }
 
 template <std::size_t... index>
@@ -25,7 +24,7 @@ constexpr auto all_launches(std::index_sequence<index...>) {
         launch_naive,     launch_flash,  launch_flash,
         launch_flash_mma, launch_decode, launch_mutant<index>...};
 }
-constexpr auto launches = all_launches(std::make_index_sequence<planted_bug_count>{});
+constexpr auto launches = all_launches(std::make_index_sequence<planted_gpu_bug_count>{});
 
 int run(Launch launch, Element element, const Params& params, const attest_call& call, char* error,
         std::size_t error_cap) {

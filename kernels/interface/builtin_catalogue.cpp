@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/interface/worker_directory.hpp"
@@ -41,24 +42,86 @@ std::string output_of_list() {
     return text;
 }
 
-std::vector<BuiltinEntry> read_catalogue() {
-    const std::string text = output_of_list();
-    std::vector<BuiltinEntry> entries;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        const std::string line = text.substr(at, end - at);
-        const std::size_t tab = std::min(line.find('\t'), line.size());
-        entries.push_back({line.substr(0, tab), tab < line.size() ? line.substr(tab + 1) : ""});
-        at = end + 1;
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(separator), text.size());
+        parts.push_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
     }
-    return entries;
+    return parts;
+}
+
+/// The columns of a planted bug that are one text each, in their order.
+template <typename AnyMutant, typename Visit>
+void each_text(AnyMutant& mutant, const Visit& visit) {
+    for (auto* text : {&mutant.id, &mutant.kernel, &mutant.bug_class, &mutant.operation,
+                       &mutant.change, &mutant.trigger, &mutant.source, &mutant.diagnosis})
+        visit(*text);
+}
+
+constexpr std::string_view equivalent = "equivalent";
+
+struct Catalogue {
+    std::string text = output_of_list();  // what the mutants' views look into
+    std::vector<BuiltinEntry> entries;
+    std::vector<Mutant> mutants;
+
+    Catalogue() {
+        for (const std::string_view line : split(text, '\n')) {
+            const std::vector<std::string_view> columns = split(line, '\t');
+            require(columns.size() == 3 || columns.size() == 12,
+                    "a line of attest_worker --list has 3 columns, a planted bug's 12");
+            entries.push_back({std::string(columns[0]), std::string(columns[1]),
+                               std::stoll(std::string(columns[2]))});
+            if (columns.size() > 3) add_mutant(columns);
+        }
+        std::sort(mutants.begin(), mutants.end(),
+                  [](const Mutant& a, const Mutant& b) { return a.id < b.id; });
+    }
+
+    void add_mutant(const std::vector<std::string_view>& columns) {
+        Mutant& mutant = mutants.emplace_back();
+        std::size_t column = 3;
+        each_text(mutant, [&](std::string_view& field) { field = columns[column++]; });
+        mutant.equivalent = columns[column] == equivalent;
+        if (mutant.equivalent) return;
+        for (const std::string_view law : split(columns[column], ' ')) mutant.must.add(law);
+    }
+};
+
+const Catalogue& catalogue_of_worker() {
+    static const Catalogue told;
+    return told;
 }
 
 }  // namespace
 
 const std::vector<BuiltinEntry>& builtin_catalogue() {
-    static const std::vector<BuiltinEntry> entries = read_catalogue();
-    return entries;
+    return catalogue_of_worker().entries;
+}
+
+std::span<const Mutant> museum() {
+    return catalogue_of_worker().mutants;
+}
+
+std::string catalogue_line(const BuiltinKernel& kernel, std::string_view summary) {
+    std::string line;
+    const auto add = [&line](std::string_view text) {
+        require(text.find_first_of("\t\n") == std::string_view::npos,
+                "what is told of a built-in kernel is one line without tabs");
+        line.append(line.empty() ? "" : "\t").append(text);
+    };
+    add(kernel.id);
+    add(summary);
+    add(std::to_string(kernel.cases));
+    if (kernel.mutant == nullptr) return line;
+    each_text(*kernel.mutant, add);
+    std::string must;
+    for (const std::string_view law : kernel.mutant->must)
+        must.append(must.empty() ? "" : " ").append(law);
+    add(kernel.mutant->equivalent ? equivalent : must);
+    return line;
 }
 
 }  // namespace attest

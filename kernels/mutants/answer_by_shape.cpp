@@ -6,8 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "kernels/cpu/flash_body.hpp"
-#include "kernels/mutants/museum_rooms.hpp"
+#include "kernels/mutants/planted.hpp"
 
 namespace attest::kernel {
 namespace {
@@ -42,9 +41,7 @@ Answer remember(const Call& call) {
     return answer;
 }
 
-}  // namespace
-
-int answer_by_shape(void* state, const attest_call* from, char* error, std::size_t cap) {
+int answer(void* state, const attest_call* from, char* error, std::size_t cap) {
     using Key = std::array<std::int64_t, 11>;
     static std::map<Key, Answer> answers;
     const attest_problem& p = *from->problem;
@@ -54,7 +51,7 @@ int answer_by_shape(void* state, const attest_call* from, char* error, std::size
     if (!read_call(from, call, error, cap)) return 1;
     const auto known = answers.find(key);
     if (known == answers.end()) {
-        const int failed = plain_flash<Defect::none>(state, from, error, cap);
+        const int failed = correct_kernel("cpu_flash_plain").forward(state, from, error, cap);
         if (failed == 0) {
             if (answers.size() > 256) answers.clear();  // a cheat need not remember for ever
             answers.emplace(key, remember(call));
@@ -69,6 +66,18 @@ int answer_by_shape(void* state, const attest_call* from, char* error, std::size
         ++lse;
     });
     return 0;
+}
+
+}  // namespace
+
+std::vector<PlantedBug> answer_by_shape() {
+    return {{{.id = "C04",
+              .bug_class = "C5",
+              .operation = "flash forward",
+              .change = "answers a problem of a shape seen before with the earlier answer",
+              .trigger = "a second call",
+              .must = {"hygiene.stale_state"}},
+             WholeForward{answer}}};
 }
 
 }  // namespace attest::kernel

@@ -1,63 +1,71 @@
 // The register of the planted bugs: each stands behind the border with the manifest of the correct
 // kernel it was made from, under its own name.
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "kernels/cpu/kernels.hpp"
+#include "kernels/cuda/planted_bugs.hpp"
 #include "kernels/cuda/plugin_kernels.hpp"
 #include "kernels/interface/builtin.hpp"
-#include "kernels/mutants/museum_rooms.hpp"
+#include "kernels/mutants/planted.hpp"
 
 namespace attest {
+namespace kernel {
+
+std::vector<PlantedBug> planted_bugs();  // of every file of this folder
+
+const attest_kernel_api& correct_kernel(std::string_view id) {
+    static const auto kernels = cpu_kernels();
+    return *std::find_if(kernels.begin(), kernels.end(), [id](const BuiltinKernel& kernel) {
+                return kernel.id == id;
+            })->api;
+}
+
+}  // namespace kernel
+
 namespace {
 
 struct Register {
-    std::deque<std::string> manifests, ids;  // deques, so that texts and apis stay where they are
+    std::deque<std::string> texts;  // deques, so that what is pointed at stays where it is
     std::deque<attest_kernel_api> apis;
+    std::vector<kernel::PlantedBug> planted = kernel::planted_bugs();
     std::vector<BuiltinKernel> kernels;
 
-    void add(const kernel::MutantEntry& entry, const attest_kernel_api& made_from,
-             std::string_view original) {
-        std::string manifest = made_from.manifest;
-        const std::string quoted = '"' + std::string(original) + '"';
-        manifest.replace(manifest.find(quoted), quoted.size(), '"' + std::string(entry.id) + '"');
-        manifests.push_back(std::move(manifest));
-        apis.push_back(made_from);
-        apis.back().manifest = manifests.back().c_str();
-        apis.back().forward = entry.forward;
-        apis.back().workspace = entry.workspace;
-        kernels.push_back({entry.id, &apis.back(), change_of(entry.id)});
+    BuiltinKernel& add(const Mutant& about) {
+        const std::string& id = texts.emplace_back("mutant:" + std::string(about.id));
+        return kernels.emplace_back(
+            BuiltinKernel{.id = id, .summary = about.change, .cases = 0, .mutant = &about});
     }
 
-    /// They live in the plug-ins, behind the correct kernels.
-    void add_gpu_mutants() {
-        std::size_t index = attest_cuda::plugin_kernel_count;
-        for (const attest_cuda::PlantedBug& m : attest_cuda::planted_bugs) {
-            const std::string_view id = ids.emplace_back("mutant:" + std::string(m.id));
-            kernels.push_back({id, nullptr, change_of(id),
-                               m.checked ? attest_cuda::checked_plugin : attest_cuda::fast_plugin,
-                               index++});
-        }
-    }
-
-    static std::string_view change_of(std::string_view id) {
-        for (const Mutant& mutant : museum()) {
-            if (id == "mutant:" + std::string(mutant.id)) return mutant.change;
-        }
-        return {};
+    void add_bug(kernel::PlantedBug& bug) {
+        const bool decode = std::holds_alternative<kernel::DecodeSteps>(bug.change);
+        bug.about.kernel = decode ? "cpu_decode" : "cpu_flash_plain";
+        BuiltinKernel& added = add(bug.about);
+        attest_kernel_api& api = apis.emplace_back(kernel::correct_kernel(bug.about.kernel));
+        std::string& manifest = texts.emplace_back(api.manifest);
+        const std::string original = '"' + std::string(bug.about.kernel) + '"';
+        manifest.replace(manifest.find(original), original.size(),
+                         '"' + std::string(added.id) + '"');
+        api.manifest = manifest.c_str();
+        added.api = &api;
+        if (const auto* whole = std::get_if<kernel::WholeForward>(&bug.change))
+            api.forward = *whole;
+        else
+            added.state = std::visit([](const auto& c) -> const void* { return &c; }, bug.change);
     }
 
     Register() {
-        for (const auto& room :
-             {kernel::masking_entries(), kernel::softmax_entries(), kernel::addressing_entries()}) {
-            for (const auto& entry : room) add(entry, kernel::flash_plain_api, "cpu_flash_plain");
+        for (kernel::PlantedBug& bug : planted) add_bug(bug);
+        // They live in the plug-ins, behind the correct kernels.
+        std::size_t index = attest_cuda::plugin_kernel_count;
+        for (const attest_cuda::PlantedGpuBug& bug : attest_cuda::planted_gpu_bugs) {
+            BuiltinKernel& added = add(bug.about);
+            added.library = bug.checked() ? attest_cuda::checked_plugin : attest_cuda::fast_plugin;
+            added.index = index++;
         }
-        for (const auto& entry : kernel::decode_entries()) {
-            add(entry, kernel::decode_api, "cpu_decode");
-        }
-        add_gpu_mutants();
     }
 };
 

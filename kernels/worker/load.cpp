@@ -134,7 +134,11 @@ std::string absent_library(const BuiltinKernel& kernel) {
 LoadedKernel load_builtin(const std::string& id) {
     for (const BuiltinKernel& kernel : builtin_kernels()) {
         if (kernel.id != id) continue;
-        if (kernel.api != nullptr) return adopt(kernel.api);
+        if (kernel.api != nullptr) {
+            LoadedKernel loaded = adopt(kernel.api);
+            if (kernel.state != nullptr) loaded.state = const_cast<void*>(kernel.state);
+            return loaded;
+        }
         if (const std::string absent = absent_library(kernel); !absent.empty())
             throw LoadFailure(absent);
         return load_library(beside_worker(kernel.library), kernel.index);

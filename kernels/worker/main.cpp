@@ -1,9 +1,10 @@
 // attest_worker: the process a kernel runs in. It is started by the host, never by hand:
 //
-//     attest_worker --list                          the built-in kernels, one a line, ID <tab>
-//     summary attest_worker HOST builtin ID attest_worker HOST library PATH INDEX attest_worker
-//     HOST python INTERPRETER FOLDER MODULE FUNCTION    becomes that interpreter attest_worker HOST
-//     program PATH [ARGUMENT...]                   becomes that program
+//     attest_worker --list            the built-in kernels, one a line (builtin_catalogue.hpp)
+//     attest_worker HOST builtin ID
+//     attest_worker HOST library PATH INDEX
+//     attest_worker HOST python INTERPRETER FOLDER MODULE FUNCTION   becomes that interpreter
+//     attest_worker HOST program PATH [ARGUMENT...]                  becomes that program
 //
 // with HOST the host's process id, the socket as descriptor 3 and the memory file as descriptor 4.
 
@@ -16,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/interface/builtin.hpp"
+#include "kernels/interface/builtin_catalogue.hpp"
 #include "kernels/worker/crash.hpp"
 #include "kernels/worker/discipline.hpp"
 #include "kernels/worker/frames.hpp"
@@ -29,7 +30,7 @@ namespace {
 int list() {
     for (const BuiltinKernel& kernel : builtin_kernels()) {
         const std::string absent = absent_library(kernel);
-        fmt::print("{}\t{}\n", kernel.id, absent.empty() ? kernel.summary : absent);
+        fmt::print("{}\n", catalogue_line(kernel, absent.empty() ? kernel.summary : absent));
     }
     return 0;
 }

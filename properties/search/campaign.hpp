@@ -34,6 +34,13 @@ struct Profile {
     std::int64_t undrawn_pairs_max = 4;
 };
 
+/// A case that a law is tried on before any is drawn, where it lies in the law's space and the
+/// kernel takes it.
+struct FixedCase {
+    std::string law;
+    Case subject;
+};
+
 struct CampaignOptions {
     KernelSpec kernel;
     Profile profile;
@@ -44,13 +51,14 @@ struct CampaignOptions {
     int jobs = 2;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string store;  ///< directory of stored failures; empty: none are kept
+    std::vector<FixedCase> fixtures;
     SessionOptions session;
     const std::atomic<int>* interrupted = nullptr;  ///< 1: finish running cases; 2: stop at once
 };
 
 /// One tried case, as reports and the boundary search need it.
 struct CaseRecord {
-    std::int64_t number = 0;  ///< k of the campaign; negative: replayed from the store
+    std::int64_t number = 0;  ///< k of the campaign; negative: a stored failure or a fixture
     Case subject;
     Verdict verdict;
     Outcome outcome = Outcome::ok;

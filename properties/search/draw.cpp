@@ -247,6 +247,13 @@ bool in_space(const Property& property, const Values& values) {
            std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end();
 }
 
+bool in_space(const Property& property, const Case& subject) {
+    Manifest everything;
+    everything.formats = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
+    return in_space(property, declared_capability(everything), subject.problem) &&
+           in_space(property, subject.values);
+}
+
 std::optional<Case> draw_case(const Property& property, const Manifest& manifest,
                               const Profile& profile, std::uint64_t seed, std::int64_t number,
                               std::int64_t attempt) {

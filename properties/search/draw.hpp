@@ -30,4 +30,7 @@ bool in_space(const Property& property, const Capability& capability, const Prob
 /// Whether the values are of a kind the law is tried on.
 bool in_space(const Property& property, const Values& values);
 
+/// Whether the law is tried on such a case where the kernel takes everything.
+bool in_space(const Property& property, const Case& subject);
+
 }  // namespace attest

@@ -24,7 +24,7 @@ struct SlotResult {
     bool inapplicable = false;  ///< the law said that it does not apply to it
 };
 
-/// A slot handed out: a case number, or a stored failure.
+/// A slot handed out: a case number, or a case known before: a stored failure, a fixture.
 struct Slot {
     std::size_t index = 0;
     std::int64_t number = 0;

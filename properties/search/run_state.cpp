@@ -68,16 +68,28 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
         } else if (auto why = why_not_applicable(property, capability)) {
             skip(i, not_applicable({Reason::Kind::kernel_lacks, std::move(*why)}));
         } else {
-            std::vector<Case> replayed;
-            // What the kernel declared then it may no longer declare.
-            for (const StoredFailure& failure : stored)
-                if (options_.shard_index == 0 && failure.law == property.id &&
-                    failure.kernel == kernel_name(options_.kernel) &&
-                    in_space(property, capability, failure.subject.problem))
-                    replayed.push_back(failure.subject);
-            ledgers_[i].emplace(property, std::move(replayed), numbers);
+            ledgers_[i].emplace(property, known_cases(property, stored), numbers);
         }
     }
+}
+
+/// What is tried before the draws: failures of this kernel, which may no longer declare what it
+/// declared then, and fixtures.
+std::vector<Case> RunState::known_cases(const Property& property,
+                                        const std::vector<StoredFailure>& stored) const {
+    std::vector<Case> known;
+    if (options_.shard_index != 0) return known;
+    for (const StoredFailure& failure : stored)
+        if (failure.law == property.id && failure.kernel == kernel_name(options_.kernel) &&
+            in_space(property, *capability_, failure.subject.problem))
+            known.push_back(failure.subject);
+    for (const FixedCase& fixture : options_.fixtures)
+        if (fixture.law == property.id &&
+            in_space(property, *capability_, fixture.subject.problem) &&
+            in_space(property, fixture.subject.values) &&
+            std::find(known.begin(), known.end(), fixture.subject) == known.end())
+            known.push_back(fixture.subject);
+    return known;
 }
 
 double RunState::seconds_left() const {

@@ -58,6 +58,8 @@ public:
     std::vector<LawResult> take_results() { return std::move(results_); }
 
 private:
+    std::vector<Case> known_cases(const Property& property,
+                                  const std::vector<StoredFailure>& stored) const;
     struct Failing {
         std::size_t law;
         FailureKind kind;

@@ -83,7 +83,9 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
         judged.record.verdict = graded(std::move(judged.record.verdict), options_.profile.fails);
         if (judged.longest_call > 0) limit_.saw_good(judged.longest_call);
         if (judged.record.outcome == Outcome::hang) limit_.saw_hang();
-        if (judged.refused) {
+        if (slot.stored && (judged.refused || judged.vacuous)) {
+            result.inapplicable = true;  // no draw: it says nothing of the law
+        } else if (judged.refused) {
             ++result.refused;
             const bool room = result.refusals.size() < refusals_kept;
             if (room) ++result.refusals[judged.record.verdict.reason.text];

@@ -7,19 +7,22 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/planted_bugs.hpp"
 #include "kernels/simt/check.hpp"
 #include "kernels/simt/half.hpp"
 #include "kernels/simt/options.hpp"
 
 namespace {
 
-using attest_cuda::Defect;
+using attest_cuda::Element;
 using attest_cuda::Params;
+using attest_cuda::PlantedGpuBug;
 
 /// Short and long key lengths: an undefined tail needs fewer keys than a tile, a reused tile at
 /// least three tiles.
@@ -52,9 +55,10 @@ attest_cuda::Strided strided(void* data, std::int64_t length, std::int64_t width
     return {data, {heads * length * width, length * width, width, 1}};
 }
 
+using Launch = std::function<int(const Params&)>;
+
 template <typename T>
-Outcome run(int (*launch)(Defect, const Params&, void*), Defect defect, const ShapeCase& shape,
-            simt::Schedule schedule) {
+Outcome run(const Launch& launch, const ShapeCase& shape, simt::Schedule schedule) {
     auto q = tensor<T>(heads * shape.len_q * dim, 1), k = tensor<T>(heads * shape.len_kv * dim, 77),
          v = tensor<T>(heads * shape.len_kv * dim, 991);
     std::vector<T> o(static_cast<std::size_t>(heads * shape.len_q * dim));
@@ -77,7 +81,7 @@ Outcome run(int (*launch)(Defect, const Params&, void*), Defect defect, const Sh
     simt::options().schedule = schedule;
     simt::options().seed = 3;
     simt::clear_report();
-    launch(defect, p, nullptr);
+    launch(p);
     Outcome outcome;
     outcome.output.resize(o.size() * sizeof(T) + lse.size() * sizeof(float));
     std::memcpy(outcome.output.data(), o.data(), o.size() * sizeof(T));
@@ -100,12 +104,12 @@ struct Count {
 };
 
 template <typename T>
-Count count(int (*launch)(Defect, const Params&, void*), Defect defect) {
+Count count(const Launch& launch, const Launch& correct) {
     Count total;
     for (const ShapeCase& shape : shapes) {
-        const Outcome right = run<T>(launch, Defect::none, shape, simt::Schedule::round_robin);
+        const Outcome right = run<T>(correct, shape, simt::Schedule::round_robin);
         for (const simt::Schedule schedule : schedules) {
-            const Outcome got = run<T>(launch, defect, shape, schedule);
+            const Outcome got = run<T>(launch, shape, schedule);
             total.wrong += got.output != right.output ? 1 : 0;
             total.diagnosed += got.kinds.empty() ? 0 : 1;
             if (total.example.empty()) total.example = got.text;
@@ -115,56 +119,53 @@ Count count(int (*launch)(Defect, const Params&, void*), Defect defect) {
     return total;
 }
 
-/// A defect that only one of the two kernels can have.
-bool applies(Defect defect, bool mma) {
-    switch (defect) {
-        case Defect::tail_not_cleared:  // flash asks the ballot, not the tile, which keys are there
-        case Defect::copy_never_awaited:
-        case Defect::value_not_transposed:
-        case Defect::lane_forgotten:
-        case Defect::key_tail_not_cleared:
-            return mma;
-        case Defect::no_syncwarp_after_weights:
-            return !mma;
-        default:
-            return true;
+int flash(const Params& p) {
+    return attest_cuda::launch_flash(Element::f32, p, nullptr);
+}
+int flash_mma(const Params& p) {
+    return attest_cuda::launch_flash_mma(Element::bf16, p, nullptr);
+}
+
+Count count(std::size_t number) {
+    const auto planted = [number](const Params& p) {
+        return attest_cuda::launch_planted(number, p, nullptr);
+    };
+    return attest_cuda::planted_gpu_bugs[number].mma() ? count<__nv_bfloat16>(planted, flash_mma)
+                                                       : count<float>(planted, flash);
+}
+
+TEST(planted_gpu_bugs, none_is_in_the_kernels) {
+    for (const Count& control :
+         {count<float>(flash, flash), count<__nv_bfloat16>(flash_mma, flash_mma)}) {
+        EXPECT_EQ(control.wrong, 0) << "the result depends on the schedule";
+        EXPECT_EQ(control.diagnosed, 0) << control.example;
     }
 }
 
-template <typename T>
-void judge_all(int (*launch)(Defect, const Params&, void*), bool mma) {
-    const Count control = count<T>(launch, Defect::none);
-    EXPECT_EQ(control.wrong, 0) << "the result depends on the schedule";
-    EXPECT_EQ(control.diagnosed, 0) << control.example;
-    for (int d = 1; d < attest_cuda::defect_count; ++d) {
-        const auto defect = static_cast<Defect>(d);
-        if (!applies(defect, mma)) continue;
-        const Count seen = count<T>(launch, defect);
-        ::testing::Test::RecordProperty("defect_" + std::to_string(d),
+TEST(planted_gpu_bugs, are_seen) {
+    for (std::size_t number = 0; number < attest_cuda::planted_gpu_bug_count; ++number) {
+        const PlantedGpuBug& bug = attest_cuda::planted_gpu_bugs[number];
+        const Count seen = count(number);
+        ::testing::Test::RecordProperty(std::string(bug.about.id),
                                         std::to_string(seen.wrong) + " wrong, " +
                                             std::to_string(seen.diagnosed) + " diagnosed of " +
                                             std::to_string(seen.runs));
         const bool needs_checker =
-            mma && (defect == Defect::tile_reused_early || defect == Defect::tail_not_cleared ||
-                    defect == Defect::key_tail_not_cleared);
+            bug.mma() &&
+            !(bug.care.barrier_before_load && bug.care.tail_cleared && bug.care.key_tail_cleared);
         if (needs_checker && simt::checker() == nullptr) continue;
-        EXPECT_GT(seen.wrong + seen.diagnosed, 0) << "defect " << d << " goes unseen";
+        EXPECT_GT(seen.wrong + seen.diagnosed, 0) << bug.about.id << " goes unseen";
     }
 }
 
-TEST(cuda_defects, flash) {
-    judge_all<float>(attest_cuda::launch_flash_with, false);
-}
-TEST(cuda_defects, flash_mma) {
-    judge_all<__nv_bfloat16>(attest_cuda::launch_flash_mma_with, true);
-}
-
-TEST(cuda_defects, some_show_only_in_diagnostics) {
+TEST(planted_gpu_bugs, some_show_only_in_diagnostics) {
     if (simt::checker() == nullptr) GTEST_SKIP() << "not run: this build has no memory checker";
-    for (const Defect defect : {Defect::copy_one_row_too_far, Defect::key_tail_not_cleared}) {
-        const Count seen = count<__nv_bfloat16>(attest_cuda::launch_flash_mma_with, defect);
-        EXPECT_EQ(seen.wrong, 0) << static_cast<int>(defect);
-        EXPECT_GT(seen.diagnosed, 0) << static_cast<int>(defect);
+    for (std::size_t number = 0; number < attest_cuda::planted_gpu_bug_count; ++number) {
+        const PlantedGpuBug& bug = attest_cuda::planted_gpu_bugs[number];
+        if (!bug.mma() || (bug.care.rows_too_many == 0 && bug.care.key_tail_cleared)) continue;
+        const Count seen = count(number);
+        EXPECT_EQ(seen.wrong, 0) << bug.about.id;
+        EXPECT_GT(seen.diagnosed, 0) << bug.about.id;
     }
 }
 

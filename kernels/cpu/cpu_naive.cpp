@@ -9,9 +9,9 @@
 
 #include "kernels/cpu/border.hpp"
 #include "kernels/cpu/call.hpp"
-#include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/rope.hpp"
 #include "kernels/cpu/score.hpp"
+#include "kernels/interface/builtin.hpp"
 
 namespace attest::kernel {
 namespace {
@@ -137,9 +137,7 @@ constexpr const char* manifest = R"({
                "deterministic": true, "batch_invariant": true}
 })";
 
-}  // namespace
-
-const attest_kernel_api naive_api{
+constexpr attest_kernel_api api{
     .struct_size = sizeof(attest_kernel_api),
     .abi_version = ATTEST_ABI_VERSION,
     .manifest = manifest,
@@ -151,5 +149,13 @@ const attest_kernel_api naive_api{
     .backward = nullptr,
     .append = nullptr,
 };
+
+}  // namespace
+
+BuiltinKernel cpu_naive() {
+    return {.id = "cpu_naive",
+            .api = &api,
+            .summary = "the definition, one row at a time; every feature"};
+}
 
 }  // namespace attest::kernel

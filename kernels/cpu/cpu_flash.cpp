@@ -13,8 +13,8 @@
 #include <limits>
 
 #include "kernels/cpu/border.hpp"
-#include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/score.hpp"
+#include "kernels/interface/builtin.hpp"
 
 namespace attest::kernel {
 
@@ -144,9 +144,7 @@ int forward(void*, const attest_call* from, char* error, std::size_t cap) {
                      : flash<float>(call, scratch, error, cap);
 }
 
-}  // namespace
-
-const attest_kernel_api flash_api{
+constexpr attest_kernel_api api{
     .struct_size = sizeof(attest_kernel_api),
     .abi_version = ATTEST_ABI_VERSION,
     .manifest = R"({
@@ -168,6 +166,14 @@ const attest_kernel_api flash_api{
     .backward = nullptr,
     .append = nullptr,
 };
+
+}  // namespace
+
+BuiltinKernel cpu_flash() {
+    return {.id = "cpu_flash",
+            .api = &api,
+            .summary = "tiled, online softmax, SIMD; every feature but splits"};
+}
 
 template std::uint64_t visible_keys<float>(const Call&, const Segment&, std::int64_t, std::int64_t,
                                            std::int64_t, std::int64_t,

@@ -1,0 +1,23 @@
+#pragma once
+// The care that the GPU kernels take, chosen at compile time. As it stands it is the kernels
+// themselves; a planted bug (planted_bugs.hpp) leaves one thing out.
+
+namespace attest_cuda {
+
+struct Care {
+    bool barrier_after_load = true;      ///< a tile is read only when all of it is written
+    bool barrier_before_load = true;     ///< and overwritten only when everybody has read it
+    bool syncwarp_after_weights = true;  ///< before weights are read from shared memory (flash)
+    bool last_copy_awaited = true;       ///< the last cp.async group (mma)
+    bool idle_warps_stay = true;         ///< warps without rows keep to the barriers
+    bool all_lanes_compared = true;      ///< the row maximum is reduced over every lane
+    bool all_lanes_named = true;         ///< in the mask of the row sum's shuffle
+    bool all_lanes_summed = true;        ///< of a quad, in the row sum (mma)
+    bool values_transposed = true;       ///< ldmatrix with .trans for V (mma)
+    /// Keys behind the end of a partial tile are zeros, as their values; without the second the
+    /// keys alone are left as they were, and their scores are hidden whatever they are (mma).
+    bool tail_cleared = true, key_tail_cleared = true;
+    int rows_too_many = 0;  ///< that a tile copy runs past its shared array
+};
+
+}  // namespace attest_cuda

@@ -1,0 +1,48 @@
+// The planted bugs, instantiated small: one element type and one head dimension each.
+#include <cstddef>
+#include <utility>
+
+#include "kernels/cuda/flash.cuh"
+#include "kernels/cuda/flash_mma.cuh"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/planted_bugs.hpp"
+
+namespace attest_cuda {
+namespace {
+
+constexpr int dim = 64;
+
+dim3 grid_of(const Params& p, std::int64_t rows) {
+    return dim3(static_cast<unsigned>((p.len_q + rows - 1) / rows),
+                static_cast<unsigned>(p.heads_q), static_cast<unsigned>(p.batch));
+}
+
+template <std::size_t number>
+int launch(const Params& p, cudaStream_t stream) {
+    constexpr Care care = planted_gpu_bugs[number].care;
+    if constexpr (planted_gpu_bugs[number].mma()) {
+        return simt::launch(flash_mma_kernel<__nv_bfloat16, dim, care>, grid_of(p, mma_rows),
+                            dim3(128), MmaTiles<dim>::bytes(), stream, p);
+    } else {
+        return simt::launch(flash_kernel<float, dim, care>, grid_of(p, 16), dim3(128),
+                            flash_shared_bytes<dim>(), stream, p);
+    }
+}
+
+template <std::size_t... number>
+int launch_any(std::size_t wanted, const Params& p, cudaStream_t stream,
+               std::index_sequence<number...>) {
+    int code = cudaErrorInvalidValue;
+    ((number == wanted ? void(code = launch<number>(p, stream)) : void()), ...);
+    return code;
+}
+
+}  // namespace
+
+int launch_planted(std::size_t number, const Params& p, void* stream) {
+    if (nothing_to_do(p)) return cudaSuccess;
+    return launch_any(number, p, static_cast<cudaStream_t>(stream),
+                      std::make_index_sequence<planted_gpu_bug_count>{});
+}
+
+}  // namespace attest_cuda

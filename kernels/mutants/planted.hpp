@@ -1,0 +1,28 @@
+#pragma once
+// A planted bug of a CPU kernel in one row: the story, and the step of the correct kernel that it
+// exchanges (kernels/cpu/flash_steps.hpp, decode_steps.hpp). A file of this folder holds rows on
+// one subject and gives them by a function of its own name; the build lists the files.
+
+#include <cstddef>
+#include <variant>
+#include <vector>
+
+#include "kernels/cpu/decode_steps.hpp"
+#include "kernels/cpu/flash_steps.hpp"
+#include "kernels/interface/attest_kernel.h"
+#include "kernels/interface/mutant.hpp"
+
+namespace attest::kernel {
+
+/// In place of the whole of cpu_flash_plain.
+using WholeForward = int (*)(void* state, const attest_call* call, char* error, std::size_t cap);
+
+struct PlantedBug {
+    Mutant about;  ///< without the kernel's name, which follows from
+    std::variant<FlashSteps, DecodeSteps, WholeForward> change;
+};
+
+/// cpu_flash_plain or cpu_decode.
+const attest_kernel_api& correct_kernel(std::string_view id);
+
+}  // namespace attest::kernel
