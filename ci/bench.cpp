@@ -4,7 +4,7 @@
 
 #include "ci/commands.hpp"
 #include "ci/machine.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/exit_code.hpp"
 #include "reference/oracle/instruction_set.hpp"
 #include "reference/problem/errors.hpp"
 

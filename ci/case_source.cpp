@@ -7,10 +7,11 @@
 #include <sstream>
 
 #include "ci/fixture.hpp"
-#include "ci/law_record.hpp"
+#include "ci/record.hpp"
 #include "ci/suggest.hpp"
 #include "properties/search/campaign.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/json.hpp"
 
 namespace attest {
 
@@ -31,36 +32,23 @@ std::string read_whole(const std::string& path) {
     return text.str();
 }
 
-// The kernel as it was typed in the run whose results lie here.
-std::string typed_kernel(const Record& run) {
-    if (run.is_null()) return "";
-    return run.at("kernel").value("typed", std::string());
-}
-
-Records records_in(const std::string& directory) {
-    const std::string path = directory + "/result.jsonl";
-    return fs::exists(path) ? read_records(path) : Records{};
-}
-
 // Every case stored here that begins so, by full id.
 std::map<std::string, NamedCase> stored(const std::string& prefix, const std::string& directory) {
     std::map<std::string, NamedCase> found;
-    const Records records = records_in(directory);
+    const std::string path = directory + "/result.jsonl";
+    const RunReport report = fs::exists(path) ? read_records(path) : RunReport{};
+    const KernelReport& kernel = report.run.kernel;  // as it was typed in that run
     for (const StoredFailure& failure : load_failures(directory + "/cases"))
-        if (failure.id.starts_with(prefix)) {
-            const bool same_run = !records.run.is_null() &&
-                                  records.run.at("kernel").at("id") == failure.kernel;
+        if (failure.id.starts_with(prefix))
             found[failure.id] = {failure.subject, failure.law,
-                                 same_run ? typed_kernel(records.run) : failure.kernel};
-        }
-    const auto add = [&](const Record& record) {
-        const std::string id = record.at("id"), law = record.at("law");
-        if (!id.starts_with(prefix) && !prefix.starts_with(id)) return;
-        const Case subject = parse_case(record.at("line").get<std::string>());
-        found.emplace(failure_id(subject, law), NamedCase{subject, law, typed_kernel(records.run)});
+                                 kernel.id == failure.kernel ? kernel.typed : failure.kernel};
+    const auto add = [&](const std::string& id, const std::string& law, const Case& subject) {
+        if (id.starts_with(prefix) || prefix.starts_with(id))
+            found.emplace(failure_id(subject, law), NamedCase{subject, law, kernel.typed});
     };
-    for (const Record& record : records.counterexamples) add(record);
-    for (const Record& record : records.cases) add(record);
+    for (const auto& c : report.counterexamples)
+        add(short_id(c.example.id), c.example.law, c.example.smallest);
+    for (const CaseReport& one : report.cases) add(one.id, one.law, one.tried.subject);
     return found;
 }
 
@@ -78,15 +66,14 @@ NamedCase by_id(const std::string& id, const std::string& directory) {
 
 NamedCase by_path(const std::string& path) {
     const std::string text = read_whole(path);
-    const Record object = Record::parse(text, nullptr, false);
-    if (object.is_object() && object.contains("law")) {
-        const fs::path folder = fs::path(path).parent_path();
-        for (const StoredFailure& failure : load_failures(folder.empty() ? "." : folder.string()))
-            if (failure.id == fs::path(path).stem().string())
-                return {failure.subject, failure.law, failure.kernel};
-    }
-    if (object.is_object() && object.contains("story"))
-        return {fixture_from_json(text, path).subject, "", ""};
+    const JsonSource source{text, path};
+    const Json object = parse_json(source);
+    if (object.find("story") != nullptr) return {fixture_from_json(text, path).subject, "", ""};
+    if (object.find("law") == nullptr) return {case_from_json(text, path), "", ""};
+    const fs::path file(path), folder = file.parent_path();
+    for (const StoredFailure& failure : load_failures(folder.empty() ? "." : folder.string()))
+        if (failure.id == file.stem().string())
+            return {failure.subject, failure.law, failure.kernel};
     return {case_from_json(text, path), "", ""};
 }
 

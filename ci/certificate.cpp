@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "ci/coverage.hpp"
 #include "ci/number.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/record.hpp"
 #include "ci/screen.hpp"
 #include "properties/law/property.hpp"
 
@@ -12,48 +11,24 @@ namespace attest {
 
 namespace {
 
-Record law_entry(const Record& law) {
-    Record entry{{"law", law.at("law")},
-                 {"statement", law.at("statement")},
-                 {"compares", law.at("compares")},
-                 {"verdict", law.at("verdict")},
-                 {"reason", law.at("reason")},
-                 {"cases", law.at("cases")},
-                 {"discarded", law.at("discarded")},
-                 {"refused", law.at("refused")},
-                 {"elements", law.at("elements")}};
-    if (const Property* property = find_property(law.at("law").get<std::string>()))
-        entry["statement"] = property->statement;
-    entry["worst"] = law.contains("worst") ? law["worst"] : Record(nullptr);
-    if (law.contains("statistic")) entry["statistic"] = law["statistic"];
-    if (law.contains("doubt")) entry["doubt"] = law["doubt"];
-    if (law.contains("counterexample")) entry["counterexample"] = law["counterexample"];
-    return entry;
-}
-
-// The refusals of all laws, by the kernel's reason.
-Record refusals_of(const Records& records) {
-    Record sum = Record::object();
-    for (const Record& law : records.laws) {
-        if (!law.contains("refusals")) continue;
-        for (const auto& [reason, count] : law["refusals"].items())
-            sum[reason] = sum.value(reason, std::int64_t{0}) + count.get<std::int64_t>();
-    }
+std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
+    std::map<std::string, std::int64_t> sum;
+    for (const LawReport& law : report.laws)
+        for (const auto& [reason, count] : law.refusals) sum[reason] += count;
     return sum;
 }
 
-std::string not_claimed(const Record& kernel) {
+std::string not_claimed(const Manifest& manifest) {
     std::string list = "backward";
-    for (int n = 0; n < feature_count; ++n) {
-        const std::string feature(name(static_cast<Feature>(n)));
-        const auto& has = kernel.at("features");
-        if (std::find(has.begin(), has.end(), feature) == has.end()) list += ", " + feature;
-    }
+    for (int n = 0; n < feature_count; ++n)
+        if (const auto feature = static_cast<Feature>(n); !manifest.features.has(feature))
+            list.append(", ").append(name(feature));
     return list;
 }
 
-Record limits_of(const Records& records, const RunVerdict& v) {
-    Record list = Record::array();
+std::vector<std::string> limits_of(const RunReport& report) {
+    const RunVerdict& v = report.end->verdict;
+    std::vector<std::string> list;
     list.push_back(
         "Nothing of other versions, builds, compilers or processors than those named "
         "here.");
@@ -64,18 +39,16 @@ Record limits_of(const Records& records, const RunVerdict& v) {
                        bound_text(3.0 / static_cast<double>(v.cases)) +
                        " of the cases drawn may have been missed (95 % confidence); so may one "
                        "that needs more than the profile's lengths and dimensions.");
-    const CoverageSummary c = summarise(records.coverage);
+    const CoverageSummary c = summarise(report.coverage);
     if (c.undrawn > 0)
         list.push_back("Nothing of " + counted(c.undrawn, "feature pair") +
                        " that was never drawn.");
-    list.push_back("Nothing of what is not claimed: " + not_claimed(records.run.at("kernel")) +
+    list.push_back("Nothing of what is not claimed: " + not_claimed(report.run.kernel.manifest) +
                    ".");
-    if (records.end.is_object() && records.end.contains("narrowed"))
-        for (const Record& limit : records.end["narrowed"])
-            list.push_back("Nothing beyond what it was found to take: " + limit.get<std::string>() +
-                           ".");
+    for (const std::string& limit : report.end->narrowed)
+        list.push_back("Nothing beyond what it was found to take: " + limit + ".");
     std::int64_t refused = 0;
-    for (const Record& law : records.laws) refused += law.at("refused").get<std::int64_t>();
+    for (const LawReport& law : report.laws) refused += law.refused;
     if (refused > 0)
         list.push_back("Nothing of the " + count_text(refused) +
                        " problems it refused. A refusal with a reason is allowed.");
@@ -95,139 +68,104 @@ std::string escaped(const std::string& text) {
     return out;
 }
 
-std::string value_of(const Record& value) {
-    if (value.is_null()) return "none";
-    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    return escaped(value.is_string() ? value.get<std::string>() : value.dump());
-}
-
-std::string table_of(const Record& object) {
+std::string table_of(const Facts& facts) {
     std::string text = "| | |\n|---|---|\n";
-    for (const auto& [key, value] : object.items())
-        text += "| " + escaped(key) + " | " + value_of(value) + " |\n";
+    for (const auto& [name, value] : facts)
+        text += "| " + escaped(name) + " | " + escaped(value) + " |\n";
     return text;
 }
 
-std::string worst_text(const Record& law) {
-    const Record& worst = law.at("worst");
-    if (worst.is_object())
-        return ratio_text(real_of(worst.at("ratio"))) + " of the bound, " +
-               escaped(worst.at("case").get<std::string>());
-    if (law.at("verdict") == "holds" && law.at("compares") == "bits") return "to the bit";
-    return "";
+std::string nearest_text(const LawReport& law) {
+    if (law.ratios)
+        return ratio_text(law.ratios->worst.ratio) + " of the bound, " + law.ratios->worst.id;
+    const bool holds = law.verdict.decision == Decision::holds;
+    return holds && law.compares == Compares::bits ? "to the bit" : "";
 }
 
-std::string laws_table(const Record& laws) {
+bool was_tried(const LawReport& law) {
+    return law.verdict.decision != Decision::not_applicable &&
+           law.verdict.decision != Decision::not_run;
+}
+
+std::string laws_table(const std::vector<LawReport>& laws) {
     std::string text = "| law | verdict | cases | nearest |\n|---|---|---:|---|\n";
-    for (const Record& law : laws) {
-        if (law.at("verdict") == "not_applicable" || law.at("verdict") == "not_run") continue;
-        text +=
-            "| " + escaped(law.at("law").get<std::string>()) + ": " +
-            escaped(law.at("statement").get<std::string>()) + " | " + value_of(law.at("verdict")) +
-            (law.at("reason").is_null() ? "" : ": " + value_of(law.at("reason"))) +
-            (law.contains("doubt") ? "; " + escaped(law["doubt"].at("class").get<std::string>()) +
-                                         ": " + escaped(law["doubt"].at("says").get<std::string>())
-                                   : "") +
-            " | " + count_text(law.at("cases").get<std::int64_t>()) + " | " + worst_text(law) +
-            " |\n";
+    for (const LawReport& law : laws) {
+        if (!was_tried(law)) continue;
+        const Verdict& v = law.verdict;
+        text += "| " + escaped(law.law) + ": " + escaped(full_statement(law)) + " | " +
+                std::string(name(v.decision)) +
+                (v.decision == Decision::inconclusive ? ": " + escaped(v.reason.text) : "") +
+                (v.doubt ? "; " + std::string(name(v.doubt->violation_class)) + ": " +
+                               escaped(v.doubt->problem)
+                         : "") +
+                " | " + count_text(law.cases) + " | " + nearest_text(law) + " |\n";
     }
     return text;
 }
 
-std::string skipped_table(const Record& laws) {
+std::string skipped_table(const std::vector<LawReport>& laws) {
     std::string text = "| law | verdict | reason |\n|---|---|---|\n";
-    for (const Record& law : laws) {
-        std::string verdict = law.at("verdict");
-        if (verdict != "not_applicable" && verdict != "not_run") continue;
-        std::replace(verdict.begin(), verdict.end(), '_', ' ');
-        text += "| " + escaped(law.at("law").get<std::string>()) + " | " + verdict + " | " +
-                value_of(law.at("reason")) + " |\n";
-    }
+    for (const LawReport& law : laws)
+        if (!was_tried(law))
+            text += "| " + escaped(law.law) + " | " +
+                    (law.verdict.decision == Decision::not_run ? "not run" : "not applicable") +
+                    " | " + escaped(law.verdict.reason.text) + " |\n";
     return text;
 }
 
 }  // namespace
 
-Record certificate(const Records& records, const std::string& result_sha256) {
-    const RunVerdict v = verdict_of(records, records.end.value("interrupted", false));
-    Record laws = Record::array();
-    for (const Record& law : records.laws) laws.push_back(law_entry(law));
-    const Record& kernel = records.run.at("kernel");
-    Record judged = kernel;
-    for (const char* key : {"dialect", "numerics", "typed"}) judged.erase(key);
-    return {{"certificate", "attest/conformance/v1"},
-            {"attest", records.run.at("attest")},
-            {"kernel", judged},
-            {"claims", kernel.at("numerics")},
-            {"dialect", kernel.at("dialect")},
-            {"profile", records.run.at("profile")},
-            {"seed", records.run.at("seed")},
-            {"shard", records.run.at("shard")},
-            {"started", records.run.at("started")},
-            {"machine", records.run.at("machine")},
-            {"verdict", v.verdict},
-            {"reason", v.reason},
-            {"holds", v.holds},
-            {"violated", v.violated},
-            {"inconclusive", v.inconclusive},
-            {"not_applicable", v.not_applicable},
-            {"not_run", v.not_run},
-            {"cases", v.cases},
-            {"elements", v.elements},
-            {"laws", laws},
-            {"causes", records.causes},
-            {"refusals", refusals_of(records)},
-            {"does_not_say", limits_of(records, v)},
-            {"result_sha256", result_sha256}};
+const std::string& full_statement(const LawReport& law) {
+    const Property* property = find_property(law.law);
+    return property == nullptr ? law.statement : property->statement;
 }
 
-std::string certificate_page(const Record& c) {
-    const Record& kernel = c.at("kernel");
-    std::string verdict = c.at("verdict");
+Certificate certificate(const RunReport& report, const std::string& result_sha256) {
+    return {report, refusals_of(report), limits_of(report), result_sha256};
+}
+
+std::string certificate_page(const Certificate& c) {
+    const RunHeader& run = c.report.run;
+    const RunVerdict& v = c.report.end->verdict;
+    const RunFacts facts = facts_of(run);
+    std::string verdict(name(v.decision));
     std::replace(verdict.begin(), verdict.end(), '_', ' ');
-    std::string page = "# " + escaped(kernel.at("name").get<std::string>()) + " " +
-                       escaped(kernel.at("version").get<std::string>()) + ": " + verdict +
-                       " under profile " + escaped(c.at("profile").at("name").get<std::string>()) +
-                       "\n\n";
-    page += counted(c.at("holds").get<std::int64_t>(), "law") + " hold on " +
-            counted(c.at("cases").get<std::int64_t>(), "case") + ", " +
-            large_count_text(c.at("elements").get<std::int64_t>()) + " elements; " +
-            count_text(c.at("violated").get<std::int64_t>()) + " violated, " +
-            count_text(c.at("inconclusive").get<std::int64_t>()) + " inconclusive. " +
-            counted(c.at("not_applicable").get<std::int64_t>(), "law") +
+    std::string page = "# " + escaped(run.kernel.manifest.name) + " " +
+                       escaped(run.kernel.manifest.version) + ": " + verdict + " under profile " +
+                       escaped(run.profile.name) + "\n\n";
+    page += counted(v.holds, "law") + " hold on " + counted(v.cases, "case") + ", " +
+            large_count_text(v.elements) + " elements; " + count_text(v.violated) + " violated, " +
+            count_text(v.inconclusive) + " inconclusive. " + counted(v.not_applicable, "law") +
             " do not apply to what the kernel claims or takes.\n";
-    for (const Record& cause : c.at("causes"))
-        page += "\n- **violated**: " + escaped(cause.at("title").get<std::string>()) + " (" +
-                counted(static_cast<std::int64_t>(cause.at("laws").size()), "law") + ")";
-    if (!c.at("causes").empty()) page += "\n";
-    Record judged = kernel;
-    for (const char* key : {"features", "formats", "limits"}) {
-        const std::string text = judged.contains(key) ? judged[key].dump() : "";
-        judged[key] = text;
-    }
-    page += "\n## What was judged\n\n" + table_of(judged);
+    for (const CauseReport& cause : c.report.causes)
+        page += "\n- **violated**: " + escaped(cause.title) + " (" +
+                counted(static_cast<std::int64_t>(cause.laws.size()), "law") + ")";
+    if (!c.report.causes.empty()) page += "\n";
+    page += "\n## What was judged\n\n" + table_of(facts.kernel);
     page += "\n## By what\n\n" +
-            table_of({{"attest", c.at("attest").at("version")},
-                      {"catalogue", c.at("attest").at("catalogue")},
-                      {"profile", c.at("profile").at("name").get<std::string>() + " " +
-                                      c.at("profile").at("version").dump()},
-                      {"seed", c.at("seed")},
-                      {"started", c.at("started")},
-                      {"result.jsonl, SHA-256", c.at("result_sha256")}}) +
-            "\n## On what\n\n" + table_of(c.at("machine"));
+            table_of({{"attest", run.attest_version},
+                      {"catalogue", run.catalogue},
+                      {"profile", run.profile.name + " " + std::to_string(run.profile.version)},
+                      {"result.jsonl, SHA-256", c.result_sha256},
+                      {"seed", std::to_string(run.seed)},
+                      {"started", run.started}}) +
+            "\n## On what\n\n" + table_of(facts.machine);
     page += "\n## What it claims\n\nEvery bound below is derived from these claims.\n\n" +
-            table_of(c.at("claims"));
+            table_of(facts.claims);
     page +=
         "\n## Its dialect\n\nA dialect is a choice, not a defect: it is declared, and then "
         "held to.\n\n" +
-        table_of(c.at("dialect"));
-    page += "\n## The laws\n\n" + laws_table(c.at("laws"));
+        table_of(facts.dialect);
+    page += "\n## The laws\n\n" + laws_table(c.report.laws);
     page += "\n## What this certificate does not say\n\n";
-    for (const Record& sentence : c.at("does_not_say"))
-        page += "- " + escaped(sentence.get<std::string>()) + "\n";
-    if (!c.at("refusals").empty())
-        page += "\n## Refused by the kernel\n\n" + table_of(c.at("refusals"));
-    page += "\n## Laws that were not tried\n\n" + skipped_table(c.at("laws"));
+    for (const std::string& sentence : c.does_not_say) page += "- " + escaped(sentence) + "\n";
+    if (!c.refusals.empty()) {
+        Facts refusals;
+        for (const auto& [reason, count] : c.refusals)
+            refusals.emplace_back(reason, std::to_string(count));
+        page += "\n## Refused by the kernel\n\n" + table_of(refusals);
+    }
+    page += "\n## Laws that were not tried\n\n" + skipped_table(c.report.laws);
     return page;
 }
 

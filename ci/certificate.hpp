@@ -2,16 +2,31 @@
 // The certificate of a run: what was judged, by what, under which claims, how near it came, and
 // what it does not say. As data and as a page.
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
-#include "ci/record.hpp"
+#include "ci/run_report.hpp"
 
 namespace attest {
 
-/// certificate.json, from the records and the SHA-256 of result.jsonl.
-Record certificate(const Records& records, const std::string& result_sha256);
+struct Certificate {
+    const RunReport& report;                       ///< of a run that has ended
+    std::map<std::string, std::int64_t> refusals;  ///< of all laws, by the kernel's reason
+    std::vector<std::string> does_not_say;
+    std::string result_sha256;
+};
 
+/// From the report and the SHA-256 of result.jsonl.
+Certificate certificate(const RunReport& report, const std::string& result_sha256);
+
+/// certificate.json.
+std::string certificate_text(const Certificate& certificate);
 /// The same as a Markdown page.
-std::string certificate_page(const Record& certificate);
+std::string certificate_page(const Certificate& certificate);
+
+/// A law's sentence as it is declared; that of the report, where no such law is in the catalogue.
+const std::string& full_statement(const LawReport& law);
 
 }  // namespace attest

@@ -26,14 +26,13 @@ std::string digest_of(const std::string& path) {
 
 int certify_command(const Options& options) {
     const FinishedRun run = run_and_record(options);
-    const Record data = certificate(run.records, digest_of(run.directory + "/result.jsonl"));
-    write_file_atomically(run.directory + "/certificate.json",
-                          data.dump(1, ' ', false, Record::error_handler_t::replace) + "\n");
+    const Certificate data = certificate(run.report, digest_of(run.directory + "/result.jsonl"));
+    write_file_atomically(run.directory + "/certificate.json", certificate_text(data));
     write_file_atomically(run.directory + "/certificate.md", certificate_page(data));
-    write_out(draw_check(run.records, style_of(STDOUT_FILENO, options.colour, options.ascii),
+    write_out(draw_check(run.report, style_of(STDOUT_FILENO, options.colour, options.ascii),
                          run.directory) +
               "certificate: " + clean(run.directory) + "/certificate.md\n");
-    return run.verdict.exit;
+    return run.report.end->verdict.exit;
 }
 
 }  // namespace attest

@@ -11,15 +11,13 @@ namespace attest {
 namespace {
 
 // FILE:LINE: violated: LAW: the sentence, one a cause, as compilers write it: editors and CI jump.
-void print_annotations(const Records& records) {
-    if (!records.run.contains("source")) return;
-    for (const Record& cause : records.causes) {
-        const Record* lead = records.counterexample(cause.at("lead").get<std::string>());
+void print_annotations(const RunReport& report) {
+    if (report.run.source.empty()) return;
+    for (const CauseReport& cause : report.causes) {
+        const CounterexampleReport* lead = report.counterexample(cause.lead);
         if (lead == nullptr) continue;
-        std::fprintf(stderr, "%s: violated: %s: %s\n",
-                     clean(records.run["source"].get<std::string>()).c_str(),
-                     lead->at("law").get<std::string>().c_str(),
-                     clean(lead->at("problem").get<std::string>()).c_str());
+        std::fprintf(stderr, "%s: violated: %s: %s\n", clean(report.run.source).c_str(),
+                     lead->example.law.c_str(), clean(lead->violation().problem).c_str());
     }
 }
 
@@ -27,10 +25,10 @@ void print_annotations(const Records& records) {
 
 int check_command(const Options& options) {
     const FinishedRun run = run_and_record(options);
-    write_out(draw_check(run.records, style_of(STDOUT_FILENO, options.colour, options.ascii),
+    write_out(draw_check(run.report, style_of(STDOUT_FILENO, options.colour, options.ascii),
                          run.directory));
-    print_annotations(run.records);
-    return run.verdict.exit;
+    print_annotations(run.report);
+    return run.report.end->verdict.exit;
 }
 
 }  // namespace attest

@@ -1,12 +1,10 @@
 #include "ci/check_screen.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
 
-#include "ci/coverage.hpp"
 #include "ci/number.hpp"
-#include "ci/run_verdict.hpp"
 
 namespace attest {
 
@@ -14,45 +12,33 @@ namespace {
 
 constexpr std::size_t nearest_shown = 3, inconclusive_shown = 8;
 
-std::string reason_of(const Record& law) {
-    return law.at("reason").is_string() ? clean(law.at("reason").get<std::string>()) : "";
-}
-
-std::string how(const Records& records) {
-    const Record& kernel = records.run.at("kernel");
-    if (kernel.at("border") == "builtin") return "built in";
-    return clean(kernel.value("typed", kernel.at("id").get<std::string>()));
-}
-
-void draw_head(Screen& s, const Records& records) {
-    const Record &run = records.run, &kernel = run.at("kernel");
-    std::string line = s.bold("attest " + run.at("command").get<std::string>()) + "  " +
-                       clean(kernel.at("name").get<std::string>()) + " " +
-                       clean(kernel.at("version").get<std::string>()) + "  " + s.dim(how(records)) +
-                       "  profile " + clean(run.at("profile").at("name").get<std::string>()) +
-                       "  seed " + run.at("seed").get<std::string>();
-    if (run.at("shard").at("count") != 1)
-        line += "  shard " + run["shard"]["index"].dump() + "/" + run["shard"]["count"].dump();
+void draw_head(Screen& s, const RunHeader& run) {
+    const KernelReport& kernel = run.kernel;
+    const std::string how = kernel.border == Border::builtin ? "built in" : clean(kernel.typed);
+    std::string line = s.bold("attest " + run.command) + "  " + clean(kernel.manifest.name) + " " +
+                       clean(kernel.manifest.version) + "  " + s.dim(how) + "  profile " +
+                       clean(run.profile.name) + "  seed " + std::to_string(run.seed);
+    if (run.shard_count != 1)
+        line +=
+            "  shard " + std::to_string(run.shard_index) + "/" + std::to_string(run.shard_count);
     s.line(line);
     s.line();
 }
 
 struct Family {
     std::string name;
-    std::vector<const Record*> laws;
-    std::int64_t count(std::string_view verdict) const {
-        return std::count_if(laws.begin(), laws.end(),
-                             [&](const Record* law) { return law->at("verdict") == verdict; });
+    std::vector<const LawReport*> laws;
+    std::int64_t count(Decision decision) const {
+        return std::ranges::count_if(
+            laws, [&](const LawReport* law) { return law->verdict.decision == decision; });
     }
 };
 
-std::vector<Family> families(const Records& records) {
+std::vector<Family> families(const RunReport& report) {
     std::vector<Family> list;
-    for (const Record& law : records.laws) {
-        const std::string name = law.at("family");
-        auto at =
-            std::find_if(list.begin(), list.end(), [&](const Family& f) { return f.name == name; });
-        if (at == list.end()) at = list.insert(list.end(), Family{name, {}});
+    for (const LawReport& law : report.laws) {
+        auto at = std::ranges::find(list, law.family(), &Family::name);
+        if (at == list.end()) at = list.insert(list.end(), Family{law.family(), {}});
         at->laws.push_back(&law);
     }
     return list;
@@ -60,16 +46,16 @@ std::vector<Family> families(const Records& records) {
 
 // The words after a family's marks: the worst verdict, or how near the holding laws came.
 std::string tail_of(const Screen& s, const Family& f) {
-    if (const std::int64_t n = f.count("violated")) return s.bad(count_text(n) + " violated");
-    if (const std::int64_t n = f.count("inconclusive"))
+    if (const std::int64_t n = f.count(Decision::violated))
+        return s.bad(count_text(n) + " violated");
+    if (const std::int64_t n = f.count(Decision::inconclusive))
         return s.warn(count_text(n) + " inconclusive");
     double worst = -1;
     bool bits = true;
-    for (const Record* law : f.laws) {
-        if (law->at("verdict") != "holds") continue;
-        if (law->at("compares") != "bits") bits = false;
-        if (const auto at = law->find("worst"); at != law->end() && at->is_object())
-            worst = std::max(worst, real_of(at->at("ratio")));
+    for (const LawReport* law : f.laws) {
+        if (law->verdict.decision != Decision::holds) continue;
+        if (law->compares != Compares::bits) bits = false;
+        if (law->ratios) worst = std::max(worst, law->ratios->worst.ratio);
     }
     if (worst == 0) return "holds" + s.dim(", exactly");
     if (worst > 0) return "holds" + s.dim(", worst " + ratio_text(worst) + " of the bound");
@@ -79,50 +65,52 @@ std::string tail_of(const Screen& s, const Family& f) {
 void draw_family(Screen& s, const Family& f) {
     std::string marks;
     std::int64_t cases = 0;
-    for (const Record* law : f.laws) {
-        marks += s.mark(law->at("verdict").get<std::string>());
-        cases += law->at("cases").get<std::int64_t>();
+    for (const LawReport* law : f.laws) {
+        marks += s.mark(name(law->verdict.decision));
+        cases += law->cases;
     }
     const std::string left = s.pad("  " + f.name, 16) + " " + s.pad(marks, 15) + " ";
-    if (f.count("holds") + f.count("violated") + f.count("inconclusive") > 0) {
+    if (f.count(Decision::holds) + f.count(Decision::violated) + f.count(Decision::inconclusive) >
+        0) {
         s.line(left + s.pad_left(count_text(cases), 6) + " " + s.dim("cases") + "  " +
                tail_of(s, f));
         return;
     }
     // Nothing ran: why. What was cut off says more than what does not apply.
     const auto cut =
-        std::find_if(f.laws.begin(), f.laws.end(), [](const Record* law) { return was_cut(*law); });
-    const std::string reason = reason_of(cut == f.laws.end() ? *f.laws.front() : **cut);
+        std::ranges::find_if(f.laws, [](const LawReport* law) { return was_cut(*law); });
+    const LawReport& law = cut == f.laws.end() ? *f.laws.front() : **cut;
+    const std::string reason = clean(law.verdict.reason.text);
     s.line(left + "  " + s.dim(s.cut(reason, s.style().width - columns_of(left) - 2)));
 }
 
-void draw_nearest(Screen& s, const Records& records) {
-    std::vector<const Record*> laws;
-    for (const Record& law : records.laws)
-        if (law.at("verdict") == "holds" && law.contains("worst") && law["worst"].is_object() &&
-            real_of(law["worst"]["ratio"]) > 0)
+void draw_nearest(Screen& s, const RunReport& report) {
+    std::vector<const LawReport*> laws;
+    for (const LawReport& law : report.laws)
+        if (law.verdict.decision == Decision::holds && law.ratios && law.ratios->worst.ratio > 0)
             laws.push_back(&law);
     if (laws.empty()) return;
-    std::stable_sort(laws.begin(), laws.end(), [](const Record* a, const Record* b) {
-        return real_of(a->at("worst").at("ratio")) > real_of(b->at("worst").at("ratio"));
-    });
+    std::ranges::stable_sort(laws, std::greater(),
+                             [](const LawReport* law) { return law->ratios->worst.ratio; });
     if (laws.size() > nearest_shown) laws.resize(nearest_shown);
     s.line(s.dim("closest to the bound"));
     int width = 24;
-    for (const Record* law : laws)
-        width = std::max(width, static_cast<int>(law->at("law").get<std::string>().size()) + 3);
-    for (const Record* law : laws)
-        s.line(s.pad("  " + law->at("law").get<std::string>(), width) + " " +
-               s.pad(ratio_text(real_of(law->at("worst").at("ratio"))), 6) + " " +
-               s.cut(law->at("worst").at("line").get<std::string>(), s.style().width - width - 8));
+    for (const LawReport* law : laws)
+        width = std::max(width, static_cast<int>(law->law.size()) + 3);
+    for (const LawReport* law : laws)
+        s.line(s.pad("  " + law->law, width) + " " +
+               s.pad(ratio_text(law->ratios->worst.ratio), 6) + " " +
+               s.cut(print(law->ratios->worst.subject), s.style().width - width - 8));
     s.line();
 }
 
-void draw_extent(Screen& s, const Records& records, const RunVerdict& v) {
-    const CoverageSummary c = summarise(records.coverage);
+void draw_extent(Screen& s, const RunReport& report) {
+    const RunVerdict& v = report.end->verdict;
+    const CoverageSummary c = summarise(report.coverage);
     if (c.possible > 0) {
         std::string formats;
-        for (const std::string& f : c.formats) formats += (formats.empty() ? "" : ", ") + f;
+        for (const Precision f : c.formats)
+            formats.append(formats.empty() ? "" : ", ").append(name(f));
         std::string line =
             count_text(c.drawn) + " of " + count_text(c.possible) + " feature pairs in " + formats;
         if (c.undrawn > 0)
@@ -140,23 +128,21 @@ void draw_extent(Screen& s, const Records& records, const RunVerdict& v) {
                    " of draws dropped";
     s.line(s.dim("skipped   " + skipped), 10);
     std::string taken;
-    if (records.end.is_object() && records.end.contains("narrowed"))
-        for (const Record& limit : records.end["narrowed"])
-            taken += (taken.empty() ? "" : "; ") + limit.get<std::string>();
+    for (const std::string& limit : report.end->narrowed)
+        taken += (taken.empty() ? "" : "; ") + limit;
     if (!taken.empty()) s.line(s.dim("taken     " + clean(taken)), 10);
-    if (records.end.is_object() && records.end.contains("oracle"))
-        s.line(s.dim("oracle    " + clean(records.end["oracle"].get<std::string>())), 10);
+    if (!report.end->oracle.empty()) s.line(s.dim("oracle    " + clean(report.end->oracle)), 10);
     s.line();
 }
 
-void draw_inconclusive(Screen& s, const Records& records, const RunVerdict& v) {
+void draw_inconclusive(Screen& s, const RunReport& report) {
     std::map<std::string, std::vector<std::string>> by_reason;
     std::vector<std::string> order;
-    for (const Record& law : records.laws) {
-        if (law.at("verdict") != "inconclusive") continue;
-        const std::string reason = reason_of(law);
+    for (const LawReport& law : report.laws) {
+        if (law.verdict.decision != Decision::inconclusive) continue;
+        const std::string reason = clean(law.verdict.reason.text);
         if (by_reason[reason].empty()) order.push_back(reason);
-        by_reason[reason].push_back(law.at("law"));
+        by_reason[reason].push_back(law.law);
     }
     const std::string head = s.warn(s.symbol("◐ ", "? ") + "inconclusive") + "  ";
     for (std::size_t n = 0; n < order.size() && n < inconclusive_shown; ++n) {
@@ -167,23 +153,22 @@ void draw_inconclusive(Screen& s, const Records& records, const RunVerdict& v) {
     }
     if (order.size() > inconclusive_shown)
         s.line(head + std::to_string(order.size() - inconclusive_shown) + " further reasons");
-    if (!v.reason.empty()) s.line(head + v.reason, 16);
-    if (!order.empty() || !v.reason.empty()) s.line();
+    const std::string& whole = report.end->verdict.reason;
+    if (!whole.empty()) s.line(head + whole, 16);
+    if (!order.empty() || !whole.empty()) s.line();
 }
 
 // What a statistic or a declaration casts doubt on, but fails no gate of this profile.
-void draw_doubts(Screen& s, const Records& records) {
+void draw_doubts(Screen& s, const RunReport& report) {
     bool any = false;
-    for (const Record& law : records.laws) {
-        if (!law.contains("doubt")) continue;
+    for (const LawReport& law : report.laws) {
+        const auto& doubt = law.verdict.doubt;
+        if (!doubt) continue;
         any = true;
-        std::string line = law.at("law").get<std::string>() + ": " +
-                           clean(law["doubt"].at("says").get<std::string>());
-        if (law.contains("statistic") && law["statistic"].is_object())
-            line += " (false-positive rate " +
-                    value_text(real_of(law["statistic"].at("false_positive_rate"))) + ")";
-        s.line(s.warn(s.pad(clean(law["doubt"].at("class").get<std::string>()), 9)) + " " + line,
-               10);
+        std::string line = law.law + ": " + clean(doubt->problem);
+        if (const auto& statistic = law.verdict.statistic)
+            line += " (false-positive rate " + value_text(statistic->false_positive_rate) + ")";
+        s.line(s.warn(s.pad(name(doubt->violation_class), 9)) + " " + line, 10);
     }
     if (any) s.line();
 }
@@ -196,22 +181,21 @@ void draw_kept(Screen& s, const RunVerdict& v, const std::string& directory) {
     s.line();
 }
 
-void draw_verdict(Screen& s, const Records& records, const RunVerdict& v,
-                  const std::string& directory) {
-    const std::string time =
-        time_text(records.end.is_null() ? 0.0 : records.end.value("seconds", 0.0));
+void draw_verdict(Screen& s, const RunReport& report, const std::string& directory) {
+    const RunVerdict& v = report.end->verdict;
+    const std::string time = time_text(report.end->seconds);
     const std::string tail = "   exit " + std::to_string(v.exit);
     const std::string cases = counted(v.cases, "case");
-    const std::int64_t causes = static_cast<std::int64_t>(records.causes.size());
+    const auto causes = static_cast<std::int64_t>(report.causes.size());
     std::string line;
-    if (v.verdict == "holds") {
+    if (v.decision == RunDecision::holds) {
         line = s.bold(s.symbol("● ", "") + "HOLDS") + "   " + counted(v.holds, "law") + ", " +
                cases + ", " + large_count_text(v.elements) + " elements, " + time + tail;
-    } else if (v.verdict == "violated") {
+    } else if (v.decision == RunDecision::violated) {
         line = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(v.violated) + " of " +
                counted(v.ran(), "law") + ", " + counted(causes, "cause") + "   " + cases + ", " +
                time + (v.cut > 0 ? ", not complete" : "") + tail;
-    } else if (v.verdict == "not_complete") {
+    } else if (v.decision == RunDecision::not_complete) {
         line = s.warn(s.symbol("○ ", "") + "NOT COMPLETE") + "   " + counted(v.holds, "law") +
                (v.holds == 1 ? " holds" : " hold") + " so far, " + count_text(v.cut) +
                " not run   " + time + tail;
@@ -220,50 +204,51 @@ void draw_verdict(Screen& s, const Records& records, const RunVerdict& v,
                (v.holds == 1 ? " holds" : " hold") + ", " + count_text(v.inconclusive) +
                " checked too little   " + time + tail;
     }
-    const std::string report = "report: " + clean(directory) + "/result.jsonl";
-    if (v.verdict == "not_complete") {
+    const std::string where = "report: " + clean(directory) + "/result.jsonl";
+    if (v.decision == RunDecision::not_complete) {
         s.line(line);
-    } else if (s.style().wide() && columns_of(line) + 3 + columns_of(report) <= s.style().width) {
-        s.line(line + "   " + report);
+    } else if (s.style().wide() && columns_of(line) + 3 + columns_of(where) <= s.style().width) {
+        s.line(line + "   " + where);
     } else {
         s.line(line);
-        s.line(report);
+        s.line(where);
     }
 }
 
 }  // namespace
 
-void draw_families(Screen& s, const Records& records) {
-    for (const Family& f : families(records)) draw_family(s, f);
+void draw_families(Screen& s, const RunReport& report) {
+    for (const Family& f : families(report)) draw_family(s, f);
     std::string marks;
-    for (const char* verdict : {"holds", "violated", "inconclusive", "not_run", "not_applicable"}) {
-        const bool any = std::any_of(records.laws.begin(), records.laws.end(),
-                                     [&](const Record& l) { return l.at("verdict") == verdict; });
-        std::string word = verdict;
+    for (const Decision decision : {Decision::holds, Decision::violated, Decision::inconclusive,
+                                    Decision::not_run, Decision::not_applicable}) {
+        const auto same = [&](const LawReport& law) { return law.verdict.decision == decision; };
+        if (std::ranges::none_of(report.laws, same)) continue;
+        std::string word(name(decision));
         std::replace(word.begin(), word.end(), '_', ' ');
-        if (any) marks += (marks.empty() ? "" : "  ") + s.mark(verdict) + " " + s.dim(word);
+        marks += (marks.empty() ? "" : "  ") + s.mark(name(decision)) + " " + s.dim(word);
     }
     s.line();
     s.line("  " + s.dim("marks") + " " + marks);
     s.line();
 }
 
-std::string draw_check(const Records& records, const ScreenStyle& style,
+std::string draw_check(const RunReport& report, const ScreenStyle& style,
                        const std::string& directory) {
     Screen s(style);
-    const bool interrupted = !records.end.is_null() && records.end.value("interrupted", false);
-    const RunVerdict v = verdict_of(records, interrupted);
-    draw_head(s, records);
-    draw_families(s, records);
-    draw_causes(s, records, directory);
-    if (v.verdict == "holds" || v.verdict == "inconclusive") {
-        draw_nearest(s, records);
-        draw_extent(s, records, v);
+    const RunVerdict& v = report.end->verdict;
+    draw_head(s, report.run);
+    draw_families(s, report);
+    draw_causes(s, report, directory);
+    if (v.decision == RunDecision::holds || v.decision == RunDecision::inconclusive) {
+        draw_nearest(s, report);
+        draw_extent(s, report);
     }
-    if (v.verdict != "violated") draw_doubts(s, records);  // a proof leaves no need of them
-    draw_inconclusive(s, records, v);
-    if (interrupted || v.cut > 0) draw_kept(s, v, directory);
-    draw_verdict(s, records, v, directory);
+    // A proof leaves no need of doubts.
+    if (v.decision != RunDecision::violated) draw_doubts(s, report);
+    draw_inconclusive(s, report);
+    if (report.end->interrupted || v.cut > 0) draw_kept(s, v, directory);
+    draw_verdict(s, report, directory);
     return s.text();
 }
 

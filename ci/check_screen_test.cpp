@@ -5,91 +5,95 @@
 #include <sstream>
 
 #include "ci/golden.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/record.hpp"
 
 namespace attest {
 namespace {
 
-Records golden_records(const std::string& name) {
+RunReport golden_report(const std::string& name) {
     return read_records(golden_directory() + "/" + name + ".jsonl");
 }
 
-// The run of check_pass, interrupted after the ninth family.
-Records interrupted() {
-    Records records = golden_records("check_pass");
-    bool cut = false;
-    for (Record& law : records.laws) {
-        cut = cut || law.at("family") == "invariance";
-        if (!cut || law.at("verdict") != "holds") continue;
-        law["verdict"] = "not_run";
-        law["reason"] = "interrupted before its first case";
-        law["reason_kind"] = name(Reason::Kind::interrupted);
-        law["cases"] = law["elements"] = 0;
-    }
-    records.end["interrupted"] = true;
-    return records;
+/// As at the end of a run that found this.
+RunReport ended(RunReport report, bool interrupted = false) {
+    report.end->interrupted = interrupted;
+    report.end->verdict = verdict_of(report, interrupted);
+    return report;
 }
 
-Records inconclusive() {
-    Records records = golden_records("check_pass");
-    for (Record& law : records.laws)
-        if (law.at("family") == "reference" && law.at("verdict") == "holds") {
-            law["verdict"] = "inconclusive";
-            law["reason"] = "every one of 306 draws was refused: \"head dim 64 only\"";
+// The run of check_pass, interrupted after the ninth family.
+RunReport interrupted() {
+    RunReport report = golden_report("check_pass");
+    bool cut = false;
+    for (LawReport& law : report.laws) {
+        cut = cut || law.family() == "invariance";
+        if (!cut || law.verdict.decision != Decision::holds) continue;
+        law.verdict = not_run(Reason(Reason::Kind::interrupted));
+        law.cases = 0;
+    }
+    return ended(report, true);
+}
+
+RunReport inconclusive_run() {
+    RunReport report = golden_report("check_pass");
+    for (LawReport& law : report.laws)
+        if (law.family() == "reference" && law.verdict.decision == Decision::holds) {
+            law.verdict.decision = Decision::inconclusive;
+            law.verdict.reason = "every one of 306 draws was refused: \"head dim 64 only\"";
         }
-    return records;
+    return ended(report);
 }
 
 struct Screenshot {
     const char* name;
-    Records records;
+    RunReport report;
 };
 
 TEST(CheckScreen, LooksAsDesigned) {
-    for (const auto& [name, records] :
-         {Screenshot{"check_pass", golden_records("check_pass")},
-          Screenshot{"check_fail", golden_records("check_fail")},
-          Screenshot{"check_interrupted", interrupted()},
-          Screenshot{"check_inconclusive", inconclusive()}})
+    for (const auto& [name, report] : {Screenshot{"check_pass", ended(golden_report("check_pass"))},
+                                       Screenshot{"check_fail", ended(golden_report("check_fail"))},
+                                       Screenshot{"check_interrupted", interrupted()},
+                                       Screenshot{"check_inconclusive", inconclusive_run()}})
         for (const int width : {80, 120})
             for (const bool rich : {false, true}) {
-                const std::string text = draw_check(records, {width, rich, rich}, "attest-out");
+                const std::string text = draw_check(report, {width, rich, rich}, "attest-out");
                 const std::string file = std::string(name) + "." + std::to_string(width) +
                                          (rich ? ".rich.txt" : ".plain.txt");
                 EXPECT_EQ(golden_difference(file, text), "");
                 std::istringstream lines(text);
                 for (std::string line; std::getline(lines, line);)
                     EXPECT_LE(columns_of(line), width) << line;
-                EXPECT_EQ(text, draw_check(records, {width, rich, rich}, "attest-out"));
+                EXPECT_EQ(text, draw_check(report, {width, rich, rich}, "attest-out"));
             }
 }
 
 TEST(CheckScreen, ADoubtIsToldAndFailsNothing) {
-    Records records = golden_records("check_pass");
-    const RunVerdict without = verdict_of(records, false);
-    records.laws[0]["doubt"] = {{"class", "suspect"}, {"says", "the temperature is off by 2.4e-4"}};
-    records.laws[0]["statistic"] = {{"name", "errors along one direction"},
-                                    {"value", 9.5},
-                                    {"threshold", 6},
-                                    {"false_positive_rate", 3e-8},
-                                    {"samples", 400}};
-    EXPECT_EQ(verdict_of(records, false).exit, without.exit);
-    const std::string text = draw_check(records, {120, false, false}, "attest-out");
-    const std::string line = "suspect   " + records.laws[0].at("law").get<std::string>() +
+    RunReport report = golden_report("check_pass");
+    const RunVerdict without = verdict_of(report, false);
+    Verdict& first = report.laws[0].verdict;
+    first.doubt.emplace().violation_class = ViolationClass::suspect;
+    first.doubt->problem = "the temperature is off by 2.4e-4";
+    first.statistic = {"errors along one direction", 9.5, 6, 3e-8, 400};
+    report = ended(report);
+    EXPECT_EQ(report.end->verdict.exit, without.exit);
+    const std::string text = draw_check(report, {120, false, false}, "attest-out");
+    const std::string line = "suspect   " + report.laws[0].law +
                              ": the temperature is off by 2.4e-4 (false-positive rate 3e-8)";
     EXPECT_NE(text.find(line), std::string::npos) << text;
 }
 
 TEST(CheckScreen, HostileTextIsHarmless) {
-    Records records = golden_records("check_fail");
+    RunReport report = ended(golden_report("check_fail"));
     const std::string evil = "\x1b[2J\x07\r\n<script>\xff\xc2\x9b" + std::string(500, 'W');
-    records.run["kernel"]["name"] = records.run["kernel"]["version"] = evil;
-    records.run["kernel"]["typed"] = evil;
-    for (Record& law : records.laws)
-        if (law.at("reason").is_string()) law["reason"] = evil;
-    records.laws[0]["doubt"] = {{"class", "suspect"}, {"says", evil}};
-    for (Record& c : records.counterexamples) c["problem"] = c["diagnosis"]["says"] = evil;
-    const std::string text = draw_check(records, {80, false, false}, "attest-out");
+    KernelReport& kernel = report.run.kernel;
+    kernel.manifest.name = kernel.manifest.version = kernel.typed = evil;
+    for (LawReport& law : report.laws) law.verdict.reason = evil;
+    report.laws[0].verdict.doubt.emplace().problem = evil;
+    for (CounterexampleReport& c : report.counterexamples) {
+        c.example.verdict.violation->problem = evil;
+        c.diagnosis.says = evil;
+    }
+    const std::string text = draw_check(report, {80, false, false}, "attest-out");
     for (const char c : text) {
         const unsigned char byte = static_cast<unsigned char>(c);
         EXPECT_TRUE(c == '\n' || (byte >= 0x20 && byte < 0x7F)) << static_cast<int>(byte);
@@ -99,41 +103,41 @@ TEST(CheckScreen, HostileTextIsHarmless) {
 }
 
 TEST(RunVerdict, WorstFirst) {
-    EXPECT_EQ(verdict_of(golden_records("check_pass"), false).exit, 0);
-    EXPECT_EQ(verdict_of(golden_records("check_fail"), false).exit, 1);
-    EXPECT_EQ(verdict_of(golden_records("check_fail"), true).exit, 1);
-    EXPECT_EQ(verdict_of(golden_records("check_pass"), true).verdict, "not_complete");
+    const RunReport pass = golden_report("check_pass"), fail = golden_report("check_fail");
+    EXPECT_EQ(verdict_of(pass, false).exit, 0);
+    EXPECT_EQ(verdict_of(fail, false).exit, 1);
+    EXPECT_EQ(verdict_of(fail, true).exit, 1);
+    EXPECT_EQ(verdict_of(pass, true).decision, RunDecision::not_complete);
     EXPECT_EQ(verdict_of(interrupted(), false).exit, 3);
-    EXPECT_EQ(verdict_of(inconclusive(), false).verdict, "inconclusive");
-    Records nothing = golden_records("check_pass");
-    for (Record& law : nothing.laws) law["verdict"] = "not_applicable";
+    EXPECT_EQ(verdict_of(inconclusive_run(), false).decision, RunDecision::inconclusive);
+    RunReport nothing = pass;
+    for (LawReport& law : nothing.laws) law.verdict.decision = Decision::not_applicable;
     EXPECT_EQ(verdict_of(nothing, false).exit, 3);
-    EXPECT_EQ(verdict_of(Records{}, false).exit, 3);
+    EXPECT_EQ(verdict_of(RunReport{}, false).exit, 3);
 }
 
 TEST(RunVerdict, HangsOnNoSentence) {
-    for (const Records& records : {golden_records("check_pass"), interrupted(), inconclusive()}) {
-        const RunVerdict told = verdict_of(records, false);
-        Records retold = records;
-        for (Record& law : retold.laws)
-            if (law.at("reason").is_string()) law["reason"] = "in other words";
-        EXPECT_EQ(verdict_of(retold, false).exit, told.exit);
-        EXPECT_EQ(verdict_of(retold, false).cut, told.cut);
+    for (const RunReport& report :
+         {golden_report("check_pass"), interrupted(), inconclusive_run()}) {
+        const RunVerdict told = verdict_of(report, false);
+        RunReport retold = report;
+        for (LawReport& law : retold.laws) law.verdict.reason.text = "in other words";
+        EXPECT_EQ(verdict_of(retold, false), told);
     }
     // What was cut stays cut, whatever its sentence looks like.
-    Records cut = interrupted();
-    for (Record& law : cut.laws)
-        if (was_cut(law)) law["reason"] = "not in profile quick";
+    RunReport cut = interrupted();
+    for (LawReport& law : cut.laws)
+        if (was_cut(law)) law.verdict.reason.text = "not in profile quick";
     EXPECT_EQ(verdict_of(cut, false).cut, verdict_of(interrupted(), false).cut);
+    EXPECT_GT(verdict_of(cut, false).cut, 0);
 }
 
 TEST(RunVerdict, PairsNeverDrawnCountInAWholeRunAlone) {
-    Records records = golden_records("check_pass");
-    records.coverage[0]["allowed"] = records.coverage[1]["allowed"] =
-        records.coverage[2]["allowed"] = 1;
-    EXPECT_EQ(verdict_of(records, false).verdict, "holds");
-    records.run["whole"] = true;
-    EXPECT_EQ(verdict_of(records, false).verdict, "inconclusive");
+    RunReport report = golden_report("check_pass");
+    for (CoverageReport& coverage : report.coverage) coverage.allowed = 1;
+    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
+    report.run.whole = true;
+    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::inconclusive);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "ci/commands.hpp"
 #include "ci/gpu_oracle.hpp"
 #include "ci/journal.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/screen.hpp"
 #include "kernels/worker/session.hpp"
 #include "reference/problem/errors.hpp"

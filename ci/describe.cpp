@@ -1,6 +1,6 @@
 #include "ci/commands.hpp"
-#include "ci/record.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/exit_code.hpp"
+#include "ci/record_writer.hpp"
 #include "kernels/worker/session.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -12,8 +12,7 @@ int describe_command(const Options& options) {
     SessionOptions session;
     session.timeout = options.timeout;
     const Session kernel(parse_kernel_spec(options.arguments.front(), options.python), session);
-    const Record manifest = Record::parse(to_json(kernel.manifest()));
-    write_out(manifest.dump(2, ' ', false, Record::error_handler_t::replace) + "\n");
+    write_out(record_text(Record::parse(to_json(kernel.manifest())), 2) + "\n");
     return exit_holds;
 }
 

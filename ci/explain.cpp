@@ -12,7 +12,7 @@
 #include "ci/commands.hpp"
 #include "ci/explain_steps.hpp"
 #include "ci/number.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/screen.hpp"
 #include "properties/diagnosis/diagnose.hpp"
 #include "properties/search/session_subject.hpp"

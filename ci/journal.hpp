@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ci/record.hpp"
+#include "ci/run_report.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
@@ -25,17 +25,17 @@ private:
 
 class Journal {
 public:
-    /// Starts the file anew with these records. Throws OutputFailed.
-    Journal(const std::string& directory, const std::vector<Record>& first);
+    /// Starts the file anew with these lines. Throws OutputFailed.
+    Journal(const std::string& directory, const std::vector<std::string>& first);
     ~Journal();
     Journal(const Journal&) = delete;
     Journal& operator=(const Journal&) = delete;
 
     /// Appends one line. A line that does not fit on the disk is taken back whole, then
     /// OutputFailed.
-    void append(const Record& record);
-    /// Appends `end` with lines and sha256 filled in, and makes the file durable.
-    void finish(Record end);
+    void append(std::string line);
+    /// Appends the end, with lines and sha256 filled in, and makes the file durable.
+    void finish(RunEnd& end);
 
     const std::string& path() const noexcept { return path_; }
     std::int64_t records() const noexcept { return lines_; }

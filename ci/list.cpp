@@ -8,7 +8,7 @@
 #include "ci/fixture.hpp"
 #include "ci/number.hpp"
 #include "ci/profile.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"

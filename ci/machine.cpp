@@ -46,26 +46,25 @@ std::string compiler() {
 #endif
 }
 
-// The first GPU that NVIDIA's driver tells of; null: none.
-Record gpu() {
+// The first GPU that NVIDIA's driver tells of; empty: none.
+std::string gpu() {
     std::error_code none;
     for (const auto& each : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", none))
         return line_value((each.path() / "information").c_str(), "Model:", ':');
-    return nullptr;
+    return "";
 }
 
 }  // namespace
 
-Record machine_record() {
-    const std::int64_t memory = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
-                                static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
-    return {{"cpu", line_value("/proc/cpuinfo", "model name", ':')},
-            {"isa", isa()},
-            {"cores", std::max(1u, std::thread::hardware_concurrency())},
-            {"memory_bytes", memory},
-            {"os", line_value("/etc/os-release", "PRETTY_NAME", '=')},
-            {"compiler", compiler()},
-            {"gpu", gpu()}};
+Machine this_machine() {
+    return {.cpu = line_value("/proc/cpuinfo", "model name", ':'),
+            .isa = isa(),
+            .os = line_value("/etc/os-release", "PRETTY_NAME", '='),
+            .compiler = compiler(),
+            .cores = std::max(1u, std::thread::hardware_concurrency()),
+            .memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<std::int64_t>(sysconf(_SC_PAGESIZE)),
+            .gpu = gpu()};
 }
 
 std::string time_now() {

@@ -1,12 +1,11 @@
 #pragma once
-// What a run ran on, without names of hosts, users or folders.
+// What this process runs on, and when.
 
-#include "ci/record.hpp"
+#include "ci/run_report.hpp"
 
 namespace attest {
 
-/// {cpu, isa, cores, memory_bytes, os, compiler, gpu}.
-Record machine_record();
+Machine this_machine();
 
 /// RFC 3339, UTC, seconds: "2026-11-20T14:02:11Z".
 std::string time_now();

@@ -1,79 +1,294 @@
+// The lists of fields of every report but a counterexample's.
+
 #include "ci/record.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
-#include <limits>
 
+#include "ci/record_reader.hpp"
+#include "ci/record_writer.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
 
-std::string record_line(const Record& record) {
-    return record.dump(-1, ' ', false, Record::error_handler_t::replace);
+template <typename V>
+void fields(V& v, Profile& p) {
+    v("name", p.name);
+    v("version", p.version);
+    v.added("cases_per_law", p.cases_per_law);
+    v("discard_max", AsNumber{p.discard_max});
+    v("refuse_max", AsNumber{p.refuse_max});
+    v("undrawn_pairs_max", p.undrawn_pairs_max);
 }
 
-Record parse_record(std::string_view line, const std::string& source_name, std::size_t number) {
-    Record record = Record::parse(line, nullptr, false);
-    if (record.is_discarded() || !record.is_object() || !record.contains("record") ||
-        !record["record"].is_string() || record.value("v", 0) != 1)
-        throw BadInput(source_name + ": line " + std::to_string(number) +
-                           " is no record of version 1",
-                       {"fixtures/schema/result.schema.json says what a record is"});
-    return record;
+template <typename V>
+void fields(V& v, KernelReport& kernel) {
+    v("id", kernel.id);
+    v.added("typed", kernel.typed);
+    v("border", kernel.border);
+    v.added("file", OrNull{kernel.file});
+    v.added("sha256", OrNull{kernel.sha256});
+    v.rest(kernel.manifest);
 }
 
-Record real(double value) {
-    if (std::isnan(value)) return "nan";
-    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-    return value;
+template <typename V>
+void fields(V& v, Machine& m) {
+    v("cpu", m.cpu);
+    v("isa", m.isa);
+    v("cores", m.cores);
+    v("memory_bytes", m.memory_bytes);
+    v("os", m.os);
+    v("compiler", m.compiler);
+    v.added("gpu", OrNull{m.gpu});
 }
 
-double real_of(const Record& value) {
-    if (value.is_number()) return value.get<double>();
-    if (value == "inf") return std::numeric_limits<double>::infinity();
-    if (value == "-inf") return -std::numeric_limits<double>::infinity();
-    return std::numeric_limits<double>::quiet_NaN();
+template <typename V>
+void fields(V& v, RunHeader& run) {
+    v("command", run.command);
+    v("argv", run.argv);
+    v.group("attest", [&](V& attest) {
+        attest("version", run.attest_version);
+        attest("catalogue", run.catalogue);
+        attest("laws", run.catalogue_laws);
+    });
+    v("started", run.started);
+    v("seed", AsDigits{run.seed});
+    v.group("shard", [&](V& shard) {
+        shard("index", run.shard_index);
+        shard("count", run.shard_count);
+    });
+    v.group("budget", [&](V& budget) {
+        budget.added("seconds", run.seconds);
+        budget.added("cases", run.cases);
+    });
+    v("profile", run.profile);
+    v("kernel", run.kernel);
+    v("machine", run.machine);
+    v.added("whole", run.whole);
+    v.unless_empty("source", run.source);
 }
 
-void Records::add(Record record) {
-    const std::string kind = record.at("record");
-    if (kind == "run") run = std::move(record);
-    else if (kind == "end") end = std::move(record);
-    else if (kind == "law") laws.push_back(std::move(record));
-    else if (kind == "case") cases.push_back(std::move(record));
-    else if (kind == "counterexample") counterexamples.push_back(std::move(record));
-    else if (kind == "cause") causes.push_back(std::move(record));
-    else if (kind == "coverage") coverage.push_back(std::move(record));
+template <typename V>
+void fields(V& v, RatioHistogram& h) {
+    v("counts", h.counts);
+    v("zero", h.zero);
+    v("above", h.above);
+    v.told("log10_min", h.log10_min);
+    v.told("per_decade", h.per_decade);
 }
 
-const Record* Records::law(std::string_view id) const {
-    for (const Record& one : laws)
-        if (one.at("law") == id) return &one;
-    return nullptr;
+template <typename V>
+void fields(V& v, FormatRatios& of) {
+    v("cases", of.cases);
+    v("median", AsNumber{of.median});
+    v("p999", AsNumber{of.p999});
+    v("worst", of.worst);
 }
 
-const Record* Records::counterexample(std::string_view id) const {
-    for (const Record& one : counterexamples)
-        if (one.at("id") == id) return &one;
-    return nullptr;
+template <typename V>
+void fields(V& v, WorstCase& worst) {
+    v("ratio", worst.ratio);
+    v("case", AsId{worst.id});
+    v("line", worst.subject);
+    v.told("format", name(worst.subject.problem.format_q));
 }
 
-Records read_records(const std::string& path) {
+template <typename V>
+void fields(V& v, Statistic& s) {
+    v("name", s.name);
+    v("value", AsNumber{s.value});
+    v("threshold", AsNumber{s.threshold});
+    v("false_positive_rate", s.false_positive_rate);
+    v("samples", s.samples);
+}
+
+/// Of a violation that is a doubt; that of a counterexample has more.
+template <typename V>
+void fields(V& v, Violation& doubt) {
+    v("class", doubt.violation_class);
+    v("says", doubt.problem);
+}
+
+template <typename V>
+void fields(V& v, LawReport& law) {
+    Verdict& verdict = law.verdict;
+    v("law", law.law);
+    v.told("family", law.family());
+    v("statement", law.statement);
+    v("compares", law.compares);
+    v("verdict", verdict.decision);
+    const bool decided =
+        verdict.decision == Decision::holds || verdict.decision == Decision::violated;
+    if (decided) verdict.reason = Reason();
+    v("reason", OrNull{verdict.reason.text});
+    // Without a kind, as earlier versions wrote it, a law that did not run is tried again.
+    if (!decided) v.added("reason_kind", verdict.reason.kind);
+    v("cases", law.cases);
+    v("discarded", law.discarded);
+    v("refused", law.refused);
+    v("violated", law.violated);
+    v("elements", verdict.elements);
+    v("undecided", verdict.undecided);
+    v("seconds", AsNumber{law.seconds});
+    v.unless_empty("refusals", law.refusals);
+    if (law.compares == Compares::bound) {
+        std::optional<WorstCase> worst;
+        if (law.ratios) worst = law.ratios->worst;
+        v.added("worst", worst);
+        if (V::reading && worst) law.ratios.emplace().worst = *worst;
+    }
+    if (law.ratios) {
+        v.added("histogram", law.ratios->histogram);
+        v.added("formats", law.ratios->formats);
+        v.added("nearest", law.ratios->nearest);
+    }
+    v.unless_empty("statistic", verdict.statistic);
+    v.unless_empty("doubt", verdict.doubt);
+    v.unless_empty("counterexample", law.counterexample);
+    v.unless_empty("cause", law.cause);
+}
+
+template <typename V>
+void fields(V& v, CaseReport& report) {
+    CaseRecord& tried = report.tried;
+    v("id", AsId{report.id});
+    v("law", report.law);
+    v("line", tried.subject);
+    std::int64_t number = std::max<std::int64_t>(0, tried.number);
+    bool stored = tried.number < 0;  // replayed: no number makes it again
+    v("number", number);
+    v.unless_empty("stored", stored);
+    tried.number = stored ? -1 : number;
+    v("verdict", tried.verdict.decision);
+    v("ratio", report.ratio);
+    v("outcome", tried.outcome);
+    v("seconds", AsNumber{tried.seconds});
+    v.unless_empty("fault", tried.fault);
+    tried.verdict.worst_ratio = report.ratio.value_or(0);
+}
+
+template <typename V>
+void fields(V& v, CauseReport& cause) {
+    v("id", cause.id);
+    v("title", cause.title);
+    v("lead", AsId{cause.lead});
+    v("laws", cause.laws);
+    v("known", cause.known);
+}
+
+template <typename V>
+void fields(V& v, CoverageReport& c) {
+    v("format", c.format);
+    v("cases", c.cases);
+    v("features", c.features);
+    v("pairs", c.pairs);
+    const std::size_t features = c.features.size();
+    v.require("pairs", c.pairs.size() == features * (features + 1) / 2, "one count a pair");
+    v("impossible", c.impossible);
+    v("undrawn", c.undrawn);
+    v.require("undrawn", c.impossible.size() + c.undrawn.size() <= c.pairs.size(), "fewer pairs");
+    v.added("violated", c.violated);
+    v("allowed", c.allowed);
+}
+
+template <typename V>
+void fields(V& v, RunEnd& end) {
+    RunVerdict& verdict = end.verdict;
+    v("verdict", verdict.decision);
+    v("exit", verdict.exit);
+    v.group("laws", [&](V& laws) {
+        laws.added("holds", verdict.holds);
+        laws.added("violated", verdict.violated);
+        laws.added("inconclusive", verdict.inconclusive);
+        laws.added("not_applicable", verdict.not_applicable);
+        laws.added("not_run", verdict.not_run);
+    });
+    v("cases", verdict.cases);
+    v("elements", verdict.elements);
+    v("seconds", AsNumber{end.seconds});
+    v.unless_empty("interrupted", end.interrupted);
+    v.unless_empty("narrowed", end.narrowed);
+    v.unless_empty("oracle", end.oracle);
+    v("lines", end.lines);
+    v("sha256", end.sha256);
+}
+
+std::string record_line(RunHeader run) {
+    return RecordWriter::line_of("run", run);
+}
+std::string record_line(LawReport law) {
+    return RecordWriter::line_of("law", law);
+}
+std::string record_line(CaseReport tried) {
+    return RecordWriter::line_of("case", tried);
+}
+std::string record_line(CauseReport cause) {
+    return RecordWriter::line_of("cause", cause);
+}
+std::string record_line(CoverageReport c) {
+    return RecordWriter::line_of("coverage", c);
+}
+std::string record_line(RunEnd end) {
+    return RecordWriter::line_of("end", end);
+}
+
+namespace {
+
+template <typename Report>
+Report report_in(RecordReader& v) {
+    Report report;
+    fields(v, report);
+    v.finish();
+    return report;
+}
+
+/// One line of a file. A record stands after the run's, and before its end.
+void add_line(const JsonSource& source, std::optional<RunHeader>& run, RunReport& report) {
+    const Json value = parse_json(source);
+    RecordReader v(source, value);
+    std::string kind;
+    std::int64_t version = 0;
+    v("record", kind);
+    v("v", version);
+    v.require("v", version == 1, "version 1, which this attest reads");
+    v.require("record", !report.end, "nothing after the end");
+    v.require("record", run.has_value() == (kind != "run"), run ? "one run alone" : "a run first");
+    if (kind == "run")
+        run = report_in<RunHeader>(v);
+    else if (kind == "law")
+        report.add(report_in<LawReport>(v));
+    else if (kind == "case")
+        report.add(report_in<CaseReport>(v));
+    else if (kind == "counterexample")
+        report.add(report_in<CounterexampleReport>(v));
+    else if (kind == "cause")
+        report.add(report_in<CauseReport>(v));
+    else if (kind == "coverage")
+        report.add(report_in<CoverageReport>(v));
+    else if (kind == "end")
+        report.end = report_in<RunEnd>(v);
+    else
+        v.require("record", false, "a record of a run");
+}
+
+}  // namespace
+
+RunReport read_records(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) throw BadInput(path + ": cannot be read");
-    Records records;
+    RunReport report;
+    std::optional<RunHeader> run;
     std::string line;
-    for (std::size_t number = 1; std::getline(file, line); ++number) {
+    for (std::int64_t number = 1; std::getline(file, line); ++number) {
         const bool cut = file.eof();  // no newline at its end
         try {
-            records.add(parse_record(line, path, number));
+            add_line({line, path, number}, run, report);
         } catch (const BadInput&) {
             if (!cut) throw;
         }
     }
-    if (records.run.is_null()) throw BadInput(path + ": has no run record");
-    return records;
+    if (!run) throw BadInput(path + ": has no run record");
+    report.run = std::move(*run);
+    return report;
 }
 
 }  // namespace attest

@@ -1,38 +1,36 @@
 #pragma once
-// One record of result.jsonl: a JSON object, as a value. Sorted keys in, one line out.
+// The border at which reports become JSON and are read back: result.jsonl, one report a line, as
+// fixtures/schema/result.schema.json says, and certificate.json. Nothing else of ci knows how a
+// report is written.
 
-#include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "ci/run_report.hpp"
 
 namespace attest {
 
-using Record = nlohmann::json;  ///< objects keep their keys sorted
+/// One line, sorted keys, no newline; invalid UTF-8 is replaced. A counterexample too long for a
+/// line goes without its map, its weights, its pictures, the points of its boundary, in this order.
+std::string record_line(RunHeader run);
+std::string record_line(LawReport law);
+std::string record_line(CaseReport tried);
+std::string record_line(CounterexampleReport counterexample);
+std::string record_line(CauseReport cause);
+std::string record_line(CoverageReport coverage);
+std::string record_line(RunEnd end);
 
-/// One line, sorted keys, no newline; invalid UTF-8 is replaced.
-std::string record_line(const Record& record);
-
-/// BadInput "SOURCE: line N: ..." where the line is no JSON object.
-Record parse_record(std::string_view line, const std::string& source_name, std::size_t number);
-
-/// A real as records carry it: a number, or "inf", "-inf", "nan".
-Record real(double value);
-double real_of(const Record& value);
-
-/// Everything a run left behind, by kind: what every screen and page is drawn from, and nothing
-/// else. Laws stand in catalogue order, cases in that of (law, number).
-struct Records {
-    Record run, end;  ///< null where the run has not begun, or was cut
-    std::vector<Record> laws, cases, counterexamples, causes, coverage;
-
-    void add(Record record);
-    const Record* law(std::string_view id) const;
-    const Record* counterexample(std::string_view id) const;
+/// Names and values of a run as they are written, sorted: for tables.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+struct RunFacts {
+    Facts kernel, claims, dialect, machine;
 };
+RunFacts facts_of(const RunHeader& run);
 
-/// Reads a result.jsonl. The last line may be half of one, where the run was cut; any other mistake
-/// is BadInput with the line's number.
-Records read_records(const std::string& path);
+/// Reads a result.jsonl, strictly: BadInput "PATH:LINE:COLUMN: ..." where a record is not whole,
+/// has a key or a value that no version of attest wrote, or stands where none may. The last line
+/// may be half of one, where the run was cut.
+RunReport read_records(const std::string& path);
 
 }  // namespace attest

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
-#include "ci/cause.hpp"
-#include "ci/counterexample_record.hpp"
-#include "ci/coverage.hpp"
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
-#include "ci/law_record.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "properties/search/session_subject.hpp"
@@ -40,96 +38,87 @@ CampaignOptions campaign_options(const RunPlan& plan, const InterruptGuard& inte
     return c;
 }
 
-// The records a run begins with: its own, and what an earlier run left.
-std::vector<Record> first_records(const Records& records) {
-    std::vector<Record> list{records.run};
-    list.insert(list.end(), records.cases.begin(), records.cases.end());
-    for (const Record& law : records.laws)
-        if (law.at("verdict") != "violated") list.push_back(law);
-    return list;
+// What the file begins with: the run itself, and what an earlier one left.
+std::vector<std::string> first_lines(const RunReport& report) {
+    std::vector<std::string> lines{record_line(report.run)};
+    for (const CaseReport& tried : report.cases) lines.push_back(record_line(tried));
+    for (const LawReport& law : report.laws)
+        if (law.verdict.decision != Decision::violated) lines.push_back(record_line(law));
+    return lines;
 }
 
 // What compute-sanitizer says of each cause's smallest case, where the kernel runs on a GPU.
-void ask_sanitizer(std::vector<Record>& counterexamples, const std::vector<Record>& causes,
-                   const RunPlan& plan, const InterruptGuard& interrupt) {
+void ask_of_leads(std::vector<CounterexampleReport>& counterexamples,
+                  const std::vector<CauseReport>& causes, const RunPlan& plan,
+                  const InterruptGuard& interrupt) {
     const std::string attest = std::filesystem::read_symlink("/proc/self/exe").string();
     const std::string folder = plan.options.out + "/sanitizer/";
-    for (Record& c : counterexamples) {
-        const std::string id = c.at("id");
-        const bool leads = std::ranges::any_of(
-            causes, [&](const Record& cause) { return cause.at("lead") == id; });
-        if (!leads || c.contains("sanitizer")) continue;  // of the run that is resumed
+    for (CounterexampleReport& c : counterexamples) {
+        const std::string id = short_id(c.example.id);
+        const bool leads = std::ranges::find(causes, id, &CauseReport::lead) != causes.end();
+        if (!leads || !c.sanitizer.empty()) continue;  // of the run that is resumed
         // The call's own limit is the whole replay's: code under a sanitizer is slow, not hung.
-        c["sanitizer"] = sanitizer_records(
-            {attest, "replay", c.at("line"), "--kernel", plan.kernel.text, "--law", c.at("law"),
-             "--python", plan.options.python, "--timeout", sanitizer_limit},
+        c.sanitizer = ask_sanitizer(
+            {attest, "replay", print(c.example.smallest), "--kernel", plan.kernel.text, "--law",
+             c.example.law, "--python", plan.options.python, "--timeout", sanitizer_limit},
             folder + id + ".", interrupt.count());
     }
 }
 
 // Violated laws, counterexamples, causes, coverage: what needs the whole run to be said.
-void write_findings(RunObserver& out, Records& records, const CampaignResult& result,
+void write_findings(RunObserver& out, RunReport& report, const CampaignResult& result,
                     const RunPlan& plan, Subject& kernel, const InterruptGuard& interrupt) {
-    std::vector<Record> violated_laws, counterexamples = std::move(records.counterexamples);
-    records.counterexamples.clear();
-    for (Record& law : records.laws)
-        if (law.at("verdict") == "violated") violated_laws.push_back(law);
-    std::erase_if(records.laws, [](const Record& law) { return law.at("verdict") == "violated"; });
+    const auto violated = [](const LawReport& law) {
+        return law.verdict.decision == Decision::violated;
+    };
+    std::vector<LawReport> violated_laws;
+    std::ranges::copy_if(report.laws, std::back_inserter(violated_laws), violated);
+    std::erase_if(report.laws, violated);
+    auto counterexamples = std::exchange(report.counterexamples, {});
     for (const LawResult& law : result.laws) {
         if (plan.earlier.law(law.property->id) != nullptr || out.wrote_law(law.property->id))
             continue;
         if (law.counterexample) {
-            violated_laws.push_back(law_record(law));
-            counterexamples.push_back(counterexample_record(law, &kernel));
+            violated_laws.push_back(law_report(law));
+            counterexamples.push_back(counterexample_report(law, &kernel));
         } else {
-            out.write_law(law, law_record(law));
+            out.write_law(law);
         }
     }
-    std::vector<Record> causes = group_causes(counterexamples);
+    const std::vector<CauseReport> causes = group_causes(counterexamples);
     if (kernel.manifest().memory == Memory::cuda)
-        ask_sanitizer(counterexamples, causes, plan, interrupt);
-    for (Record& law : violated_laws) {
-        for (const Record& c : counterexamples)
-            if (c.at("law") == law.at("law")) law["cause"] = c.at("cause");
+        ask_of_leads(counterexamples, causes, plan, interrupt);
+    for (LawReport& law : violated_laws) {
+        for (const CounterexampleReport& c : counterexamples)
+            if (c.example.law == law.law) law.cause = c.cause;
         out.write(std::move(law));
     }
-    for (Record& c : counterexamples) out.write(std::move(c));
-    for (Record& cause : causes) out.write(std::move(cause));
-    std::vector<Record> earlier = std::move(records.coverage);
-    records.coverage.clear();
-    for (Record& c : coverage_records(result, plan.profile.undrawn_pairs_max, &kernel, earlier))
+    for (CounterexampleReport& c : counterexamples) out.write(std::move(c));
+    for (const CauseReport& cause : causes) out.write(cause);
+    const auto earlier = std::exchange(report.coverage, {});
+    for (CoverageReport& c :
+         coverage_reports(result, plan.profile.undrawn_pairs_max, &kernel, earlier))
         out.write(std::move(c));
 }
 
-Record end_record(const RunVerdict& v, const CampaignResult& result) {
-    Record end{{"record", "end"},
-               {"v", 1},
-               {"verdict", v.verdict},
-               {"exit", v.exit},
-               {"laws",
-                {{"holds", v.holds},
-                 {"violated", v.violated},
-                 {"inconclusive", v.inconclusive},
-                 {"not_applicable", v.not_applicable},
-                 {"not_run", v.not_run}}},
-               {"cases", v.cases},
-               {"elements", v.elements},
-               {"seconds", result.seconds}};
-    if (result.interrupted) end["interrupted"] = true;
-    if (!result.narrowed.empty()) end["narrowed"] = result.narrowed;
-    if (const std::string words = long_context_words(); !words.empty()) end["oracle"] = words;
+RunEnd end_of(const RunReport& report, const CampaignResult& result) {
+    RunEnd end;
+    end.verdict = verdict_of(report, result.interrupted);
+    end.seconds = result.seconds;
+    end.interrupted = result.interrupted;
+    end.narrowed = result.narrowed;
+    end.oracle = long_context_words();
     return end;
 }
 
-[[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const Records& records) {
-    const std::int64_t violated =
-        std::count_if(records.cases.begin(), records.cases.end(),
-                      [](const Record& one) { return one.at("verdict") == "violated"; });
+[[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const RunReport& report) {
+    const bool violated = std::ranges::any_of(report.cases, [](const CaseReport& one) {
+        return one.tried.verdict.decision == Decision::violated;
+    });
     std::string remedy = failure.details().empty() ? "" : failure.details().front();
-    throw OutputFailed(failure.what(),
-                       {"the verdict so far stands: " +
-                        std::string(violated > 0 ? "violated" : "nothing violated") +
-                        (remedy.empty() ? "" : "; " + remedy)});
+    throw OutputFailed(failure.what(), {"the verdict so far stands: " +
+                                        std::string(violated ? "violated" : "nothing violated") +
+                                        (remedy.empty() ? "" : "; " + remedy)});
 }
 
 }  // namespace
@@ -143,17 +132,17 @@ FinishedRun run_and_record(const Options& options) {
 
     FinishedRun run;
     run.directory = plan.options.out;
-    Records& records = run.records;
-    records = plan.earlier;
-    records.end = nullptr;
-    records.run = run_record(plan, kernel.manifest());
-    Journal journal(run.directory, first_records(records));
+    RunReport& report = run.report;
+    report = plan.earlier;
+    report.run = run_header(plan, kernel.manifest());
+    report.end.reset();
+    Journal journal(run.directory, first_lines(report));
 
     InterruptGuard interrupt(plan.options.jobs);
     const bool terminal = isatty(STDERR_FILENO) != 0;
     Progress progress(stderr, terminal,
                       style_of(STDERR_FILENO, plan.options.colour, plan.options.ascii));
-    RunObserver observer(journal, records, progress, interrupt, plan.options.record_cases);
+    RunObserver observer(journal, report, progress, interrupt, plan.options.record_cases);
     try {
         const bool anything = plan.options.resume.empty() || !plan.match.empty();
         CampaignResult result;
@@ -161,16 +150,14 @@ FinishedRun run_and_record(const Options& options) {
         if (anything) result = run_campaign(campaign_options(plan, interrupt), observer);
         progress.clear();
         observer.rethrow();
-        write_findings(observer, records, result, plan, kernel, interrupt);
+        write_findings(observer, report, result, plan, kernel, interrupt);
         observer.rethrow();
-        sort_records(records);
-        run.verdict = verdict_of(records, result.interrupted);
-        Record end = end_record(run.verdict, result);
-        journal.finish(end);
-        records.end = std::move(end);
+        report.sort();
+        report.end = end_of(report, result);
+        journal.finish(*report.end);
     } catch (const OutputFailed& failure) {
         progress.clear();
-        rethrow_with_verdict(failure, records);
+        rethrow_with_verdict(failure, report);
     }
     return run;
 }

@@ -1,37 +1,33 @@
 #include "ci/run_observer.hpp"
 
-#include "ci/law_record.hpp"
-
 namespace attest {
 
-void RunObserver::write(Record record) {
-    journal_.append(record);
-    records_.add(std::move(record));
-}
-
 // Called on a campaign's thread: a full disk ends the campaign, and is reported from the main one.
-void RunObserver::write_quietly(const Record& record) {
+template <typename Report>
+void RunObserver::write_quietly(Report report) {
     if (failure_) return;
     try {
-        // A case can be the worst of its law and a failing one: it is written once.
-        if (record.at("record") == "case" &&
-            !cases_.insert(record.at("id").get<std::string>()).second)
-            return;
-        write(record);
+        write(std::move(report));
     } catch (...) {
         failure_ = std::current_exception();
         interrupt_.stop();
     }
 }
 
+// A case can be the worst of its law and a failing one: it is written once.
+void RunObserver::write_case(const Property& law, const CaseRecord& tried) {
+    CaseReport report = case_report(law, tried);
+    if (cases_.insert(report.id).second) write_quietly(std::move(report));
+}
+
 void RunObserver::on_case(const Property& law, const CaseRecord& record, double progress) {
     progress_.on_case(law, progress);
-    if (record_cases_) write_quietly(case_record(law.id, law.compares, record));
+    if (record_cases_) write_case(law, record);
 }
 
 void RunObserver::on_violation(const Property& law, const CaseRecord& record) {
     progress_.on_violation(law);
-    write_quietly(case_record(law.id, law.compares, record));
+    write_case(law, record);
 }
 
 void RunObserver::on_shrink(const Property& law, std::int64_t evaluation, const Case& subject) {
@@ -42,17 +38,16 @@ void RunObserver::on_waiting(const Property&, double seconds, double limit) {
     progress_.on_waiting(seconds, limit);
 }
 
-void RunObserver::write_law(const LawResult& result, const Record& law) {
+void RunObserver::write_law(const LawResult& result) {
     if (!laws_.insert(result.property->id).second) return;
-    for (const CaseRecord* near : nearest_cases(result))
-        write_quietly(case_record(result.property->id, result.property->compares, *near));
-    write_quietly(law);
+    for (const CaseRecord* near : nearest_cases(result)) write_case(*result.property, *near);
+    write_quietly(law_report(result));
 }
 
 void RunObserver::on_law(const LawResult& result) {
     const Decision decision = result.verdict.decision;
     if (decision == Decision::violated || decision == Decision::not_run) return;
-    write_law(result, law_record(result));
+    write_law(result);
 }
 
 }  // namespace attest

@@ -15,10 +15,10 @@ namespace attest {
 
 class RunObserver final : public CampaignObserver {
 public:
-    RunObserver(Journal& journal, Records& records, Progress& progress, InterruptGuard& interrupt,
+    RunObserver(Journal& journal, RunReport& report, Progress& progress, InterruptGuard& interrupt,
                 bool record_cases)
         : journal_(journal),
-          records_(records),
+          report_(report),
           progress_(progress),
           interrupt_(interrupt),
           record_cases_(record_cases) {}
@@ -30,9 +30,13 @@ public:
     /// Laws that hold are written at once; a violation waits for its diagnosis.
     void on_law(const LawResult& result) override;
 
-    /// The law's records, unless they are written already.
-    void write_law(const LawResult& result, const Record& law);
-    void write(Record record);
+    /// The law and its nearest cases, unless they are written already.
+    void write_law(const LawResult& result);
+    template <typename Report>
+    void write(Report report) {
+        journal_.append(record_line(report));
+        report_.add(std::move(report));
+    }
     bool wrote_law(const std::string& law) const { return laws_.count(law) != 0; }
 
     /// Throws what stopped the writing, if anything did.
@@ -41,9 +45,11 @@ public:
     }
 
 private:
-    void write_quietly(const Record& record);
+    void write_case(const Property& law, const CaseRecord& tried);
+    template <typename Report>
+    void write_quietly(Report report);
     Journal& journal_;
-    Records& records_;
+    RunReport& report_;
     Progress& progress_;
     InterruptGuard& interrupt_;
     bool record_cases_;

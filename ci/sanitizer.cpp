@@ -17,7 +17,6 @@
 
 #include "ci/number.hpp"
 #include "ci/options.hpp"
-#include "ci/sanitizer_report.hpp"
 
 namespace attest {
 
@@ -124,39 +123,35 @@ std::string why_not_clean(const Ended& ended, const SanitizerReport& report) {
     return {};
 }
 
-Record entry_of(const std::string& tool, const Ended& ended) {
-    const SanitizerReport report = read_sanitizer_report(ended.output);
-    Record entry{{"tool", tool}, {"reason", nullptr}, {"findings", Record::array()}};
-    entry["errors"] = report.errors ? Record(*report.errors) : Record(nullptr);
-    for (const SanitizerFinding& f : report.findings) {
-        if (entry["findings"].size() == findings_max) break;
-        entry["findings"].push_back(
-            {{"says", f.says}, {"kernel", f.kernel.empty() ? Record(nullptr) : Record(f.kernel)}});
+SanitizerEntry entry_of(const std::string& tool, const Ended& ended) {
+    SanitizerReport report = read_sanitizer_report(ended.output);
+    SanitizerEntry entry{tool, SanitizerEntry::Verdict::found, "", report.errors, {}};
+    if (report.findings.empty()) {
+        entry.reason = why_not_clean(ended, report);
+        entry.verdict = entry.reason.empty() ? SanitizerEntry::Verdict::clean
+                                             : SanitizerEntry::Verdict::not_run;
     }
-    const std::string reason = report.findings.empty() ? why_not_clean(ended, report) : "";
-    entry["verdict"] = !report.findings.empty() ? "found" : reason.empty() ? "clean" : "not_run";
-    if (!reason.empty()) entry["reason"] = reason;
+    if (report.findings.size() > findings_max) report.findings.resize(findings_max);
+    entry.findings = std::move(report.findings);
     return entry;
 }
 
-std::string sentence_of(const Record& entry) {
-    if (entry.at("verdict") == "clean") return "no errors";
-    if (entry.at("verdict") == "not_run")
-        return "not run: " + entry.at("reason").get<std::string>();
-    const Record& first = entry.at("findings").front();
-    std::string says = first.at("says");
-    if (first.at("kernel").is_string()) says += " in " + first["kernel"].get<std::string>();
-    const std::int64_t errors =
-        entry.at("errors").is_null() ? 0 : entry["errors"].get<std::int64_t>();
-    if (errors > 1) says += " (" + counted(errors, "error") + ")";
+std::string sentence_of(const SanitizerEntry& entry) {
+    if (entry.verdict == SanitizerEntry::Verdict::clean) return "no errors";
+    if (entry.verdict == SanitizerEntry::Verdict::not_run) return "not run: " + entry.reason;
+    const SanitizerFinding& first = entry.findings.front();
+    std::string says = first.says;
+    if (!first.kernel.empty()) says += " in " + first.kernel;
+    if (entry.errors.value_or(0) > 1) says += " (" + counted(*entry.errors, "error") + ")";
     return says;
 }
 
 }  // namespace
 
-Record sanitizer_records(const std::vector<std::string>& command, const std::string& prefix,
-                         const std::atomic<int>& interrupted) {
-    Record entries = Record::array();
+std::vector<SanitizerEntry> ask_sanitizer(const std::vector<std::string>& command,
+                                          const std::string& prefix,
+                                          const std::atomic<int>& interrupted) {
+    std::vector<SanitizerEntry> entries;
     for (const std::string tool : {"memcheck", "racecheck", "initcheck", "synccheck"}) {
         // The kernel runs in a child of the replay. What calls of the CUDA library return is the
         // kernel's to look at: drivers answer questions about what they lack with errors, too.
@@ -171,16 +166,16 @@ Record sanitizer_records(const std::vector<std::string>& command, const std::str
     return entries;
 }
 
-std::vector<std::string> sanitizer_sentences(const Record& entries) {
+std::vector<std::string> sanitizer_sentences(const std::vector<SanitizerEntry>& entries) {
     std::vector<std::pair<std::string, std::string>> said;  // sentence, tools
-    for (const Record& entry : entries) {
-        const std::string sentence = sentence_of(entry), tool = entry.at("tool");
+    for (const SanitizerEntry& entry : entries) {
+        const std::string sentence = sentence_of(entry);
         const auto same = std::find_if(said.begin(), said.end(),
                                        [&](const auto& one) { return one.first == sentence; });
         if (same == said.end())
-            said.emplace_back(sentence, tool);
+            said.emplace_back(sentence, entry.tool);
         else
-            same->second += ", " + tool;
+            same->second += ", " + entry.tool;
     }
     std::vector<std::string> lines;
     for (const auto& [sentence, tools] : said) lines.push_back(tools + ": " + sentence);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ci/record.hpp"
+#include "properties/diagnosis/sanitizer_report.hpp"
 
 namespace attest {
 
@@ -14,13 +14,13 @@ namespace attest {
 /// second; device code runs up to a hundred times as long there.
 inline constexpr const char* sanitizer_limit = "60s";
 
-/// Runs `command` (a replay) under each of compute-sanitizer's tools, as found on the PATH. One
-/// entry a tool: {"tool", "verdict": found|clean|not_run, "reason", "errors", "findings"}. What was
-/// printed is kept as `prefix`TOOL.txt. Where the program is interrupted, the rest is not run.
-Record sanitizer_records(const std::vector<std::string>& command, const std::string& prefix,
-                         const std::atomic<int>& interrupted);
+/// Runs `command` (a replay) under each of compute-sanitizer's tools, as found on the PATH. What
+/// was printed is kept as `prefix`TOOL.txt. Where the program is interrupted, the rest is not run.
+std::vector<SanitizerEntry> ask_sanitizer(const std::vector<std::string>& command,
+                                          const std::string& prefix,
+                                          const std::atomic<int>& interrupted);
 
 /// The entries in words, those that say the same as one: "racecheck, synccheck: no errors".
-std::vector<std::string> sanitizer_sentences(const Record& entries);
+std::vector<std::string> sanitizer_sentences(const std::vector<SanitizerEntry>& entries);
 
 }  // namespace attest

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ci/record.hpp"
+#include "ci/record_writer.hpp"
 
 namespace attest {
 

@@ -37,6 +37,7 @@ struct JsonMember {
 struct JsonSource {
     std::string_view text;
     std::string_view name;
+    std::int64_t first_line = 1;  ///< of the text in its file
 
     /// Throws BadInput "NAME:LINE:COLUMN: WHAT" with the line, the caret under [begin, end), the
     /// remedy.

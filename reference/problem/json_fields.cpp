@@ -22,7 +22,7 @@ void JsonSource::fail(std::size_t begin, std::size_t end, const std::string& wha
                       const std::string& remedy) const {
     begin = std::min(begin, text.size());
     const std::string_view before = text.substr(0, begin);
-    const auto line_number = 1 + std::count(before.begin(), before.end(), '\n');
+    const auto line_number = first_line + std::count(before.begin(), before.end(), '\n');
     const std::size_t newline = before.rfind('\n');
     const std::size_t line_begin = newline == before.npos ? 0 : newline + 1;
     const std::size_t line_end = std::min(text.find('\n', begin), text.size());

@@ -1,4 +1,4 @@
-#include "ci/coverage.hpp"
+#include "properties/search/coverage.hpp"
 
 #include <initializer_list>
 #include <optional>
@@ -101,64 +101,55 @@ Counts count(const CampaignResult& result, Precision format, const std::vector<F
     return counts;
 }
 
-void add_earlier(Counts& counts, const std::vector<Record>& earlier, std::string_view format) {
-    for (const Record& record : earlier) {
-        if (record.at("format") != format) continue;
-        const auto& pairs = record.at("pairs");
-        if (pairs.size() != counts.pairs.size()) continue;
-        counts.cases += record.at("cases").get<std::int64_t>();
-        for (std::size_t n = 0; n < pairs.size(); ++n)
-            counts.pairs[n] += pairs[n].get<std::int64_t>();
+void add_earlier(Counts& counts, const std::vector<CoverageReport>& earlier, Precision format) {
+    for (const CoverageReport& report : earlier) {
+        if (report.format != format || report.pairs.size() != counts.pairs.size()) continue;
+        counts.cases += report.cases;
+        for (std::size_t n = 0; n < counts.pairs.size(); ++n) counts.pairs[n] += report.pairs[n];
     }
 }
 
 }  // namespace
 
-std::vector<Record> coverage_records(const CampaignResult& result, std::int64_t allowed,
-                                     Subject* kernel, const std::vector<Record>& earlier) {
+std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::int64_t allowed,
+                                             Subject* kernel,
+                                             const std::vector<CoverageReport>& earlier) {
     const std::vector<Feature> features = features_of_kernel(result.manifest);
     std::vector<std::string> names;
     for (const Feature f : features) names.emplace_back(name(f));
-    std::vector<Record> records;
+    std::vector<CoverageReport> reports;
     for (const Precision format : result.manifest.formats) {
         Counts counts = count(result, format, features);
-        add_earlier(counts, earlier, name(format));
-        Record impossible = Record::array(), undrawn = Record::array(), violated = Record::array();
+        add_earlier(counts, earlier, format);
+        CoverageReport report{format, counts.cases, names, counts.pairs, {}, {}, {}, allowed};
         for (std::size_t i = 0; i < features.size(); ++i)
             for (std::size_t j = 0; j <= i; ++j) {
                 const std::size_t at = triangle(i, j);
-                if (counts.violated[at]) violated.push_back({i, j});
+                const CoverageReport::Pair pair{static_cast<std::int64_t>(i),
+                                                static_cast<std::int64_t>(j)};
+                if (counts.violated[at]) report.violated.push_back(pair);
                 if (counts.pairs[at] > 0) continue;
                 if (can_occur(features[i], features[j], format, result.manifest, kernel))
-                    undrawn.push_back({i, j});
+                    report.undrawn.push_back(pair);
                 else
-                    impossible.push_back({i, j});
+                    report.impossible.push_back(pair);
             }
-        records.push_back({{"record", "coverage"},
-                           {"v", 1},
-                           {"format", name(format)},
-                           {"cases", counts.cases},
-                           {"features", names},
-                           {"pairs", counts.pairs},
-                           {"impossible", impossible},
-                           {"undrawn", undrawn},
-                           {"violated", violated},
-                           {"allowed", allowed}});
+        reports.push_back(std::move(report));
     }
-    return records;
+    return reports;
 }
 
-CoverageSummary summarise(const std::vector<Record>& coverage) {
+CoverageSummary summarise(const std::vector<CoverageReport>& coverage) {
     CoverageSummary sum;
-    for (const Record& record : coverage) {
-        const std::int64_t possible = static_cast<std::int64_t>(record.at("pairs").size()) -
-                                      static_cast<std::int64_t>(record.at("impossible").size());
-        const std::int64_t undrawn = static_cast<std::int64_t>(record.at("undrawn").size());
+    for (const CoverageReport& report : coverage) {
+        const auto possible =
+            static_cast<std::int64_t>(report.pairs.size() - report.impossible.size());
+        const auto undrawn = static_cast<std::int64_t>(report.undrawn.size());
         sum.possible += possible;
         sum.undrawn += undrawn;
         sum.drawn += possible - undrawn;
-        sum.allowed = record.at("allowed").get<std::int64_t>();
-        sum.formats.push_back(record.at("format"));
+        sum.allowed = report.allowed;
+        sum.formats.push_back(report.format);
     }
     return sum;
 }

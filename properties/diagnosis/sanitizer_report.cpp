@@ -1,4 +1,4 @@
-#include "ci/sanitizer_report.hpp"
+#include "properties/diagnosis/sanitizer_report.hpp"
 
 #include <algorithm>
 #include <array>
@@ -160,6 +160,11 @@ SanitizerReport read_sanitizer_report(std::string_view output) {
         }
     }
     return report;
+}
+
+std::string_view name(SanitizerEntry::Verdict verdict) noexcept {
+    constexpr std::array<std::string_view, 3> names = {"found", "clean", "not_run"};
+    return names[static_cast<std::size_t>(verdict)];
 }
 
 }  // namespace attest

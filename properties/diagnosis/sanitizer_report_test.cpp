@@ -1,12 +1,8 @@
-// What compute-sanitizer prints, as its manual and its users show it, what it is not, and what is
-// kept of it.
+// What compute-sanitizer prints, as its manual and its users show it, and what it is not.
 
-#include "ci/sanitizer_report.hpp"
+#include "properties/diagnosis/sanitizer_report.hpp"
 
 #include <gtest/gtest.h>
-
-#include "ci/sanitizer.hpp"
-#include "ci/schema_check.hpp"
 
 namespace attest {
 namespace {
@@ -131,25 +127,6 @@ TEST(SanitizerReport, RubbishIsNeitherAFindingNorClean) {
         text += "= at+0x:in \n"[n * n * 7 % 12];
         (void)read_sanitizer_report("========= " + text);
     }
-}
-
-TEST(SanitizerRecords, FitTheSchemaAndAreToldTogether) {
-    const std::atomic<int> interrupted{1};
-    Record entries = sanitizer_records({"attest"}, "nowhere/", interrupted);
-    EXPECT_EQ(sanitizer_sentences(entries),
-              std::vector<std::string>{"memcheck, racecheck, initcheck, synccheck: not run: the "
-                                       "run was interrupted"});
-    entries[1] = {{"tool", "racecheck"},
-                  {"verdict", "found"},
-                  {"reason", nullptr},
-                  {"errors", 2},
-                  {"findings", {{{"says", "a race"}, {"kernel", nullptr}}}}};
-    EXPECT_EQ(sanitizer_sentences(entries)[1], "racecheck: a race (2 errors)");
-    const Record root = result_schema();
-    const Record& schema = root["$defs"]["counterexample"]["properties"]["sanitizer"];
-    EXPECT_EQ(schema_fault(entries, schema, root), "");
-    entries[1].erase("findings");
-    EXPECT_NE(schema_fault(entries, schema, root), "");
 }
 
 }  // namespace

@@ -31,4 +31,15 @@ struct SanitizerReport {
 
 SanitizerReport read_sanitizer_report(std::string_view output);
 
+/// What one of its tools had to say of a smallest case: evidence beside the verdict.
+struct SanitizerEntry {
+    enum class Verdict : std::uint8_t { found, clean, not_run };
+    std::string tool;
+    Verdict verdict = Verdict::not_run;
+    std::string reason;  ///< why it was not run
+    std::optional<std::int64_t> errors;
+    std::vector<SanitizerFinding> findings;  ///< the first three
+};
+std::string_view name(SanitizerEntry::Verdict verdict) noexcept;
+
 }  // namespace attest

@@ -1,0 +1,72 @@
+// certificate.json: the records of the run, picked.
+
+#include "ci/certificate.hpp"
+#include "ci/record.hpp"
+#include "ci/record_writer.hpp"
+
+namespace attest {
+
+namespace {
+
+Record record_of(const auto& report) {
+    return Record::parse(record_line(report));
+}
+
+void copy(const Record& from, Record& into, std::initializer_list<const char*> keys) {
+    for (const char* key : keys)
+        if (from.contains(key)) into[key] = from[key];
+}
+
+Record law_entry(const LawReport& law) {
+    Record entry{{"statement", full_statement(law)}, {"worst", nullptr}};
+    copy(record_of(law), entry,
+         {"law", "compares", "verdict", "reason", "cases", "discarded", "refused", "elements",
+          "worst", "statistic", "doubt", "counterexample"});
+    return entry;
+}
+
+Facts facts(const Record& object) {
+    Facts list;
+    for (const auto& [key, value] : object.items())
+        list.emplace_back(key, value.is_null()      ? "none"
+                               : value.is_boolean() ? (value.get<bool>() ? "yes" : "no")
+                               : value.is_string()  ? value.get<std::string>()
+                                                    : value.dump());
+    return list;
+}
+
+}  // namespace
+
+std::string certificate_text(const Certificate& c) {
+    const RunVerdict& v = c.report.end->verdict;
+    const Record run = record_of(c.report.run);
+    Record out{{"certificate", "attest/conformance/v1"},
+               {"verdict", name(v.decision)},
+               {"reason", v.reason},
+               {"laws", Record::array()},
+               {"causes", Record::array()},
+               {"refusals", c.refusals},
+               {"does_not_say", c.does_not_say},
+               {"result_sha256", c.result_sha256}};
+    copy(run, out, {"attest", "profile", "seed", "shard", "started", "machine"});
+    copy(record_of(*c.report.end), out, {"cases", "elements"});
+    out.update(record_of(*c.report.end)["laws"]);
+    out["kernel"] = run["kernel"];
+    for (const char* key : {"dialect", "numerics", "typed"}) out["kernel"].erase(key);
+    out["claims"] = run["kernel"]["numerics"];
+    out["dialect"] = run["kernel"]["dialect"];
+    for (const LawReport& law : c.report.laws) out["laws"].push_back(law_entry(law));
+    for (const CauseReport& cause : c.report.causes) out["causes"].push_back(record_of(cause));
+    return record_text(out, 1) + "\n";
+}
+
+RunFacts facts_of(const RunHeader& header) {
+    Record run = record_of(header);
+    Record& kernel = run["kernel"];
+    RunFacts out{{}, facts(kernel["numerics"]), facts(kernel["dialect"]), facts(run["machine"])};
+    for (const char* key : {"dialect", "numerics", "typed"}) kernel.erase(key);
+    out.kernel = facts(kernel);
+    return out;
+}
+
+}  // namespace attest

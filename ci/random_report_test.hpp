@@ -1,0 +1,235 @@
+#pragma once
+// Random reports of a run, with every field that a record has, and texts as hostile as any
+// kernel's. Include gtest before.
+
+#include <array>
+#include <limits>
+
+#include "ci/record.hpp"
+#include "reference/problem/generators_test.hpp"
+
+namespace attest {
+namespace random_report {
+
+using generate::coin;
+using generate::one_of;
+using generate::real;
+using generate::whole;
+
+inline std::int64_t count() {
+    return whole(0, 1'000'000);
+}
+inline std::string text() {
+    static const std::vector<std::string> texts{
+        "",         "only when Tq ≠ Tk", "a \"quoted\" \\ line\n", "\x1b[2J\x07",
+        "\xff\xc2", "not selected"};
+    return texts[static_cast<std::size_t>(whole(0, 5))];
+}
+inline std::string id() {
+    return sha256_hex(std::to_string(count())).substr(0, 8);
+}
+inline double ratio() {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    return coin() ? std::abs(real()) : coin() ? infinite : 0;
+}
+inline Case a_case() {
+    return *any_case();
+}
+template <typename Make>
+auto list(std::int64_t most, Make make) {
+    std::vector<decltype(make())> out(static_cast<std::size_t>(whole(0, most)));
+    for (auto& item : out) item = make();
+    return out;
+}
+inline std::vector<std::string> texts() {
+    return list(3, text);
+}
+
+inline std::optional<Fault> fault() {
+    if (coin()) return std::nullopt;
+    Fault f;
+    f.kind = one_of<Fault::Kind>(static_cast<int>(Fault::Kind::outside_all) + 1);
+    f.stray = one_of<Fault::Access>(3);
+    f.workspace = coin();
+    if (!f.workspace && coin()) f.tensor = one_of<Role>(role_count);
+    f.offset_bytes = whole(-1000, 1000);
+    f.before = coin();
+    f.signal = text();
+    f.sentence = text();
+    return f;
+}
+
+inline RunHeader header() {
+    RunHeader run{text(),  texts(), text(), text(), count(), text(), generate::seed(), count(),
+                  count(), {},      {},     {},     {},      {},     coin(),           text()};
+    if (coin()) run.seconds = real();
+    if (coin()) run.cases = count();
+    run.profile.name = text();
+    run.profile.version = count();
+    run.profile.cases_per_law = count();
+    run.profile.discard_max = real();
+    run.profile.refuse_max = real();
+    run.profile.undrawn_pairs_max = count();
+    Manifest& m = run.kernel.manifest;
+    m = parse_manifest(R"({"name": "n", "version": "1", "formats": ["bf16", "f64"]})", "test");
+    m.memory = one_of<Memory>(2);
+    m.features_declared = true;
+    m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
+    m.numerics.tile = count();
+    m.dialect.lse_base = one_of<LseBase>(2);
+    run.kernel.id = run.kernel.typed = text();
+    run.kernel.border = one_of<Border>(4);
+    run.kernel.sha256 = text();
+    run.machine = {text(), text(), text(), text(), count(), count(), text()};
+    return run;
+}
+
+inline LawReport law() {
+    LawReport law;
+    law.law = "family." + id();
+    law.statement = text();
+    law.compares = one_of<Compares>(4);
+    Verdict& v = law.verdict;
+    v.decision = one_of<Decision>(5);
+    if (v.decision != Decision::holds && v.decision != Decision::violated)
+        v.reason = {one_of<Reason::Kind>(12), text()};
+    v.elements = count();
+    v.undecided = count();
+    if (coin()) v.statistic = {text(), real(), real(), real(), count()};
+    if (coin()) {
+        v.doubt.emplace().violation_class = one_of<ViolationClass>(3);
+        v.doubt->problem = text();
+    }
+    for (std::int64_t* n : {&law.cases, &law.discarded, &law.refused, &law.violated}) *n = count();
+    law.seconds = real();
+    if (coin()) law.refusals = {{"head dim 64 only", count()}, {text(), count()}};
+    if (law.compares == Compares::bound && coin()) {
+        Ratios& r = law.ratios.emplace();
+        r.worst = {ratio(), id(), a_case()};
+        for (std::int64_t& n : r.histogram.counts) n = whole(0, 9);
+        r.histogram.zero = count();
+        r.histogram.above = count();
+        r.formats["f16"] = {count(), std::abs(real()), std::abs(real()), ratio()};
+        r.nearest = list(3, id);
+    }
+    if (coin()) law.counterexample = id();
+    if (coin()) law.cause = "c1";
+    return law;
+}
+
+inline CaseReport tried() {
+    CaseReport report{id(), "family.law", {}, {}};
+    report.tried = {coin() ? -1 : count(), a_case(), {}, one_of<Outcome>(6), fault(), real()};
+    report.tried.verdict.decision = one_of<Decision>(5);
+    if (coin()) report.ratio = report.tried.verdict.worst_ratio = ratio();
+    return report;
+}
+
+inline std::vector<std::string> digits(std::int64_t rows, std::int64_t columns, char last) {
+    std::vector<std::string> out(static_cast<std::size_t>(rows),
+                                 std::string(static_cast<std::size_t>(columns), '0'));
+    for (std::string& row : out)
+        for (char& c : row) c = static_cast<char>(whole('0', last));
+    return out;
+}
+
+inline CounterexampleReport counterexample() {
+    CounterexampleReport report;
+    Counterexample& c = report.example;
+    c.id = id();
+    c.law = "family.law";
+    c.smallest = a_case();
+    c.outcome = one_of<Outcome>(6);
+    c.fault = fault();
+    c.verdict.violation = {text(),
+                           one_of<Role>(role_count),
+                           list(4, count),
+                           text(),
+                           real(),
+                           real(),
+                           coin() ? real() : std::numeric_limits<double>::quiet_NaN(),
+                           one_of<BoundKind>(5),
+                           ViolationClass::violation,
+                           ratio()};
+    c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real()};
+    c.evaluations = count();
+    c.accepted = count();
+    c.shrink_seconds = real();
+    c.confirmed = coin();
+    c.steps = list(3, [] { return ShrinkStep{count(), text(), text(), text(), count()}; });
+    if (coin()) report.ulps = count();
+    report.boundary = {coin(), text(), count(), count(), count(), count(), texts(), {}};
+    report.boundary.points = list(3, [] {
+        return std::array<std::int64_t, 3>{count(), count(), whole(0, 1)};
+    });
+    Diagnosis& d = report.diagnosis;
+    d.known = coin();
+    for (std::string* each : {&d.id, &d.says, &d.declared, &d.next_id}) *each = text();
+    d.tells = one_of<Tells>(6);
+    for (std::int64_t* n : {&d.agree, &d.of, &d.cases, &d.tried}) *n = count();
+    if (!d.next_id.empty()) d.next_agree = count();
+    report.pictures = list(3, [] { return Picture{text(), digits(3, 2, '1'), digits(3, 2, '1')}; });
+    if (coin()) report.weights = HeadWeights{{{real(), real()}}, {{real(), -INFINITY}}};
+    if (coin()) report.map = ErrorMap{count(), count(), digits(whole(0, 3), 4, '6')};
+    report.sanitizer = list(4, [] {
+        SanitizerEntry entry{text(), one_of<SanitizerEntry::Verdict>(3), text(), {}, {}};
+        if (coin()) entry.errors = count();
+        entry.findings = {{text(), text()}};
+        return entry;
+    });
+    report.cause = text();
+    return report;
+}
+
+inline CoverageReport coverage() {
+    CoverageReport c{one_of<Precision>(4), count(), {text(), text()}, {}, {}, {}, {}, count()};
+    c.pairs = {count(), count(), count()};
+    c.impossible = {{1, 0}};
+    if (coin()) c.violated = {{0, 0}, {1, 1}};
+    return c;
+}
+
+inline RunEnd end() {
+    RunEnd end;
+    RunVerdict& v = end.verdict;
+    v.decision = one_of<RunDecision>(4);
+    v.exit = static_cast<int>(whole(0, 4));
+    for (std::int64_t* n : {&v.holds, &v.violated, &v.inconclusive, &v.not_applicable, &v.not_run,
+                            &v.cases, &v.elements, &end.lines})
+        *n = count();
+    end.seconds = real();
+    end.interrupted = coin();
+    end.narrowed = texts();
+    end.oracle = text();
+    end.sha256 = id();
+    return end;
+}
+
+inline std::vector<std::string> lines_of(const RunReport& report) {
+    std::vector<std::string> lines{record_line(report.run)};
+    const auto add = [&](const auto& reports) {
+        for (const auto& each : reports) lines.push_back(record_line(each));
+    };
+    add(report.cases);
+    add(report.laws);
+    add(report.counterexamples);
+    add(report.causes);
+    add(report.coverage);
+    if (report.end) lines.push_back(record_line(*report.end));
+    return lines;
+}
+
+inline RunReport make() {
+    RunReport report;
+    report.run = header();
+    report.laws = list(3, law);
+    report.cases = list(3, tried);
+    report.counterexamples = list(2, counterexample);
+    report.causes = list(2, [] { return CauseReport{id(), text(), id(), texts(), coin()}; });
+    report.coverage = list(2, coverage);
+    if (coin()) report.end = end();
+    return report;
+}
+
+}  // namespace random_report
+}  // namespace attest

@@ -1,0 +1,71 @@
+#pragma once
+// How reports are listed. Each has one list, fields(v, report), where `v` is a RecordWriter, which
+// puts every field under its key, or a RecordReader, which takes it from there: a key stands once,
+// and what is read is what is written.
+//
+//     v(key, field)                it is always there
+//     v.added(key, field)          the same, but the files of earlier versions lack it
+//     v.unless_empty(key, field)   only where it says something
+//     v.told(key, value)           follows from the rest; for other readers
+//     v.group(key, list)           an object of its own
+//     v.require(key, true, what)   or the file is refused at that key
+
+#include <cstdint>
+#include <string>
+
+#include "ci/run_report.hpp"
+
+namespace attest {
+
+/// Forms of a field other than its type's own: a word, a text, a count, or a real, which is a
+/// number, "inf", "-inf" or "nan".
+struct AsNumber {
+    double& value;
+};  ///< finite: the largest there is for what is not
+struct AsHex {
+    double& value;
+};  ///< C99 hex float as a text
+struct AsHexRows {
+    std::vector<std::vector<double>>& value;
+};
+struct AsDigits {
+    std::uint64_t& value;
+};  ///< a text
+struct AsSigned {
+    std::int64_t& value;
+};  ///< not only a count
+struct AsId {
+    std::string& value;
+};  ///< 6 to 64 hexadecimal digits
+struct OrNull {
+    std::string& value;
+};  ///< null where it is empty
+
+template <typename V>
+void fields(V& v, Fault& fault) {
+    v.added("kind", fault.kind);
+    v.added("stray", fault.stray);
+    std::string tensor = fault.tensor      ? std::string(name(*fault.tensor))
+                         : fault.workspace ? "workspace"
+                                           : "none";
+    std::string side = fault.before ? "before" : "after";
+    v("tensor", tensor);
+    v("offset_bytes", AsSigned{fault.offset_bytes});
+    v("side", side);
+    v("signal", fault.signal);
+    v("says", fault.sentence);
+    if constexpr (V::reading) {
+        fault.workspace = tensor == "workspace";
+        if (!fault.workspace && tensor != "none") v("tensor", fault.tensor.emplace());
+        fault.before = side == "before";
+        v.require("side", fault.before || side == "after", "before or after");
+    }
+}
+
+/// Listed in record_counterexample.cpp.
+class RecordReader;
+class RecordWriter;
+void fields(RecordReader& v, CounterexampleReport& report);
+void fields(RecordWriter& v, CounterexampleReport& report);
+
+}  // namespace attest

@@ -1,0 +1,150 @@
+#pragma once
+// Takes the fields of a report from a JSON object, strictly: see record_form.hpp. What is missing,
+// of another type, unknown or there although nobody asks for it is BadInput at its place.
+
+#include <algorithm>
+#include <vector>
+
+#include "ci/record_form.hpp"
+#include "reference/problem/json.hpp"
+
+namespace attest {
+
+/// The last word of an enumeration, as far as records know it.
+template <typename Enum>
+constexpr Enum last_word{};
+template <>
+inline constexpr auto last_word<Decision> = Decision::violated;
+template <>
+inline constexpr auto last_word<RunDecision> = RunDecision::not_complete;
+template <>
+inline constexpr auto last_word<Compares> = Compares::property;
+template <>
+inline constexpr auto last_word<Reason::Kind> = Reason::Kind::slow_once;
+template <>
+inline constexpr auto last_word<BoundKind> = BoundKind::declared;
+template <>
+inline constexpr auto last_word<ViolationClass> = ViolationClass::suspect;
+template <>
+inline constexpr auto last_word<Outcome> = Outcome::memory;
+template <>
+inline constexpr auto last_word<Fault::Kind> = Fault::Kind::outside_all;
+template <>
+inline constexpr auto last_word<Fault::Access> = Fault::Access::write;
+template <>
+inline constexpr auto last_word<Role> = static_cast<Role>(role_count - 1);
+template <>
+inline constexpr auto last_word<Precision> = Precision::bf16;
+template <>
+inline constexpr auto last_word<Tells> = Tells::death;
+template <>
+inline constexpr auto last_word<Border> = Border::executable;
+template <>
+inline constexpr auto last_word<SanitizerEntry::Verdict> = SanitizerEntry::Verdict::not_run;
+
+class RecordReader {
+public:
+    static constexpr bool reading = true;
+    RecordReader(const JsonSource& source, const Json& object);
+
+    template <typename Field>
+    void operator()(std::string_view key, Field&& field) {
+        read(at(key), field);
+    }
+    template <typename Field>
+    void added(std::string_view key, Field&& field) {
+        if (const Json* value = find(key)) read(*value, field);
+    }
+    template <typename Field>
+    void unless_empty(std::string_view key, Field& field) {
+        const Json* value = find(key);
+        if (value != nullptr && value->kind != Json::Kind::null) read(*value, field);
+    }
+    template <typename Value>
+    void told(std::string_view key, const Value&) {
+        const Json& value = at(key);
+        if (!value.items.empty() || !value.members.empty()) fail(value, "expected one value");
+    }
+    template <typename List>
+    void group(std::string_view key, List list) {
+        RecordReader v(source_, at(key));
+        list(v);
+        v.finish();
+    }
+    void require(std::string_view key, bool holds, const std::string& expected) {
+        if (!holds) fail(at(key), "expected " + expected);
+    }
+    /// It is one; the line, which is read, says the same.
+    void same_case(std::string_view key, const Case& subject);
+    /// What was not asked for is the manifest's own text.
+    void rest(Manifest& manifest);
+    /// Everything was asked for.
+    void finish() const;
+
+private:
+    const Json* find(std::string_view key);
+    const Json& at(std::string_view key);
+    bool asked(std::string_view key) const;
+    [[noreturn]] void fail(const Json& at, const std::string& what) const;
+
+    void read(const Json& value, bool& field) const;
+    void read(const Json& value, int& field) const;
+    void read(const Json& value, std::int64_t& field) const;
+    void read(const Json& value, double& field) const;
+    void read(const Json& value, std::string& field) const;
+    void read(const Json& value, Case& field) const;
+    void read(const Json& value, AsNumber field) const;
+    void read(const Json& value, AsHex field) const;
+    void read(const Json& value, AsHexRows field) const;
+    void read(const Json& value, AsDigits field) const;
+    void read(const Json& value, AsSigned field) const;
+    void read(const Json& value, AsId field) const;
+    void read(const Json& value, OrNull field) const;
+
+    template <typename Field>
+    void read(const Json& value, Field& field) const {
+        if constexpr (std::is_enum_v<Field>) {
+            field = word_of<Field>(value);
+        } else if constexpr (requires { field.has_value(); }) {
+            field.reset();
+            if (value.kind != Json::Kind::null) read(value, field.emplace());
+        } else if constexpr (requires { field.begin(); }) {
+            read_all(value, field);
+        } else {
+            RecordReader v(source_, value);
+            fields(v, field);
+            v.finish();
+        }
+    }
+
+    template <typename List>
+    void read_all(const Json& value, List& list) const {
+        if constexpr (requires { typename List::mapped_type; }) {
+            if (value.kind != Json::Kind::object) fail(value, "expected an object {...}");
+            for (const JsonMember& m : value.members) read(m.value, list[m.key]);
+            return;
+        } else {
+            const std::vector<Json>& items = json_array(source_, value);
+            if constexpr (requires { list.resize(items.size()); })
+                list.resize(items.size());
+            else if (items.size() != list.size())
+                fail(value, "expected " + std::to_string(list.size()) + " numbers");
+            for (std::size_t n = 0; n < items.size(); ++n) read(items[n], list[n]);
+        }
+    }
+
+    template <typename Enum>
+    Enum word_of(const Json& value) const {
+        std::vector<std::string_view> words;
+        for (int n = 0; n <= static_cast<int>(last_word<Enum>); ++n)
+            words.push_back(name(static_cast<Enum>(n)));
+        return static_cast<Enum>(place_of(value, words));
+    }
+    std::size_t place_of(const Json& value, const std::vector<std::string_view>& words) const;
+
+    const JsonSource& source_;
+    const Json& object_;
+    std::vector<std::string_view> asked_;
+};
+
+}  // namespace attest

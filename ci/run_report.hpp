@@ -1,0 +1,107 @@
+#pragma once
+// Everything one run says, as values: what every screen, page and file is drawn from, and nothing
+// else. It is filled while the run goes on, or read from the file of an earlier one.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ci/exit_code.hpp"
+#include "kernels/interface/kernel_spec.hpp"
+#include "kernels/interface/manifest.hpp"
+#include "properties/diagnosis/cause.hpp"
+#include "properties/diagnosis/counterexample_report.hpp"
+#include "properties/search/coverage.hpp"
+#include "properties/search/law_report.hpp"
+
+namespace attest {
+
+/// What a run ran on, without names of hosts, users or folders.
+struct Machine {
+    std::string cpu, isa, os, compiler;
+    std::int64_t cores = 1, memory_bytes = 0;
+    std::string gpu;  ///< the first; empty: none
+};
+
+std::string_view name(Border border) noexcept;
+
+struct KernelReport {
+    Manifest manifest;  ///< with the features it is asked for, where it declares none
+    std::string id, typed;
+    Border border = Border::builtin;
+    std::string file, sha256;  ///< of its library or program; empty: built in
+};
+
+/// What was asked for.
+struct RunHeader {
+    std::string command;
+    std::vector<std::string> argv;
+    std::string attest_version, catalogue;
+    std::int64_t catalogue_laws = 0;
+    std::string started;
+    std::uint64_t seed = 0;
+    std::int64_t shard_index = 0, shard_count = 1;
+    std::optional<double> seconds;      ///< the budget
+    std::optional<std::int64_t> cases;  ///< a law
+    Profile profile;
+    KernelReport kernel;
+    Machine machine;
+    bool whole = false;  ///< nothing of the profile was left out by options
+    std::string source;  ///< FILE:LINE for annotations; empty: none
+};
+
+/// Worst first: violated; not complete; inconclusive, also where nothing ran or too many feature
+/// pairs were never drawn; holds.
+enum class RunDecision : std::uint8_t { holds, violated, inconclusive, not_complete };
+std::string_view name(RunDecision decision) noexcept;
+
+struct RunVerdict {
+    RunDecision decision = RunDecision::inconclusive;
+    int exit = exit_inconclusive;
+    std::string reason;  ///< why inconclusive although no single law is
+    std::int64_t holds = 0, violated = 0, inconclusive = 0, not_applicable = 0, not_run = 0;
+    std::int64_t cut = 0;  ///< laws that did not run although the profile has them
+    std::int64_t cases = 0, elements = 0, discarded = 0;
+    std::int64_t ran() const noexcept { return holds + violated + inconclusive; }
+    bool operator==(const RunVerdict&) const = default;
+};
+
+struct RunEnd {
+    RunVerdict verdict;
+    double seconds = 0;
+    bool interrupted = false;
+    std::vector<std::string> narrowed;  ///< what the kernel was found to take
+    std::string oracle;                 ///< how long contexts were judged; empty: there were none
+    std::int64_t lines = 0;             ///< of its file, and the SHA-256 of all before the last
+    std::string sha256;
+};
+
+/// Laws stand in catalogue order, cases in that of (law, number).
+struct RunReport {
+    RunHeader run;
+    std::vector<LawReport> laws;
+    std::vector<CaseReport> cases;
+    std::vector<CounterexampleReport> counterexamples;
+    std::vector<CauseReport> causes;
+    std::vector<CoverageReport> coverage;
+    std::optional<RunEnd> end;  ///< none where the run was cut
+
+    void add(LawReport report) { laws.push_back(std::move(report)); }
+    void add(CaseReport report) { cases.push_back(std::move(report)); }
+    void add(CounterexampleReport report) { counterexamples.push_back(std::move(report)); }
+    void add(CauseReport report) { causes.push_back(std::move(report)); }
+    void add(CoverageReport report) { coverage.push_back(std::move(report)); }
+    const LawReport* law(std::string_view id) const;
+    const CounterexampleReport* counterexample(std::string_view id) const;
+    void sort();
+};
+
+/// The verdict of a whole run, and the exit code that goes with it: the only place that finds them.
+RunVerdict verdict_of(const RunReport& report, bool interrupted);
+
+/// Whether a law that did not run was cut off: by an interruption or the end of the time.
+bool was_cut(const LawReport& law);
+
+}  // namespace attest

@@ -1,0 +1,176 @@
+#include "properties/diagnosis/cause.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "properties/law/property.hpp"
+#include "properties/search/law_report.hpp"
+#include "properties/search/size_order.hpp"
+
+namespace attest {
+
+namespace {
+
+// Deaths of one kind differ in offsets and addresses alone.
+std::string without_numbers(std::string text) {
+    for (std::size_t at = text.find("0x"); at != std::string::npos; at = text.find("0x", at))
+        text.erase(at, text.find_first_not_of("0123456789abcdefx", at) - at);
+    std::erase_if(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+    return text;
+}
+
+// A stray access is told from others by what it did alone, and a lost GPU by that alone; any other
+// death by all that is said of it.
+std::string way_to_die(const CounterexampleReport& c) {
+    if (c.example.outcome == Outcome::hang) return "hang";
+    if (c.example.outcome == Outcome::memory) return "memory";
+    if (const auto& fault = c.example.fault) {
+        if (fault->stray == Fault::Access::read) return "read";
+        if (fault->stray == Fault::Access::write) return "write";
+        if (fault->kind == Fault::Kind::context_lost) return "context lost";
+    }
+    return without_numbers(c.violation().problem);
+}
+
+// What makes counterexamples one cause. Those nothing explains are one as well, until something
+// tells them apart: a kernel has one defect more often than thirty. But answers that are wrong by
+// themselves are apart from those that are right.
+struct Explanation {
+    enum class Kind : std::uint8_t { death, deviation, company, unexplained };
+    Kind kind = Kind::unexplained;
+    std::string which;
+    auto operator<=>(const Explanation&) const = default;
+};
+const Explanation company{Explanation::Kind::company, ""};
+const Explanation unexplained{Explanation::Kind::unexplained, ""};
+
+Explanation explanation_of(const CounterexampleReport& c) {
+    if (c.died()) return {Explanation::Kind::death, way_to_die(c)};
+    const Diagnosis& d = c.diagnosis;
+    if (d.cases == 0) return company;
+    if (!d.known) return unexplained;
+    return {Explanation::Kind::deviation, d.id == "nan" ? "not_finite" : d.id};
+}
+
+using Groups = std::map<Explanation, std::vector<std::size_t>>;
+
+void join(Groups& groups, const Explanation& from, const Explanation& into) {
+    auto members = groups.extract(from);
+    auto& all = groups[into];
+    all.insert(all.end(), members.mapped().begin(), members.mapped().end());
+    std::sort(all.begin(), all.end());
+}
+
+// Of a kernel that remembers earlier calls no answer can be judged by itself: what nothing explains
+// is that. And laws that fail on calls of their own making, where the case alone is right, add
+// nothing to a single defect found otherwise.
+void join_company(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
+    const auto found = groups.find(company);
+    if (found == groups.end()) return;
+    const bool remembers = std::ranges::any_of(
+        found->second, [&](std::size_t n) { return counterexamples[n].diagnosis.known; });
+    if (remembers) {
+        if (groups.contains(unexplained)) join(groups, unexplained, company);
+        return;
+    }
+    std::vector<Explanation> others;
+    for (const auto& [explanation, members] : groups)
+        if (explanation != company && explanation.kind != Explanation::Kind::death)
+            others.push_back(explanation);
+    if (others.size() == 1) join(groups, company, others.front());
+}
+
+// The lead is the one a person reads first: explained, repeated in a fresh process, of the law
+// whose sentence says most of this kind of defect; else of the reference, so that it is the same in
+// every run; else small. A law that builds larger cases from its own has tiny ones: they come last.
+auto rank(const CounterexampleReport& c) {
+    const Property* law = find_property(c.example.law);
+    const Tells tells = law == nullptr ? Tells::nothing : law->tells;
+    const bool telling =
+        tells != Tells::nothing && tells == (c.died() ? Tells::death : c.diagnosis.tells);
+    const int kind = telling ? 0 : tells == Tells::truth ? 1 : 2;
+    const SizeKey size = size_key(c.example.smallest);
+    const std::int64_t scores = kind == 0 ? size.numbers.front() : 0;
+    const std::ptrdiff_t place = kind < 2 ? law - catalogue().data() : 0;
+    return std::tuple(!c.diagnosis.known, !c.example.confirmed, kind, scores, place, size);
+}
+
+std::size_t lead_of(const std::vector<std::size_t>& members,
+                    const std::vector<CounterexampleReport>& counterexamples) {
+    return *std::min_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
+        return rank(counterexamples[a]) < rank(counterexamples[b]);
+    });
+}
+
+/// Batch, heads, lengths, dimensions; none where they are all 1, for many a defect shows there.
+std::optional<std::array<std::int64_t, 7>> telling_shape(const CounterexampleReport& c) {
+    const Problem& p = c.example.smallest.problem;
+    const std::array<std::int64_t, 7> shape = {p.batch,  p.heads_q, p.heads_kv,  p.len_q,
+                                               p.len_kv, p.dim_qk,  value_dim(p)};
+    const auto is_one = [](std::int64_t n) { return n == 1; };
+    if (std::all_of(shape.begin(), shape.end(), is_one)) return std::nullopt;
+    return shape;
+}
+
+// What nothing explains, and shows at the very shape at which an explained defect does, is that
+// defect under laws that ask for more than the explanation knows.
+void join_alike(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
+    const auto found = groups.find(unexplained);
+    if (found == groups.end()) return;
+    const auto shape = telling_shape(counterexamples[lead_of(found->second, counterexamples)]);
+    if (!shape) return;
+    for (const auto& [explanation, members] : groups)
+        if (explanation.kind == Explanation::Kind::deviation &&
+            telling_shape(counterexamples[lead_of(members, counterexamples)]) == shape)
+            return join(groups, unexplained, Explanation(explanation));
+}
+
+std::string capitalised(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+        text[0] = static_cast<char>(text[0] - 32);
+    return text;
+}
+
+}  // namespace
+
+std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples) {
+    Groups groups;
+    for (std::size_t n = 0; n < counterexamples.size(); ++n)
+        groups[explanation_of(counterexamples[n])].push_back(n);
+    join_alike(groups, counterexamples);
+    join_company(groups, counterexamples);
+
+    std::vector<std::vector<std::size_t>> ordered;
+    for (auto& [at, members] : groups) ordered.push_back(std::move(members));
+    const auto any_known = [&](const std::vector<std::size_t>& members) {
+        return std::any_of(members.begin(), members.end(),
+                           [&](std::size_t n) { return counterexamples[n].diagnosis.known; });
+    };
+    std::stable_sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
+        return std::tuple(!any_known(a), b.size(), a[0]) <
+               std::tuple(!any_known(b), a.size(), b[0]);
+    });
+    std::vector<CauseReport> causes;
+    for (const std::vector<std::size_t>& members : ordered) {
+        const CounterexampleReport& lead = counterexamples[lead_of(members, counterexamples)];
+        CauseReport cause{fmt::format("c{}", causes.size() + 1),
+                          capitalised(lead.violation().problem),
+                          short_id(lead.example.id),
+                          {},
+                          lead.diagnosis.known};
+        for (const std::size_t n : members) {
+            counterexamples[n].cause = cause.id;
+            cause.laws.push_back(counterexamples[n].example.law);
+        }
+        causes.push_back(std::move(cause));
+    }
+    return causes;
+}
+
+}  // namespace attest

@@ -1,0 +1,24 @@
+#pragma once
+// Causes before laws: one defect breaks many laws, so counterexamples with the same explanation are
+// one cause. The same explanation is: the same known deviation; the same way to die; being right by
+// itself and wrong in company; or none at all.
+
+#include <string>
+#include <vector>
+
+#include "properties/diagnosis/counterexample_report.hpp"
+
+namespace attest {
+
+struct CauseReport {
+    std::string id, title;
+    std::string lead;  ///< id of the counterexample a person reads first
+    std::vector<std::string> laws;
+    bool known = false;
+};
+
+/// The causes of these counterexamples, most laws first. Writes each counterexample's cause into
+/// it.
+std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples);
+
+}  // namespace attest

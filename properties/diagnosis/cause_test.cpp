@@ -1,0 +1,114 @@
+// Which counterexamples are one defect.
+
+#include "properties/diagnosis/cause.hpp"
+
+#include <gtest/gtest.h>
+
+#include "reference/problem/case.hpp"
+
+namespace attest {
+namespace {
+
+CounterexampleReport counterexample(const std::string& law, const std::string& deviation,
+                                    const std::string& line) {
+    CounterexampleReport c;
+    c.example.law = law;
+    c.example.id = sha256_hex(law);
+    c.example.smallest = parse_case(line);
+    c.example.verdict.violation.emplace().problem = "sentence of " + law;
+    c.diagnosis.known = !deviation.empty();
+    c.diagnosis.id = deviation;
+    c.diagnosis.tells = deviation == "causal_top_left" ? Tells::sight
+                        : deviation == "remembers"     ? Tells::memory
+                                                       : Tells::nothing;
+    c.diagnosis.cases = 3;
+    return c;
+}
+
+std::string id_of(const CounterexampleReport& c) {
+    return c.example.id.substr(0, 8);
+}
+
+TEST(Cause, OneDefectIsOneCause) {
+    const std::string small = "b1 hq1 hkv1 tq2 tk1 d1 causal f32";
+    const std::string large = "b1 hq1 hkv1 tq1 tk65 d1 f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "causal_top_left", large),
+        counterexample("partition.tile_edges", "", large),
+        counterexample("masking.causal", "causal_top_left", small),
+        counterexample("convex_hull.box", "", "b1 hq1 hkv1 tq3 tk1 d1 causal f32"),
+        counterexample("rank.scores", "", "b1 hq1 hkv1 tq1 tk9 d1 f32"),
+        counterexample("hygiene.batch_invariant", "", "b2 hq1 hkv1 tq1 tk9 d1 f32"),
+        counterexample("hygiene.stale_state", "remembers", "b1 hq1 hkv1 tq1 tk1 d1 f32"),
+    };
+    all[5].diagnosis.cases = all[6].diagnosis.cases = 0;
+    std::vector<CounterexampleReport> forgetful(all.begin(), all.end() - 1);
+    const std::vector<CauseReport> causes = group_causes(forgetful);
+    ASSERT_EQ(causes.size(), 3u);
+    EXPECT_EQ(causes[0].laws.size(), 2u);
+    EXPECT_TRUE(causes[0].known);
+    EXPECT_EQ(causes[0].lead, id_of(all[2]));  // masking before reference, and smaller
+    EXPECT_EQ(causes[0].title, "Sentence of masking.causal");
+    EXPECT_EQ(causes[1].laws.size(), 3u);      // what nothing explains
+    EXPECT_EQ(causes[2].lead, id_of(all[5]));  // right by itself, wrong in company
+    EXPECT_EQ(forgetful[4].cause, "c2");
+    const std::vector<CauseReport> remembering = group_causes(all);
+    ASSERT_EQ(remembering.size(), 2u);
+    EXPECT_EQ(remembering[0].lead, id_of(all[6]));
+    EXPECT_EQ(remembering[0].laws.size(), 5u);
+}
+
+TEST(Cause, WhatShowsAtTheShapeOfAnExplainedDefectIsThatDefect) {
+    const std::string shape = "b1 hq1 hkv1 tq1 tk65 d1 ", one = "b1 hq1 hkv1 tq1 tk1 d1 ";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.lse", "last_key", shape + "f32"),
+        counterexample("reference.decode", "", shape + "cache 64 f32"),
+        counterexample("rank.scores", "", "b1 hq1 hkv1 tq1 tk99 d1 f32"),
+        counterexample("decode.chunked", "", shape + "causal f32")};
+    all[3].diagnosis.cases = 0;  // right by itself
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    all[1].example.smallest = parse_case("b1 hq1 hkv1 tq1 tk66 d1 cache 65 f32");
+    EXPECT_EQ(group_causes(all).size(), 3u);
+    // Where everything is 1 every defect shows.
+    std::vector<CounterexampleReport> ones{counterexample("reference.lse", "lse_base", one + "f32"),
+                                           counterexample("reference.output", "", one + "f16")};
+    EXPECT_EQ(group_causes(ones).size(), 2u);
+}
+
+TEST(Cause, TheSameDeathIsOneCause) {
+    const std::string small = "b1 hq1 hkv1 tq1 tk1 d1 f32";
+    std::vector<CounterexampleReport> all{counterexample("masking.causal", "", small),
+                                          counterexample("hygiene.bounds", "", small)};
+    const auto died_of = [&](std::size_t n, Fault::Kind kind, Fault::Access stray,
+                             const std::string& sentence) {
+        Counterexample& c = all[n].example;
+        c.outcome = Outcome::crash;
+        c.fault = Fault{};
+        c.fault->kind = kind;
+        c.fault->stray = stray;
+        c.fault->sentence = c.verdict.violation->problem = sentence;
+    };
+    using enum Fault::Kind;
+    using enum Fault::Access;
+    died_of(0, read_outside, read, "read 64 bytes past the end of k");
+    died_of(1, read_outside, read, "read 4 bytes before the begin of v");
+    const std::vector<CauseReport> causes = group_causes(all);
+    ASSERT_EQ(causes.size(), 1u);
+    EXPECT_EQ(causes[0].lead, id_of(all[1]));
+    died_of(1, write_outside, write, "wrote 4 bytes before the begin of v");
+    EXPECT_EQ(group_causes(all).size(), 2u);
+    // Of a stray access and of a lost GPU each sentence is another, and none of them matters.
+    died_of(0, outside_all, write, "each tensor ends");
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    died_of(0, context_lost, none, "each tensor ends");
+    died_of(1, context_lost, none, "each tensor begins");
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    died_of(0, Fault::Kind::signal, none, "SIGFPE at 0x7f12");
+    died_of(1, Fault::Kind::signal, none, "SIGFPE at 0x8a34");
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    died_of(1, Fault::Kind::signal, none, "SIGILL at 0x8a34");
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
+}  // namespace
+}  // namespace attest
