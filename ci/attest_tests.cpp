@@ -57,10 +57,10 @@ public:
                 ADD_FAILURE() << violation_text(result, kernel_);
                 return;
             case Decision::inconclusive:
-                ADD_FAILURE() << law_.id << " is inconclusive: " << result.verdict.reason;
+                ADD_FAILURE() << law_.id << " is inconclusive: " << result.verdict.reason.text;
                 return;
             default:
-                GTEST_SKIP() << result.verdict.reason;
+                GTEST_SKIP() << result.verdict.reason.text;
         }
     }
 
@@ -91,7 +91,7 @@ public:
             const LawResult result = judge_law(kernel, std::string(law), cases, every);
             EXPECT_EQ(result.verdict.decision, Decision::violated)
                 << law << " must catch " << mutant_.id << ": " << mutant_.change << " ("
-                << result.cases << " cases; " << result.verdict.reason << ")";
+                << result.cases << " cases; " << result.verdict.reason.text << ")";
             if (!result.counterexample) continue;
             const LawResult right =
                 judge_law(std::string(mutant_.kernel), std::string(law), cases, every);

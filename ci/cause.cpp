@@ -9,7 +9,7 @@
 #include <optional>
 #include <tuple>
 
-#include "properties/diagnosis/deviation.hpp"
+#include "kernels/worker/session.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/size_order.hpp"
 #include "reference/problem/case.hpp"
@@ -40,13 +40,14 @@ std::string without_numbers(std::string text) {
     return text;
 }
 
-// Where a stray access ends is chance: in a tensor's guard, in another tensor, or nowhere.
+// A stray access is told from others by what it did alone, and a lost GPU by that alone; any other
+// death by all that is said of it.
 std::string way_to_die(const Record& c) {
     const std::string outcome = c.value("outcome", "ok");
-    if (outcome == "hang" || outcome == "memory") return outcome;
-    const std::string says = text_at(c, "fault", "says");
-    for (const char* access : {"wrote ", "read ", "lost its GPU context"})
-        if (says.starts_with(access)) return access;
+    if (outcome == name(Outcome::hang) || outcome == name(Outcome::memory)) return outcome;
+    const std::string stray = text_at(c, "fault", "stray"), kind = text_at(c, "fault", "kind");
+    if (stray == name(Fault::Access::read) || stray == name(Fault::Access::write)) return stray;
+    if (kind == name(Fault::Kind::context_lost)) return kind;
     return without_numbers(c.at("problem").get<std::string>());
 }
 
@@ -99,37 +100,20 @@ std::tuple<int, SizeKey> size_of(const Record& c) {
     }
 }
 
-bool is_mask_deviation(const std::string& id) {
-    static const std::vector<Deviation> list = mask_deviations();
-    return std::any_of(list.begin(), list.end(), [&](const Deviation& d) { return d.id == id; });
-}
-
-// The two sides of a mask: a key that is seen and must not be, and one that must be and is not.
-bool shows_sight(const std::string& law) {
-    return law == "masking.causal" || law == "masking.influence";
-}
-
-std::size_t place_in_catalogue(const std::string& law) {
-    const Property* found = find_property(law);
-    return found == nullptr ? catalogue().size()
-                            : static_cast<std::size_t>(found - catalogue().data());
-}
-
 // The lead is the one a person reads first: explained, repeated in a fresh process, of the law
 // whose sentence says most of this kind of defect; else of the reference, so that it is the same in
 // every run; else small. A law that builds larger cases from its own has tiny ones: they come last.
 auto rank(const Record& c) {
-    const std::string law = c.at("law"), id = text_at(c, "diagnosis", "id");
-    const bool telling = died(c)                 ? law == "hygiene.bounds"
-                         : id == "hidden_leaks"  ? law == "masking.poison"
-                         : id == "remembers"     ? law == "hygiene.stale_state"
-                         : is_mask_deviation(id) ? shows_sight(law)
-                                                 : false;
-    const int kind = telling ? 0 : law.starts_with("reference.") ? 1 : 2;
+    const Property* law = find_property(c.at("law").get<std::string>());
+    const Tells tells = law == nullptr ? Tells::nothing : law->tells;
+    const bool telling =
+        died(c) ? tells == Tells::death
+                : tells != Tells::nothing && text_at(c, "diagnosis", "tells") == name(tells);
+    const int kind = telling ? 0 : tells == Tells::truth ? 1 : 2;
     const bool confirmed = c.contains("shrink") && c.at("shrink").value("confirmed", false);
     const auto [malformed, size] = size_of(c);
     const std::int64_t scores = kind == 0 && malformed == 0 ? size.numbers.front() : 0;
-    const std::size_t place = kind < 2 ? place_in_catalogue(law) : 0;
+    const std::ptrdiff_t place = kind < 2 ? law - catalogue().data() : 0;
     return std::tuple(!known(c), !confirmed, kind, scores, place, malformed, size);
 }
 

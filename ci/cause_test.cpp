@@ -16,7 +16,13 @@ Record counterexample(const std::string& law, const std::string& deviation,
             {"line", problem},
             {"problem", "sentence of " + law},
             {"outcome", "ok"},
-            {"diagnosis", {{"known", !deviation.empty()}, {"id", deviation}, {"cases", 3}}},
+            {"diagnosis",
+             {{"known", !deviation.empty()},
+              {"id", deviation},
+              {"tells", deviation == "causal_top_left" ? "sight"
+                        : deviation == "remembers"     ? "memory"
+                                                       : "nothing"},
+              {"cases", 3}}},
             {"boundary", {{"found", !boundary.empty()}, {"says", boundary}}}};
 }
 
@@ -75,10 +81,17 @@ TEST(Cause, TheSameDeathIsOneCause) {
     const std::vector<Record> causes = group_causes(all);
     ASSERT_EQ(causes.size(), 1u);
     EXPECT_EQ(causes[0].at("lead"), all[1].at("id"));
-    for (std::size_t n = 0; n < 2; ++n)
-        all[n]["problem"] = all[n]["fault"]["says"] =
-            std::string("lost its GPU context: each tensor ") + (n == 0 ? "ends" : "begins");
+    // Of a stray access and of a lost GPU each sentence is another, and none of them matters.
+    for (std::size_t n = 0; n < 2; ++n) {
+        all[n]["problem"] = n == 0 ? "each tensor ends" : "each tensor begins";
+        all[n]["fault"] = {{"kind", "context_lost"}, {"stray", "none"}};
+    }
     EXPECT_EQ(group_causes(all).size(), 1u);
+    for (std::size_t n = 0; n < 2; ++n)
+        all[n]["fault"] = {{"kind", n == 0 ? "read_outside" : "outside_all"}, {"stray", "read"}};
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    all[1]["fault"]["stray"] = "write";
+    EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ Records interrupted() {
         if (!cut || law.at("verdict") != "holds") continue;
         law["verdict"] = "not_run";
         law["reason"] = "interrupted before its first case";
+        law["reason_kind"] = "interrupted";
         law["cases"] = law["elements"] = 0;
     }
     records.end["interrupted"] = true;
@@ -108,6 +109,22 @@ TEST(RunVerdict, WorstFirst) {
     for (Record& law : nothing.laws) law["verdict"] = "not_applicable";
     EXPECT_EQ(verdict_of(nothing, false).exit, 3);
     EXPECT_EQ(verdict_of(Records{}, false).exit, 3);
+}
+
+TEST(RunVerdict, HangsOnNoSentence) {
+    for (const Records& records : {golden_records("check_pass"), interrupted(), inconclusive()}) {
+        const RunVerdict told = verdict_of(records, false);
+        Records retold = records;
+        for (Record& law : retold.laws)
+            if (law.at("reason").is_string()) law["reason"] = "in other words";
+        EXPECT_EQ(verdict_of(retold, false).exit, told.exit);
+        EXPECT_EQ(verdict_of(retold, false).cut, told.cut);
+    }
+    // What was cut stays cut, whatever its sentence looks like.
+    Records cut = interrupted();
+    for (Record& law : cut.laws)
+        if (was_cut(law)) law["reason"] = "not in profile quick";
+    EXPECT_EQ(verdict_of(cut, false).cut, verdict_of(interrupted(), false).cut);
 }
 
 TEST(RunVerdict, PairsNeverDrawnCountInAWholeRunAlone) {

@@ -42,7 +42,7 @@ void add_violation(Record& out, const Counterexample& c) {
     if (c.verdict.violation) {
         v = *c.verdict.violation;
     } else {
-        v.problem = c.fault ? c.fault->sentence : c.verdict.reason;
+        v.problem = c.fault ? c.fault->sentence : c.verdict.reason.text;
         v.bound_kind = BoundKind::declared;
     }
     const auto [expected, observed] = value_texts(v.expected, v.observed);
@@ -86,6 +86,7 @@ Record diagnosis_record(const Diagnosis& d) {
     Record out{{"known", d.known}, {"agree", d.agree}, {"of", d.of},
                {"cases", d.cases}, {"tried", d.tried}, {"next", nullptr}};
     if (!d.id.empty()) out["id"] = d.id;
+    if (d.tells != Tells::nothing) out["tells"] = name(d.tells);
     if (!d.says.empty()) out["says"] = d.says;
     if (!d.declared.empty()) out["declared"] = d.declared;
     if (!d.next_id.empty()) out["next"] = {{"id", d.next_id}, {"agree", d.next_agree}};

@@ -119,7 +119,9 @@ std::vector<const CaseRecord*> nearest_cases(const LawResult& result) {
 
 Record fault_record(const std::optional<Fault>& fault) {
     if (!fault) return nullptr;
-    return {{"tensor", fault->tensor      ? std::string(name(*fault->tensor))
+    return {{"kind", name(fault->kind)},
+            {"stray", name(fault->stray)},
+            {"tensor", fault->tensor      ? std::string(name(*fault->tensor))
                        : fault->workspace ? std::string("workspace")
                                           : std::string("none")},
             {"offset_bytes", fault->offset_bytes},
@@ -140,7 +142,7 @@ Record law_record(const LawResult& result) {
                {"statement", property.statement_short},
                {"compares", name(property.compares)},
                {"verdict", name(verdict.decision)},
-               {"reason", decided ? Record(nullptr) : Record(verdict.reason)},
+               {"reason", decided ? Record(nullptr) : Record(verdict.reason.text)},
                {"cases", result.cases},
                {"discarded", result.discarded},
                {"refused", result.refused},
@@ -148,6 +150,7 @@ Record law_record(const LawResult& result) {
                {"elements", verdict.elements},
                {"undecided", verdict.undecided},
                {"seconds", result.seconds}};
+    if (!decided) law["reason_kind"] = name(verdict.reason.kind);
     if (!result.refusals.empty()) law["refusals"] = result.refusals;
     if (has_ratio(property)) add_ratios(law, result);
     if (verdict.statistic) {

@@ -118,6 +118,24 @@ TEST(Record, LawsToTheBitHaveNoRatio) {
     EXPECT_EQ(law_record(none).at("reason"), "kernel has no backward");
 }
 
+TEST(Record, EveryWordFitsTheSchema) {
+    const Property law = law_of("test.bits", Compares::bits);
+    for (int kind = 1; kind <= static_cast<int>(Reason::Kind::slow_once); ++kind) {
+        LawResult none;
+        none.property = &law;
+        none.verdict = not_run({static_cast<Reason::Kind>(kind), "anything"});
+        expect_valid(law_record(none));
+    }
+    CaseRecord record = tried(1, 0.5, "b1 hq1 hkv1 tq2 tk1 d1 f32");
+    for (int kind = 0; kind <= static_cast<int>(Fault::Kind::outside_all); ++kind)
+        for (int access = 0; access <= static_cast<int>(Fault::Access::write); ++access) {
+            record.fault = Fault{};
+            record.fault->kind = static_cast<Fault::Kind>(kind);
+            record.fault->stray = static_cast<Fault::Access>(access);
+            expect_valid(case_record("test.bound", Compares::bound, record));
+        }
+}
+
 TEST(Record, CasesFitTheSchema) {
     CaseRecord record = tried(-1, 0.5, "b1 hq1 hkv1 tq2 tk1 d1 f32");
     expect_valid(case_record("test.bound", Compares::bound, record));

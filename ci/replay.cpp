@@ -75,7 +75,7 @@ void draw_law(Screen& s, const Property& law, const CaseRecord& record) {
         default: {
             std::string word(name(v.decision));
             std::replace(word.begin(), word.end(), '_', ' ');
-            s.line(mark + " " + s.warn(word) + s.dim(": " + clean(v.reason)), 32);
+            s.line(mark + " " + s.warn(word) + s.dim(": " + clean(v.reason.text)), 32);
         }
     }
 }

@@ -176,6 +176,22 @@ class Repository(unittest.TestCase):
                         faults.append(f"{name}:{number}: GoogleTest's filter reads a hyphen as exclusion")
         self.check(faults)
 
+    def test_nothing_hangs_on_a_sentence(self):
+        """Sentences are for people: what is decided, is decided by a word (an enum, a field of a law)."""
+        part = r"\b(reason|says|sentence|what\(\))(\.text)?\)*"
+        compared = re.compile(part + r'\.(starts_with|ends_with|r?find|contains|compare)\("|' + part + r' *[!=]= *"'
+                              r'|\("(reason|says|problem)"\) *[!=]= *"')
+        families = re.search(r"set\(families ([^)]*)\)", text("properties/CMakeLists.txt")).group(1).split()
+        law = re.compile(r'(?<!stream_of\()"(' + "|".join(families) + r')\.[a-z_]+"')
+        own = re.compile(r"properties/[a-z_]+\.cpp$|kernels/mutants/|.*_test\.")
+        faults = []
+        for name in files():
+            if not name.endswith((".cpp", ".hpp", ".cu", ".cuh")) or "_test." in name: continue
+            for number, line in enumerate(text(name).splitlines(), 1):
+                if compared.search(line): faults.append(f"{name}:{number}: compares a sentence: {line.strip()}")
+                if law.search(line) and not own.match(name): faults.append(f"{name}:{number}: names a law: {line.strip()}")
+        self.check(faults)
+
 
 if __name__ == "__main__":
     sys.exit(unittest.main(verbosity=1))

@@ -35,8 +35,8 @@ Options resumed(const Options& now, Records& earlier) {
     then.colour = now.colour;
     then.ascii = now.ascii;
     const auto again = [](const Record& law) {
-        return was_cut(law) ||
-               (law.at("verdict") == "not_run" && law.at("reason") == "not selected");
+        return was_cut(law) || (law.at("verdict") == "not_run" &&
+                                law.value("reason_kind", "") == name(Reason::Kind::not_selected));
     };
     std::erase_if(records.laws, again);
     // A violation whose counterexample is missing was cut while it was shrunk: its law runs again.

@@ -8,8 +8,8 @@ namespace attest {
 bool was_cut(const Record& law) {
     if (law.at("verdict") != "not_run") return false;
     // What was left out on purpose says so: by the profile, or by --match.
-    const std::string reason = law.at("reason").is_string() ? law.at("reason") : "";
-    return !reason.starts_with("not in") && reason != "not selected";
+    const std::string kind = law.value("reason_kind", "");
+    return kind != name(Reason::Kind::not_in_profile) && kind != name(Reason::Kind::not_selected);
 }
 
 RunVerdict verdict_of(const Records& records, bool interrupted) {

@@ -112,13 +112,15 @@ Property outputs_written() {
 }
 
 Property bounds() {
-    return hygiene_law(
-        "hygiene.bounds", "A call reads and writes inside its tensors alone.",
-        "no access outside any tensor",
-        "Each tensor ends at an unmapped page in one call and begins after one in the "
-        "next, so an access past either end faults; gaps and slack hold poison, which "
-        "a stray write overwrites and a stray read carries into the answer.",
-        "Electric Fence, Perens 1987", Compares::property, memory_does_not_show);
+    Property law =
+        hygiene_law("hygiene.bounds", "A call reads and writes inside its tensors alone.",
+                    "no access outside any tensor",
+                    "Each tensor ends at an unmapped page in one call and begins after one in the "
+                    "next, so an access past either end faults; gaps and slack hold poison, which "
+                    "a stray write overwrites and a stray read carries into the answer.",
+                    "Electric Fence, Perens 1987", Compares::property, memory_does_not_show);
+    law.tells = Tells::death;
+    return law;
 }
 
 Property schedule() {
@@ -150,30 +152,32 @@ Property diagnostics() {
 }
 
 Property stale_state() {
-    return hygiene_law(
+    Property law = hygiene_law(
         "hygiene.stale_state",
         "New contents in the same shapes get their own answer, and the first contents then the "
         "first answer again.",
         "f(x), f(y), f(x): no answer is kept from an earlier call",
         "An answer is a function of the call's inputs. Where the references of x and y are apart, "
         "rounded to the output format, so must the outputs be; and f(x) is repeated to the bit by "
-        "a "
-        "deterministic kernel, within its bounds by another.",
+        "a deterministic kernel, within its bounds by another.",
         "KernelBench issue reports: kernels that return a cached answer", Compares::bits,
         no_stale_state);
+    law.tells = Tells::memory;
+    law.in_company = true;
+    return law;
 }
 
 Property sequence() {
     Property law = hygiene_law(
         "hygiene.sequence",
         "Calls of other strides, lengths, dimensions and formats in between disturb nothing and "
-        "are "
-        "answered as themselves.",
+        "are answered as themselves.",
         "f(x) after f(y) = f(x); f(y) after f(x) = f(y)",
         "A plan, a tuning or a workspace kept from one call must not be taken for another call's. "
         "Each call in between is judged by its own bound, each repetition of the first one by bits "
         "(deterministic) or bounds.",
         "flashinfer issue 4270: plan reused for other strides", Compares::bound, no_stale_plan);
+    law.in_company = true;
     law.cases.scores_max = 2048;
     law.cases.len_max = 128;
     return law;

@@ -42,8 +42,7 @@ bool room_to_hide(const Problem& p) {
 bool two_documents(const Problem& p) {
     return p.mask.documents_q.size() >= 2;
 }
-/// Somebody is beyond the window's reach: the first key from the last query, or the last from the
-/// first (aligned bottom-right; top-left only few cases differ).
+/// Aligned bottom-right, the last query does not reach the first key, or the first the last.
 bool window_hides(const Problem& p) {
     const Window& window = p.mask.window;
     return (window.left >= 0 && window.left < p.len_kv - 1) ||
@@ -127,9 +126,8 @@ Property padding() {
         hiding_law("masking.padding",
                    "Keys, values and queries past a sequence's length change no bit of its rows.",
                    "what lies past a sequence's length changes no bit",
-                   "As masking.causal: keys j >= lens_kv are hidden from every query, and rows i "
-                   ">= lens_q are "
-                   "no queries.",
+                   "As masking.causal: keys j >= lens_kv are hidden from every query, and rows "
+                   "i >= lens_q are no queries.",
                    {}, padding_changes_nothing, nullptr);
     law.cases.require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q)};
     return law;
@@ -150,6 +148,7 @@ Property poison() {
                              FeatureSet(Feature::documents),     FeatureSet(Feature::mask_bool),
                              FeatureSet(Feature::mask_additive), FeatureSet(Feature::cache)};
     law.cases.scores_max = 8192;
+    law.tells = Tells::leak;
     return law;
 }
 
@@ -197,6 +196,7 @@ Property influence() {
             "visible weight is small.",
         .source = "the definition: P_ij > 0 for every visible key",
         .compares = Compares::property,
+        .tells = Tells::sight,
         .cases = {.allow = undropped,
                   .require_any = {FeatureSet(), FeatureSet(Feature::causal),
                                   FeatureSet(Feature::window), FeatureSet(Feature::lens_kv),
@@ -267,8 +267,7 @@ Property broadcast() {
     return {
         .id = "masking.broadcast",
         .statement =
-            "A mask shared over sequences, heads or queries means the same as its "
-            "expansion.",
+            "A mask shared over sequences, heads or queries means the same as its expansion.",
         .statement_short = "a broadcast mask equals its expansion",
         .why =
             "Broadcasting is a shorthand: element (b, h, i, j) of the expanded mask is the shared "
@@ -291,6 +290,7 @@ Property broadcast() {
 
 std::vector<Property> masking() {
     std::vector<Property> laws = hiding_laws();
+    laws.front().tells = Tells::sight;  // masking.causal
     laws.insert(laws.begin() + 2, padding());
     for (Property (*law)() : {poison, empty_row, influence, equivalence, alignment, broadcast})
         laws.push_back(law());

@@ -79,15 +79,14 @@ void AttestCall::add(void* p, std::int64_t bytes, const char* name, bool defined
     known_[count_++] = p;
 }
 
-/// A race first, which names two places; the others often follow from it.
+/// A race first.
 int AttestCall::finish(int code, char* error, std::size_t error_cap) const {
     const Diagnostic* worst = nullptr;
     int found = 0;
     for (const Diagnostic& d : last_report().diagnostics) {
         if (d.warning) continue;
         ++found;
-        const bool race = d.kind.ends_with("_race");
-        if (worst == nullptr || (race && !worst->kind.ends_with("_race"))) worst = &d;
+        if (worst == nullptr || (d.race && !worst->race)) worst = &d;
     }
     if (worst != nullptr) {
         std::snprintf(error, error_cap, found == 1 ? "%s: %s" : "%s: %s (and %d more)",

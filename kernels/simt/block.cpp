@@ -56,9 +56,9 @@ void Block::stop_all() {
     threads_.clear();
 }
 
-void Block::report(const std::string& kind, const std::string& text, bool warning) {
+void Block::report(const std::string& kind, const std::string& text, bool warning, bool race) {
     constexpr std::size_t kept = 64;
-    const Diagnostic diagnostic{kind, text, warning};
+    const Diagnostic diagnostic{kind, text, warning, race};
     auto& list = report_.diagnostics;
     if (list.size() < kept && std::find(list.begin(), list.end(), diagnostic) == list.end())
         list.push_back(diagnostic);

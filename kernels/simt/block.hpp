@@ -57,7 +57,8 @@ public:
     void* dynamic_array(int ordinal, std::size_t bytes, std::size_t used, const char* name,
                         const Location& location);
 
-    void report(const std::string& kind, const std::string& text, bool warning = false);
+    void report(const std::string& kind, const std::string& text, bool warning = false,
+                bool race = false);
     BlockThread& self() { return *self_; }
     bool in_flight() const { return self_ != nullptr; }
     std::uint32_t launch() const { return launch_; }

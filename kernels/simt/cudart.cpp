@@ -61,9 +61,8 @@ cudaError_t cudaFree(void* p) {
     auto* base = static_cast<unsigned char*>(p) - red_zone;
     if (!intact(base) || !intact(base + red_zone + (found->second + 255) / 256 * 256))
         simt::last_report().diagnostics.push_back(
-            {"global_red_zone",
-             "a write landed beside a device buffer of " + std::to_string(found->second) + " bytes",
-             false});
+            {"global_red_zone", "a write landed beside a device buffer of " +
+                                    std::to_string(found->second) + " bytes"});
     if (simt::checker() != nullptr) simt::checker()->remove_buffer(p);
     allocations().erase(found);
     std::free(base);

@@ -28,6 +28,7 @@ struct Options {
 struct Diagnostic {
     std::string kind, text;
     bool warning = false;
+    bool race = false;  ///< names two places; what else is found often follows from it
     bool operator==(const Diagnostic&) const = default;
 };
 

@@ -69,8 +69,8 @@ private:
     void check_cell(Cell& cell, const Place& at, bool write, bool atomic, const Access& me);
     void race(const char* what, const Access& before, const Access& me, const Place& at);
     std::string array_at(const Place& at) const;
-    void report(const std::string& kind, const void* pc, const void* other,
-                const std::string& text);
+    void report(const std::string& kind, const void* pc, const void* other, const std::string& text,
+                bool race = false);
 
     Region arena_;
     std::size_t arena_used_ = 0;
@@ -84,8 +84,9 @@ private:
 };
 
 void Shadow::report(const std::string& kind, const void* pc, const void* other,
-                    const std::string& text) {
-    if (reported_.insert({kind, {pc, other}}).second) current_block()->report(kind, text);
+                    const std::string& text, bool race) {
+    if (reported_.insert({kind, {pc, other}}).second)
+        current_block()->report(kind, text, false, race);
 }
 
 Access Shadow::now(const void* pc) const {
@@ -141,7 +142,8 @@ void Shadow::race(const char* what, const Access& before, const Access& me, cons
     report(at.shared ? "shared_race" : "global_race", me.pc, before.pc,
            std::string(what) + " race on " + array_at(at) + ": " + line_of(before.pc) +
                " (thread " + std::to_string(before.thread) + ") and " + line_of(me.pc) +
-               " (thread " + std::to_string(me.thread) + ")");
+               " (thread " + std::to_string(me.thread) + ")",
+           true);
 }
 
 void Shadow::check_cell(Cell& cell, const Place& at, bool write, bool atomic, const Access& me) {
@@ -149,7 +151,8 @@ void Shadow::check_cell(Cell& cell, const Place& at, bool write, bool atomic, co
     if (cell.in_flight)
         report("async_race", me.pc, cell.copy_pc,
                std::string(verb) + array_at(at) + " at " + line_of(me.pc) +
-                   " while the cp.async of " + line_of(cell.copy_pc) + " is in flight");
+                   " while the cp.async of " + line_of(cell.copy_pc) + " is in flight",
+               true);
     if (!write && !cell.defined && !cell.in_flight)
         report(at.shared ? "shared_undefined" : "global_undefined", me.pc, nullptr,
                std::string(verb) + array_at(at) + " at " + line_of(me.pc) +

@@ -77,6 +77,12 @@ bool memory_ran_out(const protocol::Fault& words, const SessionOptions& options)
            words.memory_used + options.memory_bytes / 2 >= words.memory_limit;
 }
 
+Fault::Access access_of(const protocol::Fault& words) {
+    return words.access == 2   ? Fault::Access::write
+           : words.access == 1 ? Fault::Access::read
+                               : Fault::Access::none;
+}
+
 Fault in_shared_memory(const protocol::Fault& words, std::span<const Slot> slots) {
     Fault fault;
     fault.signal = signal_name(static_cast<int>(words.signal));
@@ -90,6 +96,7 @@ Fault in_shared_memory(const protocol::Fault& words, std::span<const Slot> slots
     const std::int64_t offset = address - static_cast<std::int64_t>(slot->data);
     const bool inside = offset >= 0 && offset < static_cast<std::int64_t>(slot->span_bytes);
     const bool wrote = words.access == 2 || inside;
+    fault.stray = wrote ? Fault::Access::write : access_of(words);
     fault.kind = inside  ? Fault::Kind::write_input
                  : wrote ? Fault::Kind::write_outside
                          : Fault::Kind::read_outside;
@@ -133,6 +140,7 @@ Fault of_signal(const protocol::Fault& words, std::span<const Slot> slots) {
             "or a vector access that wants alignment";
     } else {
         fault.kind = Fault::Kind::outside_all;
+        fault.stray = access_of(words);
         fault.sentence = fmt::format("{} address {:#x}, which is in no tensor",
                                      words.access == 2 ? "wrote to" : "read from", words.address);
     }
@@ -214,6 +222,7 @@ Fault describe_breach(const Breach& breach, std::span<const Slot> slots) {
     const Slot& slot = slots[breach.slot];
     Fault fault;
     fault.kind = breach.in_tensor ? Fault::Kind::write_input : Fault::Kind::write_outside;
+    if (!breach.in_tensor) fault.stray = Fault::Access::write;
     name_tensor(fault, slot, breach.offset_bytes);
     const bool between = breach.offset_bytes >= 0 &&
                          breach.offset_bytes < static_cast<std::int64_t>(slot.span_bytes);

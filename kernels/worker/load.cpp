@@ -81,17 +81,17 @@ std::string beside_worker(const char* library) {
 }
 
 /// "libcudart.so.13: cannot open shared object file: No such file or directory" and its like.
-[[noreturn]] void fail_to_load(const std::string& path, std::string reason) {
-    const std::size_t cannot = reason.find(": cannot open shared object file");
+[[noreturn]] void fail_to_load(const std::string& path, std::string told) {
+    const std::size_t cannot = told.find(": cannot open shared object file");
     if (cannot != std::string::npos) {
         throw LoadFailure(
             fmt::format("cannot be loaded: {} not found\nneeded by {}; set "
                         "LD_LIBRARY_PATH or link it statically",
-                        reason.substr(0, cannot), path));
+                        told.substr(0, cannot), path));
     }
     const std::string prefix = path + ": ";
-    if (reason.starts_with(prefix)) reason.erase(0, prefix.size());
-    throw LoadFailure("cannot be loaded: " + reason);
+    if (told.starts_with(prefix)) told.erase(0, prefix.size());
+    throw LoadFailure("cannot be loaded: " + told);
 }
 
 [[noreturn]] void fail_without_symbol(const std::string& path) {

@@ -129,8 +129,16 @@ struct Location {
     std::uint32_t reserved = 0;
 };
 
+/// Of a load_error; what the host does about it hangs on this. numpy: the Python worker needs it,
+/// and another interpreter may have it.
+enum class Missing : std::uint32_t { other = 0, numpy = 1 };
+
 /// A text alone: manifest and load_error.
-using Text = Location;
+struct Text {
+    Header header;
+    std::uint32_t text_bytes = 0;
+    Missing missing = Missing::other;
+};
 
 static_assert(sizeof(Header) == 16 && sizeof(Hello) == 32);
 static_assert(offsetof(Supports, problem) == 24 && sizeof(Answer) == 32);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -46,6 +47,18 @@ std::string_view name(Outcome outcome) noexcept {
             return "memory";
     }
     return "";
+}
+
+std::string_view name(Fault::Kind kind) noexcept {
+    constexpr std::array<std::string_view, 10> names = {
+        "read_outside", "write_outside",  "write_input", "signal",       "abort_called",
+        "exit_called",  "stack_overflow", "exception",   "context_lost", "outside_all"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(Fault::Access access) noexcept {
+    constexpr std::array<std::string_view, 3> names = {"none", "read", "write"};
+    return names[static_cast<std::size_t>(access)];
 }
 
 struct Session::State {
@@ -151,7 +164,7 @@ struct Session::State {
             case protocol::Status::lost:
                 result.outcome = Outcome::crash;
                 result.fault.emplace();
-                result.fault->kind = Fault::Kind::exception;
+                result.fault->kind = Fault::Kind::context_lost;
                 result.fault->sentence = "lost its GPU context: " + printable(answer.text, 300);
                 link.reset();
                 return result;

@@ -33,9 +33,14 @@ struct Fault {
         exit_called,
         stack_overflow,
         exception,
+        context_lost,
         outside_all
     };
+    enum class Access : std::uint8_t { none, read, write };
     Kind kind = Kind::signal;
+    /// Of an access to where the kernel had nothing to seek. Where such a one ends is chance: in a
+    /// tensor's guard, in another tensor, or in none.
+    Access stray = Access::none;
     std::optional<Role> tensor;  ///< none: the workspace, or an address in no tensor
     bool workspace = false;
     std::int64_t offset_bytes = 0;
@@ -44,6 +49,9 @@ struct Fault {
     int exit_code = 0;
     std::string sentence;  ///< "read 64 bytes past the end of k", for people
 };
+
+std::string_view name(Fault::Kind kind) noexcept;
+std::string_view name(Fault::Access access) noexcept;
 
 struct CallResult {
     Outcome outcome = Outcome::ok;

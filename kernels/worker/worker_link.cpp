@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <tuple>
 
 #include "kernels/worker/wire_problem.hpp"
 #include "reference/problem/errors.hpp"
@@ -20,7 +21,6 @@ constexpr std::chrono::milliseconds last_words_patience{250};
 constexpr int load_attempts = 3;
 constexpr std::string_view default_interpreter = "python3";
 constexpr std::string_view system_interpreter = "/usr/bin/python3";
-constexpr std::string_view lacks_numpy = "the worker needs numpy";
 
 /// The interpreter that stands for the default one, once it is known which has numpy.
 std::mutex interpreter_mutex;
@@ -87,6 +87,11 @@ std::string read_text(std::span<const std::byte> bytes, std::size_t fixed, std::
     return text;
 }
 
+/// The interpreter lacks what the Python worker itself needs.
+struct LacksNumpy : BadInput {
+    explicit LacksNumpy(const BadInput& told) : BadInput(told) {}
+};
+
 /// A load_error's text is the sentence and, on lines of their own, its details.
 BadInput load_failure(const std::string& source, const std::string& text) {
     std::vector<std::string> lines;
@@ -133,7 +138,11 @@ LoadCrash load_crash(const KernelSpec& spec, const Remains& remains, bool same) 
 }
 
 bool same_end(const Remains& a, const Remains& b) {
-    return describe_end(a) == describe_end(b) && a.location == b.location;
+    const auto end = [](const Remains& r) {
+        const int signal = r.last_words ? static_cast<int>(r.last_words->signal) : r.status.signal;
+        return std::tuple(signal, signal == 0 ? r.status.code : 0, r.location);
+    };
+    return end(a) == end(b);
 }
 
 }  // namespace
@@ -153,17 +162,12 @@ WorkerLink::WorkerLink(const KernelSpec& spec, const SessionOptions& options, co
         bool alive = false;
         try {
             alive = load_once(spec, interpreter, arena, options, remains);
-        } catch (const BadInput& missing) {
-            const bool other =
-                by_default && interpreter == default_interpreter &&
-                std::string_view(missing.what()).find(lacks_numpy) != std::string_view::npos;
-            if (!other) throw;
+        } catch (const LacksNumpy& missing) {
+            if (!by_default || interpreter != default_interpreter) throw;
             interpreter = system_interpreter;
             try {
                 alive = load_once(spec, interpreter, arena, options, remains);
-            } catch (const BadInput& also) {
-                if (std::string_view(also.what()).find(lacks_numpy) == std::string_view::npos)
-                    throw;
+            } catch (const LacksNumpy&) {
                 throw missing;
             }
         }
@@ -205,7 +209,9 @@ bool WorkerLink::load_once(const KernelSpec& spec, const std::string& interprete
                            {"kernels/worker/PROTOCOL.md says what they are"});
         const std::string content = read_text(received.frame, sizeof text, text.text_bytes);
         if (text.header.kind == protocol::Kind::load_error) {
-            throw load_failure(source_of(spec), content);
+            const BadInput failure = load_failure(source_of(spec), content);
+            if (text.missing == protocol::Missing::numpy) throw LacksNumpy(failure);
+            throw failure;
         }
         if (text.header.kind == protocol::Kind::manifest) {
             manifest_text_ = content;

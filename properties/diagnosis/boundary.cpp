@@ -47,9 +47,8 @@ double chance(std::int64_t inside, std::int64_t of, std::int64_t failed) {
 }
 
 std::string joined(const Relation& a, const Relation& b) {
-    const std::string when = "when ";
-    if (a.says.starts_with(when) && b.says.starts_with(when))
-        return "only " + a.says + " and " + b.says.substr(when.size());
+    if (!a.condition.empty() && !b.condition.empty())
+        return "only " + a.says + " and " + b.condition;
     return "only " + a.says + ", " + b.says;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/law/property.hpp"
 #include "reference/bound/expected.hpp"
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
@@ -39,6 +40,8 @@ struct Deviation {
 
     /// What the kernel declares of this point, in words; empty where the problem alone says it.
     std::function<std::string(const Specification&)> declares;
+
+    Tells tells = Tells::nothing;  ///< what a law has to tell to show it best
 };
 
 /// All known deviations. Where two explain an output equally well, the earlier one is reported, so

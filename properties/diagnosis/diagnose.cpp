@@ -141,15 +141,11 @@ void leave_some_scores_alone(TensorSet& inputs, const Problem& problem) {
         if (std::isfinite(mask.get(n))) mask.set(n, 0);
 }
 
-// hygiene.sequence and hygiene.stale_state compare a call with the same call in other company.
-bool compares_company(const std::string& law) {
-    return law == "hygiene.sequence" || law == "hygiene.stale_state";
-}
-
 Diagnosis remembered() {
     Diagnosis d;
     d.known = true;
     d.id = "remembers";
+    d.tells = Tells::memory;
     d.says = "an answer that depends on earlier calls; by itself each is right";
     return d;
 }
@@ -214,6 +210,7 @@ Diagnosis explain_evidence(const std::vector<Evidence>& evidence) {
         const Specification& first = used.front()->asked;
         found.known = true;
         found.id = best->deviation->id;
+        found.tells = best->deviation->tells;
         found.says = (lse && !best->deviation->formula ? "in the log-sum-exp alone: " : "") +
                      best->deviation->says;
         if (best->deviation->declares) found.declared = best->deviation->declares(first);
@@ -260,7 +257,8 @@ Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
         return evidence;
     };
     std::vector<Evidence> evidence = gather([&](const Case& c) { return evidence_of(kernel, c); });
-    if (evidence.empty() && compares_company(counterexample.law)) return remembered();
+    const Property* law = find_property(counterexample.law);
+    if (evidence.empty() && law != nullptr && law->in_company) return remembered();
     if (evidence.empty())
         evidence = gather([&](const Case& c) { return poisoned_evidence(kernel, c); });
     if (std::optional<Diagnosis> leak = hidden_leaks(kernel, evidence)) return *leak;

@@ -24,6 +24,7 @@ struct Evidence {
 struct Diagnosis {
     bool known = false;
     std::string id, says, declared;
+    Tells tells = Tells::nothing;    ///< what a law has to tell to show this kind of defect best
     std::int64_t agree = 0, of = 0;  ///< elements within the bound, of those compared
     std::int64_t cases = 0;          ///< failing cases looked at
     std::int64_t tried = 0;          ///< deviations that had something to say of these cases

@@ -66,6 +66,7 @@ std::optional<Diagnosis> hidden_leaks(Subject& kernel, const std::vector<Evidenc
     Diagnosis d;
     d.known = true;
     d.id = "hidden_leaks";
+    d.tells = Tells::leak;
     d.says = "zero times what is hidden, which is NaN where that is, instead of leaving it out";
     for (const Evidence& e : evidence) {
         if (!any_nonfinite(e.asked.inputs) || !leaked(e)) return std::nullopt;

@@ -57,9 +57,8 @@ std::string declared_alignment(const Specification& s) {
 
 std::vector<Deviation> causal_deviations() {
     std::vector<Deviation> list{
-        rule_deviation(
-            "causal_top_left", "a causal mask aligned top-left", has_bottom_right_causal,
-            [](Rules& r) { r.top_left = true; }),
+        rule_deviation("causal_top_left", "a causal mask aligned top-left", has_bottom_right_causal,
+                       [](Rules& r) { r.top_left = true; }),
         rule_deviation(
             "diagonal_top_left", "a causal mask and a window aligned top-left",
             [](const Specification& s) { return has_bottom_right_causal(s) && has_window(s); },
@@ -82,20 +81,20 @@ std::vector<Deviation> causal_deviations() {
                        has_causal, [](Rules& r) { r.diagonal = -1; }),
         rule_deviation("causal_ignored", "no causal mask at all", has_causal,
                        [](Rules& r) { r.causal = false; }),
-        rule_deviation(
-            "causal_unasked", "a causal mask although none was asked for",
-            [](const Specification& s) { return !s.problem.mask.causal; },
-            [](Rules& r) { r.causal = true; }),
-        rule_deviation(
-            "causal_unasked_top_left", "a causal mask aligned top-left although none was asked for",
-            [](const Specification& s) { return !s.problem.mask.causal; },
-            [](Rules& r) {
-                r.causal = r.top_left = true;
-            }),
     };
     for (Deviation& d : list) d.declares = declared_alignment;
-    for (Deviation& d : list)
-        if (d.id.find("unasked") != std::string::npos) d.declares = {};
+    const auto unasked = [&list](std::string id, std::string says, bool top_left) {
+        list.push_back(rule_deviation(
+            std::move(id), std::move(says),
+            [](const Specification& s) { return !s.problem.mask.causal; },
+            [top_left](Rules& r) {
+                r.causal = true;
+                r.top_left = r.top_left || top_left;
+            }));
+    };
+    unasked("causal_unasked", "a causal mask although none was asked for", false);
+    unasked("causal_unasked_top_left", "a causal mask aligned top-left although none was asked for",
+            true);
     return list;
 }
 
@@ -231,6 +230,7 @@ std::vector<Deviation> mask_deviations() {
     std::vector<Deviation> all = causal_deviations();
     for (auto part : {window_deviations(), tensor_deviations(), length_deviations()})
         all.insert(all.end(), part.begin(), part.end());
+    for (Deviation& d : all) d.tells = Tells::sight;
     return all;
 }
 

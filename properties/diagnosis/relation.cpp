@@ -11,18 +11,19 @@ using Holds = std::function<bool(const Case&)>;
 bool power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 void add_lengths(std::vector<Relation>& list) {
-    const auto add = [&list](std::string says, std::function<bool(const Problem&)> holds) {
-        list.push_back({std::move(says), "len_kv", "len_q",
-                        [holds = std::move(holds)](const Case& c) { return holds(c.problem); }});
+    const auto add = [&list](std::string condition, std::function<bool(const Problem&)> holds) {
+        list.push_back({"when " + condition, "len_kv", "len_q",
+                        [holds = std::move(holds)](const Case& c) { return holds(c.problem); },
+                        condition});
     };
-    add("when Tq ≠ Tk", [](const Problem& p) { return p.len_q != p.len_kv; });
-    add("when Tq > Tk", [](const Problem& p) { return p.len_q > p.len_kv; });
-    add("when Tq < Tk", [](const Problem& p) { return p.len_q < p.len_kv; });
-    add("when Tq = Tk", [](const Problem& p) { return p.len_q == p.len_kv; });
-    add("when Tq = 1", [](const Problem& p) { return p.len_q == 1; });
-    add("when Tq > 1", [](const Problem& p) { return p.len_q > 1; });
-    add("when Tk = 1", [](const Problem& p) { return p.len_kv == 1; });
-    add("when Tk > 1", [](const Problem& p) { return p.len_kv > 1; });
+    add("Tq ≠ Tk", [](const Problem& p) { return p.len_q != p.len_kv; });
+    add("Tq > Tk", [](const Problem& p) { return p.len_q > p.len_kv; });
+    add("Tq < Tk", [](const Problem& p) { return p.len_q < p.len_kv; });
+    add("Tq = Tk", [](const Problem& p) { return p.len_q == p.len_kv; });
+    add("Tq = 1", [](const Problem& p) { return p.len_q == 1; });
+    add("Tq > 1", [](const Problem& p) { return p.len_q > 1; });
+    add("Tk = 1", [](const Problem& p) { return p.len_kv == 1; });
+    add("Tk > 1", [](const Problem& p) { return p.len_kv > 1; });
 }
 
 // Above a power of two, on a tile's edge, next to it: where kernels change their path.
@@ -34,10 +35,12 @@ void add_sizes(std::vector<Relation>& list) {
                             Axis{"dim_v", "Dv"}}) {
         const std::string id = axis.name, symbol = axis.symbol;
         const auto add = [&](const std::string& says, std::function<bool(std::int64_t)> holds) {
-            list.push_back({"when " + symbol + " " + says, id, "",
+            const std::string condition = symbol + " " + says;
+            list.push_back({"when " + condition, id, "",
                             [id, holds = std::move(holds)](const Case& c) {
                                 return holds(quantity_of(c.problem, id));
-                            }});
+                            },
+                            condition});
         };
         for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256}) {
             const std::string text = std::to_string(n);
@@ -51,21 +54,21 @@ void add_sizes(std::vector<Relation>& list) {
 }
 
 void add_heads(std::vector<Relation>& list) {
-    const auto add = [&list](std::string says, std::string axis, std::string other,
+    const auto add = [&list](std::string condition, std::string axis, std::string other,
                              std::function<bool(const Problem&)> holds) {
-        list.push_back({std::move(says), std::move(axis), std::move(other),
-                        [holds = std::move(holds)](const Case& c) { return holds(c.problem); }});
+        list.push_back({"when " + condition, std::move(axis), std::move(other),
+                        [holds = std::move(holds)](const Case& c) { return holds(c.problem); },
+                        condition});
     };
-    add("when batch > 1", "batch", "", [](const Problem& p) { return p.batch > 1; });
-    add("when Hq > 1", "heads_q", "", [](const Problem& p) { return p.heads_q > 1; });
-    add("when Hkv > 1", "heads_kv", "", [](const Problem& p) { return p.heads_kv > 1; });
-    add("when Hq / Hkv is no power of two", "heads_q", "heads_kv",
+    add("batch > 1", "batch", "", [](const Problem& p) { return p.batch > 1; });
+    add("Hq > 1", "heads_q", "", [](const Problem& p) { return p.heads_q > 1; });
+    add("Hkv > 1", "heads_kv", "", [](const Problem& p) { return p.heads_kv > 1; });
+    add("Hq / Hkv is no power of two", "heads_q", "heads_kv",
         [](const Problem& p) { return !power_of_two(group_size(p)); });
-    add("when Hq / Hkv ≠ Hkv", "heads_q", "heads_kv",
+    add("Hq / Hkv ≠ Hkv", "heads_q", "heads_kv",
         [](const Problem& p) { return group_size(p) != p.heads_kv; });
-    add("when Dv ≠ D", "dim_qk", "dim_v",
-        [](const Problem& p) { return value_dim(p) != p.dim_qk; });
-    add("when splits > 1", "splits", "len_kv", [](const Problem& p) { return p.splits > 1; });
+    add("Dv ≠ D", "dim_qk", "dim_v", [](const Problem& p) { return value_dim(p) != p.dim_qk; });
+    add("splits > 1", "splits", "len_kv", [](const Problem& p) { return p.splits > 1; });
 }
 
 std::string feature_words(Feature f) {

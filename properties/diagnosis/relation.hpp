@@ -15,6 +15,7 @@ struct Relation {
     std::string quantity; ///< the axis it is about: "len_kv"; empty: none
     std::string other;    ///< a second axis; empty: none
     std::function<bool(const Case&)> holds;
+    std::string condition{};  ///< "Tq ≠ Tk", where says is "when" it; two of these are joined
 };
 
 /// Every relation tried, the simplest first: where two separate equally well, the earlier is

@@ -1,8 +1,15 @@
 #include "properties/law/catalogue.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace attest {
+
+std::string_view name(Tells tells) noexcept {
+    constexpr std::array<std::string_view, 6> names = {"nothing", "truth",  "sight",
+                                                       "leak",    "memory", "death"};
+    return names[static_cast<std::size_t>(tells)];
+}
 
 std::span<const Property> catalogue() {
     static const std::vector<Property> laws = [] {

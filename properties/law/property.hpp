@@ -45,6 +45,18 @@ struct Needs {
     bool simulated = false;  ///< its threads run under a schedule that attest can choose
 };
 
+/// What a violation says of the kernel by itself. Of the counterexamples of one defect a person
+/// first reads that of the law that says most of its kind.
+enum class Tells : std::uint8_t {
+    nothing,
+    truth,   ///< how far the answer is from the true one
+    sight,   ///< which key is seen and must not be, or must be and is not
+    leak,    ///< that hidden numbers show
+    memory,  ///< that an earlier call shows
+    death    ///< that the kernel leaves its tensors
+};
+std::string_view name(Tells tells) noexcept;
+
 struct Property {
     std::string id;               ///< family.law, snake_case
     std::string statement;        ///< the law in one sentence
@@ -52,6 +64,8 @@ struct Property {
     std::string why;              ///< the proof, in a few lines
     std::string source;
     Compares compares = Compares::bound;
+    Tells tells = Tells::nothing;
+    bool in_company = false;  ///< compares a call with the same call in other company
     Needs needs{};
     CaseSpace cases;
     Verdict (*check)(const Trial&) = nullptr;

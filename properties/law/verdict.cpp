@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "reference/problem/errors.hpp"
+
 namespace attest {
 
 std::string_view name(Decision decision) noexcept {
@@ -30,6 +32,36 @@ std::string_view name(ViolationClass c) noexcept {
     return names[static_cast<std::size_t>(c)];
 }
 
+std::string_view name(Reason::Kind kind) noexcept {
+    constexpr std::array<std::string_view, 12> names = {
+        "none",        "law",         "not_in_profile", "not_selected",
+        "interrupted", "time_spent",  "always_dead",    "kernel_lacks",
+        "refused",     "none_judged", "too_little",     "slow_once"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+Reason::Reason(Kind of) : kind(of) {
+    switch (of) {
+        case Kind::not_selected:
+            text = "not selected";
+            break;
+        case Kind::interrupted:
+            text = "interrupted before its first case";
+            break;
+        case Kind::time_spent:
+            text = "the time was spent before its first case";
+            break;
+        case Kind::always_dead:
+            text = "the kernel hung or ran out of memory in every case before";
+            break;
+        case Kind::slow_once:
+            text = "a call was slow once and came back under the full time limit";
+            break;
+        default:
+            throw InternalError("a reason of kind " + std::string(name(of)) + " has details");
+    }
+}
+
 Verdict holds(std::int64_t elements, double worst_ratio) {
     if (!(elements > 0)) return inconclusive("nothing was compared");
     if (std::isnan(worst_ratio)) return inconclusive("an error/bound is not a number");
@@ -49,21 +81,14 @@ Verdict violated(Violation violation, std::int64_t elements) {
     return verdict;
 }
 
-Verdict inconclusive(std::string reason) {
-    Verdict verdict;
-    verdict.decision = Decision::inconclusive;
-    verdict.reason = std::move(reason);
-    return verdict;
-}
-
-Verdict not_applicable(std::string reason) {
-    Verdict verdict;
-    verdict.decision = Decision::not_applicable;
-    verdict.reason = std::move(reason);
-    return verdict;
-}
-
 namespace {
+
+Verdict undecided(Decision decision, Reason reason) {
+    Verdict verdict;
+    verdict.decision = decision;
+    verdict.reason = std::move(reason);
+    return verdict;
+}
 
 /// NaN counts as the largest: an error nobody can measure is the worst there is.
 double larger_ratio(double a, double b) noexcept {
@@ -78,6 +103,18 @@ double strain(const Statistic& s) noexcept {
 }
 
 }  // namespace
+
+Verdict inconclusive(Reason reason) {
+    return undecided(Decision::inconclusive, std::move(reason));
+}
+
+Verdict not_applicable(Reason reason) {
+    return undecided(Decision::not_applicable, std::move(reason));
+}
+
+Verdict not_run(Reason reason) {
+    return undecided(Decision::not_run, std::move(reason));
+}
 
 Verdict graded(Verdict verdict, std::span<const std::string> fails) {
     if (verdict.decision != Decision::violated) return verdict;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reference/problem/tensor.hpp"
@@ -45,9 +46,41 @@ struct Statistic {
     std::int64_t samples = 0;
 };
 
+/// Why there is no judgement. What follows from that (an exit code, what a resumed run does again)
+/// hangs on the kind; the sentence is for people.
+struct Reason {
+    enum class Kind : std::uint8_t {
+        none,            ///< there is a judgement
+        law,             ///< the law's own
+        not_in_profile,  ///< left out on purpose, like the next
+        not_selected,
+        interrupted,
+        time_spent,
+        always_dead,   ///< the kernel hung or ran out of memory in every case before
+        kernel_lacks,  ///< what the law needs, by its manifest or by what it takes
+        refused,
+        none_judged,
+        too_little,
+        slow_once  ///< what looked like a hang was none
+    };
+    Kind kind = Kind::none;
+    std::string text;
+
+    Reason() = default;
+    Reason(std::string its_own) : kind(Kind::law), text(std::move(its_own)) {}
+    Reason(const char* its_own) : Reason(std::string(its_own)) {}
+    Reason(Kind of, std::string says) : kind(of), text(std::move(says)) {}
+    explicit Reason(Kind of);  ///< one whose sentence has no details
+
+    bool on_purpose() const noexcept {
+        return kind == Kind::not_in_profile || kind == Kind::not_selected;
+    }
+};
+std::string_view name(Reason::Kind kind) noexcept;
+
 struct Verdict {
     Decision decision = Decision::inconclusive;
-    std::string reason;         ///< required unless holds or violated
+    Reason reason;              ///< required unless holds or violated
     double worst_ratio = 0;     ///< of bound laws
     std::int64_t elements = 0;  ///< compared; a verdict that compared nothing is never holds
     std::int64_t undecided = 0;
@@ -60,8 +93,9 @@ struct Verdict {
 /// holds(elements, ratio): inconclusive instead if no element was compared.
 Verdict holds(std::int64_t elements, double worst_ratio = 0);
 Verdict violated(Violation violation, std::int64_t elements = 1);
-Verdict inconclusive(std::string reason);
-Verdict not_applicable(std::string reason);
+Verdict inconclusive(Reason reason);
+Verdict not_applicable(Reason reason);
+Verdict not_run(Reason reason);
 
 /// A violation of a class outside `fails` (names of ViolationClass) becomes a doubt; anything else
 /// stays as it is.

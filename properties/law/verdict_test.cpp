@@ -25,7 +25,7 @@ TEST(Verdict, MergingIsWorstFirst) {
     violation.problem = "wrong";
     const Verdict bad = violated(violation), doubt = inconclusive("too few"), good = holds(4, 0.5);
     EXPECT_EQ(merge(good, doubt).decision, Decision::inconclusive);
-    EXPECT_EQ(merge(good, doubt).reason, "too few");
+    EXPECT_EQ(merge(good, doubt).reason.text, "too few");
     EXPECT_EQ(merge(doubt, bad).decision, Decision::violated);
     EXPECT_EQ(merge(bad, good).violation->problem, "wrong");
     EXPECT_EQ(merge(good, not_applicable("no mask")).decision, Decision::holds);

@@ -45,7 +45,7 @@ constexpr const char* line = "b2 hq4 hkv2 tq3 tk9 d5 causal f32";
 
 TEST(Compare, TheTruthHoldsAndEveryElementCounts) {
     const Verdict verdict = Bench(line).judge();
-    EXPECT_EQ(verdict.decision, Decision::holds) << verdict.reason;
+    EXPECT_EQ(verdict.decision, Decision::holds) << verdict.reason.text;
     EXPECT_EQ(verdict.elements, 2 * 4 * 3 * 5 + 2 * 4 * 3);
     EXPECT_LE(verdict.worst_ratio, 1);
 }
@@ -93,7 +93,7 @@ TEST(Compare, RowsTheDialectLeavesOpenAreNotCounted) {
     open.observed[Role::o].set(0, 42.0);
     open.observed[Role::lse].set(0, 42.0);
     const Verdict verdict = open.judge();
-    EXPECT_EQ(verdict.decision, Decision::holds) << verdict.reason;
+    EXPECT_EQ(verdict.decision, Decision::holds) << verdict.reason.text;
     EXPECT_EQ(verdict.elements, 3 * 2 + 3);
 
     Dialect with_nan;

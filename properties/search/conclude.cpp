@@ -25,8 +25,8 @@ std::string commonest(const std::map<std::string, std::int64_t>& refusals) {
     return most == refusals.end() || most->first.empty() ? "" : ", mostly: " + most->first;
 }
 
-std::string nothing_judged(const LawResult& law, const Effort& effort, const std::string& why) {
-    if (effort.slots == 0) return "no case was tried";
+Reason nothing_judged(const LawResult& law, const Effort& effort, const std::string& why) {
+    if (effort.slots == 0) return {Reason::Kind::none_judged, "no case was tried"};
     std::string text = "none of " + std::to_string(effort.slots) + " cases could be judged";
     if (law.refused > 0)
         text += "; the kernel refused " + std::to_string(law.refused) + " draws" +
@@ -34,27 +34,32 @@ std::string nothing_judged(const LawResult& law, const Effort& effort, const std
     if (law.discarded > 0)
         text += "; " + std::to_string(law.discarded) +
                 " draws were outside the law's precondition or left it nothing to compare";
-    return why.empty() ? text : text + " (" + why + ")";
+    if (!why.empty()) text += " (" + why + ")";
+    return {Reason::Kind::none_judged, std::move(text)};
 }
 
-/// Why what was judged is too little, or empty.
-std::string too_little(const LawResult& law, const Profile& profile, const Effort& effort) {
+/// Why what was judged is too little, if it is.
+std::optional<Reason> too_little(const LawResult& law, const Profile& profile,
+                                 const Effort& effort) {
     const auto share = [](std::int64_t part, std::int64_t whole) {
         return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
     };
     const double refused = share(law.refused, law.refused + law.cases);
     if (!(refused <= profile.refuse_max))
-        return "the kernel refused " + percent(refused) + " of the draws, " +
-               percent(profile.refuse_max) + " are allowed" + commonest(law.refusals);
+        return Reason(Reason::Kind::too_little,
+                      "the kernel refused " + percent(refused) + " of the draws, " +
+                          percent(profile.refuse_max) + " are allowed" + commonest(law.refusals));
     const double lost = share(effort.slots - law.cases, effort.slots);
     if (!(lost <= (effort.narrow ? narrow_discard_max : profile.discard_max)))
-        return "only " + std::to_string(law.cases) + " of " + std::to_string(effort.slots) +
-               " cases could be judged; " + std::to_string(law.discarded) +
-               " draws left the law nothing to compare";
+        return Reason(Reason::Kind::too_little,
+                      "only " + std::to_string(law.cases) + " of " + std::to_string(effort.slots) +
+                          " cases could be judged; " + std::to_string(law.discarded) +
+                          " draws left the law nothing to compare");
     if (effort.cut)
-        return "interrupted after " + std::to_string(law.cases) + " of " +
-               std::to_string(effort.planned) + " cases";
-    return "";
+        return Reason(Reason::Kind::interrupted, "interrupted after " + std::to_string(law.cases) +
+                                                     " of " + std::to_string(effort.planned) +
+                                                     " cases");
+    return std::nullopt;
 }
 
 }  // namespace
@@ -62,8 +67,8 @@ std::string too_little(const LawResult& law, const Profile& profile, const Effor
 void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
     const Verdict nothing = std::exchange(law.verdict, {});
     law.violated = 0;
-    if (law.records.empty() && effort.slots > 0 && law.refused == 0 && !nothing.reason.empty() &&
-        nothing.decision == Decision::not_applicable) {
+    if (law.records.empty() && effort.slots > 0 && law.refused == 0 &&
+        nothing.reason.kind != Reason::Kind::none && nothing.decision == Decision::not_applicable) {
         // The law itself said so of every case: that is an answer about the kernel.
         law.verdict = nothing;
         return;
@@ -71,12 +76,11 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
     if (law.records.empty()) {
         const bool takes_none = !effort.cut && effort.slots > 0 && !effort.contradicted &&
                                 (law.refused > 0 || effort.narrow);
-        const std::string reason = nothing_judged(law, effort, nothing.reason);
-        law.verdict = takes_none ? not_applicable(reason) : inconclusive(reason);
-        if (effort.slots == 0 && effort.cut) {
-            law.verdict.decision = Decision::not_run;
-            law.verdict.reason = "interrupted before its first case";
-        }
+        Reason reason = nothing_judged(law, effort, nothing.reason.text);
+        law.verdict =
+            takes_none ? not_applicable(std::move(reason)) : inconclusive(std::move(reason));
+        if (effort.slots == 0 && effort.cut)
+            law.verdict = not_run(Reason(Reason::Kind::interrupted));
         return;
     }
     Verdict merged = law.records.front().verdict;
@@ -85,12 +89,11 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
     for (const CaseRecord& record : law.records)
         law.violated += record.verdict.decision == Decision::violated;
     if (merged.decision == Decision::holds) {
-        std::string reason = too_little(law, profile, effort);
-        if (!reason.empty()) {
+        if (std::optional<Reason> reason = too_little(law, profile, effort)) {
             const bool few = effort.narrow && !effort.contradicted && !effort.cut &&
                              law.refused <= law.discarded;
             merged.decision = few ? Decision::not_applicable : Decision::inconclusive;
-            merged.reason = std::move(reason);
+            merged.reason = std::move(*reason);
         }
     }
     law.verdict = std::move(merged);

@@ -60,7 +60,8 @@ Judged judge_case(Subject& kernel, const Property& property, const Case& subject
     if (!kernel.supports(subject.problem, &reason)) {
         judged.refused = true;
         record.outcome = Outcome::refused;
-        record.verdict = not_applicable("the kernel refuses it: " + reason);
+        record.verdict =
+            not_applicable({Reason::Kind::refused, "the kernel refuses it: " + reason});
         return judged;
     }
     kernel.begin_case(placement == Placement::even ? 0 : 1);

@@ -70,8 +70,8 @@ std::optional<Verdict> verdict_of(const Problem& problem, const CallResult& resu
         case Outcome::ok:
             break;
         case Outcome::refused:
-            return not_applicable("the kernel refuses `" + print(problem) +
-                                  "`: " + quoted(result.reason));
+            return not_applicable({Reason::Kind::refused, "the kernel refuses `" + print(problem) +
+                                                              "`: " + quoted(result.reason)});
         case Outcome::error:
             return failed_call(with_sentence("the kernel returned an error", result), result.fault);
         case Outcome::crash:

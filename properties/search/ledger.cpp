@@ -81,7 +81,7 @@ LawResult Ledger::collect(const std::set<FailureKind>& known) const {
         law.refused += result.refused;
         for (const auto& [reason, count] : result.refusals) law.refusals[reason] += count;
         if (!result.record) {
-            if (law.verdict.reason.empty()) law.verdict.reason = result.nothing;
+            if (law.verdict.reason.kind == Reason::Kind::none) law.verdict.reason = result.nothing;
             inapplicable = inapplicable && result.inapplicable;
             continue;
         }

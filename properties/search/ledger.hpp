@@ -20,7 +20,7 @@ struct SlotResult {
     std::optional<CaseRecord> record;
     std::int64_t discarded = 0, refused = 0;
     std::map<std::string, std::int64_t> refusals;
-    std::string nothing;        ///< why the last draw had nothing to compare
+    Reason nothing;             ///< why the last draw had nothing to compare
     bool inapplicable = false;  ///< the law said that it does not apply to it
 };
 

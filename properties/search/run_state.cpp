@@ -44,9 +44,8 @@ bool RunState::selected(const Property& property) const {
     return options_.match.empty() || matches_any(options_.match, property.id);
 }
 
-void RunState::skip(std::size_t law, Decision decision, std::string reason) {
-    results_[law].verdict.decision = decision;
-    results_[law].verdict.reason = std::move(reason);
+void RunState::skip(std::size_t law, Verdict verdict) {
+    results_[law].verdict = std::move(verdict);
     concluded_.push_back(law);
 }
 
@@ -63,11 +62,11 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
         const bool in_profile = matches_any(profile.laws, property.id) &&
                                 !matches_any(profile.laws_excluded, property.id);
         if (!in_profile) {
-            skip(i, Decision::not_run, "not in profile " + profile.name);
+            skip(i, not_run({Reason::Kind::not_in_profile, "not in profile " + profile.name}));
         } else if (!selected(property)) {
-            skip(i, Decision::not_run, "not selected");
+            skip(i, not_run(Reason(Reason::Kind::not_selected)));
         } else if (auto why = why_not_applicable(property, capability)) {
-            skip(i, Decision::not_applicable, std::move(*why));
+            skip(i, not_applicable({Reason::Kind::kernel_lacks, std::move(*why)}));
         } else {
             std::vector<Case> replayed;
             // What the kernel declared then it may no longer declare.
@@ -141,18 +140,13 @@ Effort RunState::effort(std::size_t law, bool cut) const {
 }
 
 void RunState::commit(std::size_t law) {
-    if (hopeless()) {
-        skip(law, Decision::not_run, "the kernel hung or ran out of memory in every case before");
-        return;
-    }
+    if (hopeless()) return skip(law, not_run(Reason(Reason::Kind::always_dead)));
     const Ledger& ledger = *ledgers_[law];
     LawResult result = ledger.collect(known_deaths_);
     const bool interrupted = stopped_ && ledger.cut();
     conclude(result, options_.profile, effort(law, interrupted));
-    if (!ledger.started() && !interrupted) {
-        result.verdict.decision = Decision::not_run;
-        result.verdict.reason = "the time was spent before its first case";
-    }
+    if (!ledger.started() && !interrupted)
+        result.verdict = not_run(Reason(Reason::Kind::time_spent));
     const CaseRecord* first = nullptr;
     for (const CaseRecord& record : result.records) {
         const auto kind = failure_kind(record);
@@ -224,11 +218,11 @@ bool RunState::shrinks_done() const {
            std::all_of(failing_.begin(), failing_.end(), [](const Failing& f) { return f.done; });
 }
 
-void RunState::withdraw(const ShrinkTask& task, const std::string& reason) {
+void RunState::withdraw(const ShrinkTask& task) {
     LawResult& law = results_[task.law];
     for (CaseRecord& record : law.records)
         if (failure_kind(record) == failure_kind(task.found)) {
-            record.verdict = inconclusive(reason);
+            record.verdict = inconclusive(Reason(Reason::Kind::slow_once));
             record.outcome = Outcome::ok;
             record.fault.reset();
         }

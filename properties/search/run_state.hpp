@@ -46,7 +46,7 @@ public:
     void put(const ShrinkTask& task, Counterexample counterexample);
     bool shrinks_done() const;
     /// A hang that was none: the law is left without that violation.
-    void withdraw(const ShrinkTask& task, const std::string& reason);
+    void withdraw(const ShrinkTask& task);
 
     void stop();  ///< hands out nothing more
     double progress() const;
@@ -66,7 +66,7 @@ private:
     };
 
     bool selected(const Property& property) const;
-    void skip(std::size_t law, Decision decision, std::string reason);
+    void skip(std::size_t law, Verdict verdict);
     void commit_in_order();
     Effort effort(std::size_t law, bool cut) const;
     void commit(std::size_t law);

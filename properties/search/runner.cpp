@@ -156,7 +156,7 @@ void Runner::shrink_one(Subject& kernel, const ShrinkTask& task) {
     if (smallest)
         state_.put(task, std::move(*smallest));
     else
-        state_.withdraw(task, "a call was slow once and came back under the full time limit");
+        state_.withdraw(task);
 }
 
 void Runner::tell_concluded() {

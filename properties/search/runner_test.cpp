@@ -28,7 +28,7 @@ std::string summary(const CampaignResult& result) {
     std::string text;
     for (const LawResult& law : result.laws) {
         text += law.property->id + " " + std::string(name(law.verdict.decision)) + " [" +
-                law.verdict.reason + "] " + std::to_string(law.cases) + " " +
+                law.verdict.reason.text + "] " + std::to_string(law.cases) + " " +
                 std::to_string(law.discarded) + " " + std::to_string(law.refused) + " " +
                 std::to_string(law.violated) + " " + std::to_string(law.verdict.elements) + "\n";
         for (const CaseRecord& record : law.records)
@@ -113,8 +113,8 @@ TEST(Runner, ALawThatSawNothingIsInconclusive) {
     for (const LawResult& law : result.laws) {
         EXPECT_EQ(law.verdict.decision, Decision::inconclusive) << law.property->id;
         EXPECT_EQ(law.cases, 0);
-        EXPECT_NE(law.verdict.reason.find("none of 40 cases"), std::string::npos)
-            << law.verdict.reason;
+        EXPECT_NE(law.verdict.reason.text.find("none of 40 cases"), std::string::npos)
+            << law.verdict.reason.text;
     }
     // A draw that is no case costs nothing; a case that says nothing costs calls.
     EXPECT_EQ(result.laws[0].discarded, 40 * 64);
@@ -126,7 +126,7 @@ TEST(Runner, ALawThatNeverAppliesSaysSo) {
     absent.check = [](const Trial&) { return not_applicable("the kernel has no mask"); };
     const LawResult law = run({absent}, plan_with(Defect::wrong), few_cases()).laws[0];
     EXPECT_EQ(law.verdict.decision, Decision::not_applicable);
-    EXPECT_EQ(law.verdict.reason, "the kernel has no mask");
+    EXPECT_EQ(law.verdict.reason.text, "the kernel has no mask");
 }
 
 TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
@@ -136,7 +136,7 @@ TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
     plan.refuses = [](const Problem& p) { return p.softcap != 0 && p.mask.causal; };
     const LawResult together = run({both}, plan, few_cases()).laws[0];
     EXPECT_EQ(together.verdict.decision, Decision::not_applicable);
-    EXPECT_NE(together.verdict.reason.find("not today"), std::string::npos);
+    EXPECT_NE(together.verdict.reason.text.find("not today"), std::string::npos);
     // But what it declares and refuses in its plainest form is its contradiction, not its limit.
     plan.refuses = [](const Problem& p) { return p.softcap != 0; };
     EXPECT_EQ(run({both}, plan, few_cases()).laws[0].verdict.decision, Decision::inconclusive);
@@ -152,7 +152,8 @@ TEST(Runner, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
     plan.refuses = [](const Problem& p) { return p.len_kv % 16 != 0; };
     const LawResult law = run({rare}, plan, few_cases(100)).laws[0];
     EXPECT_EQ(law.verdict.decision, Decision::not_applicable) << law.cases;
-    EXPECT_NE(law.verdict.reason.find(" of 100 cases"), std::string::npos) << law.verdict.reason;
+    EXPECT_NE(law.verdict.reason.text.find(" of 100 cases"), std::string::npos)
+        << law.verdict.reason.text;
 }
 
 TEST(Runner, TooMuchRefusedOrLostIsInconclusiveWithNumbers) {
@@ -161,16 +162,16 @@ TEST(Runner, TooMuchRefusedOrLostIsInconclusiveWithNumbers) {
     const LawResult refused = run({zero_law("refused.most")}, plan, few_cases()).laws[0];
     EXPECT_EQ(refused.verdict.decision, Decision::inconclusive);
     EXPECT_GT(refused.refused, 0);
-    EXPECT_NE(refused.verdict.reason.find("not today"), std::string::npos)
-        << refused.verdict.reason;
+    EXPECT_NE(refused.verdict.reason.text.find("not today"), std::string::npos)
+        << refused.verdict.reason.text;
     EXPECT_EQ(refused.refusals.begin()->second, refused.refused);
 
     Property rare =
         zero_law("lost.most", {.admits = [](const Problem& p) { return p.len_kv == 77; }});
     const LawResult lost = run({rare}, plan_with(Defect::wrong), few_cases(100)).laws[0];
     EXPECT_EQ(lost.verdict.decision, Decision::inconclusive);
-    EXPECT_NE(lost.verdict.reason.find(" of 100 cases could be judged"), std::string::npos)
-        << lost.verdict.reason;
+    EXPECT_NE(lost.verdict.reason.text.find(" of 100 cases could be judged"), std::string::npos)
+        << lost.verdict.reason.text;
 }
 
 /// A precondition that one draw in three meets costs draws, not cases.
@@ -214,11 +215,14 @@ TEST(Runner, WhatWasNotRunSaysWhy) {
     const CampaignResult result = run(laws, plan_with(Defect::wrong), options);
     EXPECT_EQ(result.laws[0].verdict.decision, Decision::holds);
     EXPECT_EQ(result.laws[1].verdict.decision, Decision::not_run);
-    EXPECT_EQ(result.laws[1].verdict.reason, "not in profile test");
+    EXPECT_EQ(result.laws[1].verdict.reason.text, "not in profile test");
+    EXPECT_EQ(result.laws[1].verdict.reason.kind, Reason::Kind::not_in_profile);
     EXPECT_EQ(result.laws[2].verdict.decision, Decision::not_run);
-    EXPECT_EQ(result.laws[2].verdict.reason, "not selected");
+    EXPECT_EQ(result.laws[2].verdict.reason.text, "not selected");
+    EXPECT_EQ(result.laws[2].verdict.reason.kind, Reason::Kind::not_selected);
     EXPECT_EQ(result.laws[3].verdict.decision, Decision::not_applicable);
-    EXPECT_EQ(result.laws[3].verdict.reason, "kernel has no backward");
+    EXPECT_EQ(result.laws[3].verdict.reason.text, "kernel has no backward");
+    EXPECT_EQ(result.laws[3].verdict.reason.kind, Reason::Kind::kernel_lacks);
 }
 
 TEST(Runner, AnInterruptionKeepsWhatWasDone) {
@@ -240,7 +244,7 @@ TEST(Runner, AnInterruptionKeepsWhatWasDone) {
     EXPECT_GE(result.laws[0].cases, 10);
     EXPECT_LE(result.laws[0].cases, 12);
     EXPECT_EQ(result.laws[1].verdict.decision, Decision::not_run);
-    EXPECT_EQ(result.laws[1].verdict.reason, "interrupted before its first case");
+    EXPECT_EQ(result.laws[1].verdict.reason.kind, Reason::Kind::interrupted);
 }
 
 TEST(Runner, ABudgetOfTimeIsSharedAmongTheLaws) {
@@ -250,7 +254,7 @@ TEST(Runner, ABudgetOfTimeIsSharedAmongTheLaws) {
     const CampaignResult result = run(four_laws(), plan_with(Defect::wrong), options);
     EXPECT_LE(result.seconds, 2.0);
     for (const LawResult& law : result.laws) {
-        EXPECT_EQ(law.verdict.decision, Decision::holds) << law.verdict.reason;
+        EXPECT_EQ(law.verdict.decision, Decision::holds) << law.verdict.reason.text;
         EXPECT_GT(law.cases, 10);
     }
 }

@@ -113,7 +113,8 @@ void add_sequences(Edits& edits, const Problem& p) {
                          }});
 }
 
-void add_formats(Edits& edits, const Problem& p) {
+void add_formats(Edits& all, const Problem& p) {
+    Edits edits;
     const auto all_to = [](Precision format) {
         return [format](Problem& x) { x.format_q = x.format_kv = x.format_o = format; };
     };
@@ -131,6 +132,10 @@ void add_formats(Edits& edits, const Problem& p) {
     for (const Precision format : {Precision::f64, Precision::f16})
         if (!is_plain(format) && p.format_q > format && p.format_q != Precision::f32)
             edits.push_back({"formats to " + std::string(name(format)), all_to(format)});
+    for (Edit& edit : edits) {
+        edit.pass = "formats";
+        all.push_back(std::move(edit));
+    }
 }
 
 }  // namespace

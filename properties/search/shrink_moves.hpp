@@ -27,6 +27,7 @@ struct Knob {
 struct Edit {
     std::string change;
     std::function<void(Problem&)> apply;
+    const char* pass = "features";
 };
 
 /// Everything that can be turned down in this problem, coupled moves before single ones.

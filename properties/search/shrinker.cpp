@@ -158,8 +158,7 @@ bool Shrinker::features() {
         for (const Edit& edit : feature_edits(best_.subject.problem)) {
             Case candidate = best_.subject;
             edit.apply(candidate.problem);
-            const bool is_format = edit.change.starts_with("format");
-            again = attempt(std::move(candidate), is_format ? "formats" : "features", edit.change);
+            again = attempt(std::move(candidate), edit.pass, edit.change);
             if (again) break;  // the list belongs to the problem it was made for
         }
         any = any || again;

@@ -86,7 +86,7 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
         if (judged.refused) {
             ++result.refused;
             const bool room = result.refusals.size() < refusals_kept;
-            if (room) ++result.refusals[judged.record.verdict.reason];
+            if (room) ++result.refusals[judged.record.verdict.reason.text];
         } else if (judged.vacuous) {
             ++result.discarded;
             result.nothing = judged.record.verdict.reason;

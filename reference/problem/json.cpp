@@ -89,12 +89,12 @@ public:
     bool parse_error(std::size_t position, const std::string&, const Library::exception& error) {
         // "[...] parse error at line 1, column 2: syntax error while ... - REASON; last read:
         // '...'"
-        std::string_view reason = error.what();
-        if (const auto dash = reason.find(" - "); dash != reason.npos)
-            reason = reason.substr(dash + 3);
-        reason = reason.substr(0, reason.find("; last read"));
+        std::string_view told = error.what();
+        if (const auto dash = told.find(" - "); dash != told.npos)
+            told = told.substr(dash + 3);
+        told = told.substr(0, told.find("; last read"));
         const std::size_t at = std::max<std::size_t>(position, 1) - 1;
-        source_.fail(at, at + 1, std::string(not_json) + ": " + printable(reason, 120),
+        source_.fail(at, at + 1, std::string(not_json) + ": " + printable(told, 120),
                      "JSON as RFC 8259 has it, without comments or trailing commas");
     }
 

@@ -14,7 +14,7 @@ def main():
         require_numpy()
         kernel = Kernel(module_name, function_name)
     except LoadError as error:
-        connection.send_text(Kind.LOAD_ERROR, 0, str(error))
+        connection.send_text(Kind.LOAD_ERROR, 0, str(error), error.missing)
         os._exit(0)
     from attest_worker.serving import Server
 

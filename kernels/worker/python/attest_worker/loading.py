@@ -11,6 +11,12 @@ import traceback
 class LoadError(Exception):
     """The sentence, then lines of detail."""
 
+    missing = 0  # Missing in protocol.hpp
+
+
+class LacksNumpy(LoadError):
+    missing = 1
+
 
 def interpreter():
     return f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -20,7 +26,7 @@ def require_numpy():
     try:
         import numpy  # noqa: F401
     except ImportError as error:
-        raise LoadError(
+        raise LacksNumpy(
             f"the worker needs numpy, which {interpreter()} does not have\n"
             f"{interpreter()} -m pip install numpy"
         ) from error

@@ -19,7 +19,7 @@ CALL = struct.Struct("<QQII")  # memory_bytes, workspace_bytes, operation, tenso
 TENSOR = struct.Struct("<HBBBBHQQQ4q4q")
 ANSWER = struct.Struct("<IIQ")  # yes, text_bytes, workspace_bytes
 REPLY = struct.Struct("<IiQQII")  # status, code, workspace_bytes, outputs, text_bytes, reserved
-TEXT = struct.Struct("<II")  # text_bytes, reserved
+TEXT = struct.Struct("<II")  # text_bytes, missing
 
 ROLES = (
     "q k v o lse mask lens_q lens_kv cu_seqlens_q cu_seqlens_kv block_table positions "
@@ -122,9 +122,9 @@ class Connection:
         except OSError:
             os._exit(0)
 
-    def send_text(self, kind, sequence, text):
+    def send_text(self, kind, sequence, text, missing=0):
         data = text.encode("utf-8", "replace")[: FRAME_BYTES_MAX - HEADER.size - TEXT.size]
-        self.send(kind, sequence, TEXT.pack(len(data), 0), data)
+        self.send(kind, sequence, TEXT.pack(len(data), missing), data)
 
 
 def cut(text):
