@@ -40,7 +40,7 @@ private:
     Clock::time_point start_ = Clock::now(), last_ = start_;
     double progress_ = 0;
     std::int64_t cases_ = 0;
-    std::string family_, last_violated_;
+    std::string family_;
     std::vector<std::string> violated_;
     bool shown_ = false;
 };

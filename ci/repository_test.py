@@ -1,195 +1,183 @@
 #!/usr/bin/env python3
-"""The repository holds its own rules: layers, sizes, words, and what lies at the top.
-
-The layering is design's table, read off the #include lines. Sizes are budgets; a file over budget is
-listed in OVER with its size and the reason, and may only shrink: a stale or generous entry fails too.
-"""
+"""The repository holds its own rules (repository_rules.py), and each rule sees a breach of it."""
 import os
-import re
-import subprocess
+import shutil
 import sys
+import tempfile
 import unittest
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import repository_rules as rules  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json",
-       "README.md", "LICENSE"}
-
-# folder prefix -> prefixes of ours it may include; the longest matching prefix decides.
-LAYERS = {
-    # The border's header is C and stands on nothing; the table of fields fills its struct.
-    "reference/problem/": ["reference/problem/", "kernels/interface/attest_kernel.h"],
-    "reference/bound/": ["reference/problem/", "reference/bound/"],
-    "reference/oracle/": ["reference/problem/", "reference/bound/", "reference/oracle/"],
-    "reference/cost/": ["reference/problem/", "reference/cost/"],
-    "kernels/interface/": ["reference/problem/", "kernels/interface/"],
-    "kernels/simt/": ["kernels/interface/attest_kernel.h", "kernels/simt/"],
-    "kernels/cuda/oracle/": ["reference/bound/", "reference/oracle/", "kernels/simt/", "kernels/cuda/oracle/"],
-    "kernels/cuda/": ["kernels/interface/", "kernels/simt/", "kernels/cuda/"],
-    "kernels/worker/": ["reference/problem/", "kernels/interface/", "kernels/worker/"],
-    "kernels/cpu/": ["reference/problem/", "kernels/interface/", "kernels/cpu/"],
-    "kernels/mutants/": ["reference/problem/", "kernels/interface/", "kernels/cpu/", "kernels/cuda/",
-                         "kernels/mutants/"],
-    "kernels/examples/": ["kernels/interface/attest_kernel.h", "kernels/simt/attest_call.hpp", "kernels/examples/"],
-    "kernels/adapters/": ["kernels/interface/attest_kernel.h"],
-    "properties/": ["reference/problem/", "reference/bound/", "properties/law/"],
-    "properties/law/": ["reference/problem/", "reference/bound/", "properties/law/"],
-    "properties/search/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/",
-                           "properties/search/"],
-    "properties/diagnosis/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/",
-                              "properties/search/", "properties/diagnosis/"],
-    "fixtures/": ["reference/problem/", "fixtures/"],
-    "ci/": ["reference/", "kernels/", "properties/", "fixtures/", "ci/"],
-}
-# A test may also use what it compares against; never what would make the layers a circle.
-TEST_EXTRA = {
-    "fixtures/": ["fixtures/", "properties/", "kernels/interface/"],
-    "reference/bound/": ["reference/oracle/"],
-    "kernels/worker/": ["kernels/"],
-    "kernels/cuda/": ["reference/problem/"],
-    "properties/": ["reference/", "kernels/", "properties/"],
-    "properties/law/": ["reference/", "properties/search/"],
-    "properties/diagnosis/": ["kernels/"],
-    "properties/search/": ["kernels/"],
-}
-LIBRARIES = {  # outside library -> where its headers may be named
-    "gtest/": r"_test\.cpp$|^ci/",
-    "gmock/": r"_test\.cpp$",
-    "rapidcheck": r"^properties/search/|_test\.(cpp|hpp)$|^reference/problem/.*generators\.hpp$",
-    "hwy/": r"^kernels/cpu/|^reference/(oracle|bound)/|^kernels/mutants/",
-    "boost/multiprecision": r"^reference/oracle/|_test\.cpp$",
-    "CLI/": r"^ci/",
-}
-
-BUDGET = {".hpp": 150, ".h": 180, ".cpp": 300, ".c": 300, ".py": 300}
-LINE = 100
-OVER = {  # file: (lines it may have, why it is one idea all the same)
-    "properties/search/shrinker_test.cpp": (320, "one table of planted predicates, each with its one smallest case"),
-}
-
-BANNED = [
-    (r"\bTODO\b|\bFIXME\b|\bXXX\b", "unfinished work belongs in an issue"),
-    (r"/work/|/root/|/home/[a-z]", "an absolute path of one machine"),
-    (r"std::format\b|std::expected\b|std::source_location\b", "not in the oldest compiler supported"),
-    (r"\busing namespace std;", "names come with their namespace"),
-    (r"ffast-math", "the proofs assume IEEE arithmetic"),
-]
-SOURCES = (".cpp", ".hpp", ".h", ".c", ".py")
-
-
-def files():
-    out = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                         check=True, capture_output=True, text=True).stdout
-    return sorted(f for f in out.splitlines() if os.path.isfile(os.path.join(ROOT, f)))
-
-
-def text(name):
-    with open(os.path.join(ROOT, name), encoding="utf-8", errors="replace") as handle:
-        return handle.read()
-
-
-def layer(name):
-    return max((prefix for prefix in LAYERS if name.startswith(prefix)), key=len, default=None)
 
 
 class Repository(unittest.TestCase):
-    def check(self, faults):
+    """One test a rule, made below."""
+
+
+def holds(rule):
+    def test(self):
+        faults = rule(rules.Tree(ROOT))
         self.assertFalse(faults, "\n" + "\n".join(faults))
+    test.__doc__ = rule.__doc__
+    return test
+
+
+for each in rules.RULES:
+    setattr(Repository, "test_" + each.__name__, holds(each))
+
+
+LONG = "int long_one() {\n" + "    step();\n" * 70 + "    return 0;\n}\n"
+TABLE = "Rows table() {\n    return {\n" + "        {1, 2},\n" * 80 + "    };\n}\n"
+
+
+class Breach(unittest.TestCase):
+    """A tree of a few files for each rule: what keeps it, and what breaks it."""
+
+    def faults(self, rule, files, **options):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        os.makedirs(os.path.join(folder, ".git/objects"))  # all that git asks of a repository
+        os.makedirs(os.path.join(folder, ".git/refs"))
+        with open(os.path.join(folder, ".git/HEAD"), "w", encoding="utf-8") as handle:
+            handle.write("ref: refs/heads/main\n")
+        for name, text in files.items():
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as handle:
+                handle.write(text)
+        return rule(rules.Tree(folder), **options)
+
+    def keeps(self, rule, files, **options):
+        self.assertEqual(self.faults(rule, files, **options), [])
+
+    def breaks(self, rule, files, *says, **options):
+        faults = self.faults(rule, files, **options)
+        self.assertEqual(len(faults), len(says), faults)
+        for fault, part in zip(faults, says):
+            self.assertIn(part, fault)
 
     def test_top_level(self):
-        top = {f.split("/")[0] for f in files()}
-        self.check([f"{name}: the top level is the five rooms" for name in sorted(top - TOP)
-                    if not name.startswith(".")])
+        self.keeps(rules.top_level, {"README.md": "", "ci/a": "", ".gitignore": ""})
+        self.breaks(rules.top_level, {"notes/a.md": ""}, "notes: ")
 
     def test_layers(self):
-        faults = []
-        for name in files():
-            mine = layer(name)
-            if mine is None or not name.endswith((".cpp", ".hpp", ".h", ".c")):
-                continue
-            allowed = LAYERS[mine] + (TEST_EXTRA.get(mine, []) if "_test." in name else [])
-            for number, line in enumerate(text(name).splitlines(), 1):
-                found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
-                if not found:
-                    continue
-                target = found.group(1)
-                if re.match(r"(reference|kernels|properties|fixtures|ci)/", target):
-                    if not any(target.startswith(p) for p in allowed):
-                        faults.append(f"{name}:{number}: {mine} may not include {target}")
-                for library, where in LIBRARIES.items():
-                    if target.startswith(library) and not re.search(where, name):
-                        faults.append(f"{name}:{number}: {library} is not for this folder")
-        self.check(faults)
+        upward = '#include "reference/oracle/oracle.hpp"\n'
+        self.keeps(rules.layers, {"reference/oracle/a.cpp": upward, "reference/bound/a_test.cpp": upward})
+        for name in ("kernels/cuda/flash.cuh", "kernels/cuda/a.cu", "reference/bound/a.cpp", "kernels/simt/a.h"):
+            self.breaks(rules.layers, {name: "\n" + upward}, name + ":2: ")
+        self.breaks(rules.layers, {"properties/a.cpp": "#include <CLI/CLI.hpp>\n"}, "CLI/ is not for")
 
     def test_sizes(self):
-        faults = []
-        for name in files():
-            budget = BUDGET.get(".cpp" if name.endswith("_test.hpp") else os.path.splitext(name)[1])
-            if budget is None:
-                continue
-            lines = text(name).count("\n")
-            if name in OVER:
-                if lines > OVER[name][0]:
-                    faults.append(f"{name}: {lines} lines, {OVER[name][0]} were granted")
-                elif lines < OVER[name][0] - 40:
-                    faults.append(f"{name}: {lines} lines; lower its entry in OVER")
-            elif lines > budget:
-                faults.append(f"{name}: {lines} lines, the budget is {budget}")
-        self.check(faults)
+        lines = lambda count: "//\n" * count
+        self.keeps(rules.sizes, {"ci/a.cpp": lines(300), "ci/a.hpp": lines(150), "ci/a_test.hpp": lines(300)}, exceptions={})
+        for name, budget in (("a.hpp", 150), ("a.cpp", 300), ("a.cu", 300), ("a.cuh", 300), ("a.py", 300)):
+            self.breaks(rules.sizes, {"ci/" + name: lines(budget + 1)}, f"{budget + 1} lines", exceptions={})
+        granted = {"ci/a.cpp": (400, "why")}
+        self.keeps(rules.sizes, {"ci/a.cpp": lines(400)}, exceptions=granted)
+        self.breaks(rules.sizes, {"ci/a.cpp": lines(401)}, "400 were granted", exceptions=granted)
+        self.breaks(rules.sizes, {"ci/a.cpp": lines(320)}, "lower its exception", exceptions=granted)
+        self.breaks(rules.sizes, {}, "not there", exceptions=granted)
+
+    def test_function_lengths(self):
+        def keeps(text, name="ci/a.cpp", exceptions=()):
+            self.keeps(rules.function_lengths, {name: text}, exceptions=dict(exceptions))
+
+        def breaks(text, said, name="ci/a.cpp", exceptions=()):
+            self.breaks(rules.function_lengths, {name: text}, said, exceptions=dict(exceptions))
+
+        keeps(LONG.replace("    step();\n", "", 5))
+        keeps(TABLE)
+        keeps("namespace a {\n" + "int f() {\n    return 1;\n}\n" * 50 + "}\n")
+        keeps("const Row rows[] = {\n" + "    {1, f(2)},\n" * 80 + "};\n")
+        keeps('const char* text = R"({\n' + "int f() {\n" * 90 + ')";\n')
+        breaks(LONG, "long_one: 73 lines")
+        breaks("namespace a {\nnamespace {\n" + LONG + "}\n}\n", "long_one: 73")
+        breaks("class A final : public B {\npublic:\n" + LONG + "};\n", "long_one: 73")
+        breaks("extern \"C\" {\n" + LONG + "}\n", "long_one: 73")
+        breaks("A::A(int x)\n    : x_{x}, y_(std::vector{1, 2}) {\n" + "    // {\n    g();\n" * 40 + "}\n", "A: ")
+        breaks("TEST(Suite, name) {" + LONG[len("int long_one() {"):], "TEST(Suite, name): 73")
+        breaks("const auto f = [](int x) {\n" + "    g();\n" * 70 + "};\n", "f: 72")
+        breaks("template <typename T = A<int>>\nbool operator==(const T&, const T&) {\n" + "  g();\n" * 70 + "}\n", "operator==")
+        breaks("__global__ void __launch_bounds__(128)\nkernel(int n) {\n" + "    if (n) { g(); }\n" * 70 + "}\n",
+               "kernel: 73", "kernels/cuda/a.cuh")
+        breaks("def f():\n" + "    g()\n" * 70, "f: 71 lines", "ci/a.py")
+        keeps(LONG, exceptions={("ci/a.cpp", "long_one"): (73, "why")})
+        breaks(LONG, "72 were granted", exceptions={("ci/a.cpp", "long_one"): (72, "why")})
+        breaks(LONG, "lower its exception", exceptions={("ci/a.cpp", "long_one"): (90, "why")})
+        breaks("int f();\n", "needs no exception", exceptions={("ci/a.cpp", "f"): (90, "why")})
 
     def test_line_width(self):
-        self.check([f"{name}:{number}: {len(line)} columns, the budget is {LINE}"
-                    for name in files() if name.endswith((".cpp", ".hpp", ".h", ".c"))
-                    for number, line in enumerate(text(name).splitlines(), 1) if len(line) > LINE])
+        self.keeps(rules.line_width, {"ci/a.cpp": "/" * 100 + "\n"})
+        for name in ("ci/a.cpp", "kernels/cuda/a.cu", "kernels/cuda/a.cuh"):
+            self.breaks(rules.line_width, {name: "\n" + "/" * 101 + "\n"}, name + ":2: 101 columns")
 
     def test_words(self):
-        faults = []
-        for name in files():
-            if not name.endswith(SOURCES + (".md", ".txt", ".json")) or name == "ci/repository_test.py":
-                continue
-            for number, line in enumerate(text(name).splitlines(), 1):
-                faults += [f"{name}:{number}: {why}: {line.strip()[:60]}"
-                           for pattern, why in BANNED if re.search(pattern, line)]
-        self.check(faults)
+        for name in ("ci/a.cpp", "kernels/cuda/a.cuh", "ci/README.md", "ci/a.py"):
+            self.keeps(rules.words, {name: "to be done\n"})
+            self.breaks(rules.words, {name: "TO" + "DO\n"}, name + ":1: unfinished")
+        self.breaks(rules.words, {"ci/a.cpp": "// -ffast" + "-math\n"}, "IEEE")
 
     def test_bare_tolerances(self):
-        """A decimal like 1e-3 in reference/ or properties/ is a tolerance nobody derived: its origin stands
-        in a comment on the line or shortly above."""
-        faults = []
-        for name in files():
-            if not re.match(r"(reference|properties)/.*\.(cpp|hpp)$", name) or "_test." in name:
-                continue
-            lines = text(name).splitlines()
-            for number, line in enumerate(lines, 1):
-                code = re.sub(r'"(\\.|[^"\\])*"', '""', line.split("//")[0])
-                near = lines[max(0, number - 40):number]
-                if re.search(r"(?<![\w.])\d+(\.\d+)?e-\d+", code) and not any("//" in l for l in near):
-                    faults.append(f"{name}:{number}: say where it comes from: {line.strip()}")
-        self.check(faults)
+        def check(text, *lines, name="reference/bound/a.cpp", exceptions=()):
+            says = [f"{name}:{line}: say where" for line in lines]
+            self.breaks(rules.bare_tolerances, {name: text}, *says, exceptions=dict(exceptions))
 
-    def test_ids_have_no_hyphen(self):
-        faults = []
-        for name in files():
-            if re.match(r"(properties|kernels)/.*\.cpp$", name):
-                for number, line in enumerate(text(name).splitlines(), 1):
-                    if re.search(r'\.id\s*=\s*"[^"]*-[^"]*"', line):
-                        faults.append(f"{name}:{number}: GoogleTest's filter reads a hyphen as exclusion")
-        self.check(faults)
+        check("if (x > 1e-3) return;\n", 1)
+        check("// Why, but of another statement.\nf();\nconst double up = 0.1 * u;\n", 3)
+        check("const double most = coarse ? 1.10 : 1.30;\n", 1, name="properties/a.cpp")
+        check("x = f(a,\n      0.3 * b);\n", 2)
+        check("return 1.01 * x;\n", 1, name="reference/oracle/device/a.cuh")
+        check("return 1.01 * x;  // 1.01: the products of errors\n")
+        check("// 1.01: the products of errors.\nreturn a +\n       1.01 * x;\n")
+        check("// f is 2.1 (that).\ndouble f(double x) {\n    g();\n    return 2.1 * x;\n}\n")
+        check("// f is 12.1 (that).\ndouble f(double x) {\n    g();\n    return 2.1 * x;\n}\n", 4)
+        check("return 0.5 * x + 2.0 + 0x1p-52 + 0.6931471805599453;\n")
+        check(".turned_red_by = {planted::answers_times(1.02)},\n")
+        check('throw Bad("0.1 is too much");\n')
+        check("EXPECT_LT(x, 1e-3);\n", name="properties/a_test.cpp")
+        check("x = 0.1;\ny = 0.3;\n", exceptions={"reference/bound/a.cpp": (2, "why")})
+        check("x = 0.1;\ny = 0.3;\n", 1, 2, exceptions={"reference/bound/a.cpp": (1, "why")})
+        self.breaks(rules.bare_tolerances, {"reference/a.cpp": "x = 0.1;\n"}, "lower its exception",
+                    exceptions={"reference/a.cpp": (2, "why")})
 
-    def test_nothing_hangs_on_a_sentence(self):
-        """Sentences are for people: what is decided, is decided by a word (an enum, a field of a law)."""
-        part = r"\b(reason|says|sentence|what\(\))(\.text)?\)*"
-        compared = re.compile(part + r'\.(starts_with|ends_with|r?find|contains|compare)\("|' + part + r' *[!=]= *"'
-                              r'|\("(reason|says|problem)"\) *[!=]= *"')
-        families = re.search(r"set\(families ([^)]*)\)", text("properties/CMakeLists.txt")).group(1).split()
-        law = re.compile(r'(?<!stream_of\()"(' + "|".join(families) + r')\.[a-z_]+"')
-        own = re.compile(r"properties/[a-z_]+\.cpp$|kernels/mutants/|.*_test\.")
-        faults = []
-        for name in files():
-            if not name.endswith((".cpp", ".hpp", ".cu", ".cuh")) or "_test." in name: continue
-            for number, line in enumerate(text(name).splitlines(), 1):
-                if compared.search(line): faults.append(f"{name}:{number}: compares a sentence: {line.strip()}")
-                if law.search(line) and not own.match(name): faults.append(f"{name}:{number}: names a law: {line.strip()}")
-        self.check(faults)
+    def test_unused_symbols(self):
+        def check(files, *says, exceptions=()):
+            self.breaks(rules.unused_symbols, files, *says, exceptions=dict(exceptions))
+
+        header, source = "#pragma once\nint f(int x);\n", "int f(int x) {\n    return x;\n}\n"
+        call = "int g() {\n    return f(1);\n}\n"
+        check({"ci/a.hpp": header, "ci/a.cpp": source, "ci/b.cpp": call})
+        check({"ci/a.hpp": header, "ci/a.cpp": source}, "ci/a.hpp:2: nothing uses f")
+        check({"ci/a.hpp": header, "ci/a.cpp": source, "ci/a_test.cpp": call}, "nothing uses f")
+        check({"ci/a.hpp": header, "ci/a.cpp": source, "ci/b.cpp": "// f is called\n"}, "nothing uses f")
+        check({"ci/a.hpp": "struct Idle {\n    int width = 0;\n};\n"}, "ci/a.hpp:1: nothing uses Idle",
+              "ci/a.hpp:2: nothing uses width")
+        check({"ci/a.hpp": "inline constexpr double limit = 2;\n"}, "nothing uses limit")
+        check({"kernels/cuda/a.cuh": "__device__ int f(int x);\n"}, "nothing uses f")
+        check({"ci/a.hpp": header}, exceptions={"f": "why"})
+        check({"ci/a.hpp": header, "ci/b.cpp": call}, "f needs no exception", exceptions={"f": "why"})
+
+    def test_ids_without_hyphen(self):
+        self.keeps(rules.ids_without_hyphen, {"properties/a.cpp": '    .id = "masking.causal",\n'})
+        self.breaks(rules.ids_without_hyphen, {"properties/a.cpp": '    .id = "masking.cau-sal",\n'}, "hyphen")
+
+    def test_decided_by_words(self):
+        def check(name, line, *says):
+            laws = {"properties/CMakeLists.txt": "set(law_files masking entropy)"}
+            self.breaks(rules.decided_by_words, laws | {name: line + "\n"}, *says)
+
+        check("ci/a.cpp", 'if (verdict.reason.starts_with("not in")) stop();', "compares a sentence")
+        check("ci/a.cpp", 'if (record.at("reason") == "gone") stop();', "compares a sentence")
+        check("ci/a.cpp", 'if (law == "masking.causal") stop();', "names a law")
+        check("properties/masking.cpp", '.id = "masking.causal",')
+        check("ci/a_test.cpp", 'if (law == "masking.causal") stop();')
+        check("ci/a.cpp", "if (verdict.reason.kind == Reason::Kind::cut) stop();")
+
+    def test_every_rule_has_a_breach(self):
+        for rule in rules.RULES:
+            self.assertTrue(hasattr(self, "test_" + rule.__name__), rule.__name__)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 #include <cuda_runtime.h>
 #include <math.h>
 
-__global__ void attention_kernel(const float* Q, const float* K, const float* V, float* O, int heads, int Tq, int Tk,
-                                 int D, float scale, bool causal) {
+__global__ void attention_kernel(const float* Q, const float* K, const float* V, float* O,
+                                 int heads, int Tq, int Tk, int D, float scale, bool causal) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const int head = blockIdx.y;
     if (i >= Tq || head >= heads) return;
@@ -35,8 +35,8 @@ __global__ void attention_kernel(const float* Q, const float* K, const float* V,
 }
 
 /// All tensors [heads, length, D] on the host.
-cudaError_t attention_naive(const float* q, const float* k, const float* v, float* o, int heads, int Tq, int Tk, int D,
-                            float scale, bool causal) {
+cudaError_t attention_naive(const float* q, const float* k, const float* v, float* o, int heads,
+                            int Tq, int Tk, int D, float scale, bool causal) {
     const size_t q_bytes = sizeof(float) * heads * Tq * D, k_bytes = sizeof(float) * heads * Tk * D;
     float *d_q, *d_k, *d_v, *d_o;
     cudaMalloc(&d_q, q_bytes);

@@ -1,4 +1,4 @@
-// Attention the way a second CUDA version is written: keys and values pass through shared memory, the softmax is online.
+// Attention the way a second CUDA version is written: shared memory for K and V, an online softmax.
 // It knows nothing of attest; attention_tiled_glue.cpp is what lets attest judge it.
 #include <cuda_runtime.h>
 #include <math.h>
@@ -8,8 +8,9 @@
 /// A block takes 32 queries, a thread one of them. Tensors are [heads, length, D], D at most DIM.
 template <int DIM>
 __global__ void __launch_bounds__(TILE * 4)
-attention_tiled_kernel(const float* __restrict__ Q, const float* __restrict__ K, const float* __restrict__ V,
-                       float* __restrict__ O, int Tq, int Tk, int D, float scale, bool causal) {
+attention_tiled_kernel(const float* __restrict__ Q, const float* __restrict__ K,
+                       const float* __restrict__ V, float* __restrict__ O, int Tq, int Tk, int D,
+                       float scale, bool causal) {
     __shared__ float k_tile[TILE][DIM + 1], v_tile[TILE][DIM + 1];
     extern __shared__ float scores[];  // [blockDim.x][TILE]
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -53,8 +54,8 @@ attention_tiled_kernel(const float* __restrict__ Q, const float* __restrict__ K,
 }
 
 /// Device pointers.
-cudaError_t attention_tiled(const float* q, const float* k, const float* v, float* o, int heads, int Tq, int Tk, int D,
-                            float scale, bool causal) {
+cudaError_t attention_tiled(const float* q, const float* k, const float* v, float* o, int heads,
+                            int Tq, int Tk, int D, float scale, bool causal) {
     const int threads = 32;
     dim3 grid((Tq + threads - 1) / threads, heads);
     const size_t bytes = sizeof(float) * threads * TILE;

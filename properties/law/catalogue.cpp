@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "reference/problem/case.hpp"
+
 namespace attest {
 
 std::string_view name(Tells tells) noexcept {
@@ -28,24 +30,8 @@ const Property* find_property(std::string_view id) {
 }
 
 std::string catalogue_digest() {
-    // Every field a reader relies on; the check itself is code and is covered by the version.
     std::string text;
-    for (const Property& law : catalogue()) {
-        for (const std::string& part : {law.id, law.statement, law.statement_short, law.why,
-                                        law.source, std::string(name(law.compares)), law.file}) {
-            text += part;
-            text += '\n';
-        }
-        const CaseSpace& space = law.cases;
-        for (const std::int64_t number :
-             {std::int64_t{space.allow.bits()}, std::int64_t{space.require.bits()},
-              space.scores_max, space.len_max, space.dim_max, space.batch_max,
-              std::int64_t{space.len_q_one}, std::int64_t{space.square},
-              std::int64_t{law.needs.lse}, std::int64_t{law.needs.backward},
-              std::int64_t{law.needs.simulated}})
-            text += std::to_string(number) + ' ';
-        text += '\n';
-    }
+    for (const Property& law : catalogue()) text += declaration_text(law);
     return sha256_hex(text);
 }
 

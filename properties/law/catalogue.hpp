@@ -15,4 +15,27 @@ std::vector<Property> declared_laws();
 /// each. Throws InternalError with the law and what is wrong.
 void require_well_declared(std::span<const Property> laws);
 
+/// Hands over every field of a law but its check. Whoever adds a field adds it here: the names are
+/// counted by the compiler, and what is handed over by catalogue_test.
+template <typename Law, typename Tell>
+void each_field(Law& law, Tell tell) {
+    auto& [id, statement, statement_short, why, source, compares, needs, cases, check, file] = law;
+    (tell(id), tell(statement), tell(statement_short), tell(why), tell(source), tell(compares));
+    tell(file);
+    auto& [lse, backward, deterministic, batch_invariant, simulated] = needs;
+    (tell(lse), tell(backward), tell(deterministic), tell(batch_invariant), tell(simulated));
+    auto& [allow, require, require_any, formats, kinds, scores_max, len_max, dim_max, batch_max,
+           len_q_one, square, more_queries, any_length, default_scale, admits] = cases;
+    (tell(allow), tell(require), tell(require_any), tell(formats), tell(kinds));
+    (tell(scores_max), tell(len_max), tell(dim_max), tell(batch_max), tell(len_q_one));
+    (tell(square), tell(more_queries), tell(any_length), tell(default_scale), tell(admits));
+}
+
+/// All that each_field() hands over, as text. A precondition is told by what it answers to a fixed
+/// set of problems; the check is code, and stands under the version.
+std::string declaration_text(const Property& law);
+
+/// Those problems: every one valid.
+std::span<const Problem> precondition_problems();
+
 }  // namespace attest

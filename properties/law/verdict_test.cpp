@@ -47,6 +47,24 @@ TEST(Verdict, TheFirstViolationIsKept) {
     EXPECT_EQ(merge(violated(first), violated(second)).violation->problem, "first");
 }
 
+TEST(Verdict, TheFirstDoubtIsKeptWhateverItIsMergedWith) {
+    const auto doubted = [](const char* problem) {
+        Violation suspect;
+        suspect.problem = problem;
+        suspect.violation_class = ViolationClass::suspect;
+        return graded(violated(suspect), {});
+    };
+    const Verdict doubt = doubted("improbable");
+    ASSERT_TRUE(doubt.doubt);
+    for (const Verdict& other :
+         {holds(4, 0.5), inconclusive("too few"), not_applicable("no mask"), violated({})}) {
+        ASSERT_TRUE(merge(doubt, other).doubt) << name(other.decision);
+        ASSERT_TRUE(merge(other, doubt).doubt) << name(other.decision);
+        EXPECT_EQ(merge(other, doubt).doubt->problem, "improbable");
+    }
+    EXPECT_EQ(merge(doubt, doubted("another")).doubt->problem, "improbable");
+}
+
 Verdict drawn_verdict() {
     using rc::gen::element;
     Verdict v;

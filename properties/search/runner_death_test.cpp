@@ -34,6 +34,7 @@ TEST(Runner, ADeathIsShrunkOnceAndMetByTheOtherLaws) {
         EXPECT_EQ(law.violated, i == 0 ? 2 : 1);
         ASSERT_TRUE(law.counterexample);
         EXPECT_EQ(law.counterexample->smallest, result.laws[0].counterexample->smallest);
+        EXPECT_TRUE(law.counterexample->confirmed);
         EXPECT_EQ(law.counterexample->outcome, Outcome::crash);
         EXPECT_EQ(law.verdict.violation->problem,
                   "the kernel crashed: read 4 bytes past the end of k");

@@ -51,6 +51,31 @@ TEST_F(RunnerStore, FailuresAreKeptAndComeFirstNextTime) {
     EXPECT_EQ(load_failures(directory_).size(), 1u);  // a regression case from now on
 }
 
+/// Not after its shrinking, which may take minutes: the very next call finds it on the disk.
+TEST_F(RunnerStore, AFailureIsKeptTheMomentItIsFound) {
+    int failures = 0, late = 0, looked = 0;
+    std::vector<StoredFailure> at_first;
+    Plan plan{.manifest = testing::full_manifest()};
+    plan.fails = [&](const Problem& problem, const TensorSet&) {
+        if (failures == 1) at_first = load_failures(directory_);
+        if (failures > 0) {
+            ++looked;
+            late += load_failures(directory_).empty();
+        }
+        failures += past_forty(problem);
+        return past_forty(problem);
+    };
+    CampaignOptions options = few_cases(40, 1);
+    options.store = directory_;
+    const auto laws = std::vector{zero_law("store.one")};
+    const CampaignResult result = run(laws, plan, options);
+    EXPECT_GT(looked, 0);
+    EXPECT_EQ(late, 0) << "of " << looked;
+    ASSERT_EQ(at_first.size(), 1u);
+    EXPECT_FALSE(at_first[0].shrunk);
+    EXPECT_EQ(at_first[0].subject, result.laws[0].counterexample->found.subject);
+}
+
 TEST_F(RunnerStore, WhatTheKernelNoLongerDeclaresIsNotAskedAgain) {
     const auto laws = std::vector{zero_law("store.one")};
     CampaignOptions options = few_cases();

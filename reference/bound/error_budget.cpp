@@ -78,6 +78,7 @@ void BudgetRow::predict(const RowFacts& facts, std::span<const std::int64_t> vis
     const double zero_key = std::exp(-l);
     for (std::size_t c = 0; c < columns; ++c) {
         const double o = exact[c], s = spread_[c];
+        // 1.33 ua^2: the scale's two constants, each uniform within 2u (README.md, "Error budget").
         const double square = variance_[c] +
                               model_.ua * model_.ua *
                                   (1.33 * covariance_[c] * covariance_[c] +

@@ -143,9 +143,11 @@ void RowBound::end(const EntryTotals& totals) {
     h1_ = totals.h1;
     rounded_mass_ = model_.sums_rounded_weights ? totals.lost : 0;
     centred_sum_ = totals.centred_sum;
+    // From 0.9 on the divisions below would prove nothing worth having.
     const bool proof = valid_ && h1_ < 0.9 && sum_error_l_ < 0.9 && rounded_mass_ < 0.5;
     inverse_ =
         proof ? evaluation / ((1 - sum_error_l_) * (1 - h1_) * (1 - rounded_mass_)) : infinite;
+    // Weights that sum to (1 + up)(1 + gO)/(1 - gl) at most; 1.1 covers the product up gO.
     leak_ = 1.1 * (model_.up + sum_error_o_ + sum_error_l_) / (1 - sum_error_l_) +
             2 * row_.entries * model_.omp;
     absolute_ = 2 * model_.oma * (row_.entries + rescales_ + 4);

@@ -107,6 +107,7 @@ void StructureRow::round_weights(const RowFacts& facts, double own_weight) {
     }
     const double h = l_error / l;
     of_sum_ = h + sum_error_l_ * (1 + h);
+    // From 0.9 on the divisions below would prove nothing worth having.
     valid_ = valid_ && h < 0.9 && sum_error_l_ < 0.9 && sum_error_ < 0.9;
     inverse_ = valid_ ? evaluation / ((1 - h) * (1 - sum_error_l_)) : infinite;
     for (std::size_t j = 0; j < entries; ++j) {

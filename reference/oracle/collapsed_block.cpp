@@ -214,6 +214,7 @@ void CollapsedBlock::put_lse(const Row& row, ExpectedElement& lse) const {
     const bool two = call_.dialect.lse_base == LseBase::two;
     const double scale = two ? 1 / std::log(2.0) : 1.0;
     lse.value = row.facts.lse * scale;
+    // 1.01 covers the products of two errors.
     lse.error = 1.01 * scale * row.own.lse + 4 * double_rounding(lse.value);
     lse.bound = (two ? row.bound.lse_base_two() : row.bound.lse()).value();
     const ExpectedElement of_lse = lse;

@@ -32,6 +32,7 @@ BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_
         // The stored O is off by the bound, its rounding, and half a subnormal step.
         facts.d_output += size * (x.bound + o.unit_roundoff * (std::abs(x.value) + x.bound) +
                                   std::ldexp(1.0, o.exponent_min - o.significand_bits));
+        // 1.01 covers the products of two errors.
         own_output_ += 1.01 * size * std::max(0.0, x.error - double_rounding(x.value));
     }
     const ExpectedElement& lse = forward.lse[static_cast<std::size_t>(flat)];

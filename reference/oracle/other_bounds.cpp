@@ -77,6 +77,7 @@ void put_structure(const Setting& setting, const RowRunner& runner, const Struct
             total += std::abs(v);
         }
         o[c].value = value;
+        // 1.01 covers the products of two errors.
         o[c].error =
             1.01 * relative * mass + runner.own().absolute * total + double_rounding(value);
         o[c].bound = row.output(value, slack, total);
@@ -87,6 +88,7 @@ void put_structure(const Setting& setting, const RowRunner& runner, const Struct
     const double units = two ? 4 * setting.model.ua * std::abs(row.lse() * scale) : 0;
     lse.value = row.lse() * scale;
     lse.error = scale * (runner.own().lse + relative) + 4 * double_rounding(lse.value);
+    // 1.0001: what is evaluated in double, as in forward_bound.cpp.
     lse.bound = 1.0001 * scale * row.lse_bound() + units;
 }
 

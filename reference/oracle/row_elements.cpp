@@ -35,6 +35,7 @@ ExpectedElement lse_element(LseBase base, double lse, double lse_two, const RowB
         return {
             .value = lse, .error = own.lse + double_rounding(lse), .bound = bound.lse().value()};
     constexpr double log2e = 1.4426950408889634;
+    // 1.01 covers the products of two errors.
     return {.value = lse_two,
             .error = 1.01 * log2e * own.lse +
                      2 * (own.unit + arithmetic.function) * std::abs(lse_two) +

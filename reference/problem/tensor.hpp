@@ -17,17 +17,6 @@ namespace attest {
 
 using Shape = std::array<std::int64_t, 4>;  ///< unused trailing axes are 1
 
-/// A strided window on elements somebody else owns; strides in elements.
-template <typename T>
-struct View {
-    T* data = nullptr;
-    Shape shape{0, 0, 0, 0};
-    Shape stride{0, 0, 0, 0};
-    T& operator()(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
-        return data[a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]];
-    }
-};
-
 /// An owning dense tensor. Real elements are read and written as doubles; writing rounds to nearest
 /// even.
 class Tensor {

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cuda/oracle/attend_rows.cuh"
-#include "kernels/cuda/oracle/make_device_rows.hpp"
-#include "kernels/cuda/oracle/weigh_rows.cuh"
+#include "reference/oracle/device/attend_rows.cuh"
+#include "reference/oracle/device/make_device_rows.hpp"
+#include "reference/oracle/device/weigh_rows.cuh"
 
 namespace attest_cuda {
 namespace {

@@ -2,7 +2,7 @@
 // Rows of attention in double-double, as reference/oracle/attention.hpp defines them: scores,
 // maximum, weights and outputs, and what the bounds want to know of the scores.
 
-#include "kernels/cuda/oracle/block.cuh"
+#include "reference/oracle/device/block.cuh"
 #include "reference/oracle/double_double_functions.hpp"
 
 namespace attest_cuda {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/cuda/oracle/make_device_rows.hpp"
+#include "reference/oracle/device/make_device_rows.hpp"
 #include "kernels/simt/check.hpp"
 #include "kernels/simt/options.hpp"
 #include "reference/bound/kernel_model.hpp"

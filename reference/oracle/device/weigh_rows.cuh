@@ -1,7 +1,7 @@
 #pragma once
 // The sums of bound (a) over the keys of rows that oracle_attend() computed.
 
-#include "kernels/cuda/oracle/block.cuh"
+#include "reference/oracle/device/block.cuh"
 
 namespace attest_cuda {
 
