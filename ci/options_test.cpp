@@ -81,7 +81,8 @@ TEST(Options, OneSentenceAMistake) {
 TEST(Options, HelpNamesEveryCommand) {
     const Options o = parse_command_line({"--help"});
     EXPECT_EQ(o.command, "help");
-    for (const char* command : {"list", "check", "replay", "explain", "certify", "describe", "fixture"})
+    for (const char* command :
+         {"list", "check", "replay", "explain", "certify", "describe", "fixture"})
         EXPECT_NE(o.help.find(command), std::string::npos) << command;
     EXPECT_NE(parse_command_line({"check", "--help"}).help.find("--shard"), std::string::npos);
 }

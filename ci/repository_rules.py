@@ -65,15 +65,16 @@ BUDGET = {".hpp": 150, ".h": 180, ".cpp": 300, ".c": 300, ".cu": 300, ".cuh": 30
 LINE = 100
 FUNCTION = 70
 OVER = {  # file: (lines it may have, why it is one idea all the same)
+    "properties/search/campaign.hpp": (154, "until its declarations lie beside their sources"),
+    "properties/masking.cpp": (301, "ten laws of one family"),
     "properties/search/shrinker_test.cpp": (320, "one table of planted predicates, each with its one smallest case"),
 }
 OVER_FUNCTION = {  # (file, function): (lines it may have, why)
     ("kernels/cuda/flash_mma.cuh", "flash_mma_kernel"): (92, "a kernel reads in the order it runs"),
     ("kernels/cuda/flash.cuh", "flash_kernel"): (83, "a kernel reads in the order it runs"),
-    ("properties/search/features.cpp", "with_plain_feature"): (75, "one switch, a case a feature"),
     ("kernels/cpu/test_call.cpp", "run"): (74, "one call laid out by hand, field by field"),
     ("reference/problem/validity_test.cpp", "TEST(Validity, each_contradiction_blames_its_field)"):
-        (91, "a table, a row a contradiction"),
+        (93, "a table, a row a contradiction"),
 }
 BARE = {  # file: (lines with a decimal that no comment tells, why)
     f"properties/{family}.cpp": (count, "tells it elsewhere in the file; goes with the *_checks files")
@@ -278,7 +279,7 @@ def decided_by_words(tree):
                           r'|\("(reason|says|problem)"\) *[!=]= *"')
     law_files = re.search(r"set\(law_files ([^)]*)\)", tree.text("properties/CMakeLists.txt")).group(1).split()
     law = re.compile(r'(?<!stream_of\()"(' + "|".join(law_files) + r')\.[a-z_]+"')
-    own = re.compile(r"properties/[a-z_]+\.cpp$|kernels/mutants/")
+    own = re.compile(r"properties/[a-z_]+\.cpp$|kernels/mutants/|kernels/cuda/planted_bugs\.hpp$")
     faults = []
     for name in tree.sources(".cpp", ".hpp", ".cu", ".cuh"):
         for number, line in tree.lines(name) if not is_test(name) else []:
