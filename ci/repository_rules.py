@@ -77,10 +77,7 @@ OVER_FUNCTION = {  # (file, function): (lines it may have, why)
         (93, "a table, a row a contradiction"),
 }
 BARE = {  # file: (lines with a decimal that no comment tells, why)
-    f"properties/{family}.cpp": (count, "tells it elsewhere in the file; goes with the *_checks files")
-    for family, count in (("convex_hull_checks", 1), ("entropy_checks", 2), ("partition_checks", 1), ("probability_checks", 2),
-                          ("reference_checks", 4), ("variance_checks", 1), ("jacobian", 1), ("rank", 2),
-                          ("search/raw_draw", 1))
+    "properties/search/raw_draw.cpp": (1, "told with the sizes that a draw leans on"),
 } | {
     f"reference/problem/{name}.cpp": (count, "told with the move of case.hpp's parts")
     for name, count in (("counter", 3), ("draw", 3), ("inputs", 2))

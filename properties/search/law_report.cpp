@@ -44,6 +44,7 @@ double quantile(const std::vector<double>& sorted, double share) {
     return sorted[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
 }
 
+// The median, and what one case in a thousand exceeds (0.999).
 FormatRatios ratios_of(std::vector<double> ratios) {
     std::sort(ratios.begin(), ratios.end());
     return {static_cast<std::int64_t>(ratios.size()), quantile(ratios, 0.5),
