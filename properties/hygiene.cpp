@@ -34,7 +34,7 @@ void first_answer_of_its_shape(Question& asked, std::span<const Question> before
 /// What the laws here have in common: any problem, of the usual size.
 Property hygiene_law(std::string id, std::string statement, std::string statement_short,
                      std::string why, std::string source, Compares compares,
-                     Verdict (*check)(const Trial&), Deviation turned_red_by) {
+                     Verdict (*check)(const Trial&), PlantedDeviation turned_red_by) {
     return {
         .id = std::move(id),
         .statement = std::move(statement),
@@ -154,7 +154,7 @@ Property diagnostics() {
         "CUDA, also where the numbers of this run come out right.",
         "CUDA C++ Programming Guide, memory model and synchronisation functions",
         Compares::property, runtime_reports_nothing,
-        Deviation{.id = "reported_by_the_runtime", .fails = "a race on shared memory"});
+        PlantedDeviation{.id = "reported_by_the_runtime", .fails = "a race on shared memory"});
     law.needs.simulated = true;
     return law;
 }
@@ -170,7 +170,8 @@ Property stale_state() {
         "a deterministic kernel, within its bounds by another.",
         "KernelBench issue reports: kernels that return a cached answer", Compares::bits,
         no_stale_state,
-        Deviation{.id = "first_answer_of_a_shape_kept", .remembers = first_answer_of_its_shape});
+        PlantedDeviation{.id = "first_answer_of_a_shape_kept",
+                         .remembers = first_answer_of_its_shape});
     law.tells = Tells::memory;
     law.in_company = true;
     return law;

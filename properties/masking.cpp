@@ -74,7 +74,7 @@ bool shares_an_axis(const Problem& p) {
 // What all laws of non-interference have in common.
 Property hiding_law(std::string id, std::string statement, std::string statement_short,
                     std::string why, FeatureSet required, Verdict (*check)(const Trial&),
-                    bool (*admits)(const Problem&), Deviation turned_red_by) {
+                    bool (*admits)(const Problem&), PlantedDeviation turned_red_by) {
     return {
         .id = std::move(id),
         .statement = std::move(statement),

@@ -20,13 +20,13 @@ constexpr std::int64_t cases = 60;
 
 struct Planting {
     Property law;
-    Deviation deviation;
+    PlantedDeviation deviation;
 };
 
 std::vector<Planting> plantings() {
     std::vector<Planting> all;
     for (const Property& law : catalogue())
-        for (const Deviation& deviation : law.turned_red_by) all.push_back({law, deviation});
+        for (const PlantedDeviation& deviation : law.turned_red_by) all.push_back({law, deviation});
     return all;
 }
 
@@ -39,7 +39,7 @@ std::string test_name(std::string id) {
     return id;
 }
 
-bool turns_red(const Property& law, const Deviation& deviation) {
+bool turns_red(const Property& law, const PlantedDeviation& deviation) {
     TruthfulKernel kernel({}, deviation);
     return try_until_violated(kernel, law, cases).violated > 0;
 }

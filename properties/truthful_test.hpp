@@ -30,7 +30,7 @@ inline Manifest truthful_manifest(const Dialect& dialect) {
 
 class TruthfulKernel final : public Subject {
 public:
-    explicit TruthfulKernel(const Dialect& dialect, Deviation deviation = {})
+    explicit TruthfulKernel(const Dialect& dialect, PlantedDeviation deviation = {})
         : manifest_(truthful_manifest(dialect)), deviation_(std::move(deviation)) {
         manifest_.numerics.tile = deviation_.declares_tile;
     }
@@ -85,7 +85,7 @@ private:
     }
 
     Manifest manifest_;
-    Deviation deviation_;
+    PlantedDeviation deviation_;
     std::vector<Question> before_;
     std::int64_t calls_ = 0;
 };

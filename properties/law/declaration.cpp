@@ -90,6 +90,7 @@ private:
         (*this)(values.size());
         for (const T& value : values) (*this)(value);
     }
+    void write(const PlantedDeviation& deviation) { write(deviation.id); }
     void write(bool (*admits)(const Problem&)) {
         if (admits == nullptr) return write(std::string("any"));
         std::string answers;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/law/deviation.hpp"
+#include "properties/law/planted_deviation.hpp"
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 #include "reference/problem/feature.hpp"
@@ -71,7 +71,7 @@ struct Property {
     CaseSpace cases;
     Verdict (*check)(const Trial&) = nullptr;
     /// Each must turn the law red; at least one.
-    std::vector<Deviation> turned_red_by{};
+    std::vector<PlantedDeviation> turned_red_by{};
     /// Than that answers lie within their bounds: that weights are never negative, that zero times
     /// anything is zero, what is declared beside the bounds, how errors are spread within them. Any
     /// other law holds for every answer within the bounds, also where no two calls agree.

@@ -40,7 +40,7 @@ void require_well_declared(std::span<const Property> laws) {
         if (!seen.insert(law.id).second) fault("declared twice");
         if (law.check == nullptr) fault("has no check function");
         if (law.turned_red_by.empty()) fault("names no planted deviation that must turn it red");
-        for (const Deviation& deviation : law.turned_red_by)
+        for (const PlantedDeviation& deviation : law.turned_red_by)
             if (!is_word(deviation.id) || !deviation.does_something())
                 fault("a planted deviation needs an id in snake_case and something that it does");
         if (law.needs.batch_invariant && !law.needs.deterministic)

@@ -1,4 +1,4 @@
-#include "properties/law/deviation.hpp"
+#include "properties/law/planted_deviation.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace attest::planted {
 
 namespace {
 
-Deviation asks(std::string id, std::function<void(Question&)> change) {
+PlantedDeviation asks(std::string id, std::function<void(Question&)> change) {
     return {.id = std::move(id), .asks = std::move(change)};
 }
 
@@ -45,45 +45,45 @@ std::string with_number(const char* id, double number) {
 
 }  // namespace
 
-Deviation answers_times(double factor) {
+PlantedDeviation answers_times(double factor) {
     return {.id = with_number("answers_times", factor),
             .answers = [factor](const ExpectedElement& right, std::int64_t) {
                 return right.value * factor;
             }};
 }
 
-Deviation answers_not_a_number() {
+PlantedDeviation answers_not_a_number() {
     return {.id = "answers_not_a_number", .answers = [](const ExpectedElement&, std::int64_t) {
                 return std::numeric_limits<double>::quiet_NaN();
             }};
 }
 
-Deviation answers_by_the_call() {
+PlantedDeviation answers_by_the_call() {
     return {.id = "answers_by_the_call",
             .answers = [](const ExpectedElement& right, std::int64_t call) {
                 return call % 2 == 0 ? right.value : right.value * (1 + 0x1p-4);
             }};
 }
 
-Deviation last_key_scores_zero() {
+PlantedDeviation last_key_scores_zero() {
     return asks("last_key_scores_zero", [](Question& q) { forget_last(q, Role::k); });
 }
 
-Deviation last_key_forgotten() {
+PlantedDeviation last_key_forgotten() {
     return asks("last_key_forgotten", [](Question& q) { forget_last(q, Role::v); });
 }
 
-Deviation last_query_forgotten() {
+PlantedDeviation last_query_forgotten() {
     return asks("last_query_forgotten", [](Question& q) { forget_last(q, Role::q); });
 }
 
-Deviation newest_key_not_cached() {
+PlantedDeviation newest_key_not_cached() {
     return asks("newest_key_not_cached", [](Question& q) {
         if (q.problem.cache.present) forget_last(q, Role::v);
     });
 }
 
-Deviation pages_in_physical_order() {
+PlantedDeviation pages_in_physical_order() {
     return asks("pages_in_physical_order", [](Question& q) {
         const Problem& p = q.problem;
         if (p.cache.page_size == 0) return;
@@ -111,7 +111,7 @@ Deviation pages_in_physical_order() {
     });
 }
 
-Deviation keys_of_an_earlier_call() {
+PlantedDeviation keys_of_an_earlier_call() {
     return {.id = "keys_of_an_earlier_call",
             .remembers = [](Question& q, std::span<const Question> before) {
                 const Problem& p = q.problem;
@@ -121,7 +121,7 @@ Deviation keys_of_an_earlier_call() {
             }};
 }
 
-Deviation first_sequence_doubled() {
+PlantedDeviation first_sequence_doubled() {
     return asks("first_sequence_doubled", [](Question& q) {
         Tensor& v = q.inputs[Role::v];
         if (q.problem.batch < 2) return;
@@ -129,7 +129,7 @@ Deviation first_sequence_doubled() {
     });
 }
 
-Deviation values_of_next_sequence() {
+PlantedDeviation values_of_next_sequence() {
     return asks("values_of_next_sequence", [](Question& q) {
         std::vector<std::int64_t> next;
         for (std::int64_t b = 0; b < q.problem.batch; ++b)
@@ -138,7 +138,7 @@ Deviation values_of_next_sequence() {
     });
 }
 
-Deviation one_query_head_for_all() {
+PlantedDeviation one_query_head_for_all() {
     return asks("one_query_head_for_all", [](Question& q) {
         q.inputs[Role::q] =
             gather(q.inputs[Role::q], 1,
@@ -146,7 +146,7 @@ Deviation one_query_head_for_all() {
     });
 }
 
-Deviation heads_by_modulo() {
+PlantedDeviation heads_by_modulo() {
     return asks("heads_by_modulo", [](Question& q) {
         std::vector<std::int64_t> heads;
         for (std::int64_t h = 0; h < q.problem.heads_q; ++h)
@@ -157,53 +157,53 @@ Deviation heads_by_modulo() {
     });
 }
 
-Deviation padded_rows_negated() {
+PlantedDeviation padded_rows_negated() {
     return asks("padded_rows_negated", [](Question& q) {
         if (q.problem.layout_k.row_pad > 0) each(q.inputs[Role::k], [](double x) { return -x; });
     });
 }
 
-Deviation one_key_counts_twice() {
+PlantedDeviation one_key_counts_twice() {
     return asks("one_key_counts_twice", [](Question& q) {
         if (q.problem.len_kv == 1) each(q.inputs[Role::v], [](double x) { return 2 * x; });
     });
 }
 
-Deviation nan_read_as_zero() {
+PlantedDeviation nan_read_as_zero() {
     return asks("nan_read_as_zero", [](Question& q) {
         for (const Role role : {Role::q, Role::k, Role::v})
             each(q.inputs[role], [](double x) { return std::isnan(x) ? 0 : x; });
     });
 }
 
-Deviation scores_capped(double softcap) {
+PlantedDeviation scores_capped(double softcap) {
     return asks(with_number("scores_capped_at", softcap),
                 [softcap](Question& q) { q.problem.softcap = softcap; });
 }
 
-Deviation scores_negated() {
+PlantedDeviation scores_negated() {
     return asks("scores_negated",
                 [](Question& q) { q.problem.scale = -effective_scale(q.problem); });
 }
 
-Deviation scale_times(double factor) {
+PlantedDeviation scale_times(double factor) {
     return asks(with_number("scale_times", factor),
                 [factor](Question& q) { q.problem.scale = effective_scale(q.problem) * factor; });
 }
 
-Deviation scale_is(double scale) {
+PlantedDeviation scale_is(double scale) {
     return asks(with_number("scale_is", scale), [scale](Question& q) { q.problem.scale = scale; });
 }
 
-Deviation soft_cap_ignored() {
+PlantedDeviation soft_cap_ignored() {
     return asks("soft_cap_ignored", [](Question& q) { q.problem.softcap = 0; });
 }
 
-Deviation causal_mask_ignored() {
+PlantedDeviation causal_mask_ignored() {
     return asks("causal_mask_ignored", [](Question& q) { q.problem.mask.causal = false; });
 }
 
-Deviation every_mask_ignored() {
+PlantedDeviation every_mask_ignored() {
     return asks("every_mask_ignored", [](Question& q) {
         Mask mask;
         mask.lens_q = q.problem.mask.lens_q;
@@ -211,38 +211,38 @@ Deviation every_mask_ignored() {
     });
 }
 
-Deviation window_one_wider() {
+PlantedDeviation window_one_wider() {
     return asks("window_one_wider", [](Question& q) {
         if (q.problem.mask.window.left >= 0) ++q.problem.mask.window.left;
     });
 }
 
-Deviation documents_ignored() {
+PlantedDeviation documents_ignored() {
     return asks("documents_ignored", [](Question& q) {
         q.problem.mask.documents_q.clear();
         q.problem.mask.documents_kv.clear();
     });
 }
 
-Deviation query_lengths_ignored() {
+PlantedDeviation query_lengths_ignored() {
     return asks("query_lengths_ignored", [](Question& q) {
         if (!q.problem.cache.present) q.problem.mask.lens_q.clear();
     });
 }
 
-Deviation shared_masks_ignored() {
+PlantedDeviation shared_masks_ignored() {
     return asks("shared_masks_ignored", [](Question& q) {
         const MaskTensor& m = q.problem.mask.tensor;
         if (m.shared_batch || m.shared_heads || m.shared_queries) q.problem.mask.tensor = {};
     });
 }
 
-Deviation other_alignment() {
+PlantedDeviation other_alignment() {
     return asks("other_alignment",
                 [](Question& q) { q.dialect.causal = CausalAlignment::top_left; });
 }
 
-Deviation empty_rows_are_nan() {
+PlantedDeviation empty_rows_are_nan() {
     return asks("empty_rows_are_nan", [](Question& q) { q.dialect.empty_row = EmptyRow::nan; });
 }
 

@@ -23,7 +23,7 @@ struct Question {
     TensorSet inputs;
 };
 
-struct Deviation {
+struct PlantedDeviation {
     std::string id;  ///< what is wrong, snake_case
     /// Answers another question than it was asked.
     std::function<void(Question& asked)> asks{};
@@ -45,41 +45,41 @@ struct Deviation {
 namespace planted {
 
 // Of the numbers an answer is made of.
-Deviation answers_times(double factor);
-Deviation answers_not_a_number();
-Deviation answers_by_the_call();  ///< odd calls differ: race, stray read, unclaimed order of sums
+PlantedDeviation answers_times(double factor);
+PlantedDeviation answers_not_a_number();
+PlantedDeviation answers_by_the_call();  ///< odd calls differ, as of a race or a stray read
 
 // Of keys and values.
-Deviation last_key_scores_zero();  ///< what a tail read as padding does
-Deviation last_key_forgotten();    ///< its value is taken for zero
-Deviation last_query_forgotten();
-Deviation newest_key_not_cached();    ///< over a cache, the last key's value is taken for zero
-Deviation pages_in_physical_order();  ///< the block table says which pages, not in which order
-Deviation keys_of_an_earlier_call();  ///< no more keys than an earlier call of its heads had
-Deviation first_sequence_doubled();   ///< of several: its values
-Deviation values_of_next_sequence();
-Deviation one_query_head_for_all();
-Deviation heads_by_modulo();  ///< query head h reads key/value head h mod Hkv
-Deviation padded_rows_negated();
-Deviation one_key_counts_twice();
-Deviation nan_read_as_zero();
+PlantedDeviation last_key_scores_zero();  ///< what a tail read as padding does
+PlantedDeviation last_key_forgotten();    ///< its value is taken for zero
+PlantedDeviation last_query_forgotten();
+PlantedDeviation newest_key_not_cached();    ///< over a cache, the last key's value is zero
+PlantedDeviation pages_in_physical_order();  ///< of a block table, whatever order it says
+PlantedDeviation keys_of_an_earlier_call();  ///< no more keys than an earlier call of its heads had
+PlantedDeviation first_sequence_doubled();   ///< of several: its values
+PlantedDeviation values_of_next_sequence();
+PlantedDeviation one_query_head_for_all();
+PlantedDeviation heads_by_modulo();  ///< query head h reads key/value head h mod Hkv
+PlantedDeviation padded_rows_negated();
+PlantedDeviation one_key_counts_twice();
+PlantedDeviation nan_read_as_zero();
 
 // Of scores.
-Deviation scores_capped(double softcap);
-Deviation scores_negated();
-Deviation scale_times(double factor);
-Deviation scale_is(double scale);
-Deviation soft_cap_ignored();
+PlantedDeviation scores_capped(double softcap);
+PlantedDeviation scores_negated();
+PlantedDeviation scale_times(double factor);
+PlantedDeviation scale_is(double scale);
+PlantedDeviation soft_cap_ignored();
 
 // Of masks.
-Deviation causal_mask_ignored();
-Deviation every_mask_ignored();  ///< all but the query lengths
-Deviation window_one_wider();
-Deviation documents_ignored();
-Deviation query_lengths_ignored();
-Deviation shared_masks_ignored();
-Deviation other_alignment();
-Deviation empty_rows_are_nan();
+PlantedDeviation causal_mask_ignored();
+PlantedDeviation every_mask_ignored();  ///< all but the query lengths
+PlantedDeviation window_one_wider();
+PlantedDeviation documents_ignored();
+PlantedDeviation query_lengths_ignored();
+PlantedDeviation shared_masks_ignored();
+PlantedDeviation other_alignment();
+PlantedDeviation empty_rows_are_nan();
 
 }  // namespace planted
 
