@@ -5,7 +5,7 @@
 #include "ci/case_source.hpp"
 #include "ci/commands.hpp"
 #include "ci/embedded.hpp"
-#include "ci/run_verdict.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/suggest.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/draw.hpp"
