@@ -16,8 +16,8 @@ namespace {
 
 using Found = std::optional<Contradiction>;
 
-// Lengths and pages cross the border as int32 (abi.md); 2^40 elements are beyond any machine, and
-// far below where 64-bit offsets overflow.
+// Lengths and pages reach a kernel as int32 (attest_kernel.h). 2^40 elements are beyond any machine
+// and far below where 64-bit offsets overflow.
 constexpr std::int64_t axis_max = 0x7fffffff;
 constexpr double elements_max = 0x1p40;
 
