@@ -106,6 +106,8 @@ BANNED = [
     (r"ffast-math", "the proofs assume IEEE arithmetic"),
 ]
 
+OUTPUTS = ("certificate.md",)  # documents that attest writes
+
 
 class Tree:
     """The files of a folder that git tracks, or would."""
@@ -287,5 +289,22 @@ def decided_by_words(tree):
     return faults
 
 
+def documents(tree):
+    """A document named in a file exists, beside the file or from the top, and so does a section: FILE.md, "Section"."""
+    faults = []
+    for name in tree.sources(*CPP, ".py", ".md", ".txt", ".cmake"):
+        if name.startswith("ci/repository_"):
+            continue
+        whole = re.sub(r"\n[ \t]*(///?|#|\*)?[ \t]*|\"\s*\"", " ", tree.text(name)).replace('\\"', '"')
+        for path, section in re.findall(r'([\w./-]*\w\.md)(?:`?, "([^"]+)")?', whole):
+            beside = os.path.normpath(os.path.join(os.path.dirname(name), path))
+            found = next((p for p in (beside, path) if p in tree.files), None)
+            if found is None and os.path.basename(path) not in OUTPUTS:
+                faults.append(f"{name}: {path} does not exist")
+            elif found and section and section not in re.findall(r"(?m)^#+ (.*)$", tree.text(found)):
+                faults.append(f'{name}: {path} has no section "{section}"')
+    return faults
+
+
 RULES = (top_level, layers, sizes, function_lengths, line_width, words, bare_tolerances, unused_symbols,
-         ids_without_hyphen, decided_by_words)
+         ids_without_hyphen, decided_by_words, documents)
