@@ -11,8 +11,8 @@ namespace attest {
 
 namespace {
 
-constexpr std::size_t line_max = 64 * 1024;  // readers may rely on it: a longer record is cut
-constexpr std::size_t steps_max = 64;        // of the shrinker, the last ones
+constexpr std::size_t line_max = 64 * 1024;  // of bytes: readers of result.jsonl may rely on it
+constexpr std::size_t steps_max = 64;        // of the shrinker that are kept
 
 /// A real to the bit, and as people read it.
 template <typename V>

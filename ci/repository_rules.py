@@ -12,8 +12,7 @@ import subprocess
 from cpp_reading import bare_decimals, blocks, code_of, name_of
 
 CPP = (".cpp", ".hpp", ".h", ".c", ".cu", ".cuh")
-TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json",
-       "README.md", "LICENSE"}
+TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE"}
 
 # folder prefix -> prefixes of ours it may include; the longest matching prefix decides.
 LAYERS = {
@@ -27,14 +26,12 @@ LAYERS = {
     "kernels/cuda/": ["kernels/interface/", "kernels/simt/", "kernels/cuda/"],
     "kernels/worker/": ["reference/problem/", "kernels/interface/", "kernels/worker/"],
     "kernels/cpu/": ["reference/problem/", "kernels/interface/", "kernels/cpu/"],
-    "kernels/mutants/": ["reference/problem/", "kernels/interface/", "kernels/cpu/", "kernels/cuda/",
-                         "kernels/mutants/"],
+    "kernels/mutants/": ["reference/problem/", "kernels/interface/", "kernels/cpu/", "kernels/cuda/", "kernels/mutants/"],
     "kernels/examples/": ["kernels/interface/attest_kernel.h", "kernels/simt/attest_call.hpp", "kernels/examples/"],
     "kernels/adapters/": ["kernels/interface/attest_kernel.h"],
     "properties/": ["reference/problem/", "reference/bound/", "properties/law/"],
     "properties/law/": ["reference/problem/", "reference/bound/", "properties/law/"],
-    "properties/search/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/",
-                           "properties/search/"],
+    "properties/search/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/", "properties/search/"],
     "properties/diagnosis/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/",
                               "properties/search/", "properties/diagnosis/"],
     "fixtures/": ["reference/problem/", "fixtures/"],
@@ -105,8 +102,6 @@ BANNED = [
     (r"\busing namespace std;", "names come with their namespace"),
     (r"ffast-math", "the proofs assume IEEE arithmetic"),
 ]
-
-OUTPUTS = ("certificate.md",)  # documents that attest writes
 
 
 class Tree:
@@ -290,19 +285,14 @@ def decided_by_words(tree):
 
 
 def documents(tree):
-    """A document named in a file exists, beside the file or from the top, and so does a section: FILE.md, "Section"."""
+    """A document named in a file is there, beside it or from the top, and so is a section: FILE.md, "Section"."""
     faults = []
-    for name in tree.sources(*CPP, ".py", ".md", ".txt", ".cmake"):
-        if name.startswith("ci/repository_"):
-            continue
+    for name in [f for f in tree.sources(*CPP, ".py", ".md", ".txt") if not f.startswith("ci/repository_")]:
         whole = re.sub(r"\n[ \t]*(///?|#|\*)?[ \t]*|\"\s*\"", " ", tree.text(name)).replace('\\"', '"')
-        for path, section in re.findall(r'([\w./-]*\w\.md)(?:`?, "([^"]+)")?', whole):
-            beside = os.path.normpath(os.path.join(os.path.dirname(name), path))
-            found = next((p for p in (beside, path) if p in tree.files), None)
-            if found is None and os.path.basename(path) not in OUTPUTS:
-                faults.append(f"{name}: {path} does not exist")
-            elif found and section and section not in re.findall(r"(?m)^#+ (.*)$", tree.text(found)):
-                faults.append(f'{name}: {path} has no section "{section}"')
+        for path, section in re.findall(r'([\w./-]*\w(?<!certificate)\.md)(?:`?, "([^"]+)")?', whole):  # attest writes that
+            found = [p for p in (os.path.normpath(os.path.join(name, "..", path)), path) if p in tree.files]
+            if not found or section and not re.search(f"(?m)^#+ {re.escape(section)}$", tree.text(found[0])):
+                faults.append(f"{name}: {path} has no section {section}" if found else f"{name}: {path} does not exist")
     return faults
 
 

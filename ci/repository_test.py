@@ -182,7 +182,7 @@ class Breach(unittest.TestCase):
             self.keeps(rules.documents, page | {"ci/a.cpp": text})
         self.breaks(rules.documents, page | {"ci/a.cpp": "// numbers.md B.1\n"}, "ci/a.cpp: numbers.md does not exist")
         self.breaks(rules.documents, page | {"properties/a.cpp": "// README.md\n"}, "README.md does not exist")
-        self.breaks(rules.documents, page | {"ci/a.py": '# README.md, "Another"\n'}, 'no section "Another"')
+        self.breaks(rules.documents, page | {"ci/a.py": '# README.md, "Another"\n'}, 'no section Another')
         self.breaks(rules.documents, page | {"ci/b.md": "[x](../c/README.md)\n"}, "../c/README.md does not exist")
 
     def test_every_rule_has_a_breach(self):

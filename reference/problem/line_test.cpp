@@ -163,7 +163,7 @@ TEST(LineErrors, values_must_fit_their_tensor_and_format) {
               "    ^^^^^^^\n"
               "its shape [1, 1, 3, 1] has 3");
     EXPECT_EQ(refusal([] { parse_case("f16 q [0.1]"); }),
-              "this is not a case: 0.1 in q cannot be written in f16\n"
+              "this is not a case: 0.1 in q is not a number of f16\n"
               "f16 q [0.1]\n"
               "    ^^^^^^^\n"
               "the nearest is 0.0999755859375");

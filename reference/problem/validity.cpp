@@ -260,7 +260,7 @@ std::optional<Contradiction> find_contradiction(const Problem& problem, const Va
             if (member == value) continue;
             return Contradiction{
                 field,
-                fmt::format("{} in {} cannot be written in {}", decimal(value), field, name(format)),
+                fmt::format("{} in {} is not a number of {}", decimal(value), field, name(format)),
                 "the nearest is " + decimal(member)};
         }
     }
