@@ -75,9 +75,6 @@ OVER_FUNCTION = {  # (file, function): (lines it may have, why)
 }
 BARE = {  # file: (lines with a decimal that no comment tells, why)
     "properties/search/raw_draw.cpp": (1, "told with the sizes that a draw leans on"),
-} | {
-    f"reference/problem/{name}.cpp": (count, "told with the move of case.hpp's parts")
-    for name, count in (("counter", 3), ("draw", 3), ("inputs", 2))
 }
 UNUSED = {  # symbol: why it stays
     "exp_in_place": "the tests' way to the vectorised exponential",
