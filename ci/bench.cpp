@@ -12,7 +12,7 @@ namespace attest {
 
 int bench_command(const Options& options) {
     if (options.arguments.empty() || options.arguments.front() != "oracle")
-        throw BadInput("bench: what to measure is not named", {"attest bench oracle"});
+        throw BadInput("bench: say what to measure", {"attest bench oracle"});
     if (!options.instructions.empty()) use_instruction_set(options.instructions);
     constexpr double seconds = 20;
     constexpr std::uint64_t seed = 1;

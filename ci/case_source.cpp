@@ -32,7 +32,7 @@ std::string read_whole(const std::string& path) {
     return text.str();
 }
 
-// Every case stored here that begins so, by full id.
+// Every case stored here whose id begins with this, by full id.
 std::map<std::string, NamedCase> stored(const std::string& prefix, const std::string& directory) {
     std::map<std::string, NamedCase> found;
     const std::string path = directory + "/result.jsonl";
@@ -56,12 +56,13 @@ NamedCase by_id(const std::string& id, const std::string& directory) {
     const std::map<std::string, NamedCase> found = stored(id, directory);
     if (found.size() == 1) return found.begin()->second;
     if (found.empty())
-        throw BadInput(id + ": no stored case begins so in " + directory,
+        throw BadInput(id + ": no case stored in " + directory + " has an id that begins with it",
                        {"--out names the folder of the run"});
     std::string list;
     for (const auto& [full, named] : found)
         list += (list.empty() ? "" : ", ") + short_id(full) + " (" + named.law + ")";
-    throw BadInput(id + ": " + std::to_string(found.size()) + " stored cases begin so: " + list);
+    throw BadInput(id + ": " + std::to_string(found.size()) +
+                   " stored cases have ids that begin with it: " + list);
 }
 
 NamedCase by_path(const std::string& path) {

@@ -142,14 +142,14 @@ std::string certificate_page(const Certificate& c) {
                 counted(static_cast<std::int64_t>(cause.laws.size()), "law") + ")";
     if (!c.report.causes.empty()) page += "\n";
     page += "\n## What was judged\n\n" + table_of(facts.kernel);
-    page += "\n## By what\n\n" +
+    page += "\n## Made with\n\n" +
             table_of({{"attest", run.attest_version},
                       {"catalogue", run.catalogue},
                       {"profile", run.profile.name + " " + std::to_string(run.profile.version)},
                       {"result.jsonl, SHA-256", c.result_sha256},
                       {"seed", std::to_string(run.seed)},
                       {"started", run.started}}) +
-            "\n## On what\n\n" + table_of(facts.machine);
+            "\n## On which machine\n\n" + table_of(facts.machine);
     page += "\n## What it claims\n\nEvery bound below is derived from these claims.\n\n" +
             table_of(facts.claims);
     page +=

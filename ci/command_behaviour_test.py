@@ -125,7 +125,7 @@ class Behaviour(unittest.TestCase):
         self.assertIn("hkv3 does not divide hq8",
                       self.error("replay", "b1 hq8 hkv3 tq128 d64 causal f16", "--kernel", "cpu_flash"))
         self.assertIn("^^^^", self.error("replay", "b1 hq8 hkv3 tq128 d64 causal f16", "--kernel", "cpu_flash"))
-        self.assertIn("no stored case begins so", self.error("replay", "3f2a9c"))
+        self.assertIn("has an id that begins with it", self.error("replay", "3f2a9c"))
         self.assertIn("did you mean quick?", self.error("check", "cpu_flash", "--profile", "quik"))
         self.assertIn("no such file", self.error("check", "./libnot.so"))
         self.assertIn("no command", self.error())

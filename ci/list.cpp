@@ -169,7 +169,7 @@ int list_command(const Options& o) {
     Screen s(style_of(STDOUT_FILENO, o.colour, o.ascii));
     const std::string what = o.arguments.empty() ? "laws" : o.arguments.front();
     if (o.arguments.size() == 2 && what != "laws")
-        throw BadInput("\"" + o.arguments[1] + "\" is more than list " + what + " takes",
+        throw BadInput("one argument too many for list " + what + ": " + o.arguments[1],
                        {"--match \"" + o.arguments[1] + "\" shows a part"});
     if (o.arguments.size() == 2)
         list_one_law(s, o.arguments[1]);

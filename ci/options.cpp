@@ -34,13 +34,13 @@ void add_run_options(CLI::App& app, Options& o, Typed& t) {
 
 void add_screen_options(CLI::App& app, Options& o, Typed& t) {
     app.add_option("--color", t.colour, "auto, always or never");
-    app.add_flag("--ascii", o.ascii, "ASCII alone");
+    app.add_flag("--ascii", o.ascii, "no characters beyond ASCII");
 }
 
 void add_case_options(CLI::App& app, Options& o, Typed& t) {
     app.add_option("CASE", o.arguments, "a stored id, a file, a fixture's name or a line");
-    app.add_option("--kernel", o.kernel, "the kernel; a stored id knows its own");
-    app.add_option("--law", o.law, "the law to judge by; a stored id knows its own");
+    app.add_option("--kernel", o.kernel, "the kernel; a stored case has its own");
+    app.add_option("--law", o.law, "the law to judge by; a stored case has its own");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
     app.add_option("--python", o.python, "interpreter for python: kernels");
     app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
@@ -62,9 +62,9 @@ void define(CLI::App& app, Options& o, Typed& t) {
     check->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
     add_screen_options(*check, o, t);
 
-    add_case_options(*app.add_subcommand("replay", "one case again; exit 1 while it still fails"),
+    add_case_options(*app.add_subcommand("replay", "try one case again; exit 1 while it fails"),
                      o, t);
-    add_case_options(*app.add_subcommand("explain", "one case in full: scores, mask, weights"), o,
+    add_case_options(*app.add_subcommand("explain", "show one case: scores, mask, weights"), o,
                      t);
 
     auto* certify = app.add_subcommand("certify", "judge a kernel and write a certificate");
@@ -80,16 +80,16 @@ void define(CLI::App& app, Options& o, Typed& t) {
     auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
     fixture->add_option("FILE CASE", o.arguments,
                         "fixtures/NAME.json, and a line, a file, a stored id or a fixture's name");
-    fixture->add_option("--story", o.story, "the mistake it hunts, in one paragraph");
+    fixture->add_option("--story", o.story, "the mistake it is there to find, in one paragraph");
     fixture->add_option("--law", o.match, "a law that sees it, tried by check; may be repeated")
         ->allow_extra_args(false);
     fixture->add_flag("--replace", o.replace, "write over a file that exists");
     fixture->add_option("--out", o.out, "folder of the results (attest-out)");
 
-    auto* bench = app.add_subcommand("bench", "measure attest itself");
+    auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
     bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
     bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
-    bench->add_option("--seed", t.seed, "other cases (1)");
+    bench->add_option("--seed", t.seed, "draws other cases (1)");
     bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
 
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
@@ -112,9 +112,11 @@ std::vector<std::string> option_names(const CLI::App& app) {
             "no option " + typed + " for " + name + suggestion(typed, names),
             {"attest " + name + " --help lists " + std::to_string(names.size()) + " options"});
     }
-    throw BadInput(
-        "\"" + extra + "\" is more than " + name + " takes",
-        {"quote a line with spaces: attest " + name + " \"b1 hq1 hkv1 tq2 tk1 d1 f32\""});
+    const bool takes_a_line = name == "replay" || name == "explain" || name == "fixture";
+    throw BadInput("one argument too many for " + name + ": " + extra,
+                   {takes_a_line ? "quote a line with spaces: attest " + name +
+                                       " \"b1 hq1 hkv1 tq2 tk1 d1 f32\""
+                                 : "attest " + name + " --help says what it takes"});
 }
 
 [[noreturn]] void refuse_command(const CLI::App& app, const std::vector<std::string>& rest) {

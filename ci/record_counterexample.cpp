@@ -11,8 +11,8 @@ namespace attest {
 
 namespace {
 
-constexpr std::size_t line_max = 64 * 1024;  // report.md: readers may rely on it
-constexpr std::size_t steps_max = 64;        // report.md: so many are kept
+constexpr std::size_t line_max = 64 * 1024;  // of bytes: readers of result.jsonl may rely on it
+constexpr std::size_t steps_max = 64;        // of the shrinker that are kept
 
 /// A real to the bit, and as people read it.
 template <typename V>

@@ -12,8 +12,7 @@ import subprocess
 from cpp_reading import bare_decimals, blocks, code_of, name_of
 
 CPP = (".cpp", ".hpp", ".h", ".c", ".cu", ".cuh")
-TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json",
-       "README.md", "LICENSE"}
+TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE"}
 
 # folder prefix -> prefixes of ours it may include; the longest matching prefix decides.
 LAYERS = {
@@ -27,14 +26,12 @@ LAYERS = {
     "kernels/cuda/": ["kernels/interface/", "kernels/simt/", "kernels/cuda/"],
     "kernels/worker/": ["reference/problem/", "kernels/interface/", "kernels/worker/"],
     "kernels/cpu/": ["reference/problem/", "kernels/interface/", "kernels/cpu/"],
-    "kernels/mutants/": ["reference/problem/", "kernels/interface/", "kernels/cpu/", "kernels/cuda/",
-                         "kernels/mutants/"],
+    "kernels/mutants/": ["reference/problem/", "kernels/interface/", "kernels/cpu/", "kernels/cuda/", "kernels/mutants/"],
     "kernels/examples/": ["kernels/interface/attest_kernel.h", "kernels/simt/attest_call.hpp", "kernels/examples/"],
     "kernels/adapters/": ["kernels/interface/attest_kernel.h"],
     "properties/": ["reference/problem/", "reference/bound/", "properties/law/"],
     "properties/law/": ["reference/problem/", "reference/bound/", "properties/law/"],
-    "properties/search/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/",
-                           "properties/search/"],
+    "properties/search/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/", "properties/search/"],
     "properties/diagnosis/": ["reference/", "kernels/interface/", "kernels/worker/", "properties/law/",
                               "properties/search/", "properties/diagnosis/"],
     "fixtures/": ["reference/problem/", "fixtures/"],
@@ -78,9 +75,6 @@ OVER_FUNCTION = {  # (file, function): (lines it may have, why)
 }
 BARE = {  # file: (lines with a decimal that no comment tells, why)
     "properties/search/raw_draw.cpp": (1, "told with the sizes that a draw leans on"),
-} | {
-    f"reference/problem/{name}.cpp": (count, "told with the move of case.hpp's parts")
-    for name, count in (("counter", 3), ("draw", 3), ("inputs", 2))
 }
 UNUSED = {  # symbol: why it stays
     "exp_in_place": "the tests' way to the vectorised exponential",
@@ -287,5 +281,17 @@ def decided_by_words(tree):
     return faults
 
 
+def documents(tree):
+    """A document named in a file is there, beside it or from the top, and so is a section: FILE.md, "Section"."""
+    faults = []
+    for name in [f for f in tree.sources(*CPP, ".py", ".md", ".txt") if not f.startswith("ci/repository_")]:
+        whole = re.sub(r"\n[ \t]*(///?|#|\*)?[ \t]*|\"\s*\"", " ", tree.text(name)).replace('\\"', '"')
+        for path, section in re.findall(r'([\w./-]*\w(?<!certificate)\.md)(?:`?, "([^"]+)")?', whole):  # attest writes that
+            found = [p for p in (os.path.normpath(os.path.join(name, "..", path)), path) if p in tree.files]
+            if not found or section and not re.search(f"(?m)^#+ {re.escape(section)}$", tree.text(found[0])):
+                faults.append(f"{name}: {path} has no section {section}" if found else f"{name}: {path} does not exist")
+    return faults
+
+
 RULES = (top_level, layers, sizes, function_lengths, line_width, words, bare_tolerances, unused_symbols,
-         ids_without_hyphen, decided_by_words)
+         ids_without_hyphen, decided_by_words, documents)

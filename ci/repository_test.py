@@ -175,6 +175,16 @@ class Breach(unittest.TestCase):
         check("ci/a_test.cpp", 'if (law == "masking.causal") stop();')
         check("ci/a.cpp", "if (verdict.reason.kind == Reason::Kind::cut) stop();")
 
+    def test_documents(self):
+        page = {"ci/README.md": "# The page\n\n## One section\n"}
+        for text in ('// (README.md, "One section")\n', '// as ci/README.md, "The\n// page", says; certificate.md is written\n',
+                     '.source = "Higham; ci/README.md, "\n          "\\"One section\\"",\n'):
+            self.keeps(rules.documents, page | {"ci/a.cpp": text})
+        self.breaks(rules.documents, page | {"ci/a.cpp": "// numbers.md B.1\n"}, "ci/a.cpp: numbers.md does not exist")
+        self.breaks(rules.documents, page | {"properties/a.cpp": "// README.md\n"}, "README.md does not exist")
+        self.breaks(rules.documents, page | {"ci/a.py": '# README.md, "Another"\n'}, 'no section Another')
+        self.breaks(rules.documents, page | {"ci/b.md": "[x](../c/README.md)\n"}, "../c/README.md does not exist")
+
     def test_every_rule_has_a_breach(self):
         for rule in rules.RULES:
             self.assertTrue(hasattr(self, "test_" + rule.__name__), rule.__name__)

@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel says of itself: its manifest (JSON text across the border, abi.md), read strictly.
+// What a kernel says of itself: its manifest (JSON; README.md, "The manifest"), read strictly.
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// The words of a manifest and what they stand for; the default first (abi.md).
+// The words of a manifest and what they stand for; the default first (README.md, "The manifest").
 
 #include <cstddef>
 #include <string>

@@ -9,7 +9,7 @@ namespace attest {
 
 namespace {
 
-constexpr std::size_t points_max = 400;  // report.md: at most that many are recorded
+constexpr std::size_t points_max = 400;  // so many points can still be looked at in a record
 
 /// A set of cases as bits.
 class CaseBits {

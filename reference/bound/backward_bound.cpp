@@ -34,7 +34,7 @@ double times(double x, double y) {
 //
 // Rounding P and dS to the format of the second products adds up P(1+H) + 2 omp and up (|dS| + S) +
 // 2 omp; there dS must not overflow. A sum over n rows (or keys) and the multiplication by scale
-// cost gamma(n + 5). (numerics.md B.6)
+// cost gamma(n + 5). (README.md, "Gradients")
 //
 // In dQ, a sum over keys, two of these errors are common to the row: delta of D, |delta| <= F, and
 // lambda of L, |lambda| <= E_L. With computed P = P e^lambda (1 + eta), |P eta| <= excess0, which

@@ -1,5 +1,5 @@
 #pragma once
-// Bound (a) for the backward pass, numerics.md B.6: how far dQ, dK, dV of any kernel of declared
+// Bound (a) of the gradients (README.md, "Gradients"): how far dQ, dK, dV of a kernel of declared
 // numerics may be from the exact gradients, given that it recomputes P from its own stored LSE and
 // takes D from its own stored O.
 

@@ -22,7 +22,7 @@ double ulp(double x, Precision format) noexcept {
 }  // namespace
 
 // Each weight is off by the rounding of P and by what its score is off by: d products in any order
-// (numerics.md B.5: kappa and the factors 0.8, d/3 + 4 are the mean squares of a random walk of
+// (README.md, "Error budget": the factors 0.8, d/3 + 4 are the mean squares of a random walk of
 // partial sums), the subtraction of the maximum, two calls of an exp good to the last places. What
 // a tile's running maximum makes of a weight decides how it rounds; where no tile is declared, the
 // weight may be rounded in any frame, at worst at a power of two.

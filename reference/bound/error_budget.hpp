@@ -1,7 +1,7 @@
 #pragma once
 // The error a kernel of declared numerics is expected to make, not at most but on average: the
-// model of numerics.md B.5, and the directions in which a wrong kernel's errors line up. Nothing
-// here is a bound; it feeds statistics over many elements (C.4), whose verdicts are suspicions.
+// model of README.md, "Error budget", and the directions in which a wrong kernel's errors line up.
+// Nothing here is a bound; it feeds the law of README.md, "Score tests", whose verdict is suspect.
 
 #include <array>
 #include <cstdint>

@@ -6,7 +6,7 @@
 // certified error, and a kernel of the declared numerics computes, before its final rounding, a
 // number within `bound` of T. Rounding to the output format is monotone, so the observed element
 // must lie in
-//     [ rd(value - bound - error), rd(value + bound + error) ] (numerics.md B.1)
+//     [ rd(value - bound - error), rd(value + bound + error) ] (README.md, "The interval test")
 // If it lies in the same interval with the error's sign turned, the verdict is certain; between the
 // two it is undecided and the element is computed again in wider arithmetic.
 

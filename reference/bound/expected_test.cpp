@@ -1,5 +1,5 @@
-// The interval test and its ratio, by kind. T01 to T03 of mutants.md live here: a comparator that
-// lets NaN through, or skips what is not finite, turns these red.
+// The interval test and its ratio, by kind: a comparator that lets NaN through, or skips what is
+// not finite, turns these red.
 
 #include "reference/bound/expected.hpp"
 

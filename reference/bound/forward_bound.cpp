@@ -85,10 +85,10 @@ double keys_of(const RowOutline& row) {
 //
 // Since sum p_j (v_j - O) = 0:
 //   N - O l = sum p_j eta_j (v_j - O) + sum W_j [((1+rho)(1+th) - 1) v_j - th' O],
-// and l >= (1-gl)(1-h1), h1 = sum p_j H_j. So centred_j = p_j H_j, plain_j = p_j (1+H_j) ((1+gO)
-// r_j
-// + gO (1+up)). Where l sums the rounded P, rho_j is common to both sums and r_j moves to
-// centred_j; l then loses sum p_j (1+H_j) r_j too. (numerics.md B.1)
+// and l >= (1-gl)(1-h1), h1 = sum p_j H_j. So centred_j = p_j H_j,
+// plain_j = p_j (1+H_j) ((1+gO) r_j + gO (1+up)).
+// Where l sums the rounded P, rho_j is common to both sums and r_j moves to centred_j; l then loses
+// sum p_j (1+H_j) r_j too. (README.md, "Any order of operations")
 EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double rises) {
     const double ua = model_.ua;
     row_ = row;

@@ -1,7 +1,7 @@
 #pragma once
-// Bound (a) of numerics.md B.1: how far any kernel of declared numerics may be from exact
-// attention, in any order of operations, row by row and element by element. It is deterministic and
-// worst case; it is centred: an error common to all weights of a row cancels, so only |v - O|
+// Bound (a) (README.md, "Any order of operations"): how far any kernel of declared numerics may be
+// from exact attention, whatever the order, row by row and element by element. It is deterministic
+// and worst case; it is centred: an error common to all weights of a row cancels, so only |v - O|
 // counts.
 
 #include <cmath>

@@ -89,7 +89,7 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
 // Dot: each product q_c k_c passes at most d roundings (its own and the sum's) and four more: the
 // scale or its product with log2(e), log2(e) itself, the multiplication, and a conversion; one more
 // for every bias added, two for the division by the cap and its reciprocal. In any order the error
-// is chain_error(d + those) a_j. (numerics.md B.1, h_dot)
+// is chain_error(d + those) a_j. (README.md, "Error of a score")
 //
 // Matrix unit: it takes products in blocks of at least four, aligns them and what was summed before
 // to the largest of them, M, cuts each off below 2u M (u = 2^-24: no fewer bits than f32 has), adds

@@ -9,7 +9,7 @@
 
 namespace attest {
 
-/// The constants of one kernel on one problem. Names follow numerics.md: ua, up, uo are unit
+/// The constants of one kernel on one problem (README.md, "Symbols"): ua, up, uo are unit
 /// roundoffs, oma, omp, omo the absolute errors of an operation that underflows.
 struct KernelModel {
     double ua = 0;            ///< scores, softmax, both sums

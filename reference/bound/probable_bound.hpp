@@ -1,5 +1,5 @@
 #pragma once
-// Bound (b), numerics.md B.3: what a kernel whose rounding errors behave as independent and
+// Bound (b) (README.md, "Random roundings"): what a kernel whose errors are independent and
 // unbiased stays within, except with probability delta an element. A violation is a suspicion,
 // never a proof: the model of the errors is an assumption. It has no form for the LSE.
 

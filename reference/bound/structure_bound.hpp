@@ -1,5 +1,5 @@
 #pragma once
-// Bound (s), numerics.md B.4, sharpened: where a kernel declares the tile its online softmax runs
+// Bound (s) (README.md, "Declared structure"): where a kernel declares the tile its softmax runs
 // over, the rounding of P is no error but part of what it computes. It is replayed exactly, and
 // only weights that straddle a rounding boundary are paid for. Rigorous against the declared
 // structure; a violation says that the kernel does not do what it declares.

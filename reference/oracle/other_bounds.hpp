@@ -1,7 +1,7 @@
 #pragma once
 // Expectations under the other bounds: (s), against the declared structure, and (b), under the
 // model of random rounding. Their verdicts are of other classes than bound (a)'s and are never
-// mixed with it (numerics.md D.3). And the average error, for statistics.
+// mixed with it (../bound/README.md, "Classes of verdict"). And the average error, for statistics.
 
 #include <optional>
 

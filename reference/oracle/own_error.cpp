@@ -21,8 +21,8 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 // The exponent adds a unit of (m - s_j), the weight one function. With H the largest relative error
 // of a weight and the sums' errors g = sum(n + 1):
 //   |N/l - O| <= [ H sum p |v - O| + g (1+H) sum p |v| + g (1+H) |O| ] / ((1-g)(1-H)) + unit |O|,
-// and sum p |v - O| <= sum p |v| + |O|, |O| <= sum p |v|. (numerics.md B.1) 1.6 is 1.5, and 1.01 is
-// 1, with the products of two errors.
+// and sum p |v - O| <= sum p |v| + |O|, |O| <= sum p |v|. 1.6 is 1.5, and 1.01 is 1, with the
+// products of two errors.
 OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const RowOutline& row,
                    const RowMaxima& maxima, double value_max, double angle_max) {
     const double d = static_cast<double>(problem.dim_qk);

@@ -1,5 +1,5 @@
 #pragma once
-// The oracle's bound on its own error: theorem B.1 of numerics.md, in its crude form, for the
+// The oracle's bound on its own error (../bound/README.md, "The oracle's own error"), for the
 // straightforward algorithm of attention.hpp.
 
 #include <cmath>

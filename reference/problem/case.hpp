@@ -15,8 +15,8 @@
 
 namespace attest {
 
-/// Joint distributions of Q, K, V (numerics.md D.5); each exists because it makes some real bug
-/// visible.
+/// Joint distributions of Q, K, V (README.md, "Kinds of inputs"); each exists because it makes
+/// some real bug visible.
 enum class ValueKind : std::uint8_t {
     normal,
     logit50,

@@ -81,7 +81,7 @@ TEST(CaseJsonErrors, name_line_column_and_remedy) {
          "  |                     ^^^^^^^^^^^\n"
          "C99 hex floats, lower case, without trailing zeros"},
         {R"({"problem":{"casual":true}})",
-         std::string("cases/a.json:1:13: casual is no key here; did you mean causal?\n"
+         std::string("cases/a.json:1:13: unknown key casual; did you mean causal?\n"
                      "1 | {\"problem\":{\"casual\":true}}\n"
                      "  |             ^^^^^^^^\n"
                      "one of ") +

@@ -81,11 +81,13 @@ double normal_quantile(double p) noexcept {
              1.42151175831644588870e-7,
              2.04426310338993978564e-15};
     const double q = p - 0.5;
+    // One polynomial for |q| <= 0.425, in 0.425^2 - q^2 = 0.180625 - q^2.
     if (std::fabs(q) <= 0.425) {
         const double r = 0.180625 - q * q;
         return q * polynomial(a, r) / polynomial(b, r);
     }
     const double r = std::sqrt(-natural_log(q < 0 ? p : 1.0 - p));
+    // Two of the root of -log p: up to 5.0 about 1.6, and from there.
     const double tail = r <= 5.0 ? polynomial(c, r - 1.6) / polynomial(d, r - 1.6)
                                  : polynomial(e, r - 5.0) / polynomial(f, r - 5.0);
     return q < 0 ? -tail : tail;

@@ -2,7 +2,7 @@
 // Dialect: where implementations legitimately differ. Numerics: what a kernel claims of its
 // arithmetic. Both are declared by each kernel in its manifest, printed in its certificate, and
 // read by the oracle and the bounds. What is not declared takes the default written first, or the
-// least it could mean (abi.md).
+// least it could mean (kernels/interface/README.md, "The manifest").
 
 #include <cstdint>
 #include <string>

@@ -28,6 +28,10 @@ void scale(std::span<double> row, double factor) {
     for (double& x : row) x *= factor;
 }
 
+/// Of the binades of Q and K below 1, 0.7: were half of them above, their products would saturate
+/// every softmax.
+constexpr double mostly_small = 0.7;
+
 bool is_ramp(ValueKind kind) {
     return kind == ValueKind::ascending || kind == ValueKind::descending;
 }
@@ -132,7 +136,7 @@ void Distribution::shape_q(std::uint64_t key, std::span<double> q) const {
             scale(q, tiny_factor(Role::q, format_q_));
             break;
         case ValueKind::wide:
-            widen(Role::q, key, 0.7, binades, q);
+            widen(Role::q, key, mostly_small, binades, q);
             break;
         case ValueKind::ascending:
         case ValueKind::descending:
@@ -166,7 +170,7 @@ void Distribution::shape_k(std::uint64_t key, std::int64_t t, std::span<double> 
             scale(k, tiny_factor(Role::k, format_kv_));
             break;
         case ValueKind::wide:
-            widen(Role::k, key, 0.7, binades, k);
+            widen(Role::k, key, mostly_small, binades, k);
             break;
         case ValueKind::negative_logits: {
             const double size = std::ldexp(1.0, static_cast<int>(knob_in(1, 4, 7)));
@@ -175,6 +179,7 @@ void Distribution::shape_k(std::uint64_t key, std::int64_t t, std::span<double> 
         }
         case ValueKind::qk_cancel:
             for (std::size_t c = 0; c + 1 < k.size(); c += 2)
+                // What 0.01 leaves, at most 2 before the scale, keeps the scores apart.
                 k[c + 1] = -k[c] + (c == 0 ? 0.01 * variation(Role::k, key) : 0.0);
             break;
         case ValueKind::ascending:

@@ -163,13 +163,13 @@ private:
         Tensor* mask = place(Role::mask);
         if (mask == nullptr) return;
         if (problem_.mask.tensor.kind == MaskKind::additive) return biases(*mask);
-        elements(*mask, [&](std::int64_t flat, std::uint64_t index) {  // 7 of 10 keys visible
+        elements(*mask, [&](std::int64_t flat, std::uint64_t index) {
             const double u = counter_uniform(seed_, stream_of(Role::mask), index);
-            mask->set(flat, u < 0.7 ? 1.0 : 0.0);
+            mask->set(flat, u < 0.7 ? 1.0 : 0.0);  // 0.7 of the keys are visible
         });
     }
 
-    /// 1 of 5 hidden by -inf, the others biased by a normal number of deviation 2. On one seed in
+    /// 0.2 hidden by -inf, the others biased by a normal number of deviation 2. On one seed in
     /// four frameworks' stand-ins for -inf, which hide a key beside others but not among its like:
     /// -1e4, or the lowest f16, is what 1 of 5 have instead, and every other row has throughout.
     void biases(Tensor& mask) const {

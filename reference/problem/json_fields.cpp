@@ -89,7 +89,7 @@ void json_keys(const JsonSource& source, const Json& value,
     for (const JsonMember& member : value.members) {
         if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
         source.fail(member.begin, member.end,
-                    printable(member.key) + " is no key here" + suggestion(member.key, known),
+                    "unknown key " + printable(member.key) + suggestion(member.key, known),
                     "one of " + joined(known, ", "));
     }
 }

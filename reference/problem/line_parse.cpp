@@ -79,7 +79,7 @@ private:
         std::vector<std::string_view> known;
         for (const auto& [word, unused] : keywords_) known.push_back(word);
         const std::string_view word = reader_.text(token);
-        reader_.fail(token, printable(word) + " means nothing here" + suggestion(word, known),
+        reader_.fail(token, "unknown word " + printable(word) + suggestion(word, known),
                      example);
     }
 

@@ -50,12 +50,12 @@ bool LineReader::take_if(std::string_view word) {
 
 std::int64_t LineReader::whole_in(const Token& token, const std::string& remedy) const {
     if (auto number = parse_integer<std::int64_t>(text(token))) return *number;
-    fail(token, printable(text(token)) + " is no whole number", remedy);
+    fail(token, printable(text(token)) + " is not a whole number", remedy);
 }
 
 double LineReader::real_in(const Token& token) const {
     if (auto number = parse_decimal(text(token))) return *number;
-    fail(token, printable(text(token)) + " is no number", "a decimal number, such as 0.125");
+    fail(token, printable(text(token)) + " is not a number", "a decimal number, such as 0.125");
 }
 
 std::int64_t LineReader::whole() {
@@ -67,7 +67,7 @@ std::uint64_t LineReader::seed() {
     const std::string remedy = "a seed is a whole number from 0 to 18446744073709551615";
     const Token token = take(remedy);
     if (auto number = parse_integer<std::uint64_t>(text(token))) return *number;
-    fail(token, printable(text(token)) + " is no seed", remedy);
+    fail(token, printable(text(token)) + " is not a seed", remedy);
 }
 
 double LineReader::real() {

@@ -110,12 +110,12 @@ TEST(LineErrors, name_the_place_and_the_remedy) {
          "       ^^^^\n"
          "heads_q must be a multiple of heads_kv: 1, 2, 4 or 8"},
         {"tq4 causl f16",
-         "this is not a problem: causl means nothing here; did you mean causal?\n"
+         "this is not a problem: unknown word causl; did you mean causal?\n"
          "tq4 causl f16\n"
          "    ^^^^^\n"
          "such as: b2 hq8 hkv2 tq128 tk160 d64 causal f16"},
         {"tq4 scale fast",
-         "this is not a problem: fast is no number\n"
+         "this is not a problem: fast is not a number\n"
          "tq4 scale fast\n"
          "          ^^^^\n"
          "a decimal number, such as 0.125"},
@@ -163,7 +163,7 @@ TEST(LineErrors, values_must_fit_their_tensor_and_format) {
               "    ^^^^^^^\n"
               "its shape [1, 1, 3, 1] has 3");
     EXPECT_EQ(refusal([] { parse_case("f16 q [0.1]"); }),
-              "this is not a case: 0.1 in q is no number of f16\n"
+              "this is not a case: 0.1 in q is not a number of f16\n"
               "f16 q [0.1]\n"
               "    ^^^^^^^\n"
               "the nearest is 0.0999755859375");

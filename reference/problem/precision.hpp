@@ -13,8 +13,8 @@ namespace attest {
 /// A floating-point format a kernel may take or return.
 enum class Precision : std::uint8_t { f64, f32, f16, bf16 };
 
-/// What one element of a tensor is: the four formats and the two integer types of the border
-/// (abi.md).
+/// What one element of a tensor is: the four formats and the two integer types of
+/// kernels/interface/attest_kernel.h.
 enum class ElementType : std::uint8_t { f64, f32, f16, bf16, i32, u8 };
 
 /// The constants of a binary format: p significant bits, normal exponents [exponent_min,

@@ -59,7 +59,7 @@ private:
     std::vector<std::byte> storage_;
 };
 
-/// The roles a tensor can play in a call, in the order of the border's table (abi.md).
+/// The roles a tensor can play in a call, in the order of kernels/interface/attest_kernel.h.
 enum class Role : std::uint8_t {
     q,
     k,

@@ -16,8 +16,8 @@ namespace {
 
 using Found = std::optional<Contradiction>;
 
-// Lengths and pages cross the border as int32 (abi.md); 2^40 elements are beyond any machine, and
-// far below where 64-bit offsets overflow.
+// Lengths and pages reach a kernel as int32 (attest_kernel.h). 2^40 elements are beyond any machine
+// and far below where 64-bit offsets overflow.
 constexpr std::int64_t axis_max = 0x7fffffff;
 constexpr double elements_max = 0x1p40;
 
@@ -260,7 +260,7 @@ std::optional<Contradiction> find_contradiction(const Problem& problem, const Va
             if (member == value) continue;
             return Contradiction{
                 field,
-                fmt::format("{} in {} is no number of {}", decimal(value), field, name(format)),
+                fmt::format("{} in {} is not a number of {}", decimal(value), field, name(format)),
                 "the nearest is " + decimal(member)};
         }
     }

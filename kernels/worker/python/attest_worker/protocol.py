@@ -1,4 +1,4 @@
-"""The frames between attest and this process, as PROTOCOL.md lays them out byte by byte."""
+"""The frames between attest and this process, as kernels/worker/PROTOCOL.md lays them out byte by byte."""
 
 import enum
 import os
