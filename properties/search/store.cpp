@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "properties/search/campaign.hpp"
+#include "reference/problem/case_json.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
@@ -25,45 +26,22 @@ std::string read_whole(const std::string& path) {
     return text.str();
 }
 
-json parsed(const std::string& text, const std::string& path) {
-    try {
-        return json::parse(text);
-    } catch (const json::parse_error& error) {
-        const std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
-        const auto upto = text.begin() + static_cast<std::ptrdiff_t>(at);
-        const auto line = 1 + std::count(text.begin(), upto, '\n');
-        const std::size_t start = text.rfind('\n', at == 0 ? 0 : at - 1);
-        const std::size_t column = at + 1 - (start == std::string::npos || at == 0 ? 0 : start + 1);
-        throw BadInput(
-            path + ":" + std::to_string(line) + ":" + std::to_string(column) + ": this is not JSON",
-            {"delete the file, or run again with another --out"});
-    }
-}
-
 StoredFailure failure_from(const std::string& text, const std::string& path) {
-    const json object = parsed(text, path);
-    const auto refuse = [&](const std::string& what) {
-        throw BadInput(path + ":1:1: " + what,
-                       {"a stored failure has the keys case, id, kernel, law, shrunk"});
+    const JsonSource source{text, path};
+    const Json object = parse_json(source);
+    json_keys(source, object, {"case", "id", "kernel", "law", "shrunk"});
+    const auto member = [&](const char* key) -> const Json& {
+        return json_member(source, object, key);
     };
-    if (!object.is_object()) refuse("not a JSON object");
-    for (const auto& [key, value] : object.items())
-        if (key != "case" && key != "id" && key != "kernel" && key != "law" && key != "shrunk")
-            refuse("unknown key '" + key + "'");
-    for (const char* key : {"id", "kernel", "law"})
-        if (!object.contains(key) || !object[key].is_string())
-            refuse(std::string("'") + key + "' must be a text");
-    if (!object.contains("shrunk") || !object["shrunk"].is_boolean())
-        refuse("'shrunk' must be true or false");
-    if (!object.contains("case") || !object["case"].is_object()) refuse("'case' must be a case");
     StoredFailure failure;
-    failure.id = object["id"];
-    failure.law = object["law"];
-    failure.kernel = object["kernel"];
-    failure.shrunk = object["shrunk"];
-    failure.subject = case_from_json(object["case"].dump(), path);
+    failure.id = json_string(source, member("id"));
+    failure.law = json_string(source, member("law"));
+    failure.kernel = json_string(source, member("kernel"));
+    failure.shrunk = json_boolean(source, member("shrunk"));
+    failure.subject = case_from_json(source, member("case"));
     if (failure.id != failure_id(failure.subject, failure.law))
-        refuse("'id' is not the name of this case and law; the file was edited");
+        source.fail(member("id"), "this is not the name of this case and law; the file was edited",
+                    "delete the file, or run again with another --out");
     return failure;
 }
 

@@ -70,13 +70,13 @@ TEST_F(Store, MalformedFilesAreRefusedWithTheirPlace) {
     write("a.json", "{\n  \"law\": }");
     EXPECT_NE(message().find("a.json:2:10: this is not JSON"), std::string::npos) << message();
     write("a.json", "[]");
-    EXPECT_NE(message().find("not a JSON object"), std::string::npos);
+    EXPECT_NE(message().find("expected an object"), std::string::npos);
     write("a.json", R"({"law":"x.y","id":"1","kernel":"k","shrunk":true,"case":{},"more":1})");
-    EXPECT_NE(message().find("unknown key 'more'"), std::string::npos);
+    EXPECT_NE(message().find("more is no key here"), std::string::npos);
     write("a.json", R"({"law":"x.y","id":"1","kernel":"k","shrunk":1,"case":{}})");
-    EXPECT_NE(message().find("'shrunk' must be"), std::string::npos);
+    EXPECT_NE(message().find("a.json:1:45: expected true or false"), std::string::npos);
     write("a.json", R"({"law":"x.y","kernel":"k","shrunk":true,"case":{}})");
-    EXPECT_NE(message().find("'id' must be"), std::string::npos);
+    EXPECT_NE(message().find("id is missing"), std::string::npos);
 }
 
 TEST_F(Store, AnEditedFileIsRefused) {

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "reference/problem/case.hpp"
+#include "reference/problem/case_json.hpp"
 #include "reference/problem/fields.hpp"
-#include "reference/problem/json.hpp"
 #include "reference/problem/names.hpp"
 #include "reference/problem/text.hpp"
 #include "reference/problem/validity.hpp"
@@ -140,7 +139,10 @@ void check(const JsonSource& source, const Json& object,
 
 Case case_from_json(std::string_view text, std::string_view source_name) {
     const JsonSource source{text, source_name};
-    const Json root = parse_json(source);
+    return case_from_json(source, parse_json(source));
+}
+
+Case case_from_json(const JsonSource& source, const Json& root) {
     json_keys(source, root, {"problem", "values"});
     const Json *problem = root.find("problem"), *values = root.find("values");
     Case c;

@@ -55,6 +55,8 @@ const std::string& json_string(const JsonSource& source, const Json& value);
 const std::vector<Json>& json_array(const JsonSource& source, const Json& value);
 std::uint64_t json_u64(const JsonSource& source, const Json& value);  ///< a decimal string
 double json_real(const JsonSource& source, const Json& value);        ///< a hex-float string
+const Json& json_member(const JsonSource& source, const Json& object,
+                        std::string_view key);  ///< fails where it is not there
 /// Fails unless the value is an object with keys among `known`.
 void json_keys(const JsonSource& source, const Json& value,
                std::span<const std::string_view> known);

@@ -78,6 +78,11 @@ double json_real(const JsonSource& source, const Json& value) {
     source.fail(value, "real numbers are hex strings, such as \"0x1.8p+1\"", remedy);
 }
 
+const Json& json_member(const JsonSource& source, const Json& object, std::string_view key) {
+    if (const Json* value = object.find(key)) return *value;
+    source.fail(object, std::string(key) + " is missing", "add \"" + std::string(key) + "\"");
+}
+
 void json_keys(const JsonSource& source, const Json& value,
                std::span<const std::string_view> known) {
     expect_kind(source, value, Json::Kind::object, "an object {...}");

@@ -55,21 +55,16 @@ Shape read_shape(const JsonSource& source, const Json& value) {
     return shape;
 }
 
-const Json& field(const JsonSource& source, const Json& object, const char* key) {
-    if (const Json* value = object.find(key)) return *value;
-    source.fail(object, std::string(key) + " is missing", std::string("add \"") + key + "\"");
-}
-
 Entry read_entry(const JsonSource& source, const JsonMember& member) {
     const Json& object = member.value;
     json_keys(source, object, {"dtype", "shape", "data_offsets"});
     Entry entry{member.key,
-                read_type(source, field(source, object, "dtype")),
-                read_shape(source, field(source, object, "shape")),
+                read_type(source, json_member(source, object, "dtype")),
+                read_shape(source, json_member(source, object, "shape")),
                 0,
                 0,
                 &object};
-    const Json& offsets = field(source, object, "data_offsets");
+    const Json& offsets = json_member(source, object, "data_offsets");
     if (json_array(source, offsets).size() != 2)
         source.fail(offsets, "data_offsets has two numbers", "write [begin, end]");
     entry.begin = static_cast<std::uint64_t>(whole(source, offsets.items[0]));

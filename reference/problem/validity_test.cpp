@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 
 #include "reference/problem/errors.hpp"
+#include "reference/problem/fields.hpp"
 
 namespace attest {
 namespace {
@@ -108,6 +110,8 @@ TEST(Validity, each_contradiction_blames_its_field) {
         const auto found = find_contradiction(p);
         ASSERT_TRUE(found) << i << ' ' << all[i].field;
         EXPECT_EQ(found->field, all[i].field) << i << ' ' << found->what;
+        EXPECT_TRUE(std::any_of(fields().begin(), fields().end(),
+                                [&](const Field& f) { return f.head() == found->field; }));
         EXPECT_FALSE(found->what.empty() || found->remedy.empty());
         EXPECT_THROW(require_valid(p), BadInput);
     }
