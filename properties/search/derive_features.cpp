@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "properties/search/derive.hpp"
+#include "properties/search/features.hpp"
 
 namespace attest {
 
@@ -91,7 +92,7 @@ void mix_formats(Problem& p, const Raw& raw, const std::vector<Precision>& forma
 void derive_features(Problem& p, const Raw& raw, FeatureSet features,
                      const std::vector<Precision>& formats) {
     using enum Feature;
-    p.mask.causal = features.has(causal);
+    set_plain_fields(p, features, raw.picks);
     if (features.has(window)) set_window(p, raw);
     if (features.has(cache)) set_cache(p, raw, features);
     set_lens(p, raw, features);
@@ -105,10 +106,7 @@ void derive_features(Problem& p, const Raw& raw, FeatureSet features,
                                   : cut_documents(raw.cuts_kv, raw.documents, p.len_kv);
     }
     if (features.has(softcap)) p.softcap = raw.softcap;
-    p.sink = features.has(sink);
-    p.alibi = features.has(alibi);
     if (features.has(rope)) set_rope(p, raw);
-    if (features.has(dropout)) p.dropout.p = 0.25;
     // 0 in the draw stands for 1/d: the commonest wrong scale. It crosses the border as a float.
     if (features.has(scale))
         p.scale = round_to(raw.scale == 0 ? 1.0 / static_cast<double>(p.dim_qk) : raw.scale,
@@ -116,7 +114,6 @@ void derive_features(Problem& p, const Raw& raw, FeatureSet features,
     if (features.has(splits)) p.splits = raw.splits;
     if (features.has(layout)) set_layouts(p, raw);
     if (features.has(mixed_formats)) mix_formats(p, raw, formats);
-    p.want_lse = features.has(lse);
 }
 
 }  // namespace attest

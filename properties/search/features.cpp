@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "reference/problem/case.hpp"
+#include "reference/problem/fields.hpp"
 
 namespace attest {
 
@@ -94,13 +95,30 @@ FeatureSet planned_features(FeatureSet base, FeatureSet optional, std::int64_t t
     return set;
 }
 
+void set_plain_fields(Problem& p, FeatureSet features, std::span<const std::int64_t> picks) {
+    std::size_t row = 0;
+    for (const auto group : field_groups()) {
+        const Field& field = group.front();
+        const bool used = field.use.feature && features.has(*field.use.feature);
+        const FieldValue value = field.place.get(p);
+        if (group.size() == 1 && field.use.feature && std::holds_alternative<bool>(value))
+            field.place.set(p, used);
+        if (field.drawn.empty()) continue;
+        const auto pick = row < picks.size() ? static_cast<std::size_t>(picks[row]) : 0;
+        const double number = field.drawn[pick % field.drawn.size()];
+        ++row;
+        if (!used) continue;
+        if (std::holds_alternative<std::int64_t>(value))
+            field.place.set(p, static_cast<std::int64_t>(number));
+        else
+            field.place.set(p, number);
+    }
+}
+
 std::optional<Problem> with_plain_feature(Problem p, Feature feature,
                                           const std::vector<Precision>& formats) {
     using enum Feature;
     switch (feature) {
-        case causal:
-            p.mask.causal = true;
-            break;
         case window:
             p.mask.window.left = 8;
             break;
@@ -123,18 +141,9 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
         case softcap:
             p.softcap = 20;
             break;
-        case sink:
-            p.sink = true;
-            break;
-        case alibi:
-            p.alibi = true;
-            break;
         case rope:
             if (p.dim_qk % 2 != 0) return std::nullopt;
             p.rope.style = RopeStyle::half;
-            break;
-        case dropout:
-            p.dropout.p = 0.5;
             break;
         case gqa:
             p.heads_q = 2 * p.heads_kv;
@@ -158,13 +167,13 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
         case layout:
             p.layout_q.order = p.layout_k.order = AxisOrder::bthd;
             break;
-        case lse:
-            p.want_lse = true;
-            break;
         case mixed_formats:
             for (const Precision format : formats)
                 if (format != p.format_q) p.format_o = format;
             if (p.format_o == p.format_q) return std::nullopt;
+            break;
+        default:
+            set_plain_fields(p, features_of(p).with(feature), {});
             break;
     }
     return canonical(p);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ FeatureSet structural_features() noexcept;
 /// turn; `start` lets laws begin at different pairs.
 FeatureSet planned_features(FeatureSet base, FeatureSet optional, std::int64_t t,
                             std::uint64_t start);
+
+/// Sets the fields that need nothing but their feature: a flag to whether it is there, a number
+/// that the table of fields lists values for to one of them, by the next of `picks` (0 where they
+/// end).
+void set_plain_fields(Problem& problem, FeatureSet features, std::span<const std::int64_t> picks);
 
 /// The problem with this feature in its plainest form; none where that needs what is not there (a
 /// second format). For asking supports().

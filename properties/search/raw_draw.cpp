@@ -121,7 +121,9 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
         gen::set(&Raw::shared_heads, gen::arbitrary<bool>()),
         gen::set(&Raw::shared_queries, gen::weightedElement<bool>({{3, false}, {1, true}})),
         gen::set(&Raw::other_format, below(1 << 20)), gen::set(&Raw::mixed, below(3)),
-        gen::set(&Raw::chance, gen::container<std::array<std::int64_t, 32>>(percent())));
+        gen::set(&Raw::chance, gen::container<std::array<std::int64_t, 32>>(percent())),
+        // Last: what is drawn before stays as it is.
+        gen::set(&Raw::picks, gen::container<std::array<std::int64_t, 16>>(below(1 << 20))));
 }
 
 }  // namespace attest

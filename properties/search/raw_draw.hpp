@@ -44,6 +44,8 @@ struct Raw {
     bool shared_batch = false, shared_heads = false, shared_queries = false;
     std::int64_t other_format = 0, mixed = 0;
     std::array<std::int64_t, 32> chance{};  ///< percent, one a feature
+    std::array<std::int64_t, 16>
+        picks{};  ///< which value of the table's, one a field that has some
 };
 
 /// What the numbers may be at most. dims: the head dimensions allowed.

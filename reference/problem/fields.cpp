@@ -98,6 +98,8 @@ bool wants_lse(const Problem& p) {
     return p.want_lse;
 }
 
+constexpr double quarter[] = {0.25};
+
 using enum LineForm;
 using P = Problem;
 using A = attest_problem;
@@ -162,7 +164,7 @@ constexpr Field table[] = {
     {"rope.offset", "offset", option, at<&P::rope, &Rope::offset>, "position of key 0",
      {"rope_offset", &A::rope_offset}},
     {"dropout.p", "dropout", value, at<&P::dropout, &Dropout::p>,
-     "share of weights that are dropped", {"dropout_p", &A::dropout_p}, {F::dropout}},
+     "share of weights that are dropped", {"dropout_p", &A::dropout_p}, {F::dropout}, {}, quarter},
     {"dropout.seed", "seed", option, at<&P::dropout, &Dropout::seed>, "which ones",
      {"dropout_seed", &A::dropout_seed}},
     {"cache", "cache", value, at<&P::cache, &Cache::present>,

@@ -76,6 +76,9 @@ struct Field {
     std::string_view means;
     BorderPlace border = {};
     FeatureUse use = {}, other_use = {};
+    /// What a search draws where the feature is to be used and nothing else bears on the value; the
+    /// plainest first.
+    std::span<const double> drawn = {};
 
     bool is_default(const Problem& problem) const;
     /// The key's first part, by which errors name the field, and what is behind the point.
