@@ -72,9 +72,9 @@ TEST_F(Store, MalformedFilesAreRefusedWithTheirPlace) {
     write("a.json", "[]");
     EXPECT_NE(message().find("expected an object"), std::string::npos);
     write("a.json", R"({"law":"x.y","id":"1","kernel":"k","shrunk":true,"case":{},"more":1})");
-    EXPECT_NE(message().find("more is no key here"), std::string::npos);
+    EXPECT_NE(message().find("unknown key more"), std::string::npos);
     write("a.json", R"({"law":"x.y","id":"1","kernel":"k","shrunk":1,"case":{}})");
-    EXPECT_NE(message().find("a.json:1:46: expected true or false"), std::string::npos);
+    EXPECT_NE(message().find("a.json:1:45: expected true or false"), std::string::npos);
     write("a.json", R"({"law":"x.y","kernel":"k","shrunk":true,"case":{}})");
     EXPECT_NE(message().find("id is missing"), std::string::npos);
 }
