@@ -73,9 +73,9 @@ void join(Groups& groups, const std::string& from, const std::string& into) {
     std::sort(all.begin(), all.end());
 }
 
-// Of a kernel that remembers earlier calls no answer can be judged by itself: what nothing explains
-// is that. And laws that fail on calls of their own making, where the case alone is right, add
-// nothing to a single defect found otherwise.
+// Where a kernel is shown to remember earlier calls, any answer may be wrong for that alone: what
+// nothing else explains is put down to it. And laws that fail on calls of their own
+// making, where the case alone is right, add nothing to a single defect found otherwise.
 void join_company(Groups& groups, const std::vector<Record>& counterexamples) {
     const auto company = groups.find("company");
     if (company == groups.end()) return;

@@ -111,7 +111,7 @@ Support support(const Call& call, const Hulls& hulls, const Row& row, const RowH
     // The sums here are of dim_v products in double; each may also lose half of 2^-1074.
     const double own =
         static_cast<double>(columns + 2) * (0x1p-52 * (magnitude + largest) + 0x1p-1074);
-    return {shown - reach, 1.0001 * allowed + own};
+    return {shown - reach, evaluation * allowed + own};
 }
 
 /// False where the support law is violated in this direction.

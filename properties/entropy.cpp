@@ -170,7 +170,7 @@ Verdict check_derivative(const Trial& trial) {
         for (std::int64_t j = 1; j < problem.len_kv; ++j) range = hull(range, scores.score(row, j));
         const double r = range.hi - range.lo;
         const double curvature = 2 * std::sqrt(3.0) / 18 * r * r * r + (1 + h) * r * r * r * r / 4;
-        const Interval remainder = Interval::around(0, 1.0001 * h * h * h / 12 * curvature);
+        const Interval remainder = Interval::around(0, evaluation * h * h * h / 12 * curvature);
         const Interval slope =
             variance_of_logs(first, row, problem.len_kv) +
             variance_of_logs(second, row, problem.len_kv) / Interval::exactly(1 + h);

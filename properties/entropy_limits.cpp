@@ -1,4 +1,4 @@
-// The limits of temperature.
+// The limits of temperature: the mean over the largest scores, and over all visible keys.
 
 #include <fmt/format.h>
 
@@ -57,7 +57,7 @@ void compare_means(Tally& tally, const Call& call, const char* which, Choose&& c
         const std::vector<std::int64_t> chosen = choose(row, visible, off);
         for (std::int64_t c = 0; c < value_dim(problem); ++c) {
             ExpectedElement mean = mean_of(values, row, g, chosen, c);
-            mean.error += 1.0001 * off * spread_of(values, row, g, visible, c);
+            mean.error += evaluation * off * spread_of(values, row, g, visible, c);
             mean.bound = element(call, row, c).bound;
             tally.element(output(call, row, c), mean, problem.format_o, output_at(row, c), [&] {
                 return fmt::format("the output of {} is not the mean over the {}",
@@ -80,6 +80,7 @@ Verdict check_limits(const Trial& trial) {
     Tally tally(problem);
 
     TensorSet hot = trial.inputs();
+    // Far below one, and of at least four significant bits in f16, whose least number is 2^-24.
     const int tiny = problem.format_q == Precision::f16 ? -20 : -60;
     std::uint64_t index = 0;
     hot.put(Role::q, tensor_of(problem, Role::q,

@@ -41,7 +41,7 @@ Verdict other_heads_unchanged(const Call& base, std::int64_t batch, std::int64_t
     KeySet keys(problem);
     for (std::int64_t j = 0; j < problem.len_kv; ++j) keys.add(batch, head_kv, j);
     Likeness likeness;
-    likeness.bits = trial.numerics().deterministic;
+    likeness.promise = same_bits_if(trial.numerics().deterministic);
     for (const RowMatch& match : defined_rows(base))
         if (match.first.batch != batch || match.first.head / group_size(problem) != head_kv)
             likeness.rows.push_back(match);
@@ -65,7 +65,7 @@ Verdict other_queries_unchanged(const Call& base, std::int64_t batch, std::int64
                                       static_cast<std::uint64_t>(flat)));
         }
     Likeness likeness;
-    likeness.bits = base.trial().numerics().deterministic;
+    likeness.promise = same_bits_if(base.trial().numerics().deterministic);
     for (const RowMatch& match : defined_rows(base))
         if (match.first.batch != batch || match.first.head != head) likeness.rows.push_back(match);
     likeness.sentence = [&](const RowMatch& match) {
@@ -143,7 +143,7 @@ Verdict check_cross(const Trial& trial) {
     const std::int64_t extra = 1 + trial.random_below(stream, 3, 8);
     std::int64_t elements = 0;
     double worst = 0;
-    const auto compare = [&](Twin twin, std::int64_t first_query, std::int64_t shown,
+    const auto compare = [&](Twin twin, std::int64_t first_query,
                              const char* change) -> std::optional<Verdict> {
         const auto part = call_if_supported(trial, twin.problem, std::move(twin.inputs));
         if (!part) return std::nullopt;
@@ -152,7 +152,6 @@ Verdict check_cross(const Trial& trial) {
             match.second.query += first_query;
             likeness.rows.push_back(match);
         }
-        likeness.channels = range(0, shown);  // the part has the first channels of the whole
         likeness.sentence = [&, change](const RowMatch& match) {
             return name_of(problem, match.second) + " gets another answer " + change;
         };
@@ -163,13 +162,12 @@ Verdict check_cross(const Trial& trial) {
         return std::nullopt;
     };
     if (auto verdict = compare(cropped(trial, begin, count, value_dim(problem)), begin,
-                               value_dim(problem), "without the queries around it"))
+                               "without the queries around it"))
         return *verdict;
-    if (auto verdict = compare(cropped(trial, 0, problem.len_q, channels), 0, channels,
-                               "with fewer channels of V"))
+    if (auto verdict =
+            compare(cropped(trial, 0, problem.len_q, channels), 0, "with fewer channels of V"))
         return *verdict;
-    if (auto verdict = compare(widened(trial, extra), 0, value_dim(problem),
-                               "with channels of zeros added to Q and K"))
+    if (auto verdict = compare(widened(trial, extra), 0, "with channels of zeros added to Q and K"))
         return *verdict;
     return nothing_compared(elements, worst,
                             "the kernel takes no other number of queries or channels");

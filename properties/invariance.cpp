@@ -150,6 +150,7 @@ struct KeyShift {
 // scores by up to -1e5, where sentinels and clamps show. A constant column among the values shows
 // weights that are lost altogether, which a bound this far out would otherwise forgive.
 KeyShift shifted_keys(const Trial& trial, const Problem& problem, std::uint64_t stream) {
+    // Beyond -104 exp underflows in f32, beyond 88 it overflows; clamps are seen at +-30.
     constexpr double far[] = {-1e5, -120, -120, -30, 30, 120, 1000};
     KeyShift shift{trial.inputs(), {}, {}};
     const auto heads = static_cast<std::size_t>(problem.batch * problem.heads_kv);

@@ -72,7 +72,7 @@ Verdict check_scale_exchange(const Trial& trial) {
     likeness.rows = defined_rows(first);
     // Who leaves out a product with one may compute the rest otherwise (ONNX Runtime does).
     const bool alike = effective_scale(problem) != 1 && effective_scale(exchanged) != 1;
-    likeness.bits = trial.numerics().deterministic && alike;
+    likeness.promise = same_bits_if(trial.numerics().deterministic && alike);
     likeness.sentence = [&](const RowMatch& rows) {
         return fmt::format("queries times 2^{} at the scale over it change {}", exponent,
                            name_of(problem, rows.first));

@@ -193,7 +193,7 @@ void compare_saturated(Tally& tally, const Call& call) {
             double reach = 0;
             for (std::int64_t j = 0; j < problem.len_kv; ++j)
                 reach = std::max(reach, std::abs(values.at(row.batch, g, j, c) - value));
-            const ExpectedElement expected{value, 1.0001 * rest * reach,
+            const ExpectedElement expected{value, evaluation * rest * reach,
                                            element(call, row, c).bound};
             tally.element(output(call, row, c), expected, problem.format_o, output_at(row, c), [&] {
                 return fmt::format(

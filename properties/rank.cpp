@@ -163,7 +163,8 @@ Verdict check_bilinear(const Trial& trial) {
     centred.rowwise() -= centred.colwise().mean().eval();
     const Eigen::VectorXd spectrum = singular_values(p.tokens), inner = singular_values(centred);
     const double least = spectrum[model_dim - 1], least_centred = inner[model_dim - 1];
-    // Whole numbers this small are of full rank or short of it by far.
+    // Any threshold would do: the bound below grows with the inverses. Tokens that span the model
+    // dimension as badly as this would show nothing.
     if (!(least > 0x1p-20) || !(least_centred > 0x1p-20))
         return not_applicable("the tokens drawn do not span the model dimension");
     const Eigen::MatrixXd left = p.tokens.completeOrthogonalDecomposition().pseudoInverse();
@@ -178,11 +179,13 @@ Verdict check_bilinear(const Trial& trial) {
             const Eigen::MatrixXd exact =
                 unit * p.to_query[static_cast<std::size_t>(h)] *
                 p.to_key[static_cast<std::size_t>(h / group_size(problem))].transpose();
-            // Least squares and products in double, conditions as the spectra say.
+            // Least squares and products in double: n^2 roundings of 2^-53 each, 32 of them for the
+            // constants of the orthogonal decompositions (Higham 2002, theorem 20.3), times the
+            // condition that the spectra say.
             const double condition = spectrum[0] / least * (inner[0] / least_centred);
             const double own = static_cast<double>(problem.len_q * problem.len_q) * 0x1p-48 *
                                condition * scores.centre.norm() / (least * least_centred);
-            const double bound = 1.0001 * scores.perturbation / (least * least_centred) + own;
+            const double bound = evaluation * scores.perturbation / (least * least_centred) + own;
             for (std::int64_t a = 0; a < model_dim; ++a)
                 for (std::int64_t c = 0; c < model_dim; ++c)
                     tally.same(Interval::around(exact(a, c), own),
@@ -246,12 +249,14 @@ Verdict check_heads(const Trial& trial) {
                 auto half = truth.middleCols(from, tokens);
                 half.colwise() -= half.rowwise().mean().eval();
             }
-            // The law's own scores are off by a few units of 2^-53 of sums of dim products.
+            // A score of the law is off by (dim + 2) 2^-53 sum |q_c k_c| (scores.cpp), its mean by
+            // `tokens` more roundings. For normal inputs those sums are about sqrt(dim) of the
+            // scores in the Frobenius norm: dim is allowed for, and eight of all that.
             const double own = static_cast<double>(8 * (dim + tokens)) * 0x1p-53 *
                                    static_cast<double>(dim) * truth.norm() +
                                svd_error(truth);
             const double expected = singular_values(truth)[dim];
-            const double bound = 1.0001 * shaken + svd_error(shown);
+            const double bound = evaluation * shaken + svd_error(shown);
             if (!(expected > 2 * (bound + own))) continue;
             tally.same(
                 Interval::around(expected, own),

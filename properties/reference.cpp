@@ -141,7 +141,7 @@ Property structure() {
             "rounding of P is part of the answer and no error: it is replayed, and only weights "
             "that straddle a rounding boundary are paid for. A disagreement says that the kernel "
             "does something else than it declares: its class is structure.",
-        .source = "Dao et al. 2022, algorithm 1; numerics.md B.4",
+        .source = "Dao et al. 2022, algorithm 1; reference/bound/README.md, Declared structure",
         .compares = Compares::bound,
         .cases = structured_case(),
         .check = check_structure,
@@ -159,7 +159,8 @@ Property structure() {
 // An exp declared coarser than a library's may be off at 0 too: each weight is 1 + e, |e| <= E, and
 // no sum is exact. Numerator and denominator are off by E + g of the sum of sizes, g that of the
 // n + 6 roundings on the way, the weights' own too where E may show in them: so the mean is off by
-// at most 2.1 (E + up + g) mean |v|, and anything that rounds from there agrees.
+// at most 2.1 (E + up + g) mean |v|: with x the sum in brackets, (1 + x)/(1 - x) - 1 = 2x/(1 - x),
+// which is at most 2.1 x up to x = 1/21. Anything that rounds from there agrees.
 double mean_slack(const KernelModel& m, const Numerics& numerics, double keys) {
     if (!coarse_exp(numerics)) return 0;
     const double up = m.exp_error < m.up / 2 ? 0 : m.up;
@@ -229,7 +230,7 @@ Property rounding() {
             "count a power of two: every sum and the quotient are exact in any order, and the "
             "rounding to the output format is the only one left. Numerics declares it to nearest, "
             "ties to even; its class is structure.",
-        .source = "IEEE 754-2019, section 4.3.1; numerics.md C.3",
+        .source = "IEEE 754-2019, section 4.3.1",
         .compares = Compares::property,
         .cases = {.allow = FeatureSet(Feature::layout, Feature::lse, Feature::dim_v, Feature::gqa),
                   .scores_max = 1024},
@@ -260,7 +261,7 @@ Property probable() {
             "root of the sum of their squares with probability 2 exp(-3 lambda^2 / 2). Equal "
             "scores and equal roundings are grouped, lost addends counted whole. The model is an "
             "assumption: its class is suspect.",
-        .source = "Higham and Mary 2019; Azuma 1967; numerics.md B.3",
+        .source = "Higham and Mary 2019; Azuma 1967; reference/bound/README.md, Random roundings",
         .compares = Compares::statistic,
         .cases = any_case(),
         .check = check_probable,

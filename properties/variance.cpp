@@ -86,7 +86,7 @@ ScoreSample sample_scores(const Trial& trial, const Problem& problem, const Inpu
                 const double z = (known ? score.mid() : std::min(score.hi, 0.0)) / own;
                 const double error = (known ? score.radius() : 0) / own;
                 sample.squares += z * z;
-                sample.noise_squares += 1.0001 * error * error;
+                sample.noise_squares += evaluation * error * error;
                 ++sample.count;
             }
         }

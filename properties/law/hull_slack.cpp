@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/law/interval.hpp"
 #include "reference/bound/rounding.hpp"
 
 namespace attest {
@@ -78,7 +79,6 @@ double ScoreBounds::of(const Row& row) const noexcept {
 HullSlack hull_slack(const KernelModel& model, std::int64_t keys, double score_max,
                      double values_total) {
     constexpr double infinite = std::numeric_limits<double>::infinity();
-    constexpr double evaluation = 1.0001;  // of these few operations in double
     const double n = static_cast<double>(keys), ua = model.ua;
     double rescales = std::max(0.0, n - 1);
     if (model.tile > 0)

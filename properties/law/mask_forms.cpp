@@ -233,8 +233,9 @@ Verdict empty_rows_follow_policy(const Trial& trial) {
     const Call before(trial);
     Likeness likeness;
     // A kernel may plan its work by the lengths, so those keep bits only by batch invariance.
-    likeness.bits = trial.numerics().deterministic &&
-                    (call.inputs().has(Role::mask) || trial.numerics().batch_invariant);
+    likeness.promise =
+        same_bits_if(trial.numerics().deterministic &&
+                     (call.inputs().has(Role::mask) || trial.numerics().batch_invariant));
     for (const RowMatch& match : defined_rows(before))
         if (std::find(e.touched.begin(), e.touched.end(), match.first) == e.touched.end())
             likeness.rows.push_back(match);

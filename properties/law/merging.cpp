@@ -47,7 +47,8 @@ Merge merge_row(const std::vector<Call>& parts, const Row& row) {
         merge.off += merge.share[p] * merge.excess[p];
     }
     const double middle = most + std::log(sum);
-    // Of the middle itself: a few roundings of exp, of the sum and of the logarithm.
+    // Of the middle itself: exp and log of the library are within 4 units of 2^-53, three parts add
+    // two more each, and a sum of roundings is doubled: 16.
     merge.lse = Interval::around(middle, worst + 16 * 0x1p-53 * (1 + std::abs(middle)));
     return merge;
 }
@@ -73,8 +74,9 @@ Interval merged(const Merge& merge, const Row& row, std::int64_t channel) {
     for (std::size_t p = 0; p < merge.parts.size(); ++p)
         error += merge.share[p] * (merge.excess[p] * std::abs(part[p].mid() - centre) +
                                    (1 + merge.excess[p]) * part[p].radius());
-    const double own = 32 * 0x1p-53 * magnitude;  // a few roundings of shares and sums
-    return Interval::around(centre, 1.0001 * error / (1 - merge.off) + own);
+    const double own = 32 * 0x1p-53 * magnitude;  // shares: exp, a sum of three and a quotient, 16
+                                                  // units as above; products and their sum: as many
+    return Interval::around(centre, evaluation * error / (1 - merge.off) + own);
 }
 
 }  // namespace attest

@@ -32,7 +32,7 @@ Verdict repeated_as_before(const Call& first, const char* between) {
     const Call again(first.trial(), first.problem(), first.inputs());
     Likeness likeness;
     likeness.rows = defined_rows(first);
-    likeness.bits = first.trial().numerics().deterministic;
+    likeness.promise = same_bits_if(first.trial().numerics().deterministic);
     likeness.sentence = [&, between](const RowMatch& match) {
         return fmt::format("{} gets another answer after {}", name_of(first.problem(), match.first),
                            between);

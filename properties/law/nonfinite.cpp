@@ -135,7 +135,7 @@ Verdict try_injection(const Call& base, Injection injection) {
     }
     Likeness likeness;
     likeness.rows = injection.untouched;
-    likeness.bits = base.trial().numerics().deterministic;
+    likeness.promise = same_bits_if(base.trial().numerics().deterministic);
     likeness.sentence = [&](const RowMatch& match) {
         return fmt::format("{} reaches {}, which cannot see it", injection.what,
                            name_of(base.problem(), match.first));

@@ -159,7 +159,9 @@ std::vector<RowMatch> defined_rows(const Call& call) {
 }
 
 Verdict compare_runs(const Call& first, const Call& second, const Likeness& likeness) {
-    const bool lse = likeness.lse && first.has_lse() && second.has_lse();
+    const bool lse = first.has_lse() && second.has_lse();
+    const bool bits = std::holds_alternative<SameBits>(likeness.promise);
+    const SameTruth* truth = std::get_if<SameTruth>(&likeness.promise);
     const Tensor &a = first.output(), &b = second.output();
     const std::int64_t channels = a.shape()[3];
     std::int64_t compared = 0;
@@ -170,17 +172,16 @@ Verdict compare_runs(const Call& first, const Call& second, const Likeness& like
         for (std::int64_t c = 0; c < channels + (lse && rows.lse ? 1 : 0); ++c) {
             Elements e;
             if (c < channels) {
-                const auto at = static_cast<std::size_t>(c);
+                const bool moved = truth != nullptr && truth->channel;
+                const SecondChannel to = moved ? truth->channel(c) : SecondChannel{c};
                 e.first = a.flat(ab, ah, ai, c);
-                e.second =
-                    b.flat(bb, bh, bi, likeness.channels.empty() ? c : likeness.channels[at]);
-                e.sign = likeness.signs.empty() ? 1 : likeness.signs[at];
+                e.second = b.flat(bb, bh, bi, to.channel);
+                e.sign = to.negated ? -1 : 1;
             } else {
                 e = {Role::lse, first.lse().flat(ab, ah, ai, 0), second.lse().flat(bb, bh, bi, 0)};
             }
             double ratio = 0;
-            if (likeness.bits) {
-                require(e.sign > 0, "bits are compared without a change of sign");
+            if (bits) {
                 const bool same = same_element(first.outputs()[e.role], e.first,
                                                second.outputs()[e.role], e.second);
                 ratio = same ? 0 : infinity;
@@ -191,9 +192,12 @@ Verdict compare_runs(const Call& first, const Call& second, const Likeness& like
             }
             ++compared;
             if (!(ratio <= 1))
-                return violated(difference(first, second, rows, e, likeness.bits, ratio,
-                                           likeness.sentence(rows)),
-                                compared);
+                return violated(
+                    difference(first, second, rows, e, bits, ratio,
+                               likeness.sentence
+                                   ? likeness.sentence(rows)
+                                   : name_of(first.problem(), rows.first) + " gets another answer"),
+                    compared);
             worst = std::max(worst, ratio);
         }
     }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "properties/law/compare.hpp"
@@ -67,16 +68,27 @@ struct RowMatch {
     bool lse = true;  ///< whether the log-sum-exp of this row is defined
 };
 
+/// What a law promises of two matched rows: the same arithmetic, which gives the same bits; or the
+/// same real numbers, each run within its own bound, where a channel of the first output may be
+/// another one of the second, or its negative.
+struct SameBits {};
+struct SecondChannel {
+    std::int64_t channel = 0;
+    bool negated = false;
+};
+struct SameTruth {
+    std::function<SecondChannel(std::int64_t channel)> channel{};  ///< empty: each is itself
+};
+using Promise = std::variant<SameTruth, SameBits>;
+inline Promise same_bits_if(bool promised) {
+    return promised ? Promise(SameBits{}) : SameTruth{};
+}
+
 /// How two runs correspond.
 struct Likeness {
     std::vector<RowMatch> rows;
-    /// Channel c of the first output is channel channels[c] of the second, times signs[c]; empty:
-    /// the same, unsigned.
-    std::vector<std::int64_t> channels;
-    std::vector<double> signs;
-    bool lse = true;
-    bool bits = false;  ///< the law promises the same arithmetic
-    /// The one-line sentence of a violation.
+    Promise promise = SameTruth{};
+    /// The one-line sentence of a violation; empty: that the row gets another answer.
     std::function<std::string(const RowMatch&)> sentence;
 };
 

@@ -106,7 +106,7 @@ Verdict compared(const FixedTrial& trial, bool bits) {
     const Call first(trial), second(trial, trial.problem(), trial.inputs());
     Likeness likeness;
     likeness.rows = defined_rows(first);
-    likeness.bits = bits;
+    likeness.promise = same_bits_if(bits);
     likeness.sentence = [](const RowMatch&) { return std::string("they differ"); };
     return compare_runs(first, second, likeness);
 }

@@ -28,7 +28,7 @@ Verdict compare_permuted(const Trial& trial, const Problem& problem, TensorSet i
     Likeness likeness;
     likeness.rows = defined_rows(first);
     for (RowMatch& match : likeness.rows) match.second = where_to(match.first);
-    likeness.bits = bits;
+    likeness.promise = same_bits_if(bits);
     likeness.sentence = [&, end = std::move(sentence_end)](const RowMatch& match) {
         return name_of(first.problem(), match.first) + end;
     };
@@ -162,9 +162,10 @@ Verdict permuted_features(const Trial& trial) {
     const Call second(trial, problem, std::move(inputs));
     Likeness likeness;
     likeness.rows = defined_rows(first);
-    likeness.channels = inverse(order_v);
-    for (const std::int64_t channel : likeness.channels)
-        likeness.signs.push_back(signs_v[static_cast<std::size_t>(channel)]);
+    likeness.promise = SameTruth{[to = inverse(order_v), &signs_v](std::int64_t c) {
+        const std::int64_t channel = to[static_cast<std::size_t>(c)];
+        return SecondChannel{channel, signs_v[static_cast<std::size_t>(channel)] < 0};
+    }};
     likeness.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +
                " gets another answer when channels trade places or signs";

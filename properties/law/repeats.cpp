@@ -18,7 +18,7 @@ Verdict repeat(const Call& first, bool bits, const char* change) {
     const Call second(first.trial(), first.problem(), first.inputs());
     Likeness likeness;
     likeness.rows = defined_rows(first);
-    likeness.bits = bits;
+    likeness.promise = same_bits_if(bits);
     likeness.sentence = [&, change](const RowMatch& match) {
         return name_of(first.problem(), match.first) + change;
     };
@@ -28,7 +28,7 @@ Verdict repeat(const Call& first, bool bits, const char* change) {
 Verdict compare_copy(const Call& first, const Call& second, std::int64_t of, std::int64_t at,
                      const char* change) {
     Likeness likeness;
-    likeness.bits = true;
+    likeness.promise = SameBits{};
     for (RowMatch match : defined_rows(first)) {
         if (match.first.batch != of) continue;
         match.second.batch = at;

@@ -168,7 +168,7 @@ namespace {
 Verdict compare_paging(const Call& base, const Call& other, bool bits, const char* change) {
     Likeness likeness;
     likeness.rows = defined_rows(base);
-    likeness.bits = bits;
+    likeness.promise = same_bits_if(bits);
     likeness.sentence = [&, change](const RowMatch& match) {
         return name_of(base.problem(), match.first) + " changes when " + change;
     };

@@ -55,10 +55,10 @@ public:
     virtual Verdict compare(const Problem& problem, const TensorSet& inputs,
                             const TensorSet& observed) const = 0;
 
-    /// The case's own outputs against the other bounds of numerics.md D.3; neither escalates, an
-    /// element that double leaves undecided counts as agreeing. Against the structure the kernel
-    /// declared (tile, rounding of P), in whichever order of tiles fits; not_applicable where it
-    /// declared none.
+    /// The case's own outputs against the other bounds of reference/bound/README.md; neither
+    /// escalates, an element that double leaves undecided counts as agreeing. Against the structure
+    /// the kernel declared (tile, rounding of P), in whichever order of tiles fits; not_applicable
+    /// where it declared none.
     virtual Verdict compare_structure() const = 0;
     /// Under the model of random roundings; `rate` is the chance that a correct kernel fails.
     virtual Verdict compare_probable(double rate) const = 0;
@@ -73,8 +73,8 @@ public:
     double random_normal(std::uint64_t stream, std::uint64_t index) const;
 };
 
-/// Ends a law early with the verdict that explains why (refused, crashed, hung, ...). Thrown by
-/// Trial::run alone.
+/// Ends a law early with the verdict that explains why: the kernel refused, crashed, hung, ...; or
+/// the case is none that the law can do its work on.
 struct Stopped {
     Verdict verdict;
 };

@@ -14,6 +14,11 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
+/// A case that has no such twin says nothing of the kernel.
+void only_if(bool possible, const char* why_not) {
+    if (!possible) throw Stopped{not_applicable(why_not)};
+}
+
 std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t batch,
                        std::int64_t full) {
     return lens.empty() ? full : lens[static_cast<std::size_t>(batch)];
@@ -42,7 +47,7 @@ Twin adopt(const Problem& problem, const TensorSet& inputs) {
 }
 
 Twin with_sequences(const Problem& problem, const TensorSet& inputs, const Indices& from) {
-    require(problem.mask.documents_q.empty(), "packed documents are one sequence");
+    only_if(problem.mask.documents_q.empty(), "packed documents are one sequence");
     Problem p = problem;
     p.batch = static_cast<std::int64_t>(from.size());
     p.mask.lens_q = picked(problem.mask.lens_q, from);
@@ -57,10 +62,10 @@ Twin with_sequences(const Problem& problem, const TensorSet& inputs, const Indic
 
 Twin with_explicit_mask(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                         MaskKind kind) {
-    require(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
+    only_if(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
             "an explicit mask keeps no positions");
     const bool biased = problem.mask.tensor.kind == MaskKind::additive;
-    require(!biased || kind == MaskKind::additive, "a boolean mask keeps no bias");
+    only_if(!biased || kind == MaskKind::additive, "a boolean mask keeps no bias");
     Problem p = problem;
     p.mask = {};
     p.mask.lens_q = problem.mask.lens_q;
@@ -93,13 +98,13 @@ Twin with_explicit_mask(const Problem& problem, const Dialect& dialect, const Te
 
 Twin with_visible_keys(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                        const Row& row) {
-    require(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
+    only_if(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
             "keys that move keep no positions");
     const Sight sight(problem, dialect, inputs);
     Indices visible;
     for (std::int64_t j = 0; j < problem.len_kv; ++j)
         if (sight.sees(row, j)) visible.push_back(j);
-    require(!visible.empty(), "a row alone sees a key");
+    only_if(!visible.empty(), "a row alone needs a key to see");
     Problem p = problem;
     p.batch = p.heads_q = p.heads_kv = p.len_q = 1;
     p.len_kv = static_cast<std::int64_t>(visible.size());
@@ -122,7 +127,7 @@ Twin with_visible_keys(const Problem& problem, const Dialect& dialect, const Ten
 
 Twin continued(const Problem& problem, const TensorSet& inputs, std::int64_t begin,
                std::int64_t count, bool cached) {
-    require(problem.mask.lens_q.empty() && problem.mask.documents_q.empty(),
+    only_if(problem.mask.lens_q.empty() && problem.mask.documents_q.empty(),
             "a step is a slice of full sequences");
     Problem p = problem;
     const std::int64_t dropped = problem.len_q - (begin + count);  // queries after the step
@@ -148,7 +153,7 @@ Twin continued(const Problem& problem, const TensorSet& inputs, std::int64_t beg
 }
 
 Twin sequence_alone(const Problem& problem, const TensorSet& inputs, std::int64_t batch) {
-    require(problem.mask.documents_q.empty(), "packed documents are one sequence");
+    only_if(problem.mask.documents_q.empty(), "packed documents are one sequence");
     Problem p = problem;
     p.batch = 1;
     p.len_q = length_of(problem.mask.lens_q, batch, problem.len_q);

@@ -1,5 +1,6 @@
 #pragma once
-// Twins: another problem with its inputs that has the same answers, row by row. Each function
+// Twins: another problem with its inputs that has the same answers, row by row. Where a case has no
+// such twin the law ends there: not applicable (Stopped). Each function
 // states which row of the twin is which row of the original. Twins of a paged or variable-length
 // problem get tables and lengths of their own.
 

@@ -23,7 +23,8 @@ std::string_view name(Compares compares) noexcept;
 enum class BoundKind : std::uint8_t { derived, exact, bits, statistic, declared };
 std::string_view name(BoundKind kind) noexcept;
 
-/// Classes of numerics.md D.3, never merged into one tolerance. A profile says which of them fail.
+/// Classes (reference/bound/README.md, Classes of verdict), never merged into one tolerance. A
+/// profile says which of them fail.
 enum class ViolationClass : std::uint8_t { violation, structure, suspect };
 std::string_view name(ViolationClass c) noexcept;
 

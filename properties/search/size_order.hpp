@@ -25,8 +25,8 @@ SizeKey size_key(const Case& c);
 /// other distributions, four seeds each.
 const std::vector<Values>& data_ladder();
 
-/// How much of the ladder can be afforded: all of it for one shape; one seed of the distributions
-/// it was not found in along with a move; one of each sort in a sweep.
+/// How many values can be tried at one shape: all of them where the shape stays; with a move, one
+/// seed of each distribution that the failure was not found in; in a sweep, one of each of them.
 enum class Share : std::uint8_t { whole, moving, sweeping };
 
 /// The rungs with a kind the law admits (`kinds` empty: all, and the fills too).
