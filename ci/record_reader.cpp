@@ -35,7 +35,7 @@ bool RecordReader::asked(std::string_view key) const {
 void RecordReader::finish() const {
     for (const JsonMember& member : object_.members)
         if (!asked(member.key))
-            source_.fail(member.begin, member.end, printable(member.key) + " is no key here",
+            source_.fail(member.begin, member.end, "unknown key " + printable(member.key),
                          remedy);
 }
 
