@@ -14,6 +14,7 @@
 #include "reference/oracle/other_bounds.hpp"
 #include "reference/oracle/random_problem.hpp"
 #include "reference/oracle/row_runner.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

@@ -15,6 +15,7 @@
 #include "reference/oracle/instruction_set.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

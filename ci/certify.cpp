@@ -8,7 +8,8 @@
 #include "ci/commands.hpp"
 #include "ci/journal.hpp"
 #include "ci/run.hpp"
-#include "reference/problem/case.hpp"
+#include "reference/problem/digest.hpp"
+#include "reference/problem/file.hpp"
 
 namespace attest {
 

@@ -17,6 +17,7 @@
 #include "properties/diagnosis/diagnose.hpp"
 #include "properties/search/session_subject.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

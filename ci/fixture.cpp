@@ -10,6 +10,7 @@
 #include "properties/law/property.hpp"
 #include "properties/search/draw.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/file.hpp"
 
 namespace attest {
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ci/record.hpp"
+#include "reference/problem/digest.hpp"
 #include "reference/problem/generators_test.hpp"
 
 namespace attest {

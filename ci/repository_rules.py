@@ -80,8 +80,6 @@ UNUSED = {  # symbol: why it stays
     "exp_in_place": "the tests' way to the vectorised exponential",
     "ErrorDirection": "names the columns of BudgetElement::direction, which is indexed by number",
     "bytes_of": "the tests lay tensors in memory by it",
-    # Removed where case.hpp is split.
-    "case_name": "goes", "read_safetensors": "goes", "write_safetensors": "goes",
     # Removed where reasons are made words.
     "draw_case": "goes", "parse_problem": "goes", "binomial_tail": "goes", "chi_square_interval": "goes",
     "set_worker_directory": "goes",

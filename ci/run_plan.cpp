@@ -12,6 +12,7 @@
 #include "ci/suggest.hpp"
 #include "properties/search/glob.hpp"
 #include "reference/problem/case.hpp"
+#include "reference/problem/digest.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {

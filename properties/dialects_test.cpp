@@ -9,6 +9,8 @@
 
 #include "properties/search/draw.hpp"
 #include "properties/truthful_test.hpp"
+#include "reference/problem/counter.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -14,6 +14,7 @@
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/tally.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest::laws {
 

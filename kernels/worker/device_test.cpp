@@ -7,6 +7,7 @@
 
 #include "kernels/worker/example_kernels_test.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

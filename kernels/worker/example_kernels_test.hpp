@@ -9,6 +9,7 @@
 
 #include "kernels/worker/session.hpp"
 #include "reference/problem/case.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest::test {
 

@@ -13,6 +13,7 @@
 #include "kernels/worker/example_kernels_test.hpp"
 #include "kernels/worker/protocol.hpp"
 #include "kernels/worker/session.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "kernels/worker/example_kernels_test.hpp"
 #include "kernels/worker/session.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "kernels/worker/session.hpp"
 #include "reference/problem/case.hpp"
+#include "reference/problem/inputs.hpp"
 
 int main(int argc, char** argv) {
     using namespace attest;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "reference/problem/case.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest {
 namespace {

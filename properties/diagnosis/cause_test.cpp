@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/problem/case.hpp"
+#include "reference/problem/digest.hpp"
 
 namespace attest {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

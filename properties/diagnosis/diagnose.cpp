@@ -7,6 +7,7 @@
 #include "properties/diagnosis/relatives.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

@@ -12,6 +12,7 @@
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

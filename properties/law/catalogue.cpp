@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "reference/problem/case.hpp"
+#include "reference/problem/digest.hpp"
 
 namespace attest {
 

@@ -11,6 +11,7 @@
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/twins.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

@@ -9,6 +9,7 @@
 
 #include "properties/law/interval.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

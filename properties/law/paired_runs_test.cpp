@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/problem/inputs.hpp"
+
 namespace attest {
 namespace {
 

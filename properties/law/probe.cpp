@@ -9,6 +9,7 @@
 
 #include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest {
 

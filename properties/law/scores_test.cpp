@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "reference/problem/case.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

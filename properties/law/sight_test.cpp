@@ -7,6 +7,7 @@
 
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/generators_test.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/problem/case.hpp"
+#include "reference/problem/counter.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {

@@ -1,5 +1,6 @@
 #include "properties/law/trial.hpp"
 
+#include "reference/problem/counter.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {

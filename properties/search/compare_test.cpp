@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "reference/oracle/oracle.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -5,6 +5,7 @@
 #include "properties/search/derive.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
+#include "reference/problem/counter.hpp"
 #include "reference/problem/validity.hpp"
 
 namespace attest {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "reference/problem/case.hpp"
+#include "reference/problem/counter.hpp"
 #include "reference/problem/fields.hpp"
 
 namespace attest {

@@ -9,6 +9,7 @@
 #include "reference/oracle/oracle.hpp"
 #include "reference/oracle/other_bounds.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

@@ -3,6 +3,7 @@
 
 #include "properties/search/shrinker.hpp"
 #include "reference/problem/feature.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

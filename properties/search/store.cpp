@@ -10,7 +10,9 @@
 
 #include "properties/search/campaign.hpp"
 #include "reference/problem/case_json.hpp"
+#include "reference/problem/digest.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/file.hpp"
 
 namespace attest {
 

@@ -6,6 +6,7 @@
 #include "reference/oracle/collapsed_block.hpp"
 #include "reference/oracle/collapsed_head.hpp"
 #include "reference/oracle/nonfinite.hpp"
+#include "reference/problem/counter.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/problem/inputs.hpp"
+
 namespace attest {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reference/oracle/device_oracle.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 

@@ -7,6 +7,7 @@
 
 #include "reference/oracle/attention.hpp"
 #include "reference/oracle/gradients.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

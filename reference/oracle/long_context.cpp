@@ -7,6 +7,7 @@
 
 #include "reference/oracle/collapsed.hpp"
 #include "reference/oracle/device_oracle.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest {
 

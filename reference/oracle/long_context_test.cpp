@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "reference/oracle/emulated_kernel.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "reference/oracle/certified_test.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

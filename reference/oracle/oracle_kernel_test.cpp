@@ -10,6 +10,7 @@
 #include "reference/oracle/emulated_kernel.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/oracle/random_problem.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -11,6 +11,7 @@
 #include "reference/oracle/gradients.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/oracle/other_bounds.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

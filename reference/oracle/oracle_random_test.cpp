@@ -8,6 +8,7 @@
 
 #include "reference/oracle/oracle.hpp"
 #include "reference/oracle/random_problem.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "reference/oracle/certified_test.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

@@ -11,6 +11,7 @@
 #include "reference/bound/probable_bound.hpp"
 #include "reference/oracle/emulated_kernel.hpp"
 #include "reference/oracle/random_problem.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

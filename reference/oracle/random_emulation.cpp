@@ -1,4 +1,5 @@
 #include "reference/oracle/emulated_kernel.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest {
 

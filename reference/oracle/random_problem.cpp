@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "reference/problem/counter.hpp"
+
 namespace attest {
 
 namespace {

@@ -1,9 +1,7 @@
 #pragma once
 // A Case is a Problem and how its values are made: a named distribution and a seed, or explicit
-// tensors. The values come from a counter-based generator keyed by (seed, tensor, logical index):
-// the same on every machine, and shrinking one length leaves every other value alone. A case is
-// canonical JSON (sorted keys, reals as hex strings); its name is the SHA-256 of that text. Its
-// line form is the problem's line followed by what differs from `values normal seed 0`.
+// tensors. A case is canonical JSON (sorted keys, reals as hex strings). Its line form is the
+// problem's line followed by what differs from `values normal seed 0`.
 
 #include <cstdint>
 #include <map>
@@ -71,28 +69,5 @@ Case parse_case(std::string_view line);
 std::string to_json(const Case& c);  ///< canonical text, one line
 Case case_from_json(std::string_view text,
                     std::string_view source_name);  ///< strict; BadInput with line:column
-std::string case_name(const Case& c);  ///< 64 lower-case hex digits of SHA-256(to_json)
-std::string sha256_hex(std::string_view bytes);
-
-/// The input tensors of a case: q, k, v and whatever the problem's features need (mask, lens, block
-/// table, slopes, sinks). Boolean masks leave about 7 of 10 keys visible; additive ones mix finite
-/// biases with -inf. With want_grad also d_o; with a cache and lengths also positions. Keys of a
-/// cache past a sequence's length are NaN.
-TensorSet make_inputs(const Case& c);
-
-/// The counter-based generator itself: a 64-bit hash of (seed, stream, index), and reals made from
-/// it.
-std::uint64_t counter_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) noexcept;
-double counter_uniform(std::uint64_t seed, std::uint64_t stream,
-                       std::uint64_t index) noexcept;  ///< [0, 1)
-double counter_normal(std::uint64_t seed, std::uint64_t stream,
-                      std::uint64_t index) noexcept;  ///< mean 0, variance 1
-
-/// safetensors: strict reader and writer (every header key known, no overlap, no hole).
-std::map<std::string, Tensor> read_safetensors(const std::string& path);
-void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors);
-/// write, fsync, rename: the file is whole or absent. Throws InternalError with the path and the
-/// cause.
-void write_file_atomically(const std::string& path, std::string_view bytes);
 
 }  // namespace attest

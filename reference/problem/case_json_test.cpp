@@ -22,15 +22,6 @@ TEST(CaseJson, holds_only_what_differs_with_keys_sorted) {
     EXPECT_EQ(to_json(parse_case("v [0.375]")), R"({"values":{"v":["0x1.8p-2"]}})");
 }
 
-TEST(CaseJson, is_named_by_its_hash) {
-    // The published test vectors of SHA-256.
-    EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    EXPECT_EQ(sha256_hex("abc"),
-              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    const Case c = parse_case("tq2 causal");
-    EXPECT_EQ(case_name(c), sha256_hex(to_json(c)));
-}
-
 RC_GTEST_PROP(CaseJsonLaw, a_case_reads_back, ()) {
     const Case c = *any_case();
     RC_ASSERT(case_from_json(to_json(c), "a") == c);

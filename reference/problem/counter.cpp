@@ -2,11 +2,11 @@
 // stream, i) alone. Only operations that IEEE 754 rounds correctly are used (no libm logarithm, no
 // contraction), so every machine draws the same bits.
 
+#include "reference/problem/counter.hpp"
+
 #include <array>
 #include <bit>
 #include <cmath>
-
-#include "reference/problem/case.hpp"
 
 namespace attest {
 namespace {

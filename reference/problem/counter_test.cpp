@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "reference/problem/case.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest {
 namespace {

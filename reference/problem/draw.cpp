@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/problem/counter.hpp"
+
 namespace attest {
 namespace {
 

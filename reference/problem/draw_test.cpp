@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "reference/problem/inputs.hpp"
 #include "reference/problem/rows_test.hpp"
 
 namespace attest {

@@ -1,3 +1,5 @@
+#include "reference/problem/file.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "reference/problem/case.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {

@@ -1,12 +1,14 @@
 // The input tensors of a case. q, k and v are drawn or filled in logical coordinates and rounded to
 // their format. Slots of a cache past a sequence's keys hold NaN: nobody may read them.
 
+#include "reference/problem/inputs.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "reference/problem/case.hpp"
+#include "reference/problem/counter.hpp"
 #include "reference/problem/draw.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/line.hpp"

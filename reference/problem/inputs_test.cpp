@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "reference/problem/digest.hpp"
 #include "reference/problem/generators_test.hpp"
+#include "reference/problem/inputs.hpp"
 #include "reference/problem/refusal_test.hpp"
 #include "reference/problem/rows_test.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "reference/problem/counter.hpp"
 #include "reference/problem/feature.hpp"
 #include "reference/problem/generators_test.hpp"
 #include "reference/problem/refusal_test.hpp"

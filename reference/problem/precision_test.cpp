@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "reference/problem/case.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest {
 namespace {

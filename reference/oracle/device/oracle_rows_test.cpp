@@ -16,6 +16,7 @@
 #include "reference/oracle/emulated_kernel.hpp"
 #include "reference/oracle/long_context.hpp"
 #include "reference/oracle/random_problem.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest {
 namespace {

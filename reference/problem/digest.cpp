@@ -1,4 +1,4 @@
-#include "reference/problem/case.hpp"
+#include "reference/problem/digest.hpp"
 
 #include <sodium.h>
 
@@ -16,10 +16,6 @@ std::string sha256_hex(std::string_view bytes) {
         hex += "0123456789abcdef"[byte & 15];
     }
     return hex;
-}
-
-std::string case_name(const Case& c) {
-    return sha256_hex(to_json(c));
 }
 
 }  // namespace attest
