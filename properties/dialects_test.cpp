@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "properties/search/draw.hpp"
+#include "properties/search/draw_case_test.hpp"
 #include "properties/truthful_test.hpp"
 #include "reference/problem/counter.hpp"
 #include "reference/problem/inputs.hpp"

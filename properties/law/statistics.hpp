@@ -34,16 +34,4 @@ private:
     std::int64_t samples_ = 0;
 };
 
-/// A sum of n squares of independent standard normals lies in [low, high] but for `rate` of the
-/// time, half of it on each side. With x = ln(2 / rate): P(X >= n + 2 sqrt(n x) + 2 x) <= exp(-x)
-/// and P(X <= n - 2 sqrt(n x)) <= exp(-x) (Laurent and Massart 2000, lemma 1).
-struct ChiSquareInterval {
-    double low = 0, high = 0;
-};
-ChiSquareInterval chi_square_interval(std::int64_t n, double false_positive_rate);
-
-/// An upper bound on the chance of a count at least as far from n p, on its side, as `count`:
-/// exp(-n KL(count/n || p)) (Chernoff). 1 where count/n is p. At least 0 trials, p in (0, 1).
-double binomial_tail(std::int64_t n, std::int64_t count, double p);
-
 }  // namespace attest

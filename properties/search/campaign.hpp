@@ -129,17 +129,6 @@ CampaignResult run_campaign(const CampaignOptions& options, CampaignObserver& ob
 /// One case under one law in a fresh worker: what `replay`, confirmation and the tests use.
 CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject);
 
-/// Shrinks a failing case to the one smallest case; deterministic, and the same whatever case it
-/// starts from where the defect is one. `budget` limits evaluations.
-Counterexample shrink(Subject& kernel, const Property& property, const CaseRecord& found,
-                      std::int64_t budget, CampaignObserver& observer);
-
-/// Draws case `number` of a law's campaign; none where the space is empty for this kernel or the
-/// draw was discarded. A discarded or refused draw is followed by the next attempt.
-std::optional<Case> draw_case(const Property& property, const Manifest& manifest,
-                              const Profile& profile, std::uint64_t seed, std::int64_t number,
-                              std::int64_t attempt = 0);
-
 /// Stored failures: one JSON file a (case, law), written atomically, named by its id.
 struct StoredFailure {
     std::string id, law, kernel;

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "properties/search/draw_case_test.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/planted_test.hpp"
 #include "reference/problem/errors.hpp"

@@ -245,16 +245,4 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
     return std::move(result_);
 }
 
-Counterexample shrink(Subject& kernel, const Property& property, const CaseRecord& found,
-                      std::int64_t budget, CampaignObserver& observer) {
-    const Capability capability = declared_capability(kernel.manifest());
-    ShrinkLimits limits;
-    limits.evaluations = budget;
-    Shrinker shrinker(kernel, property, capability, limits,
-                      [&](std::int64_t evaluation, const Case& c) {
-                          observer.on_shrink(property, evaluation, c);
-                      });
-    return shrinker.shrink(found);
-}
-
 }  // namespace attest
