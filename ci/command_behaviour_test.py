@@ -151,9 +151,26 @@ class Behaviour(unittest.TestCase):
         self.assertIn("row_fully_masked", self.attest("list", "fixtures", code=0).stdout)
         manifest = json.loads(self.attest("describe", "cpu_flash", code=0).stdout)
         self.assertEqual(manifest["dialect"]["causal"], "bottom_right")
-        for command in ("list", "check", "replay", "explain", "certify", "describe"):
+        for command in ("list", "check", "replay", "explain", "certify", "describe", "fixture"):
             self.assertIn(command, self.attest("--help", code=0).stdout)
             self.attest(command, "--help", code=0)
+
+    def test_a_fixture_is_written_and_tried(self):
+        words = ["fixture", "tail.json", "b1 hq1 hkv1 tq1 tk17 d8 f32", "--story", "One key more than a tile."]
+        self.assertIn("no --law", self.error(*words))
+        words += ["--law", "reference.output"]
+        self.assertIn("tk17", self.attest(*words, code=0).stdout)
+        self.assertIn("exists", self.error(*words))
+        self.attest(*words, "--replace", code=0)
+        self.assertIn("no law of this name", self.error(*words, "--replace", "--law", "masking.cusal"))
+        self.assertIn("not tried on such a case", self.error(*words, "--replace", "--law", "masking.causal"))
+        self.attest("replay", "tail.json", "--kernel", "cpu_flash", "--law", "reference.output", code=0)
+        self.attest("check", "cpu_naive", *SMALL, "--match", "masking.window", "--record", "cases", "--out", "first",
+                    code=0)
+        with open(os.path.join(self.cwd, "first", "result.jsonl"), encoding="utf-8") as file:
+            cases = [r for r in map(json.loads, file) if r["record"] == "case"]
+        self.assertEqual([("window 0 0" in r["line"], r.get("stored")) for r in cases][0], (True, True))
+        self.assertEqual(len(cases), 4)
 
     def test_a_certificate_can_be_checked(self):
         self.attest("certify", "cpu_naive", *SMALL, "--match", "reference.*", "--match", "probability.*", "--out",

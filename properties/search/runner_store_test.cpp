@@ -51,6 +51,33 @@ TEST_F(RunnerStore, FailuresAreKeptAndComeFirstNextTime) {
     EXPECT_EQ(load_failures(directory_).size(), 1u);  // a regression case from now on
 }
 
+TEST_F(RunnerStore, FixturesComeBeforeTheDraws) {
+    const auto laws = std::vector{zero_law("store.one")};
+    const Case fixture = parse_case("b1 hq1 hkv1 tq41 tk41 d1 f32");
+    CampaignOptions options = few_cases();
+    const CampaignResult plain = run(laws, plan_with(Defect::wrong), options);
+    options.fixtures = {{"store.one", fixture}, {"store.another", fixture}};
+    const CampaignResult right = run(laws, plan_with(Defect::wrong), options);
+    ASSERT_EQ(right.laws[0].cases, plain.laws[0].cases + 1);
+    EXPECT_EQ(right.laws[0].records[0].number, -1);
+    EXPECT_EQ(right.laws[0].records[0].subject, fixture);
+    for (std::size_t i = 0; i < plain.laws[0].records.size(); ++i)  // the draws are the same ones
+        EXPECT_EQ(right.laws[0].records[i + 1].subject, plain.laws[0].records[i].subject);
+    EXPECT_EQ(run(laws, plan_with(Defect::wrong, past_forty), options)
+                  .laws[0]
+                  .counterexample->found.subject,
+              fixture);
+
+    options.shard_index = 1;
+    options.shard_count = 2;
+    EXPECT_EQ(run(laws, plan_with(Defect::wrong), options).laws[0].records[0].number, 1);
+
+    Plan refusing = plan_with(Defect::wrong);
+    refusing.manifest.formats = {Precision::f16};  // what it does not take is no refused draw
+    options.shard_index = 0;
+    EXPECT_GE(run(laws, refusing, options).laws[0].records[0].number, 0);
+}
+
 /// Not after its shrinking, which may take minutes: the very next call finds it on the disk.
 TEST_F(RunnerStore, AFailureIsKeptTheMomentItIsFound) {
     int failures = 0, late = 0, looked = 0;
