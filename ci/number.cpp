@@ -85,7 +85,7 @@ std::string bound_text(double bound) {
     for (int step = 0;; ++step) {
         const double raised = step == 0 ? bound : bound + bound * 0.05;
         const std::string text = significant(raised, 2);
-        if (std::stod(text) >= bound) return without_trailing_zeros(text);
+        if (parse_decimal(text).value_or(0) >= bound) return without_trailing_zeros(text);
         if (step > 0) return value_text(bound);
     }
 }

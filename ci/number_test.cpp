@@ -49,6 +49,7 @@ TEST(Number, BoundsAreRoundedUp) {
     EXPECT_EQ(bound_text(2.41e-5), "2.5e-5");
     EXPECT_EQ(bound_text(2.4e-5), "2.4e-5");
     EXPECT_EQ(bound_text(0), "0");
+    EXPECT_EQ(bound_text(5e-324), "4.9e-324");  // no double is smaller
     EXPECT_EQ(bound_text(0.0991), "0.1");
     EXPECT_EQ(bound_text(infinite), "inf");
     for (double x = 1e-12; x < 1e12; x *= 1.0173) {

@@ -186,6 +186,7 @@ inline CoverageReport coverage() {
     CoverageReport c{one_of<Precision>(4), count(), {text(), text()}, {}, {}, {}, {}, count()};
     c.pairs = {count(), count(), count()};
     c.impossible = {{1, 0}};
+    c.undrawn = {{1, 1}};
     if (coin()) c.violated = {{0, 0}, {1, 1}};
     return c;
 }

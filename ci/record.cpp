@@ -121,6 +121,7 @@ void fields(V& v, LawReport& law) {
     if (decided) verdict.reason = Reason();
     v("reason", OrNull{verdict.reason.text});
     // Without a kind, as earlier versions wrote it, a law that did not run is tried again.
+    if (!decided && V::reading) verdict.reason.kind = Reason::Kind::law;
     if (!decided) v.added("reason_kind", verdict.reason.kind);
     v("cases", law.cases);
     v("discarded", law.discarded);

@@ -17,29 +17,36 @@
 
 namespace attest {
 
-/// Forms of a field other than its type's own: a word, a text, a count, or a real, which is a
-/// number, "inf", "-inf" or "nan".
+// Forms other than that of the field's type: a word, a text, a count, or a real, which is a number,
+// "inf", "-inf" or "nan".
+
+/// A finite number: the largest there is for what is not.
 struct AsNumber {
     double& value;
-};  ///< finite: the largest there is for what is not
+};
+/// A text: the real as C99 hex float.
 struct AsHex {
     double& value;
-};  ///< C99 hex float as a text
+};
 struct AsHexRows {
     std::vector<std::vector<double>>& value;
 };
+/// A text: the number's digits.
 struct AsDigits {
     std::uint64_t& value;
-};  ///< a text
+};
+/// A whole number of either sign.
 struct AsSigned {
     std::int64_t& value;
-};  ///< not only a count
+};
+/// A text of 6 to 64 hexadecimal digits.
 struct AsId {
     std::string& value;
-};  ///< 6 to 64 hexadecimal digits
+};
+/// A text, or null where it is empty.
 struct OrNull {
     std::string& value;
-};  ///< null where it is empty
+};
 
 template <typename V>
 void fields(V& v, Fault& fault) {

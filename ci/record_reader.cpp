@@ -43,6 +43,16 @@ void RecordReader::fail(const Json& at, const std::string& what) const {
     source_.fail(at, what, remedy);
 }
 
+void RecordReader::told(std::string_view key, std::string_view) {
+    std::string same;
+    read(at(key), same);
+}
+
+void RecordReader::told(std::string_view key, std::int64_t) {
+    std::int64_t same = 0;
+    read(at(key), AsSigned{same});
+}
+
 void RecordReader::same_case(std::string_view key, const Case&) {
     const Json& value = at(key);
     try {

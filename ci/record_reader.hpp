@@ -60,11 +60,8 @@ public:
         const Json* value = find(key);
         if (value != nullptr && value->kind != Json::Kind::null) read(*value, field);
     }
-    template <typename Value>
-    void told(std::string_view key, const Value&) {
-        const Json& value = at(key);
-        if (!value.items.empty() || !value.members.empty()) fail(value, "expected one value");
-    }
+    void told(std::string_view key, std::string_view text);
+    void told(std::string_view key, std::int64_t number);
     template <typename List>
     void group(std::string_view key, List list) {
         RecordReader v(source_, at(key));
