@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <vector>
 
 #include "reference/problem/errors.hpp"
@@ -15,9 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* program_name = "attest_worker";
-
-std::mutex chosen_mutex;
-fs::path chosen;  // guarded by chosen_mutex
 
 bool holds_worker(const fs::path& folder) {
     return ::access((folder / program_name).c_str(), X_OK) == 0;
@@ -43,19 +39,12 @@ fs::path search() {
                         " nor installed; set ATTEST_WORKER_DIR to the folder that holds it");
 }
 
-fs::path worker_directory() {
-    const std::lock_guard lock(chosen_mutex);
-    if (chosen.empty()) chosen = search();
-    return chosen;
+const fs::path& worker_directory() {
+    static const fs::path found = search();
+    return found;
 }
 
 }  // namespace
-
-void set_worker_directory(const std::string& path) {
-    if (!holds_worker(path)) throw InternalError("there is no attest_worker in " + path);
-    const std::lock_guard lock(chosen_mutex);
-    chosen = path;
-}
 
 std::string worker_program() {
     return worker_directory() / program_name;

@@ -6,11 +6,8 @@
 
 namespace attest {
 
-/// Overrides the search. The folder holds `attest_worker` and `python/attest_worker`.
-void set_worker_directory(const std::string& path);
-
-/// Searched in this order: set_worker_directory, the environment's ATTEST_WORKER_DIR, beside the
-/// running program, kernels/worker in one of its parent folders (the build tree), ../lib/attest and
+/// Searched in this order: the environment's ATTEST_WORKER_DIR, beside the running program,
+/// kernels/worker in one of its parent folders (the build tree), ../lib/attest and
 /// ../libexec/attest. Throws InternalError with the places where none has it.
 std::string worker_program();
 std::string worker_python_directory();

@@ -1,7 +1,6 @@
 #pragma once
-// Statistics whose false-positive rate is a theorem, not a simulation: sums normalised by their own
-// squares, chi-square, and binomial counts. Each bound holds for every number of samples, and its
-// proof or source stands above it.
+// A statistic whose false-positive rate is a theorem, not a simulation: a sum normalised by its own
+// squares. The bound holds for every number of samples, and its proof stands above it.
 
 #include <cstdint>
 #include <string>
@@ -33,17 +32,5 @@ private:
     double sum_ = 0, squares_ = 0;
     std::int64_t samples_ = 0;
 };
-
-/// A sum of n squares of independent standard normals lies in [low, high] but for `rate` of the
-/// time, half of it on each side. With x = ln(2 / rate): P(X >= n + 2 sqrt(n x) + 2 x) <= exp(-x)
-/// and P(X <= n - 2 sqrt(n x)) <= exp(-x) (Laurent and Massart 2000, lemma 1).
-struct ChiSquareInterval {
-    double low = 0, high = 0;
-};
-ChiSquareInterval chi_square_interval(std::int64_t n, double false_positive_rate);
-
-/// An upper bound on the chance of a count at least as far from n p, on its side, as `count`:
-/// exp(-n KL(count/n || p)) (Chernoff). 1 where count/n is p. At least 0 trials, p in (0, 1).
-double binomial_tail(std::int64_t n, std::int64_t count, double p);
 
 }  // namespace attest

@@ -255,11 +255,4 @@ bool in_space(const Property& property, const Case& subject) {
            in_space(property, subject.values);
 }
 
-std::optional<Case> draw_case(const Property& property, const Manifest& manifest,
-                              const Profile& profile, std::uint64_t seed, std::int64_t number,
-                              std::int64_t attempt) {
-    const Capability capability = declared_capability(manifest);
-    return draw({property, capability, profile}, seed, number, attempt);
-}
-
 }  // namespace attest

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "properties/search/draw_case_test.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/planted_test.hpp"
 #include "reference/problem/errors.hpp"
@@ -17,6 +18,7 @@
 namespace attest {
 namespace {
 
+using testing::draw_case;
 using testing::full_manifest;
 using testing::zero_law;
 

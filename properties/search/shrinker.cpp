@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "properties/search/draw.hpp"
+#include "properties/search/store.hpp"
 #include "reference/problem/validity.hpp"
 
 namespace attest {
@@ -243,18 +244,6 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
     result_.id = failure_id(result_.smallest, property_.id);
     result_.shrink_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     return std::move(result_);
-}
-
-Counterexample shrink(Subject& kernel, const Property& property, const CaseRecord& found,
-                      std::int64_t budget, CampaignObserver& observer) {
-    const Capability capability = declared_capability(kernel.manifest());
-    ShrinkLimits limits;
-    limits.evaluations = budget;
-    Shrinker shrinker(kernel, property, capability, limits,
-                      [&](std::int64_t evaluation, const Case& c) {
-                          observer.on_shrink(property, evaluation, c);
-                      });
-    return shrinker.shrink(found);
 }
 
 }  // namespace attest

@@ -7,13 +7,14 @@
 #include <limits>
 #include <set>
 
-#include "properties/search/draw.hpp"
+#include "properties/search/draw_case_test.hpp"
 #include "properties/search/planted_test.hpp"
 
 namespace attest {
 namespace {
 
 using testing::Defect;
+using testing::draw_case;
 using testing::full_manifest;
 using testing::Plan;
 using testing::PlantedKernel;
@@ -46,6 +47,11 @@ Outcomes shrink_from_many(const Plan& plan, const Property& law) {
             break;
         }
     return outcomes;
+}
+
+Counterexample shrink(Subject& kernel, const Property& law, const CaseRecord& found) {
+    const Capability capability = declared_capability(kernel.manifest());
+    return Shrinker(kernel, law, capability, {}, {}).shrink(found);
 }
 
 std::string listing(const Outcomes& outcomes) {
@@ -186,12 +192,11 @@ TEST(Shrinker, ACrashStaysACrash) {
         Manifest manifest_ = full_manifest();
     } kernel;
     const Property law = zero_law("shrink.kinds");
-    CampaignObserver silent;
     for (const auto& [keys, smallest] : {std::pair{90, 7}, {5, 3}}) {
         Case c;
         c.problem.len_kv = keys;
         const CaseRecord found = judge_case(kernel, law, c, 0).record;
-        const Counterexample result = shrink(kernel, law, found, 2000, silent);
+        const Counterexample result = shrink(kernel, law, found);
         EXPECT_EQ(result.smallest.problem.len_kv, smallest);
         EXPECT_EQ(result.outcome, found.outcome);
     }
@@ -220,13 +225,12 @@ TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
         std::uint64_t calls_ = 0;
     } kernel;
     const Property law = zero_law("shrink.placement");
-    CampaignObserver silent;
     for (std::int64_t keys = 20; keys < 40; ++keys) {
         CaseRecord found;
         found.subject = parse_case("b2 hq4 hkv2 tq5 tk30 d8 causal sink f16 values ties seed 9");
         found.subject.problem.len_kv = keys;
         found.verdict = violated({});
-        const Counterexample result = shrink(kernel, law, found, 2000, silent);
+        const Counterexample result = shrink(kernel, law, found);
         EXPECT_TRUE(result.confirmed);
         EXPECT_EQ(print(result.smallest), "b1 hq1 hkv1 tq1 tk3 d1 f32 q zeros k zeros v ones");
     }
@@ -260,8 +264,7 @@ TEST(Shrinker, KeepsTheKindOfFailure) {
         c.problem.len_kv = 90;
         const Judged judged = judge_case(kernel, law, c, 4);
         ASSERT_TRUE(failure_kind(judged.record));
-        CampaignObserver silent;
-        const Counterexample smallest = shrink(kernel, law, judged.record, 2000, silent);
+        const Counterexample smallest = shrink(kernel, law, judged.record);
         EXPECT_EQ(smallest.smallest.problem.len_kv, 7);
         EXPECT_EQ(smallest.outcome, judged.record.outcome);
         EXPECT_EQ(smallest.fault.has_value(), judged.record.fault.has_value());
@@ -279,8 +282,7 @@ TEST(Shrinker, WhatDoesNotFailAgainIsNotConfirmed) {
     CaseRecord found;
     found.subject.problem.len_kv = 9;
     found.verdict = violated({});
-    CampaignObserver silent;
-    const Counterexample smallest = shrink(kernel, law, found, 2000, silent);
+    const Counterexample smallest = shrink(kernel, law, found);
     EXPECT_FALSE(smallest.confirmed);
     EXPECT_EQ(smallest.smallest.problem.len_kv, 9);
     EXPECT_EQ(smallest.accepted, 0);
