@@ -9,7 +9,7 @@
 #include "ci/fixture.hpp"
 #include "ci/record.hpp"
 #include "ci/suggest.hpp"
-#include "properties/search/campaign.hpp"
+#include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/json.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "properties/search/campaign.hpp"
+#include "properties/search/profile.hpp"
 
 namespace attest {
 

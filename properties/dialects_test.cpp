@@ -7,8 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "properties/search/draw.hpp"
-#include "properties/search/draw_case_test.hpp"
 #include "properties/truthful_test.hpp"
 #include "reference/problem/counter.hpp"
 #include "reference/problem/inputs.hpp"
@@ -61,7 +59,7 @@ TEST(Laws, TakeValuesThatAreWrittenOut) {
     for (const Property& law : catalogue()) {
         if (law.needs.backward || law.needs.simulated) continue;
         for (std::int64_t k = 0; k < cases; ++k) {
-            std::optional<Case> c = draw_case(law, kernel.manifest(), Profile{}, 1, k);
+            std::optional<Case> c = testing::draw_case(law, kernel.manifest(), Profile{}, 1, k);
             if (!c) continue;
             const TensorSet inputs = make_inputs(*c);
             for (const Role role : {Role::q, Role::k, Role::v}) {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "properties/search/campaign.hpp"
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/judge.hpp"
 #include "properties/search/subject.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/search/campaign.hpp"
+#include "properties/search/judge.hpp"
 
 namespace attest {
 

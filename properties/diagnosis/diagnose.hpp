@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "properties/diagnosis/deviation.hpp"
-#include "properties/search/campaign.hpp"
+#include "properties/search/counterexample.hpp"
 
 namespace attest {
 

@@ -7,14 +7,6 @@
 
 namespace attest {
 
-namespace {
-
-void require_rate(double rate) {
-    require(rate > 0 && rate < 1, "a false-positive rate lies strictly between 0 and 1");
-}
-
-}  // namespace
-
 void SelfNormalised::add(double x) noexcept {
     sum_ += x;
     squares_ += x * x;
@@ -29,7 +21,8 @@ double SelfNormalised::value() const noexcept {
 }
 
 double SelfNormalised::threshold(double false_positive_rate) {
-    require_rate(false_positive_rate);
+    require(false_positive_rate > 0 && false_positive_rate < 1,
+            "a false-positive rate lies strictly between 0 and 1");
     return std::sqrt(2 * std::log(2 / false_positive_rate));
 }
 

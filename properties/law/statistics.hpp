@@ -1,7 +1,6 @@
 #pragma once
-// Statistics whose false-positive rate is a theorem, not a simulation: sums normalised by their own
-// squares, chi-square, and binomial counts. Each bound holds for every number of samples, and its
-// proof or source stands above it.
+// A statistic whose false-positive rate is a theorem, not a simulation: a sum normalised by its own
+// squares. The bound holds for every number of samples, and its proof stands above it.
 
 #include <cstdint>
 #include <string>

@@ -46,6 +46,7 @@ TEST(Statistics, NanNeverLooksSmall) {
 
 TEST(Statistics, ImpossibleRatesAreRefused) {
     EXPECT_THROW(SelfNormalised::threshold(0), InternalError);
+    EXPECT_THROW(SelfNormalised::threshold(1), InternalError);
 }
 
 }  // namespace

@@ -5,35 +5,15 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/interface/kernel_spec.hpp"
-#include "kernels/worker/session.hpp"
-#include "properties/law/property.hpp"
-#include "properties/search/subject.hpp"
-#include "reference/problem/case.hpp"
+#include "kernels/interface/manifest.hpp"
+#include "properties/search/conclude.hpp"
 
 namespace attest {
-
-/// What a run promises to try, and what it accepts; ci/profiles/*.json, as data.
-struct Profile {
-    std::string name;
-    std::int64_t version = 1;
-    std::int64_t cases_per_law = 120;  ///< budget where no time is given
-    std::int64_t scores_max = 16384, len_max = 256, dim_max = 128;
-    std::int64_t len_min = 1;  ///< above 1: long contexts; laws of any length draw len_kv from here
-    std::vector<std::string> laws = {"*"};  ///< globs; a law outside them is not_run
-    std::vector<std::string> laws_excluded;
-    std::vector<std::string> fails = {"violation",
-                                      "structure"};  ///< classes that make the verdict violated
-    /// Shares of the cases and of the draws: a law that lost more has not been tried.
-    double discard_max = 0.1, refuse_max = 0.25;
-    std::int64_t undrawn_pairs_max = 4;
-};
 
 /// A case that a law is tried on before any is drawn, where it lies in the law's space and the
 /// kernel takes it.
@@ -57,53 +37,6 @@ struct CampaignOptions {
     const std::atomic<int>* interrupted = nullptr;  ///< 1: finish running cases; 2: stop at once
 };
 
-/// One tried case, as reports and the boundary search need it.
-struct CaseRecord {
-    std::int64_t number = 0;  ///< k of the campaign; negative: a stored failure or a fixture
-    Case subject;
-    Verdict verdict;
-    Outcome outcome = Outcome::ok;
-    std::optional<Fault> fault;
-    double seconds = 0;
-};
-
-struct ShrinkStep {
-    std::int64_t evaluation = 0;
-    std::string pass, change, line;
-    std::int64_t scores = 0;
-};
-
-struct Counterexample {
-    std::string law;
-    std::string id;  ///< SHA-256 of case and law, hex
-    Case smallest;
-    Verdict verdict;
-    Outcome outcome = Outcome::ok;
-    std::optional<Fault> fault;
-    CaseRecord found;
-    std::int64_t evaluations = 0, accepted = 0;
-    double shrink_seconds = 0;
-    bool confirmed = false;  ///< failed again in a fresh worker
-    std::vector<ShrinkStep> steps;
-};
-
-/// What the cases of one law came to. cases: judged. discarded: draws outside the law's
-/// precondition, or in which it found nothing to compare. refused: draws the kernel said no to;
-/// refusals counts its reasons. Both are drawn again under the same number, so they are not lost
-/// cases.
-struct LawTotals {
-    Verdict verdict;  ///< merged
-    std::int64_t cases = 0, discarded = 0, refused = 0, violated = 0;
-    double seconds = 0;
-    std::map<std::string, std::int64_t> refusals;
-};
-
-struct LawResult : LawTotals {
-    const Property* property = nullptr;
-    std::vector<CaseRecord> records;  ///< the judged cases, in case order
-    std::optional<Counterexample> counterexample;
-};
-
 /// Who is told while a campaign runs; called under a lock, so implementations need none.
 class CampaignObserver {
 public:
@@ -125,19 +58,5 @@ struct CampaignResult {
 };
 
 CampaignResult run_campaign(const CampaignOptions& options, CampaignObserver& observer);
-
-/// One case under one law in a fresh worker: what `replay`, confirmation and the tests use.
-CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject);
-
-/// Stored failures: one JSON file a (case, law), written atomically, named by its id.
-struct StoredFailure {
-    std::string id, law, kernel;
-    Case subject;
-    bool shrunk = false;
-};
-std::string failure_id(const Case& subject, std::string_view law);
-void store_failure(const std::string& directory, const StoredFailure& failure);
-std::vector<StoredFailure> load_failures(
-    const std::string& directory);  ///< strict; BadInput on a malformed file
 
 }  // namespace attest

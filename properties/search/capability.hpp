@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "properties/law/property.hpp"
-#include "properties/search/campaign.hpp"
 #include "properties/search/geometry.hpp"
 #include "properties/search/subject.hpp"
 

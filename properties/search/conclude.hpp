@@ -1,9 +1,33 @@
 #pragma once
 // From the records of a law to its verdict.
 
-#include "properties/search/campaign.hpp"
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/search/counterexample.hpp"
+#include "properties/search/profile.hpp"
 
 namespace attest {
+
+/// What the cases of one law came to. cases: judged. discarded: draws outside the law's
+/// precondition, or in which it found nothing to compare. refused: draws the kernel said no to;
+/// refusals counts its reasons. Both are drawn again under the same number, so they are not lost
+/// cases.
+struct LawTotals {
+    Verdict verdict;  ///< merged
+    std::int64_t cases = 0, discarded = 0, refused = 0, violated = 0;
+    double seconds = 0;
+    std::map<std::string, std::int64_t> refusals;
+};
+
+struct LawResult : LawTotals {
+    const Property* property = nullptr;
+    std::vector<CaseRecord> records;  ///< the judged cases, in case order
+    std::optional<Counterexample> counterexample;
+};
 
 /// How the records came about, as far as the verdict needs it.
 struct Effort {

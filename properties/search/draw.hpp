@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "properties/search/campaign.hpp"
 #include "properties/search/capability.hpp"
+#include "properties/search/profile.hpp"
 
 namespace attest {
 

@@ -18,6 +18,7 @@
 namespace attest {
 namespace {
 
+using testing::draw_case;
 using testing::full_manifest;
 using testing::zero_law;
 

@@ -97,4 +97,9 @@ Judged judge_both_ways(Subject& kernel, const Property& property, const Case& su
     return is_wanted(second) ? second : first;
 }
 
+CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject) {
+    kernel.restart();
+    return judge_both_ways(kernel, property, subject, 0, std::nullopt).record;
+}
+
 }  // namespace attest

@@ -6,12 +6,22 @@
 #include <optional>
 #include <string>
 
+#include "kernels/worker/session.hpp"
 #include "properties/law/property.hpp"
-#include "properties/search/campaign.hpp"
 #include "properties/search/subject.hpp"
 #include "reference/problem/case.hpp"
 
 namespace attest {
+
+/// One tried case, as reports and the boundary search need it.
+struct CaseRecord {
+    std::int64_t number = 0;  ///< k of the campaign; negative: a stored failure or a fixture
+    Case subject;
+    Verdict verdict;
+    Outcome outcome = Outcome::ok;
+    std::optional<Fault> fault;
+    double seconds = 0;
+};
 
 /// What judging found, beside the record that is kept.
 struct Judged {
@@ -52,5 +62,8 @@ std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept;
 /// As judge_case, and where that is not the failure wanted (none: any), once more the other way.
 Judged judge_both_ways(Subject& kernel, const Property& property, const Case& subject,
                        std::int64_t number, std::optional<FailureKind> wanted);
+
+/// One case under one law in a fresh worker: what `replay`, confirmation and the tests use.
+CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject);
 
 }  // namespace attest

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/search/store.hpp"
+
 namespace attest {
 
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "properties/search/campaign.hpp"
+#include "properties/search/conclude.hpp"
 
 namespace attest {
 

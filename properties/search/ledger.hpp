@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/search/campaign.hpp"
-#include "properties/search/judge.hpp"
+#include "properties/search/conclude.hpp"
 
 namespace attest {
 

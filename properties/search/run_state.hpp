@@ -8,9 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "properties/search/campaign.hpp"
 #include "properties/search/capability.hpp"
-#include "properties/search/conclude.hpp"
 #include "properties/search/ledger.hpp"
+#include "properties/search/store.hpp"
 
 namespace attest {
 

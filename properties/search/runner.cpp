@@ -221,9 +221,4 @@ CampaignResult run_laws(std::span<const Property> laws, const SubjectFactory& fa
     return runner.run();
 }
 
-CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject) {
-    kernel.restart();
-    return judge_both_ways(kernel, property, subject, 0, std::nullopt).record;
-}
-
 }  // namespace attest

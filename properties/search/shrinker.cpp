@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "properties/search/draw.hpp"
+#include "properties/search/store.hpp"
 #include "reference/problem/validity.hpp"
 
 namespace attest {

@@ -9,9 +9,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "properties/search/campaign.hpp"
 #include "properties/search/capability.hpp"
-#include "properties/search/judge.hpp"
+#include "properties/search/counterexample.hpp"
 #include "properties/search/shrink_moves.hpp"
 #include "properties/search/size_order.hpp"
 

@@ -7,7 +7,6 @@
 #include <limits>
 #include <set>
 
-#include "properties/search/draw.hpp"
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/planted_test.hpp"
 
@@ -15,6 +14,7 @@ namespace attest {
 namespace {
 
 using testing::Defect;
+using testing::draw_case;
 using testing::full_manifest;
 using testing::Plan;
 using testing::PlantedKernel;
@@ -52,6 +52,11 @@ Outcomes shrink_from_many(const Plan& plan, const Property& law) {
             break;
         }
     return outcomes;
+}
+
+Counterexample shrink(Subject& kernel, const Property& law, const CaseRecord& found) {
+    const Capability capability = declared_capability(kernel.manifest());
+    return Shrinker(kernel, law, capability, {}, {}).shrink(found);
 }
 
 std::string listing(const Outcomes& outcomes) {

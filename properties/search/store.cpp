@@ -1,6 +1,7 @@
-// Stored failures: {"case": {...}, "id": "...", "kernel": "...", "law": "...", "shrunk": true}, one
-// file each, named ID.json. A failure is written the moment it is found; the shrunk one replaces
-// it.
+// {"case": {...}, "id": "...", "kernel": "...", "law": "...", "shrunk": true}, one file each, named
+// ID.json. A failure is written the moment it is found; the shrunk one replaces it.
+
+#include "properties/search/store.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "properties/search/campaign.hpp"
 #include "reference/problem/case_json.hpp"
 #include "reference/problem/digest.hpp"
 #include "reference/problem/errors.hpp"

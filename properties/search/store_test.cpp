@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "properties/search/campaign.hpp"
 #include "properties/search/glob.hpp"
+#include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {

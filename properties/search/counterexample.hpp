@@ -1,0 +1,28 @@
+#pragma once
+// A failure made small, and the way there.
+
+#include "properties/search/judge.hpp"
+
+namespace attest {
+
+struct ShrinkStep {
+    std::int64_t evaluation = 0;
+    std::string pass, change, line;
+    std::int64_t scores = 0;
+};
+
+struct Counterexample {
+    std::string law;
+    std::string id;  ///< SHA-256 of case and law, hex
+    Case smallest;
+    Verdict verdict;
+    Outcome outcome = Outcome::ok;
+    std::optional<Fault> fault;
+    CaseRecord found;
+    std::int64_t evaluations = 0, accepted = 0;
+    double shrink_seconds = 0;
+    bool confirmed = false;  ///< failed again in a fresh worker
+    std::vector<ShrinkStep> steps;
+};
+
+}  // namespace attest

@@ -1,0 +1,22 @@
+#pragma once
+// Stored failures: one JSON file a (case, law), written atomically, named by its id.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/problem/case.hpp"
+
+namespace attest {
+
+struct StoredFailure {
+    std::string id, law, kernel;
+    Case subject;
+    bool shrunk = false;
+};
+std::string failure_id(const Case& subject, std::string_view law);
+void store_failure(const std::string& directory, const StoredFailure& failure);
+std::vector<StoredFailure> load_failures(
+    const std::string& directory);  ///< strict; BadInput on a malformed file
+
+}  // namespace attest
