@@ -17,7 +17,7 @@ std::unique_ptr<DeviceRows> open_gpu(std::string& why) {
     const std::filesystem::path path =
         std::filesystem::path(worker_program()).parent_path() / "attest_oracle_cuda.so";
     if (!std::filesystem::exists(path)) {
-        why = "no CUDA compiler was found when attest was built";
+        why = "attest was built without CUDA; ci/build --cuda all";
         return nullptr;
     }
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
