@@ -13,6 +13,7 @@
 #include "ci/golden.hpp"
 #include "ci/journal.hpp"
 #include "ci/schema_check.hpp"
+#include "properties/search/store.hpp"
 #include "reference/problem/digest.hpp"
 
 namespace attest {

@@ -11,6 +11,7 @@
 #include "properties/law/property.hpp"
 #include "properties/search/capability.hpp"
 #include "properties/search/draw.hpp"
+#include "properties/search/judge.hpp"
 #include "properties/search/session_subject.hpp"
 #include "reference/problem/errors.hpp"
 

@@ -11,6 +11,7 @@
 #include "properties/diagnosis/diagnose.hpp"
 #include "properties/diagnosis/picture.hpp"
 #include "properties/diagnosis/sanitizer_report.hpp"
+#include "properties/search/conclude.hpp"
 
 namespace attest {
 

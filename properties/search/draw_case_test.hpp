@@ -4,7 +4,7 @@
 #include "properties/search/capability.hpp"
 #include "properties/search/draw.hpp"
 
-namespace attest {
+namespace attest::testing {
 
 /// None where the space is empty for this kernel or the draw was discarded. A discarded or refused
 /// draw is followed by the next attempt.
@@ -15,4 +15,4 @@ inline std::optional<Case> draw_case(const Property& property, const Manifest& m
     return draw({property, capability, profile}, seed, number, attempt);
 }
 
-}  // namespace attest
+}  // namespace attest::testing

@@ -20,11 +20,6 @@ using testing::Plan;
 using testing::PlantedKernel;
 using testing::zero_law;
 
-Counterexample shrink(Subject& kernel, const Property& law, const CaseRecord& found) {
-    const Capability capability = declared_capability(kernel.manifest());
-    return Shrinker(kernel, law, capability, {}, {}).shrink(found);
-}
-
 /// The smallest cases found from 50 seeds, and the most evaluations any of them took.
 struct Outcomes {
     std::map<std::string, int> smallest;
