@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "properties/search/campaign_test.hpp"
+#include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
