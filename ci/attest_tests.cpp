@@ -12,10 +12,10 @@
 #include "ci/number.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"
 #include "properties/diagnosis/diagnose.hpp"
-#include "properties/search/session_subject.hpp"
+#include "properties/search/session_kernel.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 constexpr std::int64_t equivalent_cases = 12;
@@ -23,20 +23,20 @@ constexpr std::int64_t equivalent_cases = 12;
 /// One law on one correct kernel.
 class LawTest : public testing::Test {
 public:
-    LawTest(const Property& law, const BuiltinEntry& kernel)
+    LawTest(const law::Property& law, const kernel::BuiltinEntry& kernel)
         : law_(law), kernel_(kernel.id), cases_(kernel.cases) {}
     void TestBody() override {
-        const LawResult result = judge_law(kernel_, law_.id, cases_);
+        const search::LawResult result = judge_law(kernel_, law_.id, cases_);
         RecordProperty("cases", static_cast<int>(result.cases));
         RecordProperty("worst_ratio", ratio_text(result.verdict.worst_ratio));
         switch (result.verdict.decision) {
-            case Decision::holds:
+            case law::Decision::holds:
                 return;
-            case Decision::violated:
+            case law::Decision::violated:
                 RecordProperty("replay", replay_text(result, kernel_));
                 ADD_FAILURE() << violation_text(result, kernel_);
                 return;
-            case Decision::inconclusive:
+            case law::Decision::inconclusive:
                 ADD_FAILURE() << law_.id << " is inconclusive: " << result.verdict.reason.text;
                 return;
             default:
@@ -45,7 +45,7 @@ public:
     }
 
 private:
-    const Property& law_;
+    const law::Property& law_;
     std::string kernel_;
     std::int64_t cases_;
 };
@@ -53,14 +53,15 @@ private:
 /// One planted bug: its laws must see it, and the kernel it was made from must pass the same cases.
 class MutantTest : public testing::Test {
 public:
-    explicit MutantTest(const Mutant& mutant) : mutant_(mutant) {}
+    explicit MutantTest(const kernel::Mutant& mutant) : mutant_(mutant) {}
     void TestBody() override {
         const std::string kernel = "mutant:" + std::string(mutant_.id);
         const Severity every = Severity::every_class;  // a suspicion counts here, and accuses too
         RecordProperty("change", std::string(mutant_.change));
         if (mutant_.equivalent) {
-            for (const LawResult& result : judge_laws(kernel, {}, equivalent_cases, every).laws)
-                EXPECT_NE(result.verdict.decision, Decision::violated)
+            for (const search::LawResult& result :
+                 judge_laws(kernel, {}, equivalent_cases, every).laws)
+                EXPECT_NE(result.verdict.decision, law::Decision::violated)
                     << violation_text(result, kernel);
             return;
         }
@@ -68,17 +69,18 @@ public:
         const std::int64_t cases = load_profile("quick").cases_per_law;
         std::vector<std::string> said;
         for (const std::string_view law : mutant_.must) {
-            const LawResult result = judge_law(kernel, std::string(law), cases, every);
-            EXPECT_EQ(result.verdict.decision, Decision::violated)
+            const search::LawResult result = judge_law(kernel, std::string(law), cases, every);
+            EXPECT_EQ(result.verdict.decision, law::Decision::violated)
                 << law << " must catch " << mutant_.id << ": " << mutant_.change << " ("
                 << result.cases << " cases; " << result.verdict.reason.text << ")";
             if (!result.counterexample) continue;
-            const LawResult right =
+            const search::LawResult right =
                 judge_law(std::string(mutant_.kernel), std::string(law), cases, every);
-            EXPECT_NE(right.verdict.decision, Decision::violated)
+            EXPECT_NE(right.verdict.decision, law::Decision::violated)
                 << violation_text(right, std::string(mutant_.kernel));
-            SessionSubject subject(parse_kernel_spec(kernel), {});
-            const Diagnosis d = diagnose(subject, *result.counterexample, result.records);
+            search::SessionKernel session(kernel::parse_kernel_spec(kernel), {});
+            const diagnosis::Diagnosis d =
+                diagnosis::diagnose(session, *result.counterexample, result.records);
             said.push_back(d.known ? d.id : "not known (next " + d.next_id + ")");
         }
         std::string all;
@@ -90,7 +92,7 @@ public:
     }
 
 private:
-    const Mutant& mutant_;
+    const kernel::Mutant& mutant_;
 };
 
 /// A built-in kernel says its own name: in a plug-in it is found by a number.
@@ -99,8 +101,8 @@ public:
     explicit NameTest(std::string id) : id_(std::move(id)) {}
     void TestBody() override {
         try {
-            const SessionSubject subject(parse_kernel_spec(id_), {});
-            EXPECT_EQ(subject.manifest().name, id_);
+            const search::SessionKernel session(kernel::parse_kernel_spec(id_), {});
+            EXPECT_EQ(session.manifest().name, id_);
         } catch (const BadInput& absent) {
             // Not every machine has a GPU, or the compiler for one.
             if (!id_.starts_with("cuda_")) throw;
@@ -119,33 +121,33 @@ std::string test_name(std::string kernel) {
 }
 
 void register_tests() {
-    for (const Property& law : catalogue())
-        for (const BuiltinEntry& kernel : builtin_catalogue()) {
+    for (const law::Property& law : law::catalogue())
+        for (const kernel::BuiltinEntry& kernel : kernel::builtin_catalogue()) {
             if (kernel.cases == 0) continue;
             testing::RegisterTest(
                 law.family().c_str(), (law.law() + "/" + test_name(kernel.id)).c_str(), nullptr,
                 nullptr, law.file.c_str(), declaration_line(law, repository_directory()),
                 [&law, &kernel]() -> testing::Test* { return new LawTest(law, kernel); });
         }
-    for (const BuiltinEntry& kernel : builtin_catalogue())
+    for (const kernel::BuiltinEntry& kernel : kernel::builtin_catalogue())
         testing::RegisterTest("manifest", test_name(kernel.id).c_str(), nullptr, nullptr,
                               "kernels/interface/builtin.hpp", 1,
                               [&kernel]() -> testing::Test* { return new NameTest(kernel.id); });
-    for (const Mutant& mutant : museum())
+    for (const kernel::Mutant& mutant : kernel::museum())
         testing::RegisterTest("museum", std::string(mutant.id).c_str(), nullptr, nullptr,
                               "kernels/mutants/planted.hpp", 1,
                               [&mutant]() -> testing::Test* { return new MutantTest(mutant); });
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
-    if (attest::catalogue().empty() || attest::museum().empty()) {
+    if (attest::law::catalogue().empty() || attest::kernel::museum().empty()) {
         std::fprintf(stderr, "attest_tests: the catalogue is empty: no law was linked\n");
         return 1;
     }
-    attest::register_tests();
+    attest::ci::register_tests();
     return RUN_ALL_TESTS();
 }

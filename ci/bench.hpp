@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace attest {
+namespace attest::ci {
 
 /// Certified errors against 50 digits, bounds against correct kernels forward and backward, and how
 /// often wider arithmetic is needed; prints as it goes. Returns how often something that is proven
@@ -13,4 +13,4 @@ std::int64_t bench_bounds(double seconds, std::uint64_t seed);
 /// What each arithmetic costs, beside plain attention in the same run.
 void bench_speed();
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -16,7 +16,7 @@
 #include "reference/oracle/row_runner.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -26,9 +26,9 @@ constexpr std::int64_t len_back = 60, dim_back = 32;  // so is their gradient's 
 constexpr Precision formats[] = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
 constexpr double suspicion = 0x1p-40;  // of bound (b), an element: 1e-4 in 10^8 of them
 
-class Clock {
+class Stopwatch {
 public:
-    explicit Clock(double seconds)
+    explicit Stopwatch(double seconds)
         : end_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)) {}
     bool running() const { return std::chrono::steady_clock::now() < end_; }
 
@@ -74,8 +74,8 @@ private:
     double worst_ = 0;
 };
 
-void compare(const std::vector<ExpectedElement>& truth, const std::vector<ExpectedElement>& seen,
-             Usage& out) {
+void compare(const std::vector<bound::ExpectedElement>& truth,
+             const std::vector<bound::ExpectedElement>& seen, Usage& out) {
     for (std::size_t x = 0; x < truth.size(); ++x) {
         if (!std::isfinite(truth[x].value) || !std::isfinite(truth[x].bound)) continue;
         out.add(std::abs(truth[x].value - seen[x].value), truth[x].error + seen[x].error);
@@ -84,17 +84,19 @@ void compare(const std::vector<ExpectedElement>& truth, const std::vector<Expect
 
 /// |value - value of 50 digits| against both certified errors.
 std::int64_t certified_errors(double seconds, std::uint64_t number) {
-    constexpr Arithmetic each[] = {Arithmetic::plain_double, Arithmetic::filtered,
-                                   Arithmetic::double_double};
+    constexpr oracle::Arithmetic each[] = {oracle::Arithmetic::plain_double,
+                                           oracle::Arithmetic::filtered,
+                                           oracle::Arithmetic::double_double};
     constexpr const char* names[] = {"plain double", "filtered", "double-double"};
     Usage usage[3];
-    for (const Clock clock(seconds); clock.running(); ++number) {
-        const RandomCase c = random_case(number, len_exact, dim_max);
-        const Problem& p = c.subject.problem;
-        const TensorSet inputs = make_inputs(c.subject);
-        const Expected truth = attend(p, c.dialect, {}, inputs, Arithmetic::exact);
+    for (const Stopwatch clock(seconds); clock.running(); ++number) {
+        const oracle::RandomCase c = oracle::random_case(number, len_exact, dim_max);
+        const Problem& p = c.tried.problem;
+        const TensorSet inputs = make_inputs(c.tried);
+        const bound::Expected truth =
+            oracle::attend(p, c.dialect, {}, inputs, oracle::Arithmetic::exact);
         for (std::size_t a = 0; a < 3; ++a) {
-            const Expected seen = attend(p, c.dialect, {}, inputs, each[a]);
+            const bound::Expected seen = oracle::attend(p, c.dialect, {}, inputs, each[a]);
             compare(truth.output, seen.output, usage[a]);
             compare(truth.lse, seen.lse, usage[a]);
         }
@@ -115,74 +117,76 @@ std::int64_t certified_errors(double seconds, std::uint64_t number) {
 }
 
 /// What one bound says of kernels that are correct.
-struct Judged {
+struct BoundCount {
     std::int64_t elements = 0, violated = 0, undecided = 0;
-    void add(const std::vector<double>& seen, const std::vector<ExpectedElement>& expected,
+    void add(const std::vector<double>& seen, const std::vector<bound::ExpectedElement>& expected,
              Precision format) {
         for (std::size_t x = 0; x < seen.size(); ++x) {
             if (!std::isfinite(expected[x].bound)) continue;
             ++elements;
-            const Agreement a = judge(seen[x], expected[x], format);
-            violated += a == Agreement::disagrees ? 1 : 0;
-            undecided += a == Agreement::undecided ? 1 : 0;
+            const bound::Agreement a = bound::judge(seen[x], expected[x], format);
+            violated += a == bound::Agreement::disagrees ? 1 : 0;
+            undecided += a == bound::Agreement::undecided ? 1 : 0;
         }
     }
 };
 
 /// Double alone, whatever its error: rows computed, rows that wider arithmetic would be asked for.
 struct Alone {
-    Judged judged;
+    BoundCount judged;
     std::int64_t rows = 0, again = 0;
 };
 
 struct Forward {
-    Judged a[4], lse[4], s[4], s_lse[4], b[4];
+    BoundCount a[4], lse[4], s[4], s_lse[4], b[4];
     Alone plain[4], turned[4];  ///< without RoPE and with it
 };
 
-void in_double(const RandomCase& c, const Numerics& numerics, const TensorSet& inputs,
-               const Observed& seen, Precision lse, Alone& out) {
-    const Problem& p = c.subject.problem;
-    const Prepared call = prepare(p, c.dialect, inputs);
-    RowRunner runner(call, call, resolve(p, numerics), lanes_in_double(call));
-    Expected e;
+void in_double(const oracle::RandomCase& c, const Numerics& numerics, const TensorSet& inputs,
+               const oracle::Observed& seen, Precision lse, Alone& out) {
+    const Problem& p = c.tried.problem;
+    const oracle::Prepared call = oracle::prepare(p, c.dialect, inputs);
+    oracle::RowRunner runner(call, call, bound::resolve(p, numerics),
+                             oracle::lanes_in_double(call));
+    bound::Expected e;
     e.lse.resize(seen.lse.size());
     e.row_empty.resize(seen.lse.size());
     e.output.resize(seen.output.size());
     for (std::size_t row = 0; row < e.lse.size(); ++row, ++out.rows)
-        out.again += runner.row(static_cast<std::int64_t>(row), e) <= settled ? 0 : 1;
+        out.again += runner.row(static_cast<std::int64_t>(row), e) <= oracle::settled ? 0 : 1;
     out.judged.add(seen.output, e.output, p.format_o);
     out.judged.add(seen.lse, e.lse, lse);
 }
 
 void forward_case(std::uint64_t number, Forward& out) {
-    RandomCase c = random_case(number, len_max, dim_max);
-    Problem& p = c.subject.problem;
+    oracle::RandomCase c = oracle::random_case(number, len_max, dim_max);
+    Problem& p = c.tried.problem;
     const std::size_t at = index_of(p.format_o);
     const Precision lse = at == 0 ? Precision::f64 : Precision::f32;
-    const TensorSet inputs = make_inputs(c.subject);
-    const Emulation how = random_emulation(number);
-    const Numerics n = declared(how);
-    const Observed seen = emulate(c.subject, c.dialect, inputs, how);
-    const Expected by_a = attend(p, c.dialect, n, inputs);
+    const TensorSet inputs = make_inputs(c.tried);
+    const oracle::Emulation how = oracle::random_emulation(number);
+    const Numerics n = oracle::declared(how);
+    const oracle::Observed seen = oracle::emulate(c.tried, c.dialect, inputs, how);
+    const bound::Expected by_a = oracle::attend(p, c.dialect, n, inputs);
     out.a[at].add(seen.output, by_a.output, p.format_o);
     out.lse[at].add(seen.lse, by_a.lse, lse);
     Alone& alone = (p.rope.style == RopeStyle::none ? out.plain : out.turned)[at];
     if (at != 0) in_double(c, n, inputs, seen, lse, alone);
-    out.b[at].add(seen.output, attend_probable(p, c.dialect, n, inputs, suspicion).output,
+    out.b[at].add(seen.output, oracle::attend_probable(p, c.dialect, n, inputs, suspicion).output,
                   p.format_o);
 
     // A declared structure: aligned tiles, weights rounded before they are summed or after.
     p.splits = 1;
-    Emulation tiled = how;
+    oracle::Emulation tiled = how;
     tiled.tile = std::int64_t{4} << (number % 4 * 2);
     tiled.splits = 1;
     tiled.backwards = tiled.normalise_first = tiled.sink_afterwards = false;
     tiled.aligned_tiles = tiled.round_weights = true;
-    const Numerics d = declared(tiled);
-    const auto by_s = attend_structure(p, c.dialect, d, inputs, TileOrder::ascending);
+    const Numerics d = oracle::declared(tiled);
+    const auto by_s =
+        oracle::attend_structure(p, c.dialect, d, inputs, bound::TileOrder::ascending);
     if (!by_s) return;
-    const Observed replayed = emulate(c.subject, c.dialect, inputs, tiled);
+    const oracle::Observed replayed = oracle::emulate(c.tried, c.dialect, inputs, tiled);
     out.s[at].add(replayed.output, by_s->output, p.format_o);
     out.s_lse[at].add(replayed.lse, by_s->lse, lse);
 }
@@ -190,12 +194,12 @@ void forward_case(std::uint64_t number, Forward& out) {
 /// (b) is no proof: it is shown, and not counted.
 std::int64_t forward_bounds(double seconds, std::uint64_t number) {
     Forward f;
-    for (const Clock clock(seconds); clock.running(); ++number) forward_case(number, f);
+    for (const Stopwatch clock(seconds); clock.running(); ++number) forward_case(number, f);
     std::string text =
         "\ncorrect forward kernels: naive, flash, split and merged; every kind of values\n"
         "  bound                           format    elements  violated  undecided\n";
     std::int64_t violated = 0;
-    const auto line = [&](const char* what, const Judged& j, std::size_t at) {
+    const auto line = [&](const char* what, const BoundCount& j, std::size_t at) {
         if (j.elements == 0) return;
         text += fmt::format("  {:<32}{:<8}{:>10}{:>10}{:>11}\n", what, name(formats[at]),
                             j.elements, j.violated, j.undecided);
@@ -206,7 +210,7 @@ std::int64_t forward_bounds(double seconds, std::uint64_t number) {
         line("(s) declared structure", f.s[at], at);
         line("(s) log-sum-exp", f.s_lse[at], at);
         line("(b) random rounding, 2^-40", f.b[at], at);
-        for (const Judged* j : {&f.a[at], &f.lse[at], &f.s[at], &f.s_lse[at]})
+        for (const BoundCount* j : {&f.a[at], &f.lse[at], &f.s[at], &f.s_lse[at]})
             violated += j->violated;
     }
     text +=
@@ -225,17 +229,17 @@ std::int64_t forward_bounds(double seconds, std::uint64_t number) {
 }
 
 std::int64_t backward_bounds(double seconds, std::uint64_t number) {
-    Judged by[4];
-    for (const Clock clock(seconds); clock.running(); ++number) {
-        RandomCase c = random_gradient_case(number, len_back, dim_back);
-        Problem& p = c.subject.problem;
+    BoundCount by[4];
+    for (const Stopwatch clock(seconds); clock.running(); ++number) {
+        oracle::RandomCase c = oracle::random_gradient_case(number, len_back, dim_back);
+        Problem& p = c.tried.problem;
         if (p.format_q == Precision::f64) p.format_q = p.format_kv = p.format_o = Precision::f32;
-        const TensorSet inputs = make_inputs(c.subject);
-        Emulation how;
+        const TensorSet inputs = make_inputs(c.tried);
+        oracle::Emulation how;
         how.round_weights = number % 2 == 0;
-        const Backward seen = emulate_backward(c.subject, c.dialect, inputs, how);
-        const auto g = attend_gradients(p, c.dialect, declared(how), inputs);
-        Judged& judged = by[index_of(p.format_q)];
+        const oracle::Backward seen = oracle::emulate_backward(c.tried, c.dialect, inputs, how);
+        const auto g = oracle::attend_gradients(p, c.dialect, oracle::declared(how), inputs);
+        BoundCount& judged = by[index_of(p.format_q)];
         judged.add(seen.d_q, g.d_q, p.format_q);
         judged.add(seen.d_k, g.d_k, p.format_kv);
         judged.add(seen.d_v, g.d_v, p.format_kv);
@@ -262,4 +266,4 @@ std::int64_t bench_bounds(double seconds, std::uint64_t seed) {
            backward_bounds(0.3 * seconds, first + (std::uint64_t{2} << 32));
 }
 
-}  // namespace attest
+}  // namespace attest::ci

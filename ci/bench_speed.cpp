@@ -17,7 +17,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -66,14 +66,14 @@ std::string speed_line(std::int64_t len) {
                          .dim = dim,
                          .scale = effective_scale(narrow.problem),
                          .out = out.data()};
-    const PlainAttention plain = plain_attention(instruction_set());
+    const PlainAttention plain = plain_attention(oracle::instruction_set());
     const std::vector<double> best = race({
         [&] { plain(call); },
-        [&] { attend(narrow.problem, {}, {}, inputs); },
-        [&] { attend(wide.problem, {}, {}, wide_inputs); },
+        [&] { oracle::attend(narrow.problem, {}, {}, inputs); },
+        [&] { oracle::attend(wide.problem, {}, {}, wide_inputs); },
     });
     // The baseline computes what the oracle does, or the comparison says nothing.
-    const Expected truth = attend(narrow.problem, {}, {}, inputs);
+    const bound::Expected truth = oracle::attend(narrow.problem, {}, {}, inputs);
     for (std::size_t x = 0; x < out.size(); ++x)
         require(std::abs(out[x] - truth.output[x].value) <= 0x1p-40,
                 "plain attention computes attention");
@@ -82,7 +82,9 @@ std::string speed_line(std::int64_t len) {
     std::vector<std::int64_t> rows(sampled);
     std::iota(rows.begin(), rows.end(), 0);
     const double exact =
-        seconds_of([&] { attend_rows(narrow.problem, {}, {}, inputs, rows, Arithmetic::exact); }) *
+        seconds_of([&] {
+            oracle::attend_rows(narrow.problem, {}, {}, inputs, rows, oracle::Arithmetic::exact);
+        }) *
         static_cast<double>(len) / sampled;
     constexpr double giga = 1'000'000'000;
     const double macs = 2 * static_cast<double>(len * len * dim) / giga;
@@ -105,11 +107,13 @@ std::string long_lines() {
     std::vector<std::int64_t> rows(rows_sampled);
     for (std::int64_t r = 0; r < rows_sampled; ++r)
         rows[static_cast<std::size_t>(r)] = r * (len / rows_sampled) + r;
-    const double sampled =
-        best_of([&] { attend_rows(c.problem, {}, {}, inputs, rows, Arithmetic::filtered); });
-    collapse_keys(inputs, classes, 1);
+    const double sampled = best_of([&] {
+        oracle::attend_rows(c.problem, {}, {}, inputs, rows, oracle::Arithmetic::filtered);
+    });
+    oracle::collapse_keys(inputs, classes, 1);
     const auto collapsed = [&] {
-        require(attend_collapsed(c.problem, {}, {}, inputs).has_value(), "few classes of keys");
+        require(oracle::attend_collapsed(c.problem, {}, {}, inputs).has_value(),
+                "few classes of keys");
     };
     const double every = best_of(collapsed);
     c.problem.mask.causal = true;
@@ -122,17 +126,19 @@ std::string long_lines() {
 
 /// Double-double on the GPU in every row, beside the CPU's in a few.
 std::string device_lines() {
-    DeviceRows* device = device_in_use();
+    oracle::DeviceRows* device = oracle::device_in_use();
     if (device == nullptr)
-        return fmt::format("\nevery row on a GPU: not run: {}\n", device_state().why_not);
+        return fmt::format("\nevery row on a GPU: not run: {}\n", oracle::device_state().why_not);
     constexpr std::int64_t len = 16384, rows_sampled = 16;
     const Case c = square_case(len, Precision::f64);  // where the filter begins in double-double
     const TensorSet inputs = make_inputs(c);
     std::vector<std::int64_t> rows(rows_sampled);
     std::iota(rows.begin(), rows.end(), 0);
-    const double there = best_of([&] { attend_on_device(*device, c.problem, {}, {}, inputs, {}); });
-    const double here =
-        best_of([&] { attend_rows(c.problem, {}, {}, inputs, rows, Arithmetic::filtered); });
+    const double there =
+        best_of([&] { oracle::attend_on_device(*device, c.problem, {}, {}, inputs, {}); });
+    const double here = best_of([&] {
+        oracle::attend_rows(c.problem, {}, {}, inputs, rows, oracle::Arithmetic::filtered);
+    });
     constexpr double giga = 1'000'000'000;
     const double row_macs = 2.0 * static_cast<double>(len * dim) / giga;
     const double gpu = row_macs * static_cast<double>(len) / there;
@@ -155,4 +161,4 @@ void bench_speed() {
     write_out(device_lines());
 }
 
-}  // namespace attest
+}  // namespace attest::ci

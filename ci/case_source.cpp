@@ -13,7 +13,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/json.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -38,17 +38,17 @@ std::map<std::string, NamedCase> stored(const std::string& prefix, const std::st
     const std::string path = directory + "/result.jsonl";
     const RunReport report = fs::exists(path) ? read_records(path) : RunReport{};
     const KernelReport& kernel = report.run.kernel;  // as it was typed in that run
-    for (const StoredFailure& failure : load_failures(directory + "/cases"))
+    for (const search::StoredFailure& failure : search::load_failures(directory + "/cases"))
         if (failure.id.starts_with(prefix))
-            found[failure.id] = {failure.subject, failure.law,
+            found[failure.id] = {failure.tried, failure.law,
                                  kernel.id == failure.kernel ? kernel.typed : failure.kernel};
-    const auto add = [&](const std::string& id, const std::string& law, const Case& subject) {
+    const auto add = [&](const std::string& id, const std::string& law, const Case& tried) {
         if (id.starts_with(prefix) || prefix.starts_with(id))
-            found.emplace(failure_id(subject, law), NamedCase{subject, law, kernel.typed});
+            found.emplace(search::failure_id(tried, law), NamedCase{tried, law, kernel.typed});
     };
     for (const auto& c : report.counterexamples)
-        add(short_id(c.example.id), c.example.law, c.example.smallest);
-    for (const CaseReport& one : report.cases) add(one.id, one.law, one.tried.subject);
+        add(search::short_id(c.example.id), c.example.law, c.example.smallest);
+    for (const search::CaseReport& one : report.cases) add(one.id, one.law, one.record.tried);
     return found;
 }
 
@@ -60,7 +60,7 @@ NamedCase by_id(const std::string& id, const std::string& directory) {
                        {"--out names the folder of the run"});
     std::string list;
     for (const auto& [full, named] : found)
-        list += (list.empty() ? "" : ", ") + short_id(full) + " (" + named.law + ")";
+        list += (list.empty() ? "" : ", ") + search::short_id(full) + " (" + named.law + ")";
     throw BadInput(id + ": " + std::to_string(found.size()) +
                    " stored cases have ids that begin with it: " + list);
 }
@@ -69,12 +69,13 @@ NamedCase by_path(const std::string& path) {
     const std::string text = read_whole(path);
     const JsonSource source{text, path};
     const Json object = parse_json(source);
-    if (object.find("story") != nullptr) return {fixture_from_json(text, path).subject, "", ""};
+    if (object.find("story") != nullptr)
+        return {fixtures::fixture_from_json(text, path).tried, "", ""};
     if (object.find("law") == nullptr) return {case_from_json(text, path), "", ""};
     const fs::path file(path), folder = file.parent_path();
-    for (const StoredFailure& failure : load_failures(folder.empty() ? "." : folder.string()))
-        if (failure.id == file.stem().string())
-            return {failure.subject, failure.law, failure.kernel};
+    for (const search::StoredFailure& failure :
+         search::load_failures(folder.empty() ? "." : folder.string()))
+        if (failure.id == file.stem().string()) return {failure.tried, failure.law, failure.kernel};
     return {case_from_json(text, path), "", ""};
 }
 
@@ -85,7 +86,7 @@ NamedCase find_case(const std::string& text, const std::string& out_directory) {
     if (is_id(text)) return by_id(text, out_directory);
     std::vector<std::string> names;
     for (const auto& [name, fixture] : builtin_fixtures()) {
-        if (name == text) return {fixture.subject, "", ""};
+        if (name == text) return {fixture.tried, "", ""};
         names.push_back(name);
     }
     // One word that is no field of a line is the name of something: say what there is.
@@ -96,12 +97,12 @@ NamedCase find_case(const std::string& text, const std::string& out_directory) {
     return {parse_case(text), "", ""};
 }
 
-KernelSpec kernel_for(const NamedCase& named, const Options& options) {
+kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& options) {
     const std::string text = options.kernel.empty() ? named.kernel : options.kernel;
     if (text.empty())
         throw BadInput(options.command + ": which kernel? The case does not say",
                        {"attest " + options.command + " CASE --kernel KERNEL"});
-    return parse_kernel_spec(text, options.python);
+    return kernel::parse_kernel_spec(text, options.python);
 }
 
-}  // namespace attest
+}  // namespace attest::ci

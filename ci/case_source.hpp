@@ -7,10 +7,10 @@
 #include "kernels/interface/kernel_spec.hpp"
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 struct NamedCase {
-    Case subject;
+    Case tried;
     std::string law;     ///< empty: not known
     std::string kernel;  ///< as typed when it was stored; empty: not known
 };
@@ -19,6 +19,6 @@ struct NamedCase {
 NamedCase find_case(const std::string& text, const std::string& out_directory);
 
 /// The kernel to run: --kernel, or the one the case was stored with. BadInput where neither is.
-KernelSpec kernel_for(const NamedCase& named, const Options& options);
+kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& options);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -8,15 +8,15 @@
 #include "ci/number.hpp"
 #include "ci/sanitizer.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
 constexpr std::size_t causes_max = 8;  // drawn in full; the rest is listed
 constexpr std::size_t rows_max = 8;
 
-void draw_diagnosis(Screen& s, const CounterexampleReport& c) {
-    const Diagnosis& d = c.diagnosis;
+void draw_diagnosis(Screen& s, const diagnosis::CounterexampleReport& c) {
+    const diagnosis::Diagnosis& d = c.diagnosis;
     if (d.known) {
         const std::string agree =
             d.of == 0 ? "" : "all " + count_text(d.of) + " elements agree within the bound";
@@ -34,7 +34,7 @@ void draw_diagnosis(Screen& s, const CounterexampleReport& c) {
     }
 }
 
-void draw_boundary(Screen& s, const Boundary& b) {
+void draw_boundary(Screen& s, const diagnosis::Boundary& b) {
     if (b.inside == 0) return;
     const std::string share = count_text(b.inside_failed) + " of " + counted(b.inside, "case");
     if (!b.found) {
@@ -47,19 +47,19 @@ void draw_boundary(Screen& s, const Boundary& b) {
     s.fact("fails", line + ")");
 }
 
-void draw_values(Screen& s, const CounterexampleReport& c) {
-    const Violation& v = c.violation();
-    if (c.example.outcome != Outcome::ok || v.index.empty()) return;
+void draw_values(Screen& s, const diagnosis::CounterexampleReport& c) {
+    const law::Violation& v = c.violation();
+    if (c.example.outcome != worker::Outcome::ok || v.index.empty()) return;
     const auto [expected, observed] = value_texts(v.expected, v.observed);
     std::string line = s.bad(observed) + "   expected " + expected;
-    if (v.bound_kind == BoundKind::derived) {
+    if (v.bound_kind == law::BoundKind::derived) {
         line += "   bound " + bound_text(v.bound);
         if (v.ratio > 1) line += "   " + s.bad(ratio_text(v.ratio) + " times the bound");
-    } else if (v.bound_kind == BoundKind::statistic) {
+    } else if (v.bound_kind == law::BoundKind::statistic) {
         line += "   threshold " + bound_text(v.bound);
-    } else if (v.bound_kind == BoundKind::bits) {
+    } else if (v.bound_kind == law::BoundKind::bits) {
         line += "   bound: to the bit";
-    } else if (v.bound_kind == BoundKind::exact) {
+    } else if (v.bound_kind == law::BoundKind::exact) {
         line += "   bound: exact";
     }
     s.fact("observed", line);
@@ -85,7 +85,7 @@ struct Lines {
 };
 
 // Weights of the smallest case, expected beside observed, where they fit and differ.
-Lines weights_table(const Screen& s, const CounterexampleReport& c) {
+Lines weights_table(const Screen& s, const diagnosis::CounterexampleReport& c) {
     Lines out;
     if (!c.weights) return out;
     const auto &expected = c.weights->expected, &observed = c.weights->observed;
@@ -111,10 +111,10 @@ Lines weights_table(const Screen& s, const CounterexampleReport& c) {
 }
 
 // The last picture is the larger relative where there is one.
-Lines picture_lines(const Screen& s, const CounterexampleReport& c) {
+Lines picture_lines(const Screen& s, const diagnosis::CounterexampleReport& c) {
     Lines out;
     if (c.pictures.empty() || !c.pictures.back().differs()) return out;
-    const Picture& picture = c.pictures.back();
+    const diagnosis::Picture& picture = c.pictures.back();
     const std::size_t keys = picture.may.empty() ? 0 : picture.may.front().size();
     out.title = std::string(c.pictures.size() > 1 ? "larger, " : "") + "tq" +
                 std::to_string(picture.may.size()) + " tk" + std::to_string(keys) + ": " +
@@ -126,7 +126,7 @@ Lines picture_lines(const Screen& s, const CounterexampleReport& c) {
     return out;
 }
 
-void draw_pictures(Screen& s, const CounterexampleReport& c) {
+void draw_pictures(Screen& s, const diagnosis::CounterexampleReport& c) {
     const Lines weights = weights_table(s, c), picture = picture_lines(s, c);
     if (weights.rows.empty() && picture.rows.empty()) return;
     const int left = std::max(columns_of(weights.title), weights.rows.empty() ? 0 : 37);
@@ -150,11 +150,11 @@ std::string more_laws(std::int64_t more) {
     return more == 0 ? "" : " and " + count_text(more) + " more law" + (more == 1 ? "" : "s");
 }
 
-void draw_cause(Screen& s, const RunReport& report, const CauseReport& cause, bool first,
+void draw_cause(Screen& s, const RunReport& report, const diagnosis::CauseReport& cause, bool first,
                 const std::string& directory) {
-    const CounterexampleReport* lead = report.counterexample(cause.lead);
+    const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
     if (lead == nullptr) return;
-    const CounterexampleReport& c = *lead;
+    const diagnosis::CounterexampleReport& c = *lead;
     const std::string& law = c.example.law;
     const std::int64_t more = static_cast<std::int64_t>(cause.laws.size()) - 1;
     const bool only = first && more == 0 && report.causes.size() == 1;
@@ -183,16 +183,17 @@ void draw_cause(Screen& s, const RunReport& report, const CauseReport& cause, bo
 
 }  // namespace
 
-std::string replay_line(const KernelReport& kernel, const CounterexampleReport& counterexample,
+std::string replay_line(const KernelReport& kernel,
+                        const diagnosis::CounterexampleReport& counterexample,
                         const std::string& directory) {
-    std::string command =
-        "attest replay " + short_id(counterexample.example.id) + " --kernel " + clean(kernel.typed);
+    std::string command = "attest replay " + search::short_id(counterexample.example.id) +
+                          " --kernel " + clean(kernel.typed);
     if (directory != "attest-out") command += " --out " + clean(directory);
     return command;
 }
 
 void draw_causes(Screen& screen, const RunReport& report, const std::string& directory) {
-    const std::vector<CauseReport>& causes = report.causes;
+    const std::vector<diagnosis::CauseReport>& causes = report.causes;
     for (std::size_t n = 0; n < causes.size() && n < causes_max; ++n)
         draw_cause(screen, report, causes[n], n == 0, directory);
     if (causes.size() <= causes_max) return;
@@ -205,4 +206,4 @@ void draw_causes(Screen& screen, const RunReport& report, const std::string& dir
     screen.line();
 }
 
-}  // namespace attest
+}  // namespace attest::ci

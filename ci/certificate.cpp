@@ -7,18 +7,18 @@
 #include "ci/screen.hpp"
 #include "properties/law/property.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
 std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
     std::map<std::string, std::int64_t> sum;
-    for (const LawReport& law : report.laws)
+    for (const search::LawReport& law : report.laws)
         for (const auto& [reason, count] : law.refusals) sum[reason] += count;
     return sum;
 }
 
-std::string not_claimed(const Manifest& manifest) {
+std::string not_claimed(const kernel::Manifest& manifest) {
     std::string list = "backward";
     for (int n = 0; n < feature_count; ++n)
         if (const auto feature = static_cast<Feature>(n); !manifest.features.has(feature))
@@ -39,7 +39,7 @@ std::vector<std::string> limits_of(const RunReport& report) {
                        bound_text(3.0 / static_cast<double>(v.cases)) +
                        " of the cases drawn may have been missed (95 % confidence); so may one "
                        "that needs more than the profile's lengths and dimensions.");
-    const CoverageSummary c = summarise(report.coverage);
+    const search::CoverageSummary c = search::summarise(report.coverage);
     if (c.undrawn > 0)
         list.push_back("Nothing of " + counted(c.undrawn, "feature pair") +
                        " that was never drawn.");
@@ -48,7 +48,7 @@ std::vector<std::string> limits_of(const RunReport& report) {
     for (const std::string& limit : report.end->narrowed)
         list.push_back("Nothing beyond what it was found to take: " + limit + ".");
     std::int64_t refused = 0;
-    for (const LawReport& law : report.laws) refused += law.refused;
+    for (const search::LawReport& law : report.laws) refused += law.refused;
     if (refused > 0)
         list.push_back("Nothing of the " + count_text(refused) +
                        " problems it refused. A refusal with a reason is allowed.");
@@ -75,26 +75,26 @@ std::string table_of(const Facts& facts) {
     return text;
 }
 
-std::string nearest_text(const LawReport& law) {
+std::string nearest_text(const search::LawReport& law) {
     if (law.ratios)
         return ratio_text(law.ratios->worst.ratio) + " of the bound, " + law.ratios->worst.id;
-    const bool holds = law.verdict.decision == Decision::holds;
-    return holds && law.compares == Compares::bits ? "to the bit" : "";
+    const bool holds = law.verdict.decision == law::Decision::holds;
+    return holds && law.compares == law::Compares::bits ? "to the bit" : "";
 }
 
-bool was_tried(const LawReport& law) {
-    return law.verdict.decision != Decision::not_applicable &&
-           law.verdict.decision != Decision::not_run;
+bool was_tried(const search::LawReport& law) {
+    return law.verdict.decision != law::Decision::not_applicable &&
+           law.verdict.decision != law::Decision::not_run;
 }
 
-std::string laws_table(const std::vector<LawReport>& laws) {
+std::string laws_table(const std::vector<search::LawReport>& laws) {
     std::string text = "| law | verdict | cases | nearest |\n|---|---|---:|---|\n";
-    for (const LawReport& law : laws) {
+    for (const search::LawReport& law : laws) {
         if (!was_tried(law)) continue;
-        const Verdict& v = law.verdict;
+        const law::Verdict& v = law.verdict;
         text += "| " + escaped(law.law) + ": " + escaped(full_statement(law)) + " | " +
                 std::string(name(v.decision)) +
-                (v.decision == Decision::inconclusive ? ": " + escaped(v.reason.text) : "") +
+                (v.decision == law::Decision::inconclusive ? ": " + escaped(v.reason.text) : "") +
                 (v.doubt ? "; " + std::string(name(v.doubt->violation_class)) + ": " +
                                escaped(v.doubt->problem)
                          : "") +
@@ -103,20 +103,21 @@ std::string laws_table(const std::vector<LawReport>& laws) {
     return text;
 }
 
-std::string skipped_table(const std::vector<LawReport>& laws) {
+std::string skipped_table(const std::vector<search::LawReport>& laws) {
     std::string text = "| law | verdict | reason |\n|---|---|---|\n";
-    for (const LawReport& law : laws)
+    for (const search::LawReport& law : laws)
         if (!was_tried(law))
-            text += "| " + escaped(law.law) + " | " +
-                    (law.verdict.decision == Decision::not_run ? "not run" : "not applicable") +
-                    " | " + escaped(law.verdict.reason.text) + " |\n";
+            text +=
+                "| " + escaped(law.law) + " | " +
+                (law.verdict.decision == law::Decision::not_run ? "not run" : "not applicable") +
+                " | " + escaped(law.verdict.reason.text) + " |\n";
     return text;
 }
 
 }  // namespace
 
-const std::string& full_statement(const LawReport& law) {
-    const Property* property = find_property(law.law);
+const std::string& full_statement(const search::LawReport& law) {
+    const law::Property* property = law::find_property(law.law);
     return property == nullptr ? law.statement : property->statement;
 }
 
@@ -137,7 +138,7 @@ std::string certificate_page(const Certificate& c) {
             large_count_text(v.elements) + " elements; " + count_text(v.violated) + " violated, " +
             count_text(v.inconclusive) + " inconclusive. " + counted(v.not_applicable, "law") +
             " do not apply to what the kernel claims or takes.\n";
-    for (const CauseReport& cause : c.report.causes)
+    for (const diagnosis::CauseReport& cause : c.report.causes)
         page += "\n- **violated**: " + escaped(cause.title) + " (" +
                 counted(static_cast<std::int64_t>(cause.laws.size()), "law") + ")";
     if (!c.report.causes.empty()) page += "\n";
@@ -169,4 +170,4 @@ std::string certificate_page(const Certificate& c) {
     return page;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -9,7 +9,7 @@
 
 #include "ci/run_report.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 struct Certificate {
     const RunReport& report;                       ///< of a run that has ended
@@ -27,6 +27,6 @@ std::string certificate_text(const Certificate& certificate);
 std::string certificate_page(const Certificate& certificate);
 
 /// A law's sentence as it is declared; that of the report, where no such law is in the catalogue.
-const std::string& full_statement(const LawReport& law);
+const std::string& full_statement(const search::LawReport& law);
 
-}  // namespace attest
+}  // namespace attest::ci

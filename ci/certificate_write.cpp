@@ -4,7 +4,7 @@
 #include "ci/record.hpp"
 #include "ci/record_writer.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -17,7 +17,7 @@ void copy(const Record& from, Record& into, std::initializer_list<const char*> k
         if (from.contains(key)) into[key] = from[key];
 }
 
-Record law_entry(const LawReport& law) {
+Record law_entry(const search::LawReport& law) {
     Record entry{{"statement", full_statement(law)}, {"worst", nullptr}};
     copy(record_of(law), entry,
          {"law", "compares", "verdict", "reason", "cases", "discarded", "refused", "elements",
@@ -55,8 +55,9 @@ std::string certificate_text(const Certificate& c) {
     for (const char* key : {"dialect", "numerics", "typed"}) out["kernel"].erase(key);
     out["claims"] = run["kernel"]["numerics"];
     out["dialect"] = run["kernel"]["dialect"];
-    for (const LawReport& law : c.report.laws) out["laws"].push_back(law_entry(law));
-    for (const CauseReport& cause : c.report.causes) out["causes"].push_back(record_of(cause));
+    for (const search::LawReport& law : c.report.laws) out["laws"].push_back(law_entry(law));
+    for (const diagnosis::CauseReport& cause : c.report.causes)
+        out["causes"].push_back(record_of(cause));
     return record_text(out, 1) + "\n";
 }
 
@@ -69,4 +70,4 @@ RunFacts facts_of(const RunHeader& header) {
     return out;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -11,7 +11,7 @@
 #include "reference/problem/digest.hpp"
 #include "reference/problem/file.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -25,7 +25,7 @@ std::string digest_of(const std::string& path) {
 
 }  // namespace
 
-int certify_command(const Options& options) {
+int certify_command(const CommandOptions& options) {
     const FinishedRun run = run_and_record(options);
     const Certificate data = certificate(run.report, digest_of(run.directory + "/result.jsonl"));
     write_file_atomically(run.directory + "/certificate.json", certificate_text(data));
@@ -36,4 +36,4 @@ int certify_command(const Options& options) {
     return run.report.end->verdict.exit;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

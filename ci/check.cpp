@@ -6,15 +6,15 @@
 #include "ci/commands.hpp"
 #include "ci/run.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
 // FILE:LINE: violated: LAW: the sentence, one a cause, as compilers write it: editors and CI jump.
 void print_annotations(const RunReport& report) {
     if (report.run.source.empty()) return;
-    for (const CauseReport& cause : report.causes) {
-        const CounterexampleReport* lead = report.counterexample(cause.lead);
+    for (const diagnosis::CauseReport& cause : report.causes) {
+        const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
         if (lead == nullptr) continue;
         std::fprintf(stderr, "%s: violated: %s: %s\n", clean(report.run.source).c_str(),
                      lead->example.law.c_str(), clean(lead->violation().problem).c_str());
@@ -23,7 +23,7 @@ void print_annotations(const RunReport& report) {
 
 }  // namespace
 
-int check_command(const Options& options) {
+int check_command(const CommandOptions& options) {
     const FinishedRun run = run_and_record(options);
     write_out(draw_check(run.report, style_of(STDOUT_FILENO, options.colour, options.ascii),
                          run.directory));
@@ -31,4 +31,4 @@ int check_command(const Options& options) {
     return run.report.end->verdict.exit;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

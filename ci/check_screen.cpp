@@ -6,7 +6,7 @@
 
 #include "ci/number.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -14,7 +14,8 @@ constexpr std::size_t nearest_shown = 3, inconclusive_shown = 8;
 
 void draw_head(Screen& s, const RunHeader& run) {
     const KernelReport& kernel = run.kernel;
-    const std::string how = kernel.border == Border::builtin ? "built in" : clean(kernel.typed);
+    const std::string how =
+        kernel.interface == kernel::KernelInterface::builtin ? "built in" : clean(kernel.typed);
     std::string line = s.bold("attest " + run.command) + "  " + clean(kernel.manifest.name) + " " +
                        clean(kernel.manifest.version) + "  " + s.dim(how) + "  profile " +
                        clean(run.profile.name) + "  seed " + std::to_string(run.seed);
@@ -27,16 +28,16 @@ void draw_head(Screen& s, const RunHeader& run) {
 
 struct Family {
     std::string name;
-    std::vector<const LawReport*> laws;
-    std::int64_t count(Decision decision) const {
+    std::vector<const search::LawReport*> laws;
+    std::int64_t count(law::Decision decision) const {
         return std::ranges::count_if(
-            laws, [&](const LawReport* law) { return law->verdict.decision == decision; });
+            laws, [&](const search::LawReport* law) { return law->verdict.decision == decision; });
     }
 };
 
 std::vector<Family> families(const RunReport& report) {
     std::vector<Family> list;
-    for (const LawReport& law : report.laws) {
+    for (const search::LawReport& law : report.laws) {
         auto at = std::ranges::find(list, law.family(), &Family::name);
         if (at == list.end()) at = list.insert(list.end(), Family{law.family(), {}});
         at->laws.push_back(&law);
@@ -46,15 +47,15 @@ std::vector<Family> families(const RunReport& report) {
 
 // The words after a family's marks: the worst verdict, or how near the holding laws came.
 std::string tail_of(const Screen& s, const Family& f) {
-    if (const std::int64_t n = f.count(Decision::violated))
+    if (const std::int64_t n = f.count(law::Decision::violated))
         return s.bad(count_text(n) + " violated");
-    if (const std::int64_t n = f.count(Decision::inconclusive))
+    if (const std::int64_t n = f.count(law::Decision::inconclusive))
         return s.warn(count_text(n) + " inconclusive");
     double worst = -1;
     bool bits = true;
-    for (const LawReport* law : f.laws) {
-        if (law->verdict.decision != Decision::holds) continue;
-        if (law->compares != Compares::bits) bits = false;
+    for (const search::LawReport* law : f.laws) {
+        if (law->verdict.decision != law::Decision::holds) continue;
+        if (law->compares != law::Compares::bits) bits = false;
         if (law->ratios) worst = std::max(worst, law->ratios->worst.ratio);
     }
     if (worst == 0) return "holds" + s.dim(", exactly");
@@ -65,12 +66,13 @@ std::string tail_of(const Screen& s, const Family& f) {
 void draw_family(Screen& s, const Family& f) {
     std::string marks;
     std::int64_t cases = 0;
-    for (const LawReport* law : f.laws) {
+    for (const search::LawReport* law : f.laws) {
         marks += s.mark(name(law->verdict.decision));
         cases += law->cases;
     }
     const std::string left = s.pad("  " + f.name, 16) + " " + s.pad(marks, 15) + " ";
-    if (f.count(Decision::holds) + f.count(Decision::violated) + f.count(Decision::inconclusive) >
+    if (f.count(law::Decision::holds) + f.count(law::Decision::violated) +
+            f.count(law::Decision::inconclusive) >
         0) {
         s.line(left + s.pad_left(count_text(cases), 6) + " " + s.dim("cases") + "  " +
                tail_of(s, f));
@@ -78,35 +80,36 @@ void draw_family(Screen& s, const Family& f) {
     }
     // Nothing ran: why. What was cut off says more than what does not apply.
     const auto cut =
-        std::ranges::find_if(f.laws, [](const LawReport* law) { return was_cut(*law); });
-    const LawReport& law = cut == f.laws.end() ? *f.laws.front() : **cut;
+        std::ranges::find_if(f.laws, [](const search::LawReport* law) { return was_cut(*law); });
+    const search::LawReport& law = cut == f.laws.end() ? *f.laws.front() : **cut;
     const std::string reason = clean(law.verdict.reason.text);
     s.line(left + "  " + s.dim(s.cut(reason, s.style().width - columns_of(left) - 2)));
 }
 
 void draw_nearest(Screen& s, const RunReport& report) {
-    std::vector<const LawReport*> laws;
-    for (const LawReport& law : report.laws)
-        if (law.verdict.decision == Decision::holds && law.ratios && law.ratios->worst.ratio > 0)
+    std::vector<const search::LawReport*> laws;
+    for (const search::LawReport& law : report.laws)
+        if (law.verdict.decision == law::Decision::holds && law.ratios &&
+            law.ratios->worst.ratio > 0)
             laws.push_back(&law);
     if (laws.empty()) return;
     std::ranges::stable_sort(laws, std::greater(),
-                             [](const LawReport* law) { return law->ratios->worst.ratio; });
+                             [](const search::LawReport* law) { return law->ratios->worst.ratio; });
     if (laws.size() > nearest_shown) laws.resize(nearest_shown);
     s.line(s.dim("closest to the bound"));
     int width = 24;
-    for (const LawReport* law : laws)
+    for (const search::LawReport* law : laws)
         width = std::max(width, static_cast<int>(law->law.size()) + 3);
-    for (const LawReport* law : laws)
+    for (const search::LawReport* law : laws)
         s.line(s.pad("  " + law->law, width) + " " +
                s.pad(ratio_text(law->ratios->worst.ratio), 6) + " " +
-               s.cut(print(law->ratios->worst.subject), s.style().width - width - 8));
+               s.cut(print(law->ratios->worst.tried), s.style().width - width - 8));
     s.line();
 }
 
 void draw_extent(Screen& s, const RunReport& report) {
     const RunVerdict& v = report.end->verdict;
-    const CoverageSummary c = summarise(report.coverage);
+    const search::CoverageSummary c = search::summarise(report.coverage);
     if (c.possible > 0) {
         std::string formats;
         for (const Precision f : c.formats)
@@ -138,8 +141,8 @@ void draw_extent(Screen& s, const RunReport& report) {
 void draw_inconclusive(Screen& s, const RunReport& report) {
     std::map<std::string, std::vector<std::string>> by_reason;
     std::vector<std::string> order;
-    for (const LawReport& law : report.laws) {
-        if (law.verdict.decision != Decision::inconclusive) continue;
+    for (const search::LawReport& law : report.laws) {
+        if (law.verdict.decision != law::Decision::inconclusive) continue;
         const std::string reason = clean(law.verdict.reason.text);
         if (by_reason[reason].empty()) order.push_back(reason);
         by_reason[reason].push_back(law.law);
@@ -161,7 +164,7 @@ void draw_inconclusive(Screen& s, const RunReport& report) {
 // What a statistic or a declaration casts doubt on, but fails no gate of this profile.
 void draw_doubts(Screen& s, const RunReport& report) {
     bool any = false;
-    for (const LawReport& law : report.laws) {
+    for (const search::LawReport& law : report.laws) {
         const auto& doubt = law.verdict.doubt;
         if (!doubt) continue;
         any = true;
@@ -220,9 +223,12 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
 void draw_families(Screen& s, const RunReport& report) {
     for (const Family& f : families(report)) draw_family(s, f);
     std::string marks;
-    for (const Decision decision : {Decision::holds, Decision::violated, Decision::inconclusive,
-                                    Decision::not_run, Decision::not_applicable}) {
-        const auto same = [&](const LawReport& law) { return law.verdict.decision == decision; };
+    for (const law::Decision decision :
+         {law::Decision::holds, law::Decision::violated, law::Decision::inconclusive,
+          law::Decision::not_run, law::Decision::not_applicable}) {
+        const auto same = [&](const search::LawReport& law) {
+            return law.verdict.decision == decision;
+        };
         if (std::ranges::none_of(report.laws, same)) continue;
         std::string word(name(decision));
         std::replace(word.begin(), word.end(), '_', ' ');
@@ -252,4 +258,4 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
     return s.text();
 }
 
-}  // namespace attest
+}  // namespace attest::ci

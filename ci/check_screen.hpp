@@ -7,7 +7,7 @@
 #include "ci/run_report.hpp"
 #include "ci/screen.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// Of a run that has ended. `directory` is where its results lie, as replay lines name it.
 std::string draw_check(const RunReport& report, const ScreenStyle& style,
@@ -18,7 +18,8 @@ void draw_families(Screen& screen, const RunReport& report);
 void draw_causes(Screen& screen, const RunReport& report, const std::string& directory);
 
 /// "attest replay 94d22f --kernel ./libmine.so".
-std::string replay_line(const KernelReport& kernel, const CounterexampleReport& counterexample,
+std::string replay_line(const KernelReport& kernel,
+                        const diagnosis::CounterexampleReport& counterexample,
                         const std::string& directory);
 
-}  // namespace attest
+}  // namespace attest::ci

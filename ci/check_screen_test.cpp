@@ -7,7 +7,7 @@
 #include "ci/golden.hpp"
 #include "ci/record.hpp"
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 RunReport golden_report(const std::string& name) {
@@ -25,10 +25,10 @@ RunReport ended(RunReport report, bool interrupted = false) {
 RunReport interrupted() {
     RunReport report = golden_report("check_pass");
     bool cut = false;
-    for (LawReport& law : report.laws) {
+    for (search::LawReport& law : report.laws) {
         cut = cut || law.family() == "invariance";
-        if (!cut || law.verdict.decision != Decision::holds) continue;
-        law.verdict = not_run(Reason(Reason::Kind::interrupted));
+        if (!cut || law.verdict.decision != law::Decision::holds) continue;
+        law.verdict = law::not_run(law::Reason(law::Reason::Kind::interrupted));
         law.cases = 0;
     }
     return ended(report, true);
@@ -36,9 +36,9 @@ RunReport interrupted() {
 
 RunReport inconclusive_run() {
     RunReport report = golden_report("check_pass");
-    for (LawReport& law : report.laws)
-        if (law.family() == "reference" && law.verdict.decision == Decision::holds) {
-            law.verdict.decision = Decision::inconclusive;
+    for (search::LawReport& law : report.laws)
+        if (law.family() == "reference" && law.verdict.decision == law::Decision::holds) {
+            law.verdict.decision = law::Decision::inconclusive;
             law.verdict.reason = "every one of 306 draws was refused: \"head dim 64 only\"";
         }
     return ended(report);
@@ -70,8 +70,8 @@ TEST(CheckScreen, LooksAsDesigned) {
 TEST(CheckScreen, ADoubtIsToldAndFailsNothing) {
     RunReport report = golden_report("check_pass");
     const RunVerdict without = verdict_of(report, false);
-    Verdict& first = report.laws[0].verdict;
-    first.doubt.emplace().violation_class = ViolationClass::suspect;
+    law::Verdict& first = report.laws[0].verdict;
+    first.doubt.emplace().violation_class = law::ViolationClass::suspect;
     first.doubt->problem = "the temperature is off by 2.4e-4";
     first.statistic = {"errors along one direction", 9.5, 6, 3e-8, 400};
     report = ended(report);
@@ -87,9 +87,9 @@ TEST(CheckScreen, HostileTextIsHarmless) {
     const std::string evil = "\x1b[2J\x07\r\n<script>\xff\xc2\x9b" + std::string(500, 'W');
     KernelReport& kernel = report.run.kernel;
     kernel.manifest.name = kernel.manifest.version = kernel.typed = evil;
-    for (LawReport& law : report.laws) law.verdict.reason = evil;
+    for (search::LawReport& law : report.laws) law.verdict.reason = evil;
     report.laws[0].verdict.doubt.emplace().problem = evil;
-    for (CounterexampleReport& c : report.counterexamples) {
+    for (diagnosis::CounterexampleReport& c : report.counterexamples) {
         c.example.verdict.violation->problem = evil;
         c.diagnosis.says = evil;
     }
@@ -111,7 +111,8 @@ TEST(RunVerdict, WorstFirst) {
     EXPECT_EQ(verdict_of(interrupted(), false).exit, 3);
     EXPECT_EQ(verdict_of(inconclusive_run(), false).decision, RunDecision::inconclusive);
     RunReport nothing = pass;
-    for (LawReport& law : nothing.laws) law.verdict.decision = Decision::not_applicable;
+    for (search::LawReport& law : nothing.laws)
+        law.verdict.decision = law::Decision::not_applicable;
     EXPECT_EQ(verdict_of(nothing, false).exit, 3);
     EXPECT_EQ(verdict_of(RunReport{}, false).exit, 3);
 }
@@ -121,12 +122,12 @@ TEST(RunVerdict, HangsOnNoSentence) {
          {golden_report("check_pass"), interrupted(), inconclusive_run()}) {
         const RunVerdict told = verdict_of(report, false);
         RunReport retold = report;
-        for (LawReport& law : retold.laws) law.verdict.reason.text = "in other words";
+        for (search::LawReport& law : retold.laws) law.verdict.reason.text = "in other words";
         EXPECT_EQ(verdict_of(retold, false), told);
     }
     // What was cut stays cut, whatever its sentence looks like.
     RunReport cut = interrupted();
-    for (LawReport& law : cut.laws)
+    for (search::LawReport& law : cut.laws)
         if (was_cut(law)) law.verdict.reason.text = "not in profile quick";
     EXPECT_EQ(verdict_of(cut, false).cut, verdict_of(interrupted(), false).cut);
     EXPECT_GT(verdict_of(cut, false).cut, 0);
@@ -134,11 +135,11 @@ TEST(RunVerdict, HangsOnNoSentence) {
 
 TEST(RunVerdict, PairsNeverDrawnCountInAWholeRunAlone) {
     RunReport report = golden_report("check_pass");
-    for (CoverageReport& coverage : report.coverage) coverage.allowed = 1;
+    for (search::CoverageReport& coverage : report.coverage) coverage.allowed = 1;
     EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
     report.run.whole = true;
     EXPECT_EQ(verdict_of(report, false).decision, RunDecision::inconclusive);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci

@@ -15,7 +15,7 @@
 #include "kernels/worker/session.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -34,7 +34,7 @@ void print_error(std::string_view line, const std::vector<std::string>& details)
     std::fputs(screen.text().c_str(), stderr);
 }
 
-int run(const Options& options) {
+int run(const CommandOptions& options) {
     if (options.command == "help") {
         write_out(options.help);
         return exit_holds;
@@ -81,7 +81,7 @@ int run_command_line(int argc, const char* const* argv) {
     } catch (const BadInput& error) {
         print_error(error.what(), error.details());
         return exit_bad_input;
-    } catch (const LoadCrash& error) {
+    } catch (const worker::LoadCrash& error) {
         print_error(error.what(), error.details());
         return exit_inconclusive;
     } catch (const OutputFailed& error) {
@@ -93,4 +93,4 @@ int run_command_line(int argc, const char* const* argv) {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::ci

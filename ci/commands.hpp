@@ -3,16 +3,16 @@
 
 #include "ci/options.hpp"
 
-namespace attest {
+namespace attest::ci {
 
-int list_command(const Options& options);
-int check_command(const Options& options);
-int replay_command(const Options& options);
-int explain_command(const Options& options);
-int certify_command(const Options& options);
-int describe_command(const Options& options);
-int bench_command(const Options& options);
-int fixture_command(const Options& options);
+int list_command(const CommandOptions& options);
+int check_command(const CommandOptions& options);
+int replay_command(const CommandOptions& options);
+int explain_command(const CommandOptions& options);
+int certify_command(const CommandOptions& options);
+int describe_command(const CommandOptions& options);
+int bench_command(const CommandOptions& options);
+int fixture_command(const CommandOptions& options);
 
 /// Reads the command line, runs the command, and prints every error once. Returns the exit code.
 int run_command_line(int argc, const char* const* argv);
@@ -20,4 +20,4 @@ int run_command_line(int argc, const char* const* argv);
 /// Writes all of a text to standard output; InternalError where that fails.
 void write_out(const std::string& text);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -4,16 +4,17 @@
 #include "kernels/worker/session.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
-int describe_command(const Options& options) {
+int describe_command(const CommandOptions& options) {
     if (options.arguments.empty())
         throw BadInput("describe: no kernel named", {"attest describe cpu_flash"});
-    SessionOptions session;
+    worker::SessionOptions session;
     session.timeout = options.timeout;
-    const Session kernel(parse_kernel_spec(options.arguments.front(), options.python), session);
+    const worker::Session kernel(
+        kernel::parse_kernel_spec(options.arguments.front(), options.python), session);
     write_out(record_text(Record::parse(to_json(kernel.manifest())), 2) + "\n");
     return exit_holds;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

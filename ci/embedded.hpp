@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace attest {
+namespace attest::ci {
 
 struct EmbeddedFile {
     std::string_view name;  ///< without folder and extension: "quick"
@@ -17,4 +17,4 @@ std::span<const EmbeddedFile> embedded_fixtures();
 
 std::string_view attest_version() noexcept;
 
-}  // namespace attest
+}  // namespace attest::ci

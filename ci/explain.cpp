@@ -10,16 +10,16 @@
 
 #include "ci/case_source.hpp"
 #include "ci/commands.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/explain_steps.hpp"
 #include "ci/number.hpp"
-#include "ci/exit_code.hpp"
 #include "ci/screen.hpp"
 #include "properties/diagnosis/diagnose.hpp"
-#include "properties/search/session_subject.hpp"
+#include "properties/search/session_kernel.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -150,10 +150,10 @@ void draw_differing(Screen& s, const Problem& p, const Divergence& d) {
            counted(d.of, "element") + " differ: " + names);
 }
 
-void draw_diagnosis(Screen& s, SessionSubject& kernel, const Case& subject) {
-    Counterexample c;
-    c.smallest = c.found.subject = subject;
-    const Diagnosis d = diagnose(kernel, c, {});
+void draw_diagnosis(Screen& s, search::SessionKernel& kernel, const Case& tried) {
+    search::Counterexample c;
+    c.smallest = c.found.tried = tried;
+    const diagnosis::Diagnosis d = diagnosis::diagnose(kernel, c, {});
     if (d.known)
         s.line("  it computes " + d.says + ": all " + counted(d.of, "element") +
                    " agree within the bound",
@@ -175,17 +175,17 @@ std::string fill_text(const Case& c) {
 
 }  // namespace
 
-int explain_command(const Options& options) {
+int explain_command(const CommandOptions& options) {
     if (options.arguments.empty())
         throw BadInput("explain: no case named",
                        {"attest explain CASE, such as a stored id or a line"});
     const NamedCase named = find_case(options.arguments.front(), options.out);
-    const KernelSpec spec = kernel_for(named, options);
-    SessionOptions session;
+    const kernel::KernelSpec spec = kernel_for(named, options);
+    worker::SessionOptions session;
     session.timeout = options.timeout;
-    SessionSubject kernel(spec, session);
-    const Case& subject = named.subject;
-    const Problem& p = subject.problem;
+    search::SessionKernel kernel(spec, session);
+    const Case& tried = named.tried;
+    const Problem& p = tried.problem;
 
     Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
     s.line(s.bold("attest explain") + "  " + clean(kernel.manifest().name) + " " +
@@ -193,14 +193,14 @@ int explain_command(const Options& options) {
     s.line();
     const double scale = effective_scale(p);
     s.line(s.bold(print(p)) + "   scale " + value_text(scale) + " (" + hex_text(scale) + ")", 2);
-    s.line(s.dim(fill_text(subject)), 2);
+    s.line(s.dim(fill_text(tried)), 2);
     s.line();
 
-    const TensorSet inputs = make_inputs(subject);
+    const TensorSet inputs = make_inputs(tried);
     std::string reason;
     const bool supported = kernel.supports(p, &reason);
-    const CallResult result = supported ? kernel.forward(p, inputs) : CallResult{};
-    if (!supported || result.outcome != Outcome::ok) {
+    const worker::CallResult result = supported ? kernel.forward(p, inputs) : worker::CallResult{};
+    if (!supported || result.outcome != worker::Outcome::ok) {
         const std::string what = !supported     ? "refused: " + reason
                                  : result.fault ? result.fault->sentence
                                                 : result.reason;
@@ -211,7 +211,7 @@ int explain_command(const Options& options) {
         return exit_inconclusive;
     }
     const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
-    const HeadView view = view_head(kernel, subject, inputs, result.outputs, divergence);
+    const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
     const std::int64_t keys_fit = (s.style().width - 10) / cell;
     draw_tables(s, view, Range::around(view.query, p.len_q, rows_shown),
                 Range::around(view.key, p.len_kv, keys_fit));
@@ -226,7 +226,7 @@ int explain_command(const Options& options) {
     s.line();
     draw_steps(s, steps_of(view, divergence));
     draw_differing(s, p, divergence);
-    draw_diagnosis(s, kernel, subject);
+    draw_diagnosis(s, kernel, tried);
     s.line("  next: " + s.command("attest replay " + clean(options.arguments.front()) +
                                   " --kernel " + clean(spec.text)),
            4);
@@ -234,4 +234,4 @@ int explain_command(const Options& options) {
     return exit_violated;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

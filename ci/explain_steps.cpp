@@ -10,7 +10,7 @@
 #include "ci/number.hpp"
 #include "properties/diagnosis/picture.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -20,13 +20,13 @@ Precision lse_format(const Problem& p) {
     return p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
 }
 
-void compare(const Tensor& observed, const std::vector<ExpectedElement>& expected, Precision format,
-             Divergence& d) {
+void compare(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
+             Precision format, Divergence& d) {
     for (std::size_t n = 0; n < expected.size(); ++n) {
         const double seen = observed.get(static_cast<std::int64_t>(n));
         ++d.of;
-        d.worst_ratio = std::max(d.worst_ratio, error_ratio(seen, expected[n], format));
-        if (judge(seen, expected[n], format) == Agreement::disagrees)
+        d.worst_ratio = std::max(d.worst_ratio, bound::error_ratio(seen, expected[n], format));
+        if (bound::judge(seen, expected[n], format) == bound::Agreement::disagrees)
             d.elements.push_back(static_cast<std::int64_t>(n));
     }
 }
@@ -56,10 +56,10 @@ bool HeadView::visible(std::int64_t i, std::int64_t j) const {
     return row(i).scores[static_cast<std::size_t>(j)] > -std::numeric_limits<double>::infinity();
 }
 
-Divergence find_divergence(const Manifest& manifest, const Problem& problem,
+Divergence find_divergence(const kernel::Manifest& manifest, const Problem& problem,
                            const TensorSet& inputs, const TensorSet& observed) {
     Divergence d;
-    d.truth = attend(problem, manifest.dialect, manifest.numerics, inputs);
+    d.truth = oracle::attend(problem, manifest.dialect, manifest.numerics, inputs);
     compare(observed[Role::o], d.truth.output, problem.format_o, d);
     if (!d.elements.empty() || !observed.has(Role::lse)) return d;
     const Divergence outputs = d;
@@ -70,10 +70,10 @@ Divergence find_divergence(const Manifest& manifest, const Problem& problem,
     return d;
 }
 
-HeadView view_head(Subject& kernel, const Case& subject, const TensorSet& inputs,
+HeadView view_head(search::Kernel& kernel, const Case& tried, const TensorSet& inputs,
                    const TensorSet& observed, const Divergence& divergence) {
     HeadView v;
-    v.problem = subject.problem;
+    v.problem = tried.problem;
     const Problem& p = v.problem;
     const std::int64_t flat = divergence.elements.empty() ? 0 : divergence.elements.front();
     const std::int64_t dim = divergence.lse ? 1 : value_dim(p);
@@ -90,13 +90,14 @@ HeadView view_head(Subject& kernel, const Case& subject, const TensorSet& inputs
     }
     for (std::int64_t i = 0; i < p.len_q; ++i)
         v.rows.push_back(
-            row_detail(p, kernel.manifest().dialect, inputs, v.batch, v.head, i));
+            oracle::row_detail(p, kernel.manifest().dialect, inputs, v.batch, v.head, i));
     if (p.len_kv <= weights_read_max) {
-        if (auto weights = read_weights(kernel, subject, v.batch, v.head))
+        if (auto weights = diagnosis::read_weights(kernel, tried, v.batch, v.head))
             v.weights = std::move(*weights);
-        Case zero = subject;
+        Case zero = tried;
         zero.values.tensors[Role::q] = {Fill::zeros, {}};
-        if (auto read = read_weights(kernel, zero, v.batch, v.head)) v.flat = std::move(*read);
+        if (auto read = diagnosis::read_weights(kernel, zero, v.batch, v.head))
+            v.flat = std::move(*read);
     }
     for (std::int64_t j = p.len_kv - 1; j >= 0 && !v.weights.empty(); --j)
         if (value_text(v.weight(v.query, j)) !=
@@ -107,7 +108,7 @@ HeadView view_head(Subject& kernel, const Case& subject, const TensorSet& inputs
 
 std::vector<Step> steps_of(const HeadView& v, const Divergence& d) {
     std::vector<Step> steps;
-    const RowDetail& row = v.row(v.query);
+    const oracle::RowDetail& row = v.row(v.query);
     const std::size_t q = static_cast<std::size_t>(v.query), k = static_cast<std::size_t>(v.key);
     if (!v.flat.empty()) {
         std::vector<std::int64_t> may, reads;
@@ -133,7 +134,8 @@ std::vector<Step> steps_of(const HeadView& v, const Divergence& d) {
         steps.push_back(step("weight p[" + place + "]", value_text(row.weights[k]),
                              value_text(v.weights[q][k])));
     if (!d.lse) {
-        const ExpectedElement& e = d.truth.output[static_cast<std::size_t>(d.elements.front())];
+        const bound::ExpectedElement& e =
+            d.truth.output[static_cast<std::size_t>(d.elements.front())];
         const auto [expected, observed] = value_texts(e.value, v.output);
         steps.push_back(step("output", expected, observed, "bound: " + bound_text(e.bound)));
     }
@@ -141,4 +143,4 @@ std::vector<Step> steps_of(const HeadView& v, const Divergence& d) {
     return steps;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 #include "reference/bound/expected.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// Elements outside their bound: those of o, or of the log-sum-exp where every o agrees.
 struct Divergence {
@@ -19,9 +19,9 @@ struct Divergence {
     std::vector<std::int64_t> elements;  ///< flat indices
     std::int64_t of = 0;                 ///< elements compared
     double worst_ratio = 0;
-    Expected truth;
+    bound::Expected truth;
 };
-Divergence find_divergence(const Manifest& manifest, const Problem& problem,
+Divergence find_divergence(const kernel::Manifest& manifest, const Problem& problem,
                            const TensorSet& inputs, const TensorSet& observed);
 
 /// One head as the reference and the kernel have it.
@@ -29,18 +29,18 @@ struct HeadView {
     Problem problem;
     std::int64_t batch = 0, head = 0, query = 0, channel = 0;  ///< of the first diverging element
     std::int64_t key = 0;         ///< the first key whose weight differs, as far as digits show
-    std::vector<RowDetail> rows;  ///< [len_q]
+    std::vector<oracle::RowDetail> rows;       ///< [len_q]
     std::vector<std::vector<double>> weights;  ///< [len_q][len_kv] observed; empty: not readable
     std::vector<std::vector<double>> flat;     ///< the same with Q = 0: which keys are read at all
     double output = 0;                         ///< observed, of the first diverging element
     std::optional<double> lse;                 ///< observed, of its row, in natural units
-    const RowDetail& row(std::int64_t i) const { return rows[static_cast<std::size_t>(i)]; }
+    const oracle::RowDetail& row(std::int64_t i) const { return rows[static_cast<std::size_t>(i)]; }
     bool visible(std::int64_t i, std::int64_t j) const;
     double weight(std::int64_t i, std::int64_t j) const {
         return weights[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
     }
 };
-HeadView view_head(Subject& kernel, const Case& subject, const TensorSet& inputs,
+HeadView view_head(search::Kernel& kernel, const Case& tried, const TensorSet& inputs,
                    const TensorSet& observed, const Divergence& divergence);
 
 struct Step {
@@ -49,4 +49,4 @@ struct Step {
 };
 std::vector<Step> steps_of(const HeadView& view, const Divergence& divergence);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -12,20 +12,20 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/file.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
 namespace fs = std::filesystem;
 
-void require_law(const std::string& id, const Case& subject) {
+void require_law(const std::string& id, const Case& tried) {
     std::vector<std::string> ids;
-    for (const Property& law : catalogue()) ids.push_back(law.id);
-    const Property* law = find_property(id);
+    for (const law::Property& law : law::catalogue()) ids.push_back(law.id);
+    const law::Property* law = law::find_property(id);
     if (law == nullptr)
         throw BadInput("--law " + id + ": no law of this name" + suggestion(id, ids),
                        {"attest list laws shows them"});
-    if (!in_space(*law, subject))
+    if (!search::in_space(*law, tried))
         throw BadInput("--law " + id + ": is not tried on such a case",
                        {"attest replay CASE --kernel KERNEL shows the laws that are"});
 }
@@ -36,14 +36,14 @@ const std::vector<NamedFixture>& builtin_fixtures() {
     static const std::vector<NamedFixture> all = [] {
         std::vector<NamedFixture> fixtures;
         for (const EmbeddedFile& file : embedded_fixtures())
-            fixtures.push_back(
-                {std::string(file.name), fixture_from_json(file.text, std::string(file.path))});
+            fixtures.push_back({std::string(file.name),
+                                fixtures::fixture_from_json(file.text, std::string(file.path))});
         return fixtures;
     }();
     return all;
 }
 
-int fixture_command(const Options& o) {
+int fixture_command(const CommandOptions& o) {
     const std::vector<std::string> usage = {
         "attest fixture fixtures/NAME.json CASE --story \"...\" --law ID"};
     if (o.arguments.size() < 2) throw BadInput("fixture: a file and a case", usage);
@@ -53,11 +53,11 @@ int fixture_command(const Options& o) {
     if (!path.ends_with(".json")) throw BadInput(path + ": a fixture is a .json file", usage);
     if (!o.replace && fs::exists(path))
         throw BadInput(path + ": exists", {"--replace writes over it"});
-    const Fixture fixture{o.story, o.match, find_case(o.arguments.back(), o.out).subject};
-    for (const std::string& law : fixture.laws) require_law(law, fixture.subject);
+    const fixtures::Fixture fixture{o.story, o.match, find_case(o.arguments.back(), o.out).tried};
+    for (const std::string& law : fixture.laws) require_law(law, fixture.tried);
     write_file_atomically(path, to_json(fixture));
-    write_out(path + "  " + print(fixture.subject) + "\n");
+    write_out(path + "  " + print(fixture.tried) + "\n");
     return exit_holds;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

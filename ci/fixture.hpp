@@ -6,13 +6,13 @@
 
 #include "fixtures/fixture.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 struct NamedFixture {
     std::string name;  ///< without folder and extension: "row_fully_masked"
-    Fixture fixture;
+    fixtures::Fixture fixture;
 };
 
 const std::vector<NamedFixture>& builtin_fixtures();
 
-}  // namespace attest
+}  // namespace attest::ci

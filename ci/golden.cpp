@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace attest {
+namespace attest::ci {
 
 std::string read_golden(const std::string& name) {
     std::ifstream file(golden_directory() + "/" + name, std::ios::binary);
@@ -30,4 +30,4 @@ std::string golden_difference(const std::string& name, const std::string& text) 
     }
 }
 
-}  // namespace attest
+}  // namespace attest::ci

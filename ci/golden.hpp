@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attest {
+namespace attest::ci {
 
 /// ci/golden in the source tree.
 std::string golden_directory();
@@ -15,4 +15,4 @@ std::string read_golden(const std::string& name);
 /// Empty where the text is the golden one; else a sentence with the first line that differs.
 std::string golden_difference(const std::string& name, const std::string& text);
 
-}  // namespace attest
+}  // namespace attest::ci

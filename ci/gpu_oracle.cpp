@@ -9,13 +9,13 @@
 #include "reference/oracle/device_oracle.hpp"
 #include "reference/oracle/double_double_constants.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
-std::unique_ptr<DeviceRows> open_gpu(std::string& why) {
+std::unique_ptr<oracle::DeviceRows> open_gpu(std::string& why) {
     const std::filesystem::path path =
-        std::filesystem::path(worker_program()).parent_path() / "attest_oracle_cuda.so";
+        std::filesystem::path(kernel::worker_program()).parent_path() / "attest_oracle_cuda.so";
     if (!std::filesystem::exists(path)) {
         why = "attest was built without CUDA; ci/build --cuda all";
         return nullptr;
@@ -26,18 +26,18 @@ std::unique_ptr<DeviceRows> open_gpu(std::string& why) {
         why = dlerror();
         return nullptr;
     }
-    return std::unique_ptr<DeviceRows>(
-        reinterpret_cast<MakeDeviceRows*>(make)(double_double_constants(), why));
+    return std::unique_ptr<oracle::DeviceRows>(
+        reinterpret_cast<oracle::MakeDeviceRows*>(make)(oracle::double_double_constants(), why));
 }
 
 }  // namespace
 
 void offer_gpu_oracle() {
-    offer_device(open_gpu);
+    oracle::offer_device(open_gpu);
 }
 
 std::string long_context_words() {
-    const DeviceState state = device_state();
+    const oracle::DeviceState state = oracle::device_state();
     if (!state.wanted) return "";
     if (!state.name.empty())
         return "long contexts on " + state.name +
@@ -45,4 +45,4 @@ std::string long_context_words() {
     return "long contexts in some rows, on the CPU (" + state.why_not + ")";
 }
 
-}  // namespace attest
+}  // namespace attest::ci

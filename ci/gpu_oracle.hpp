@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace attest {
+namespace attest::ci {
 
 /// Offers attest_oracle_cuda.so, which lies beside the worker where it was built.
 void offer_gpu_oracle();
@@ -11,4 +11,4 @@ void offer_gpu_oracle();
 /// Who judged long contexts so far, in words; empty where none were.
 std::string long_context_words();
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -48,4 +48,4 @@ InterruptGuard::~InterruptGuard() {
 const std::atomic<int>& InterruptGuard::count() const noexcept { return interrupted; }
 void InterruptGuard::stop() noexcept { interrupted = 2; }
 
-}  // namespace attest
+}  // namespace attest::ci

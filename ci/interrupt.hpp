@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace attest {
+namespace attest::ci {
 
 /// While this lives, SIGINT and SIGTERM are counted instead of ending the program.
 class InterruptGuard {
@@ -17,4 +17,4 @@ public:
     void stop() noexcept;  ///< as if twice interrupted
 };
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -12,7 +12,7 @@
 #include "ci/number.hpp"
 #include "ci/record.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 struct Journal::Digest {
     crypto_hash_sha256_state state;
@@ -81,4 +81,4 @@ void Journal::finish(RunEnd& end) {
     if (::fsync(file_) != 0) throw OutputFailed(path_ + ": " + std::strerror(errno), {});
 }
 
-}  // namespace attest
+}  // namespace attest::ci

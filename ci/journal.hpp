@@ -10,7 +10,7 @@
 #include "ci/run_report.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// The file could not be written. what() is one line; details say what stands.
 class OutputFailed : public InternalError {
@@ -49,4 +49,4 @@ private:
     std::unique_ptr<Digest> digest_;
 };
 
-}  // namespace attest
+}  // namespace attest::ci

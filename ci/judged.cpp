@@ -7,7 +7,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 std::uint64_t driver_seed() {
     constexpr std::uint64_t fixed = 20261120;
@@ -18,10 +18,10 @@ std::uint64_t driver_seed() {
     return *seed;
 }
 
-CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
-                          std::int64_t cases, Severity severity) {
-    CampaignOptions options;
-    options.kernel = parse_kernel_spec(kernel);
+search::CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
+                                  std::int64_t cases, Severity severity) {
+    search::CampaignOptions options;
+    options.kernel = kernel::parse_kernel_spec(kernel);
     options.profile = load_profile("quick");
     if (severity == Severity::every_class)
         options.profile.fails = {"violation", "structure", "suspect"};
@@ -29,27 +29,27 @@ CampaignResult judge_laws(const std::string& kernel, const std::vector<std::stri
     options.seed = driver_seed();
     options.cases = cases;
     options.jobs = 1;
-    CampaignObserver nobody;
-    return run_campaign(options, nobody);
+    search::CampaignObserver nobody;
+    return search::run_campaign(options, nobody);
 }
 
-LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
-                    Severity severity) {
-    for (LawResult& result : judge_laws(kernel, {law}, cases, severity).laws)
+search::LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
+                            Severity severity) {
+    for (search::LawResult& result : judge_laws(kernel, {law}, cases, severity).laws)
         if (result.property->id == law) return std::move(result);
     throw InternalError("every law of the catalogue has a result");
 }
 
-std::string replay_text(const LawResult& result, const std::string& kernel) {
+std::string replay_text(const search::LawResult& result, const std::string& kernel) {
     if (!result.counterexample) return "";
     return "attest replay \"" + print(result.counterexample->smallest) + "\" --kernel " + kernel +
            " --law " + result.property->id;
 }
 
-std::string violation_text(const LawResult& result, const std::string& kernel) {
+std::string violation_text(const search::LawResult& result, const std::string& kernel) {
     std::string text = result.property->id + " is violated by " + kernel;
     if (!result.counterexample) return text;
-    const Counterexample& c = *result.counterexample;
+    const search::Counterexample& c = *result.counterexample;
     if (c.verdict.violation) {
         const auto [expected, observed] =
             value_texts(c.verdict.violation->expected, c.verdict.violation->observed);
@@ -58,11 +58,11 @@ std::string violation_text(const LawResult& result, const std::string& kernel) {
                 bound_text(c.verdict.violation->bound);
     }
     return text + "\n  smallest case  " + print(c.smallest) + "\n  found as       case " +
-           std::to_string(c.found.number) + ": " + print(c.found.subject) + "\n  replay         " +
+           std::to_string(c.found.number) + ": " + print(c.found.tried) + "\n  replay         " +
            replay_text(result, kernel);
 }
 
-int declaration_line(const Property& law, const std::string& repository) {
+int declaration_line(const law::Property& law, const std::string& repository) {
     std::ifstream file(repository + "/" + law.file);
     const std::string id = "\"" + law.id + "\"";
     int number = 1;
@@ -71,4 +71,4 @@ int declaration_line(const Property& law, const std::string& repository) {
     return 1;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -7,7 +7,7 @@
 #include "ci/profile.hpp"
 #include "properties/search/campaign.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// Seed of every campaign of the driver: ATTEST_SEED, or a fixed one.
 std::uint64_t driver_seed();
@@ -16,18 +16,18 @@ std::uint64_t driver_seed();
 enum class Severity : std::uint8_t { profile, every_class };
 
 /// One law on one built-in kernel, or mutant, under profile quick with so many cases; one thread.
-LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
-                    Severity severity = Severity::profile);
+search::LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
+                            Severity severity = Severity::profile);
 
 /// The same for all laws that match.
-CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
-                          std::int64_t cases, Severity severity = Severity::profile);
+search::CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
+                                  std::int64_t cases, Severity severity = Severity::profile);
 
 /// What is wrong, the smallest case and the line that repeats it.
-std::string violation_text(const LawResult& result, const std::string& kernel);
-std::string replay_text(const LawResult& result, const std::string& kernel);
+std::string violation_text(const search::LawResult& result, const std::string& kernel);
+std::string replay_text(const search::LawResult& result, const std::string& kernel);
 
 /// The line of a law's declaration in its source file; 1 where the sources are not there.
-int declaration_line(const Property& law, const std::string& repository);
+int declaration_line(const law::Property& law, const std::string& repository);
 
-}  // namespace attest
+}  // namespace attest::ci

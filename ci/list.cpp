@@ -17,7 +17,7 @@
 #include "reference/problem/case.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -29,7 +29,7 @@ std::string features_text(FeatureSet set) {
     return text;
 }
 
-std::string needs_text(const Property& law) {
+std::string needs_text(const law::Property& law) {
     std::string text = law.needs.backward ? "backward" : "forward";
     if (law.needs.lse) text += ", log-sum-exp";
     if (law.needs.deterministic) text += ", claims deterministic";
@@ -43,8 +43,8 @@ std::string needs_text(const Property& law) {
     return any.empty() ? text : text + ", " + any;
 }
 
-std::string cases_text(const Property& law) {
-    const CaseSpace& c = law.cases;
+std::string cases_text(const law::Property& law) {
+    const law::CaseSpace& c = law.cases;
     std::string text = c.square ? "Tq = Tk" : c.len_q_one ? "Tq = 1" : "any lengths";
     text += " to " + count_text(c.len_max) + ", head dimensions to " + count_text(c.dim_max) +
             ", at most " + count_text(c.scores_max) + " scores";
@@ -55,34 +55,34 @@ std::string cases_text(const Property& law) {
     return text;
 }
 
-std::string compares_text(const Property& law) {
+std::string compares_text(const law::Property& law) {
     switch (law.compares) {
-        case Compares::bound:
+        case law::Compares::bound:
             return "within derived bounds";
-        case Compares::bits:
+        case law::Compares::bits:
             return "to the bit";
-        case Compares::statistic:
+        case law::Compares::statistic:
             return "a statistic with a stated false-positive rate";
-        case Compares::property:
+        case law::Compares::property:
             break;
     }
     return "a property of the output itself";
 }
 
-bool shown(const Options& o, std::string_view id) {
-    return o.match.empty() || matches_any(o.match, id);
+bool shown(const CommandOptions& o, std::string_view id) {
+    return o.match.empty() || search::matches_any(o.match, id);
 }
 
 int list_one_law(Screen& s, const std::string& id) {
-    const Property* law = find_property(id);
+    const law::Property* law = law::find_property(id);
     if (law == nullptr) {
         std::vector<std::string> ids;
-        for (const Property& p : catalogue()) ids.push_back(p.id);
+        for (const law::Property& p : law::catalogue()) ids.push_back(p.id);
         throw BadInput(id + ": no law of this name" + suggestion(id, ids),
                        {"attest list laws shows them"});
     }
     std::string catches;
-    for (const Mutant& mutant : museum())
+    for (const kernel::Mutant& mutant : kernel::museum())
         if (std::find(mutant.must.begin(), mutant.must.end(), law->id) != mutant.must.end())
             catches.append(catches.empty() ? "" : " ").append(mutant.id);
     s.line(s.bold(law->id));
@@ -98,13 +98,13 @@ int list_one_law(Screen& s, const std::string& id) {
     return exit_holds;
 }
 
-void list_laws(Screen& s, const Options& o) {
+void list_laws(Screen& s, const CommandOptions& o) {
     const bool wide = s.style().wide();
     const std::string needs = wide ? s.pad(s.dim("needs"), 37) : "";
     s.line(s.pad(s.dim("law"), 28) + needs + s.dim("statement"));
     std::int64_t count = 0;
     std::string last;
-    for (const Property& law : catalogue()) {
+    for (const law::Property& law : law::catalogue()) {
         if (!shown(o, law.id)) continue;
         ++count;
         last = law.id;
@@ -115,21 +115,21 @@ void list_laws(Screen& s, const Options& o) {
     }
     s.line();
     s.line(count_text(count) + " of " +
-           counted(static_cast<std::int64_t>(catalogue().size()), "law") +
+           counted(static_cast<std::int64_t>(law::catalogue().size()), "law") +
            (last.empty() ? "" : ".  One in full: " + s.command("attest list laws " + last)));
 }
 
-void list_kernels(Screen& s, const Options& o) {
-    for (const BuiltinEntry& kernel : builtin_catalogue())
+void list_kernels(Screen& s, const CommandOptions& o) {
+    for (const kernel::BuiltinEntry& kernel : kernel::builtin_catalogue())
         if (shown(o, kernel.id) && !(o.match.empty() && kernel.id.starts_with("mutant:")))
             s.line(s.pad(kernel.id, 27) + "  " + clean(kernel.summary), 29);
     s.line();
     s.line("also ./lib.so, ./lib.so#1, ./file.json, python:module:function, exec:./program");
 }
 
-void list_mutants(Screen& s, const Options& o) {
+void list_mutants(Screen& s, const CommandOptions& o) {
     std::int64_t count = 0;
-    for (const Mutant& mutant : museum()) {
+    for (const kernel::Mutant& mutant : kernel::museum()) {
         if (!shown(o, mutant.id)) continue;
         ++count;
         std::string must;
@@ -143,11 +143,12 @@ void list_mutants(Screen& s, const Options& o) {
                10);
     }
     s.line();
-    s.line(count_text(count) + " of " + count_text(static_cast<std::int64_t>(museum().size())) +
+    s.line(count_text(count) + " of " +
+           count_text(static_cast<std::int64_t>(kernel::museum().size())) +
            ".  One judged: " + s.command("attest check mutant:M001"));
 }
 
-void list_profiles(Screen& s, const Options& o) {
+void list_profiles(Screen& s, const CommandOptions& o) {
     for (const auto& [profile, summary] : builtin_profiles())
         if (shown(o, profile.name))
             s.line(s.pad(s.bold(profile.name), 10) +
@@ -156,16 +157,16 @@ void list_profiles(Screen& s, const Options& o) {
                    31);
 }
 
-void list_fixtures(Screen& s, const Options& o) {
+void list_fixtures(Screen& s, const CommandOptions& o) {
     for (const auto& [name, fixture] : builtin_fixtures())
-        if (shown(o, name)) s.line(s.pad(s.bold(name), 24) + "  " + print(fixture.subject), 26);
+        if (shown(o, name)) s.line(s.pad(s.bold(name), 24) + "  " + print(fixture.tried), 26);
     s.line();
     s.line("one under every law: " + s.command("attest replay NAME --kernel cpu_flash"));
 }
 
 }  // namespace
 
-int list_command(const Options& o) {
+int list_command(const CommandOptions& o) {
     Screen s(style_of(STDOUT_FILENO, o.colour, o.ascii));
     const std::string what = o.arguments.empty() ? "laws" : o.arguments.front();
     if (o.arguments.size() == 2 && what != "laws")
@@ -191,4 +192,4 @@ int list_command(const Options& o) {
     return exit_holds;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -75,4 +75,4 @@ std::string time_now() {
                        utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-}  // namespace attest
+}  // namespace attest::ci

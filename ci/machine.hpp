@@ -3,11 +3,11 @@
 
 #include "ci/run_report.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 Machine this_machine();
 
 /// RFC 3339, UTC, seconds: "2026-11-20T14:02:11Z".
 std::string time_now();
 
-}  // namespace attest
+}  // namespace attest::ci

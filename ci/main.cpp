@@ -1,3 +1,5 @@
 #include "ci/commands.hpp"
 
-int main(int argc, char** argv) { return attest::run_command_line(argc, argv); }
+int main(int argc, char** argv) {
+    return attest::ci::run_command_line(argc, argv);
+}

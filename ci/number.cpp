@@ -6,7 +6,7 @@
 
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -123,4 +123,4 @@ std::string counted(std::int64_t count, const std::string& noun) {
     return count_text(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-}  // namespace attest
+}  // namespace attest::ci

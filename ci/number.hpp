@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace attest {
+namespace attest::ci {
 
 /// error/bound in 3 significant digits: "0.887", "641", "1.0e6"; "<0.001" below; never "1.00":
 /// below 1 prints "0.999" at most, above 1 at least "1.01". "inf" and "nan" as words.
@@ -33,4 +33,4 @@ std::string share_text(double share);
 /// "1 law", "2 laws".
 std::string counted(std::int64_t count, const std::string& noun);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -84,4 +84,4 @@ TEST(Number, CountsTimesShares) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci

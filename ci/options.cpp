@@ -9,7 +9,7 @@
 #include "ci/suggest.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -18,7 +18,7 @@ struct Typed {
     std::string profile, seed, time, cases, jobs, shard, timeout, colour, record;
 };
 
-void add_run_options(CLI::App& app, Options& o, Typed& t) {
+void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--profile", t.profile, "what is tried: a name or a .json file");
     app.add_option("--match", o.match, "laws to try, a glob such as masking.*; may be repeated")
         ->allow_extra_args(false);
@@ -32,12 +32,12 @@ void add_run_options(CLI::App& app, Options& o, Typed& t) {
     app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
 }
 
-void add_screen_options(CLI::App& app, Options& o, Typed& t) {
+void add_screen_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--color", t.colour, "auto, always or never");
     app.add_flag("--ascii", o.ascii, "no characters beyond ASCII");
 }
 
-void add_case_options(CLI::App& app, Options& o, Typed& t) {
+void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("CASE", o.arguments, "a stored id, a file, a fixture's name or a line");
     app.add_option("--kernel", o.kernel, "the kernel; a stored case has its own");
     app.add_option("--law", o.law, "the law to judge by; a stored case has its own");
@@ -47,7 +47,7 @@ void add_case_options(CLI::App& app, Options& o, Typed& t) {
     add_screen_options(app, o, t);
 }
 
-void define(CLI::App& app, Options& o, Typed& t) {
+void define(CLI::App& app, CommandOptions& o, Typed& t) {
     auto* list = app.add_subcommand("list", "what there is: laws, kernels, mutants, profiles, ...");
     list->add_option("WHAT", o.arguments, "laws [ID], kernels, mutants, profiles or fixtures");
     list->add_option("--match", o.match, "names to show, a glob")->allow_extra_args(false);
@@ -139,7 +139,7 @@ std::int64_t parse_count(const std::string& option, const std::string& text) {
     return *value;
 }
 
-void check_words(const Options& o) {
+void check_words(const CommandOptions& o) {
     const auto one_of = [](const std::string& option, const std::string& value,
                            const std::vector<std::string>& words) {
         if (std::find(words.begin(), words.end(), value) != words.end()) return;
@@ -155,7 +155,7 @@ void check_words(const Options& o) {
         throw BadInput("--source " + o.source + ": FILE:LINE, such as kernels/mine.cu:120");
 }
 
-void convert(Options& o, const Typed& t) {
+void convert(CommandOptions& o, const Typed& t) {
     o.profile = !t.profile.empty() ? t.profile : o.command == "certify" ? "serving" : "quick";
     if (!t.seed.empty()) {
         o.seed = parse_integer<std::uint64_t>(t.seed);
@@ -216,8 +216,8 @@ void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& cou
     count = *n;
 }
 
-Options parse_command_line(const std::vector<std::string>& argv) {
-    Options o;
+CommandOptions parse_command_line(const std::vector<std::string>& argv) {
+    CommandOptions o;
     Typed t;
     o.argv = argv;
     CLI::App app("attest decides whether an attention kernel is correct.", "attest");
@@ -252,4 +252,4 @@ Options parse_command_line(const std::vector<std::string>& argv) {
     return o;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

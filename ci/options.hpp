@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace attest {
+namespace attest::ci {
 
-struct Options {
+struct CommandOptions {
     std::string command;  ///< list, check, replay, explain, certify, describe, bench,
                           ///< fixture, help
     std::vector<std::string> arguments;  ///< what stands beside the command
@@ -38,10 +38,10 @@ struct Options {
 };
 
 /// argv without the program's name.
-Options parse_command_line(const std::vector<std::string>& argv);
+CommandOptions parse_command_line(const std::vector<std::string>& argv);
 
 /// The two values with a syntax of their own: "60s", "500ms", "5m", "1h"; "0/4".
 double parse_duration(const std::string& option, const std::string& text);  ///< seconds
 void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& count);
 
-}  // namespace attest
+}  // namespace attest::ci

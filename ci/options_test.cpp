@@ -4,7 +4,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 std::string complaint(const std::vector<std::string>& argv) {
@@ -19,11 +19,14 @@ std::string complaint(const std::vector<std::string>& argv) {
 }
 
 TEST(Options, ReadsWhatIsTyped) {
-    const Options o = parse_command_line(
-        {"check", "./libmine.so", "--profile", "core", "--match", "masking.*", "--match", "rank.*",
-         "--seed", "18446744073709551615", "--time", "1.5m", "--cases", "7", "--jobs", "3",
-         "--shard", "1/4", "--out", "here", "--python", "py", "--timeout", "250ms", "--record",
-         "cases", "--source", "a.cu:12", "--color", "never", "--ascii"});
+    const CommandOptions o = parse_command_line(
+        {"check",     "./libmine.so", "--profile", "core",    "--match",
+         "masking.*", "--match",      "rank.*",    "--seed",  "18446744073709551615",
+         "--time",    "1.5m",         "--cases",   "7",       "--jobs",
+         "3",         "--shard",      "1/4",       "--out",   "here",
+         "--python",  "py",           "--timeout", "250ms",   "--record",
+         "cases",     "--source",     "a.cu:12",   "--color", "never",
+         "--ascii"});
     EXPECT_EQ(o.command, "check");
     EXPECT_EQ(o.arguments, std::vector<std::string>{"./libmine.so"});
     EXPECT_EQ(o.profile, "core");
@@ -41,7 +44,7 @@ TEST(Options, ReadsWhatIsTyped) {
 }
 
 TEST(Options, BenchTakesItsTimeAndInstructions) {
-    const Options o = parse_command_line(
+    const CommandOptions o = parse_command_line(
         {"bench", "oracle", "--time", "2m", "--seed", "3", "--instructions", "AVX2"});
     EXPECT_EQ(o.command, "bench");
     EXPECT_EQ(o.arguments, std::vector<std::string>{"oracle"});
@@ -51,7 +54,7 @@ TEST(Options, BenchTakesItsTimeAndInstructions) {
 }
 
 TEST(Options, KernelMayFollowMatch) {
-    const Options o = parse_command_line({"check", "--match", "a.*", "cpu_flash"});
+    const CommandOptions o = parse_command_line({"check", "--match", "a.*", "cpu_flash"});
     EXPECT_EQ(o.arguments, std::vector<std::string>{"cpu_flash"});
 }
 
@@ -79,7 +82,7 @@ TEST(Options, OneSentenceAMistake) {
 }
 
 TEST(Options, HelpNamesEveryCommand) {
-    const Options o = parse_command_line({"--help"});
+    const CommandOptions o = parse_command_line({"--help"});
     EXPECT_EQ(o.command, "help");
     for (const char* command :
          {"list", "check", "replay", "explain", "certify", "describe", "fixture"})
@@ -88,4 +91,4 @@ TEST(Options, HelpNamesEveryCommand) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci

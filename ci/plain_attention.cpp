@@ -1,6 +1,6 @@
 #include "ci/plain_attention.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 void plain_attention_portable(const PlainCall& call);
 #ifdef __x86_64__
@@ -16,4 +16,4 @@ PlainAttention plain_attention(const std::string& instruction_set) {
     return instruction_set.empty() ? nullptr : plain_attention_portable;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace attest {
+namespace attest::ci {
 
 struct PlainCall {
     const double *q = nullptr, *k = nullptr, *v = nullptr;  // [len_q, dim], [len_kv, dim] twice
@@ -20,4 +20,4 @@ using PlainAttention = void (*)(const PlainCall&);
 /// The one for an instruction set by Highway's name; the portable one where there is no other.
 PlainAttention plain_attention(const std::string& instruction_set);
 
-}  // namespace attest
+}  // namespace attest::ci

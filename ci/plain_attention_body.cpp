@@ -8,7 +8,7 @@
 
 #include "ci/plain_attention.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -65,4 +65,4 @@ void ATTEST_PLAIN(const PlainCall& call) {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -9,7 +9,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/json.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -97,7 +97,7 @@ ProfileSummary parse(std::string_view text, const std::string& source_name) {
     const JsonSource source{text, source_name};
     const Json object = parse_json(source);
     ProfileSummary out;
-    Profile& p = out.profile;
+    search::Profile& p = out.profile;
     Reader read(source, object);
     read.text("name", p.name);
     read.whole("version", 1, p.version);
@@ -119,7 +119,7 @@ ProfileSummary parse(std::string_view text, const std::string& source_name) {
 
 }  // namespace
 
-Profile parse_profile(std::string_view json, const std::string& source_name) {
+search::Profile parse_profile(std::string_view json, const std::string& source_name) {
     return parse(json, source_name).profile;
 }
 
@@ -128,13 +128,13 @@ std::vector<ProfileSummary> builtin_profiles() {
     for (const EmbeddedFile& file : embedded_profiles())
         all.push_back(parse(file.text, std::string(file.path)));
     std::stable_sort(all.begin(), all.end(), [](const ProfileSummary& a, const ProfileSummary& b) {
-        const auto cost = [](const Profile& p) { return p.cases_per_law * p.scores_max; };
+        const auto cost = [](const search::Profile& p) { return p.cases_per_law * p.scores_max; };
         return cost(a.profile) < cost(b.profile);
     });
     return all;
 }
 
-Profile load_profile(const std::string& name) {
+search::Profile load_profile(const std::string& name) {
     if (name.ends_with(".json")) {
         std::ifstream file(name, std::ios::binary);
         std::ostringstream text;
@@ -151,4 +151,4 @@ Profile load_profile(const std::string& name) {
                    {"attest list profiles shows them; a file's name ends in .json"});
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -4,7 +4,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 std::string complaint(const std::string& json) {
@@ -56,4 +56,4 @@ TEST(Profile, UnknownNamesAreSuggested) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci

@@ -7,7 +7,7 @@
 
 #include "ci/number.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -68,7 +68,7 @@ void Progress::clear() {
     shown_ = false;
 }
 
-void Progress::on_case(const Property& law, double progress) {
+void Progress::on_case(const law::Property& law, double progress) {
     ++cases_;
     progress_ = std::max(progress_, std::clamp(progress, 0.0, 1.0));
     family_ = law.family();
@@ -81,7 +81,7 @@ void Progress::on_case(const Property& law, double progress) {
                          violated > 0 ? "  " + count_text(violated) + " violated" : ""));
 }
 
-void Progress::on_violation(const Property& law) {
+void Progress::on_violation(const law::Property& law) {
     if (std::find(violated_.begin(), violated_.end(), law.id) != violated_.end()) return;
     violated_.push_back(law.id);
     // A log tells of the first one only: the rest comes with the result.
@@ -89,12 +89,12 @@ void Progress::on_violation(const Property& law) {
         show(fmt::format("{} violated after {} cases, shrinking", law.id, count_text(cases_)));
 }
 
-void Progress::on_shrink(const Property& law, std::int64_t evaluation, const Case& subject) {
+void Progress::on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried) {
     if (!terminal_ || !due(terminal_every)) return;
     const Screen screen(style_);
-    show(screen.bad(screen.symbol("✕", "X")) +
-         fmt::format(" {}  shrinking  evaluation {}  {}", law.id, evaluation,
-                     print(subject.problem)));
+    show(screen.bad(screen.symbol("✕", "X")) + fmt::format(" {}  shrinking  evaluation {}  {}",
+                                                           law.id, evaluation,
+                                                           print(tried.problem)));
 }
 
 void Progress::on_waiting(double seconds, double limit) {
@@ -106,4 +106,4 @@ void Progress::on_waiting(double seconds, double limit) {
          screen.warn(fmt::format("1 case hangs, {:.0f} s of {:.0f}", seconds, limit)));
 }
 
-}  // namespace attest
+}  // namespace attest::ci

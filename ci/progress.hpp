@@ -9,7 +9,7 @@
 #include "ci/screen.hpp"
 #include "properties/search/campaign.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 class Progress {
 public:
@@ -19,9 +19,9 @@ public:
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    void on_case(const Property& law, double progress);
-    void on_violation(const Property& law);
-    void on_shrink(const Property& law, std::int64_t evaluation, const Case& subject);
+    void on_case(const law::Property& law, double progress);
+    void on_violation(const law::Property& law);
+    void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried);
     void on_waiting(double seconds, double limit);
     void clear();  ///< the line is gone
 
@@ -45,4 +45,4 @@ private:
     bool shown_ = false;
 };
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -9,7 +9,7 @@
 #include "reference/problem/digest.hpp"
 #include "reference/problem/generators_test.hpp"
 
-namespace attest {
+namespace attest::ci {
 namespace random_report {
 
 using generate::coin;
@@ -46,11 +46,11 @@ inline std::vector<std::string> texts() {
     return list(3, text);
 }
 
-inline std::optional<Fault> fault() {
+inline std::optional<worker::Fault> fault() {
     if (coin()) return std::nullopt;
-    Fault f;
-    f.kind = one_of<Fault::Kind>(static_cast<int>(Fault::Kind::outside_all) + 1);
-    f.stray = one_of<Fault::Access>(3);
+    worker::Fault f;
+    f.kind = one_of<worker::Fault::Kind>(static_cast<int>(worker::Fault::Kind::outside_all) + 1);
+    f.stray = one_of<worker::Fault::Access>(3);
     f.workspace = coin();
     if (!f.workspace && coin()) f.tensor = one_of<Role>(role_count);
     f.offset_bytes = whole(-1000, 1000);
@@ -71,41 +71,42 @@ inline RunHeader header() {
     run.profile.discard_max = real();
     run.profile.refuse_max = real();
     run.profile.undrawn_pairs_max = count();
-    Manifest& m = run.kernel.manifest;
-    m = parse_manifest(R"({"name": "n", "version": "1", "formats": ["bf16", "f64"]})", "test");
-    m.memory = one_of<Memory>(2);
+    kernel::Manifest& m = run.kernel.manifest;
+    m = kernel::parse_manifest(R"({"name": "n", "version": "1", "formats": ["bf16", "f64"]})",
+                               "test");
+    m.memory = one_of<kernel::Memory>(2);
     m.features_declared = true;
     m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
     m.numerics.tile = count();
     m.dialect.lse_base = one_of<LseBase>(2);
     run.kernel.id = run.kernel.typed = text();
-    run.kernel.border = one_of<Border>(4);
+    run.kernel.interface = one_of<kernel::KernelInterface>(4);
     run.kernel.sha256 = text();
     run.machine = {text(), text(), text(), text(), count(), count(), text()};
     return run;
 }
 
-inline LawReport law() {
-    LawReport law;
+inline search::LawReport law() {
+    search::LawReport law;
     law.law = "family." + id();
     law.statement = text();
-    law.compares = one_of<Compares>(4);
-    Verdict& v = law.verdict;
-    v.decision = one_of<Decision>(5);
-    if (v.decision != Decision::holds && v.decision != Decision::violated)
-        v.reason = {one_of<Reason::Kind>(12), text()};
+    law.compares = one_of<law::Compares>(4);
+    law::Verdict& v = law.verdict;
+    v.decision = one_of<law::Decision>(5);
+    if (v.decision != law::Decision::holds && v.decision != law::Decision::violated)
+        v.reason = {one_of<law::Reason::Kind>(12), text()};
     v.elements = count();
     v.undecided = count();
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
     if (coin()) {
-        v.doubt.emplace().violation_class = one_of<ViolationClass>(3);
+        v.doubt.emplace().violation_class = one_of<law::ViolationClass>(3);
         v.doubt->problem = text();
     }
     for (std::int64_t* n : {&law.cases, &law.discarded, &law.refused, &law.violated}) *n = count();
     law.seconds = real();
     if (coin()) law.refusals = {{"head dim 64 only", count()}, {text(), count()}};
-    if (law.compares == Compares::bound && coin()) {
-        Ratios& r = law.ratios.emplace();
+    if (law.compares == law::Compares::bound && coin()) {
+        search::Ratios& r = law.ratios.emplace();
         r.worst = {ratio(), id(), a_case()};
         for (std::int64_t& n : r.histogram.counts) n = whole(0, 9);
         r.histogram.zero = count();
@@ -118,11 +119,12 @@ inline LawReport law() {
     return law;
 }
 
-inline CaseReport tried() {
-    CaseReport report{id(), "family.law", {}, {}};
-    report.tried = {coin() ? -1 : count(), a_case(), {}, one_of<Outcome>(6), fault(), real()};
-    report.tried.verdict.decision = one_of<Decision>(5);
-    if (coin()) report.ratio = report.tried.verdict.worst_ratio = ratio();
+inline search::CaseReport tried() {
+    search::CaseReport report{id(), "family.law", {}, {}};
+    report.record = {coin() ? -1 : count(),      a_case(), {},
+                    one_of<worker::Outcome>(6), fault(),  real()};
+    report.record.verdict.decision = one_of<law::Decision>(5);
+    if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
     return report;
 }
 
@@ -134,13 +136,13 @@ inline std::vector<std::string> digits(std::int64_t rows, std::int64_t columns, 
     return out;
 }
 
-inline CounterexampleReport counterexample() {
-    CounterexampleReport report;
-    Counterexample& c = report.example;
+inline diagnosis::CounterexampleReport counterexample() {
+    diagnosis::CounterexampleReport report;
+    search::Counterexample& c = report.example;
     c.id = id();
     c.law = "family.law";
     c.smallest = a_case();
-    c.outcome = one_of<Outcome>(6);
+    c.outcome = one_of<worker::Outcome>(6);
     c.fault = fault();
     c.verdict.violation = {text(),
                            one_of<Role>(role_count),
@@ -149,31 +151,34 @@ inline CounterexampleReport counterexample() {
                            real(),
                            real(),
                            coin() ? real() : std::numeric_limits<double>::quiet_NaN(),
-                           one_of<BoundKind>(5),
-                           ViolationClass::violation,
+                           one_of<law::BoundKind>(5),
+                           law::ViolationClass::violation,
                            ratio()};
     c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real()};
     c.evaluations = count();
     c.accepted = count();
     c.shrink_seconds = real();
     c.confirmed = coin();
-    c.steps = list(3, [] { return ShrinkStep{count(), text(), text(), text(), count()}; });
+    c.steps = list(3, [] { return search::ShrinkStep{count(), text(), text(), text(), count()}; });
     if (coin()) report.ulps = count();
     report.boundary = {coin(), text(), count(), count(), count(), count(), texts(), {}};
     report.boundary.points = list(3, [] {
         return std::array<std::int64_t, 3>{count(), count(), whole(0, 1)};
     });
-    Diagnosis& d = report.diagnosis;
+    diagnosis::Diagnosis& d = report.diagnosis;
     d.known = coin();
     for (std::string* each : {&d.id, &d.says, &d.declared, &d.next_id}) *each = text();
-    d.tells = one_of<Tells>(6);
+    d.tells = one_of<law::Tells>(6);
     for (std::int64_t* n : {&d.agree, &d.of, &d.cases, &d.tried}) *n = count();
     if (!d.next_id.empty()) d.next_agree = count();
-    report.pictures = list(3, [] { return Picture{text(), digits(3, 2, '1'), digits(3, 2, '1')}; });
-    if (coin()) report.weights = HeadWeights{{{real(), real()}}, {{real(), -INFINITY}}};
-    if (coin()) report.map = ErrorMap{count(), count(), digits(whole(0, 3), 4, '6')};
+    report.pictures = list(3, [] {
+        return diagnosis::Picture{text(), digits(3, 2, '1'), digits(3, 2, '1')};
+    });
+    if (coin()) report.weights = diagnosis::HeadWeights{{{real(), real()}}, {{real(), -INFINITY}}};
+    if (coin()) report.map = diagnosis::ErrorMap{count(), count(), digits(whole(0, 3), 4, '6')};
     report.sanitizer = list(4, [] {
-        SanitizerEntry entry{text(), one_of<SanitizerEntry::Verdict>(3), text(), {}, {}};
+        diagnosis::SanitizerEntry entry{
+            text(), one_of<diagnosis::SanitizerEntry::Verdict>(3), text(), {}, {}};
         if (coin()) entry.errors = count();
         entry.findings = {{text(), text()}};
         return entry;
@@ -182,8 +187,9 @@ inline CounterexampleReport counterexample() {
     return report;
 }
 
-inline CoverageReport coverage() {
-    CoverageReport c{one_of<Precision>(4), count(), {text(), text()}, {}, {}, {}, {}, count()};
+inline search::CoverageReport coverage() {
+    search::CoverageReport c{
+        one_of<Precision>(4), count(), {text(), text()}, {}, {}, {}, {}, count()};
     c.pairs = {count(), count(), count()};
     c.impossible = {{1, 0}};
     c.undrawn = {{1, 1}};
@@ -227,11 +233,13 @@ inline RunReport make() {
     report.laws = list(3, law);
     report.cases = list(3, tried);
     report.counterexamples = list(2, counterexample);
-    report.causes = list(2, [] { return CauseReport{id(), text(), id(), texts(), coin()}; });
+    report.causes = list(2, [] {
+        return diagnosis::CauseReport{id(), text(), id(), texts(), coin()};
+    });
     report.coverage = list(2, coverage);
     if (coin()) report.end = end();
     return report;
 }
 
 }  // namespace random_report
-}  // namespace attest
+}  // namespace attest::ci

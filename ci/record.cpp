@@ -8,10 +8,10 @@
 #include "ci/record_writer.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 template <typename V>
-void fields(V& v, Profile& p) {
+void fields(V& v, search::Profile& p) {
     v("name", p.name);
     v("version", p.version);
     v.added("cases_per_law", p.cases_per_law);
@@ -24,7 +24,7 @@ template <typename V>
 void fields(V& v, KernelReport& kernel) {
     v("id", kernel.id);
     v.added("typed", kernel.typed);
-    v("border", kernel.border);
+    v("border", kernel.interface);
     v.added("file", OrNull{kernel.file});
     v.added("sha256", OrNull{kernel.sha256});
     v.rest(kernel.manifest);
@@ -68,7 +68,7 @@ void fields(V& v, RunHeader& run) {
 }
 
 template <typename V>
-void fields(V& v, RatioHistogram& h) {
+void fields(V& v, search::RatioHistogram& h) {
     v("counts", h.counts);
     v("zero", h.zero);
     v("above", h.above);
@@ -77,7 +77,7 @@ void fields(V& v, RatioHistogram& h) {
 }
 
 template <typename V>
-void fields(V& v, FormatRatios& of) {
+void fields(V& v, search::FormatRatios& of) {
     v("cases", of.cases);
     v("median", AsNumber{of.median});
     v("p999", AsNumber{of.p999});
@@ -85,15 +85,15 @@ void fields(V& v, FormatRatios& of) {
 }
 
 template <typename V>
-void fields(V& v, WorstCase& worst) {
+void fields(V& v, search::WorstCase& worst) {
     v("ratio", worst.ratio);
     v("case", AsId{worst.id});
-    v("line", worst.subject);
-    v.told("format", name(worst.subject.problem.format_q));
+    v("line", worst.tried);
+    v.told("format", name(worst.tried.problem.format_q));
 }
 
 template <typename V>
-void fields(V& v, Statistic& s) {
+void fields(V& v, law::Statistic& s) {
     v("name", s.name);
     v("value", AsNumber{s.value});
     v("threshold", AsNumber{s.threshold});
@@ -103,25 +103,25 @@ void fields(V& v, Statistic& s) {
 
 /// Of a violation that is a doubt; that of a counterexample has more.
 template <typename V>
-void fields(V& v, Violation& doubt) {
+void fields(V& v, law::Violation& doubt) {
     v("class", doubt.violation_class);
     v("says", doubt.problem);
 }
 
 template <typename V>
-void fields(V& v, LawReport& law) {
-    Verdict& verdict = law.verdict;
+void fields(V& v, search::LawReport& law) {
+    law::Verdict& verdict = law.verdict;
     v("law", law.law);
     v.told("family", law.family());
     v("statement", law.statement);
     v("compares", law.compares);
     v("verdict", verdict.decision);
     const bool decided =
-        verdict.decision == Decision::holds || verdict.decision == Decision::violated;
-    if (decided) verdict.reason = Reason();
+        verdict.decision == law::Decision::holds || verdict.decision == law::Decision::violated;
+    if (decided) verdict.reason = law::Reason();
     v("reason", OrNull{verdict.reason.text});
     // Without a kind, as earlier versions wrote it, a law that did not run is tried again.
-    if (!decided && V::reading) verdict.reason.kind = Reason::Kind::law;
+    if (!decided && V::reading) verdict.reason.kind = law::Reason::Kind::law;
     if (!decided) v.added("reason_kind", verdict.reason.kind);
     v("cases", law.cases);
     v("discarded", law.discarded);
@@ -131,8 +131,8 @@ void fields(V& v, LawReport& law) {
     v("undecided", verdict.undecided);
     v("seconds", AsNumber{law.seconds});
     v.unless_empty("refusals", law.refusals);
-    if (law.compares == Compares::bound) {
-        std::optional<WorstCase> worst;
+    if (law.compares == law::Compares::bound) {
+        std::optional<search::WorstCase> worst;
         if (law.ratios) worst = law.ratios->worst;
         v.added("worst", worst);
         if (V::reading && worst) law.ratios.emplace().worst = *worst;
@@ -149,26 +149,26 @@ void fields(V& v, LawReport& law) {
 }
 
 template <typename V>
-void fields(V& v, CaseReport& report) {
-    CaseRecord& tried = report.tried;
+void fields(V& v, search::CaseReport& report) {
+    search::CaseRecord& record = report.record;
     v("id", AsId{report.id});
     v("law", report.law);
-    v("line", tried.subject);
-    std::int64_t number = std::max<std::int64_t>(0, tried.number);
-    bool stored = tried.number < 0;  // replayed: no number makes it again
+    v("line", record.tried);
+    std::int64_t number = std::max<std::int64_t>(0, record.number);
+    bool stored = record.number < 0;  // replayed: no number makes it again
     v("number", number);
     v.unless_empty("stored", stored);
-    tried.number = stored ? -1 : number;
-    v("verdict", tried.verdict.decision);
+    record.number = stored ? -1 : number;
+    v("verdict", record.verdict.decision);
     v("ratio", report.ratio);
-    v("outcome", tried.outcome);
-    v("seconds", AsNumber{tried.seconds});
-    v.unless_empty("fault", tried.fault);
-    tried.verdict.worst_ratio = report.ratio.value_or(0);
+    v("outcome", record.outcome);
+    v("seconds", AsNumber{record.seconds});
+    v.unless_empty("fault", record.fault);
+    record.verdict.worst_ratio = report.ratio.value_or(0);
 }
 
 template <typename V>
-void fields(V& v, CauseReport& cause) {
+void fields(V& v, diagnosis::CauseReport& cause) {
     v("id", cause.id);
     v("title", cause.title);
     v("lead", AsId{cause.lead});
@@ -177,7 +177,7 @@ void fields(V& v, CauseReport& cause) {
 }
 
 template <typename V>
-void fields(V& v, CoverageReport& c) {
+void fields(V& v, search::CoverageReport& c) {
     v("format", c.format);
     v("cases", c.cases);
     v("features", c.features);
@@ -216,16 +216,16 @@ void fields(V& v, RunEnd& end) {
 std::string record_line(RunHeader run) {
     return RecordWriter::line_of("run", run);
 }
-std::string record_line(LawReport law) {
+std::string record_line(search::LawReport law) {
     return RecordWriter::line_of("law", law);
 }
-std::string record_line(CaseReport tried) {
+std::string record_line(search::CaseReport tried) {
     return RecordWriter::line_of("case", tried);
 }
-std::string record_line(CauseReport cause) {
+std::string record_line(diagnosis::CauseReport cause) {
     return RecordWriter::line_of("cause", cause);
 }
-std::string record_line(CoverageReport c) {
+std::string record_line(search::CoverageReport c) {
     return RecordWriter::line_of("coverage", c);
 }
 std::string record_line(RunEnd end) {
@@ -256,15 +256,15 @@ void add_line(const JsonSource& source, std::optional<RunHeader>& run, RunReport
     if (kind == "run")
         run = report_in<RunHeader>(v);
     else if (kind == "law")
-        report.add(report_in<LawReport>(v));
+        report.add(report_in<search::LawReport>(v));
     else if (kind == "case")
-        report.add(report_in<CaseReport>(v));
+        report.add(report_in<search::CaseReport>(v));
     else if (kind == "counterexample")
-        report.add(report_in<CounterexampleReport>(v));
+        report.add(report_in<diagnosis::CounterexampleReport>(v));
     else if (kind == "cause")
-        report.add(report_in<CauseReport>(v));
+        report.add(report_in<diagnosis::CauseReport>(v));
     else if (kind == "coverage")
-        report.add(report_in<CoverageReport>(v));
+        report.add(report_in<search::CoverageReport>(v));
     else if (kind == "end")
         report.end = report_in<RunEnd>(v);
     else
@@ -292,4 +292,4 @@ RunReport read_records(const std::string& path) {
     return report;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -1,5 +1,5 @@
 #pragma once
-// The border at which reports become JSON and are read back: result.jsonl, one report a line, as
+// The place at which reports become JSON and are read back: result.jsonl, one report a line, as
 // fixtures/schema/result.schema.json says, and certificate.json. Nothing else of ci knows how a
 // report is written.
 
@@ -9,16 +9,16 @@
 
 #include "ci/run_report.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// One line, sorted keys, no newline; invalid UTF-8 is replaced. A counterexample too long for a
 /// line goes without its map, its weights, its pictures, the points of its boundary, in this order.
 std::string record_line(RunHeader run);
-std::string record_line(LawReport law);
-std::string record_line(CaseReport tried);
-std::string record_line(CounterexampleReport counterexample);
-std::string record_line(CauseReport cause);
-std::string record_line(CoverageReport coverage);
+std::string record_line(search::LawReport law);
+std::string record_line(search::CaseReport tried);
+std::string record_line(diagnosis::CounterexampleReport counterexample);
+std::string record_line(diagnosis::CauseReport cause);
+std::string record_line(search::CoverageReport coverage);
 std::string record_line(RunEnd end);
 
 /// Names and values of a run as they are written, sorted: for tables.
@@ -33,4 +33,4 @@ RunFacts facts_of(const RunHeader& run);
 /// may be half of one, where the run was cut.
 RunReport read_records(const std::string& path);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -7,7 +7,7 @@
 #include "ci/record_reader.hpp"
 #include "ci/record_writer.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -24,7 +24,7 @@ void value_fields(V& v, const char* key, double& value, const std::string& decim
 }
 
 template <typename V>
-void violation_fields(V& v, Violation& violation) {
+void violation_fields(V& v, law::Violation& violation) {
     v("problem", violation.problem);
     v.group("at", [&](V& at) {
         at("tensor", violation.tensor);
@@ -45,18 +45,18 @@ void violation_fields(V& v, Violation& violation) {
 }  // namespace
 
 template <typename V>
-void fields(V& v, CaseRecord& found) {
+void fields(V& v, search::CaseRecord& found) {
     std::int64_t number = std::max<std::int64_t>(0, found.number);
     bool stored = found.number < 0;
     v("case_number", number);
     v.added("stored", stored);
     found.number = stored ? -1 : number;
-    v("line", found.subject);
+    v("line", found.tried);
     v("seconds", AsNumber{found.seconds});
 }
 
 template <typename V>
-void fields(V& v, ShrinkStep& step) {
+void fields(V& v, search::ShrinkStep& step) {
     v("evaluation", step.evaluation);
     v("pass", step.pass);
     v("change", step.change);
@@ -65,7 +65,7 @@ void fields(V& v, ShrinkStep& step) {
 }
 
 template <typename V>
-void fields(V& v, Boundary& b) {
+void fields(V& v, diagnosis::Boundary& b) {
     v("says", b.says);
     v.added("found", b.found);
     v.group("inside", [&](V& inside) {
@@ -93,10 +93,10 @@ void fields(V& v, NextBest& next) {
 }
 
 template <typename V>
-void fields(V& v, Diagnosis& d) {
-    std::optional<Tells> tells;
+void fields(V& v, diagnosis::Diagnosis& d) {
+    std::optional<law::Tells> tells;
     std::optional<NextBest> next;
-    if (d.tells != Tells::nothing) tells = d.tells;
+    if (d.tells != law::Tells::nothing) tells = d.tells;
     if (!d.next_id.empty()) next = {d.next_id, d.next_agree};
     v("known", d.known);
     v.unless_empty("id", d.id);
@@ -109,7 +109,7 @@ void fields(V& v, Diagnosis& d) {
     v.added("tried", d.tried);
     v("next", next);
     if constexpr (V::reading) {
-        d.tells = tells.value_or(Tells::nothing);
+        d.tells = tells.value_or(law::Tells::nothing);
         d.next_id = next.value_or(NextBest{}).id;
         d.next_agree = next.value_or(NextBest{}).agree;
     }
@@ -132,7 +132,7 @@ void row_fields(V& v, const char* key, std::vector<std::string>& rows, const std
 }
 
 template <typename V>
-void fields(V& v, Picture& picture) {
+void fields(V& v, diagnosis::Picture& picture) {
     v("line", picture.line);
     row_fields(v, "may", picture.may, "01");
     row_fields(v, "reads", picture.reads, "01");
@@ -140,14 +140,14 @@ void fields(V& v, Picture& picture) {
 }
 
 template <typename V>
-void fields(V& v, ErrorMap& map) {
+void fields(V& v, diagnosis::ErrorMap& map) {
     v("batch", map.batch);
     v("head", map.head);
     row_fields(v, "levels", map.levels, "0123456");
 }
 
 template <typename V>
-void fields(V& v, HeadWeights& weights) {
+void fields(V& v, diagnosis::HeadWeights& weights) {
     v("expected", AsHexRows{weights.expected});
     v("observed", AsHexRows{weights.observed});
     const auto alike = [](const auto& a, const auto& b) { return a.size() == b.size(); };
@@ -156,26 +156,26 @@ void fields(V& v, HeadWeights& weights) {
 }
 
 template <typename V>
-void fields(V& v, SanitizerFinding& finding) {
+void fields(V& v, diagnosis::SanitizerFinding& finding) {
     v("says", finding.says);
     v("kernel", OrNull{finding.kernel});
 }
 
 template <typename V>
-void fields(V& v, SanitizerEntry& entry) {
+void fields(V& v, diagnosis::SanitizerEntry& entry) {
     v("tool", entry.tool);
     v("verdict", entry.verdict);
     v("reason", OrNull{entry.reason});
     v("errors", entry.errors);
     v("findings", entry.findings);
     v.require("findings",
-              entry.verdict != SanitizerEntry::Verdict::found || !entry.findings.empty(),
+              entry.verdict != diagnosis::SanitizerEntry::Verdict::found || !entry.findings.empty(),
               "what was found");
 }
 
 template <typename V>
-void counterexample_fields(V& v, CounterexampleReport& report) {
-    Counterexample& c = report.example;
+void counterexample_fields(V& v, diagnosis::CounterexampleReport& report) {
+    search::Counterexample& c = report.example;
     v("id", AsId{c.id});
     v("law", c.law);
     v("cause", report.cause);
@@ -201,18 +201,18 @@ void counterexample_fields(V& v, CounterexampleReport& report) {
     v.unless_empty("sanitizer", report.sanitizer);
 }
 
-void fields(RecordReader& v, CounterexampleReport& report) {
-    report.example.verdict.decision = Decision::violated;
+void fields(RecordReader& v, diagnosis::CounterexampleReport& report) {
+    report.example.verdict.decision = law::Decision::violated;
     counterexample_fields(v, report);
 }
 
-void fields(RecordWriter& v, CounterexampleReport& report) {
+void fields(RecordWriter& v, diagnosis::CounterexampleReport& report) {
     counterexample_fields(v, report);
 }
 
-std::string record_line(CounterexampleReport report) {
-    Counterexample& c = report.example;
-    c.id = short_id(c.id);
+std::string record_line(diagnosis::CounterexampleReport report) {
+    search::Counterexample& c = report.example;
+    c.id = search::short_id(c.id);
     if (c.steps.size() > steps_max)  // the last are the telling ones
         c.steps.erase(c.steps.begin(), c.steps.end() - steps_max);
     for (int shorter = 0;; ++shorter) {  // the least telling goes first
@@ -225,4 +225,4 @@ std::string record_line(CounterexampleReport report) {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::ci

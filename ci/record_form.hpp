@@ -15,7 +15,7 @@
 
 #include "ci/run_report.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 // Forms other than that of the field's type: a word, a text, a count, or a real, which is a number,
 // "inf", "-inf" or "nan".
@@ -49,7 +49,7 @@ struct OrNull {
 };
 
 template <typename V>
-void fields(V& v, Fault& fault) {
+void fields(V& v, worker::Fault& fault) {
     v.added("kind", fault.kind);
     v.added("stray", fault.stray);
     std::string tensor = fault.tensor      ? std::string(name(*fault.tensor))
@@ -72,7 +72,7 @@ void fields(V& v, Fault& fault) {
 /// Listed in record_counterexample.cpp.
 class RecordReader;
 class RecordWriter;
-void fields(RecordReader& v, CounterexampleReport& report);
-void fields(RecordWriter& v, CounterexampleReport& report);
+void fields(RecordReader& v, diagnosis::CounterexampleReport& report);
+void fields(RecordWriter& v, diagnosis::CounterexampleReport& report);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -12,7 +12,7 @@
 #include "ci/record_writer.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 using generate::coin;
@@ -119,7 +119,7 @@ TEST(RecordRead, AnEarlierVersionIsRead) {
         ++count;
     }
     EXPECT_EQ(count, 15u);
-    EXPECT_EQ(report.law("masking.document")->verdict.reason.kind, Reason::Kind::law);
+    EXPECT_EQ(report.law("masking.document")->verdict.reason.kind, law::Reason::Kind::law);
     EXPECT_TRUE(report.counterexample("a6fb4ddb")->diagnosis.known);
     EXPECT_EQ(report.counterexamples.back().example.fault->offset_bytes, 8);
     EXPECT_EQ(verdict_of(report, false).decision, RunDecision::violated);
@@ -191,4 +191,4 @@ TEST(RecordRead, AHalfWrittenLastLineIsARunThatWasCut) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci

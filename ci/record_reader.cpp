@@ -5,7 +5,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -62,7 +62,7 @@ void RecordReader::same_case(std::string_view key, const Case&) {
     }
 }
 
-void RecordReader::rest(Manifest& manifest) {
+void RecordReader::rest(kernel::Manifest& manifest) {
     std::string text;
     for (const JsonMember& m : object_.members) {
         if (asked(m.key)) continue;
@@ -71,7 +71,7 @@ void RecordReader::rest(Manifest& manifest) {
     }
     for (const JsonMember& m : object_.members) asked_.push_back(m.key);
     try {
-        manifest = parse_manifest(text + "}", "kernel");
+        manifest = kernel::parse_manifest(text + "}", "kernel");
     } catch (const BadInput& error) {
         fail(object_, error.what());
     }
@@ -165,4 +165,4 @@ std::size_t RecordReader::place_of(const Json& value,
     return static_cast<std::size_t>(place);
 }
 
-}  // namespace attest
+}  // namespace attest::ci

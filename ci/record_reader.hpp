@@ -8,39 +8,40 @@
 #include "ci/record_form.hpp"
 #include "reference/problem/json.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// The last word of an enumeration, as far as records know it.
 template <typename Enum>
 constexpr Enum last_word{};
 template <>
-inline constexpr auto last_word<Decision> = Decision::violated;
+inline constexpr auto last_word<law::Decision> = law::Decision::violated;
 template <>
 inline constexpr auto last_word<RunDecision> = RunDecision::not_complete;
 template <>
-inline constexpr auto last_word<Compares> = Compares::property;
+inline constexpr auto last_word<law::Compares> = law::Compares::property;
 template <>
-inline constexpr auto last_word<Reason::Kind> = Reason::Kind::slow_once;
+inline constexpr auto last_word<law::Reason::Kind> = law::Reason::Kind::slow_once;
 template <>
-inline constexpr auto last_word<BoundKind> = BoundKind::declared;
+inline constexpr auto last_word<law::BoundKind> = law::BoundKind::declared;
 template <>
-inline constexpr auto last_word<ViolationClass> = ViolationClass::suspect;
+inline constexpr auto last_word<law::ViolationClass> = law::ViolationClass::suspect;
 template <>
-inline constexpr auto last_word<Outcome> = Outcome::memory;
+inline constexpr auto last_word<worker::Outcome> = worker::Outcome::memory;
 template <>
-inline constexpr auto last_word<Fault::Kind> = Fault::Kind::outside_all;
+inline constexpr auto last_word<worker::Fault::Kind> = worker::Fault::Kind::outside_all;
 template <>
-inline constexpr auto last_word<Fault::Access> = Fault::Access::write;
+inline constexpr auto last_word<worker::Fault::Access> = worker::Fault::Access::write;
 template <>
 inline constexpr auto last_word<Role> = static_cast<Role>(role_count - 1);
 template <>
 inline constexpr auto last_word<Precision> = Precision::bf16;
 template <>
-inline constexpr auto last_word<Tells> = Tells::death;
+inline constexpr auto last_word<law::Tells> = law::Tells::death;
 template <>
-inline constexpr auto last_word<Border> = Border::executable;
+inline constexpr auto last_word<kernel::KernelInterface> = kernel::KernelInterface::executable;
 template <>
-inline constexpr auto last_word<SanitizerEntry::Verdict> = SanitizerEntry::Verdict::not_run;
+inline constexpr auto last_word<diagnosis::SanitizerEntry::Verdict> =
+    diagnosis::SanitizerEntry::Verdict::not_run;
 
 class RecordReader {
 public:
@@ -72,9 +73,9 @@ public:
         if (!holds) fail(at(key), "expected " + expected);
     }
     /// It is one; the line, which is read, says the same.
-    void same_case(std::string_view key, const Case& subject);
+    void same_case(std::string_view key, const Case& tried);
     /// What was not asked for is the manifest's own text.
-    void rest(Manifest& manifest);
+    void rest(kernel::Manifest& manifest);
     /// Everything was asked for.
     void finish() const;
 
@@ -144,4 +145,4 @@ private:
     std::vector<std::string_view> asked_;
 };
 
-}  // namespace attest
+}  // namespace attest::ci

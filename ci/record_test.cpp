@@ -16,13 +16,13 @@
 #include "properties/search/store.hpp"
 #include "reference/problem/digest.hpp"
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-Property law_of(const std::string& id, Compares compares) {
-    Property law;
+law::Property law_of(const std::string& id, law::Compares compares) {
+    law::Property law;
     law.id = id;
     law.statement = law.statement_short = "a law of the test";
     law.compares = compares;
@@ -30,13 +30,13 @@ Property law_of(const std::string& id, Compares compares) {
     return law;
 }
 
-CaseRecord tried(std::int64_t number, double ratio, const std::string& line) {
-    CaseRecord record;
+search::CaseRecord tried(std::int64_t number, double ratio, const std::string& line) {
+    search::CaseRecord record;
     record.number = number;
-    record.subject = parse_case(line);
-    record.verdict = holds(10, ratio);
+    record.tried = parse_case(line);
+    record.verdict = law::holds(10, ratio);
     if (!(ratio <= 1)) {
-        Violation v;
+        law::Violation v;
         v.problem = "output of query 0 is wrong";
         v.index = {0, 0, 0, 0};
         v.element_name = "output of query 0";
@@ -44,33 +44,34 @@ CaseRecord tried(std::int64_t number, double ratio, const std::string& line) {
         v.observed = 0.25;
         v.bound = 1e-6;
         v.ratio = ratio;
-        record.verdict = violated(v, 10);
+        record.verdict = law::violated(v, 10);
     }
     return record;
 }
 
-LawResult result_of(const Property& law, std::vector<double> ratios) {
-    LawResult result;
+search::LawResult result_of(const law::Property& law, std::vector<double> ratios) {
+    search::LawResult result;
     result.property = &law;
     std::int64_t number = 0;
     for (const double ratio : ratios) {
         const std::string tq = std::to_string(number + 2);
         result.records.push_back(
             tried(number++, ratio, "b1 hq2 hkv1 tq" + tq + " tk3 d4 causal f32"));
-        result.violated += result.records.back().verdict.decision == Decision::violated;
+        result.violated += result.records.back().verdict.decision == law::Decision::violated;
         result.verdict = number == 1 ? result.records.back().verdict
                                      : merge(result.verdict, result.records.back().verdict);
     }
     result.cases = number;
-    for (const CaseRecord& record : result.records) {
-        if (record.verdict.decision != Decision::violated) continue;
-        Counterexample c;
+    for (const search::CaseRecord& record : result.records) {
+        if (record.verdict.decision != law::Decision::violated) continue;
+        search::Counterexample c;
         c.law = law.id;
         c.smallest = parse_case("b1 hq2 hkv1 tq2 tk1 d1 causal f32");
-        c.id = failure_id(c.smallest, law.id);
+        c.id = search::failure_id(c.smallest, law.id);
         c.verdict = record.verdict;
         c.found = record;
-        c.steps.assign(100, ShrinkStep{3, "floor", "Tq 5 -> 2", "b1 hq1 hkv1 tq2 tk1 d1 f32", 2});
+        c.steps.assign(
+            100, search::ShrinkStep{3, "floor", "Tq 5 -> 2", "b1 hq1 hkv1 tq2 tk1 d1 f32", 2});
         result.counterexample = c;
         break;
     }
@@ -85,10 +86,10 @@ Record valid(const std::string& line) {
 }
 
 TEST(Record, LawsFitTheSchemaAndAddUp) {
-    const Property law = law_of("test.bound", Compares::bound);
-    const LawReport report = law_report(
+    const law::Property law = law_of("test.bound", law::Compares::bound);
+    const search::LawReport report = search::law_report(
         result_of(law, {0, 0.00001, 0.001, 0.5, 0.5, 0.9, 7, infinite, 99.9, 100.0, 1e9}));
-    const RatioHistogram& h = report.ratios->histogram;
+    const search::RatioHistogram& h = report.ratios->histogram;
     EXPECT_EQ(std::accumulate(h.counts.begin(), h.counts.end(), h.zero + h.above), 11);
     EXPECT_EQ(h.zero, 1);
     EXPECT_EQ(h.above, 3);       // inf, 100, 1e9
@@ -103,57 +104,59 @@ TEST(Record, LawsFitTheSchemaAndAddUp) {
 }
 
 TEST(Record, LawsToTheBitHaveNoRatio) {
-    const Property law = law_of("test.bits", Compares::bits);
-    const Record record = valid(record_line(law_report(result_of(law, {0, 0, infinite}))));
+    const law::Property law = law_of("test.bits", law::Compares::bits);
+    const Record record = valid(record_line(search::law_report(result_of(law, {0, 0, infinite}))));
     EXPECT_FALSE(record.contains("histogram"));
     EXPECT_FALSE(record.contains("worst"));
-    LawResult none;
+    search::LawResult none;
     none.property = &law;
-    none.verdict = not_applicable("kernel has no backward");
-    EXPECT_EQ(valid(record_line(law_report(none))).at("reason"), "kernel has no backward");
+    none.verdict = law::not_applicable("kernel has no backward");
+    EXPECT_EQ(valid(record_line(search::law_report(none))).at("reason"), "kernel has no backward");
 }
 
 TEST(Record, EveryWordFitsTheSchema) {
-    const Property law = law_of("test.bits", Compares::bits);
-    for (int kind = 1; kind <= static_cast<int>(Reason::Kind::slow_once); ++kind) {
-        LawResult none;
+    const law::Property law = law_of("test.bits", law::Compares::bits);
+    for (int kind = 1; kind <= static_cast<int>(law::Reason::Kind::slow_once); ++kind) {
+        search::LawResult none;
         none.property = &law;
-        none.verdict = not_run({static_cast<Reason::Kind>(kind), "anything"});
-        valid(record_line(law_report(none)));
+        none.verdict = law::not_run({static_cast<law::Reason::Kind>(kind), "anything"});
+        valid(record_line(search::law_report(none)));
     }
-    CaseRecord record = tried(1, 0.5, "b1 hq1 hkv1 tq2 tk1 d1 f32");
-    for (int kind = 0; kind <= static_cast<int>(Fault::Kind::outside_all); ++kind)
-        for (int access = 0; access <= static_cast<int>(Fault::Access::write); ++access) {
-            record.fault = Fault{};
-            record.fault->kind = static_cast<Fault::Kind>(kind);
-            record.fault->stray = static_cast<Fault::Access>(access);
-            valid(record_line(case_report(law, record)));
+    search::CaseRecord record = tried(1, 0.5, "b1 hq1 hkv1 tq2 tk1 d1 f32");
+    for (int kind = 0; kind <= static_cast<int>(worker::Fault::Kind::outside_all); ++kind)
+        for (int access = 0; access <= static_cast<int>(worker::Fault::Access::write); ++access) {
+            record.fault = worker::Fault{};
+            record.fault->kind = static_cast<worker::Fault::Kind>(kind);
+            record.fault->stray = static_cast<worker::Fault::Access>(access);
+            valid(record_line(search::case_report(law, record)));
         }
 }
 
 TEST(Record, CasesFitTheSchema) {
-    const Property law = law_of("test.bound", Compares::bound);
-    CaseRecord record = tried(-1, 0.5, "b1 hq1 hkv1 tq2 tk1 d1 f32");
-    EXPECT_TRUE(valid(record_line(case_report(law, record))).at("stored"));
-    record.outcome = Outcome::crash;
-    record.fault = Fault{};
+    const law::Property law = law_of("test.bound", law::Compares::bound);
+    search::CaseRecord record = tried(-1, 0.5, "b1 hq1 hkv1 tq2 tk1 d1 f32");
+    EXPECT_TRUE(valid(record_line(search::case_report(law, record))).at("stored"));
+    record.outcome = worker::Outcome::crash;
+    record.fault = worker::Fault{};
     record.fault->tensor = Role::k;
     record.fault->signal = "SIGSEGV";
-    const Record crash = valid(record_line(case_report(law, record)));
+    const Record crash = valid(record_line(search::case_report(law, record)));
     EXPECT_TRUE(crash.at("ratio").is_null());
     EXPECT_EQ(crash.at("fault").at("tensor"), "k");
 }
 
-CounterexampleReport found_out() {
-    static const Property law = law_of("test.bound", Compares::bound);
-    return counterexample_report(result_of(law, {0.1, 0.2, 7, infinite}), nullptr);
+diagnosis::CounterexampleReport found_out() {
+    static const law::Property law = law_of("test.bound", law::Compares::bound);
+    return diagnosis::counterexample_report(result_of(law, {0.1, 0.2, 7, infinite}), nullptr);
 }
 
 TEST(Record, CounterexamplesFitTheSchema) {
-    std::vector<CounterexampleReport> all{found_out()};
-    all[0].sanitizer.assign(4, {"racecheck", SanitizerEntry::Verdict::not_run, "no GPU", {}, {}});
-    all[0].sanitizer[0] = {"memcheck", SanitizerEntry::Verdict::found, "", 2, {{"a race", ""}}};
-    const std::vector<CauseReport> causes = group_causes(all);
+    std::vector<diagnosis::CounterexampleReport> all{found_out()};
+    all[0].sanitizer.assign(
+        4, {"racecheck", diagnosis::SanitizerEntry::Verdict::not_run, "no GPU", {}, {}});
+    all[0].sanitizer[0] = {
+        "memcheck", diagnosis::SanitizerEntry::Verdict::found, "", 2, {{"a race", ""}}};
+    const std::vector<diagnosis::CauseReport> causes = diagnosis::group_causes(all);
     const Record record = valid(record_line(all[0]));
     EXPECT_EQ(record.at("shrink").at("steps").size(), 64u);
     EXPECT_EQ(record.at("observed").at("decimal"), "0.25");
@@ -167,12 +170,12 @@ TEST(Record, CounterexamplesFitTheSchema) {
 }
 
 TEST(Record, ALongCounterexampleLosesWhatTellsLeast) {
-    CounterexampleReport report = found_out();
-    report.weights = HeadWeights{{{0.5}}, {{0.25}}};
+    diagnosis::CounterexampleReport report = found_out();
+    report.weights = diagnosis::HeadWeights{{{0.5}}, {{0.25}}};
     report.boundary.points.assign(400, {1, 2, 1});
-    report.map = ErrorMap{0, 0, std::vector<std::string>(128, std::string(128, '6'))};
+    report.map = diagnosis::ErrorMap{0, 0, std::vector<std::string>(128, std::string(128, '6'))};
     EXPECT_FALSE(valid(record_line(report)).at("map").is_null());
-    report.example.steps.assign(64, ShrinkStep{3, "floor", std::string(800, 'x'), "b1", 2});
+    report.example.steps.assign(64, search::ShrinkStep{3, "floor", std::string(800, 'x'), "b1", 2});
     const Record record = valid(record_line(report));
     EXPECT_TRUE(record.at("map").is_null());
     EXPECT_FALSE(record.at("weights").is_null());
@@ -199,8 +202,8 @@ TEST(Journal, AppendsWholeLinesAndDigestsThem) {
 
 TEST(Schema, TheCheckIsNotBlind) {
     const Record schema = result_schema();
-    const Property law = law_of("test.bound", Compares::bound);
-    const Record good = Record::parse(record_line(law_report(result_of(law, {0.5}))));
+    const law::Property law = law_of("test.bound", law::Compares::bound);
+    const Record good = Record::parse(record_line(search::law_report(result_of(law, {0.5}))));
     for (const char* key : {"law", "verdict", "cases", "reason"}) {
         Record bad = good;
         bad.erase(key);
@@ -225,4 +228,4 @@ TEST(Schema, GoldenRecordsFit) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci

@@ -8,7 +8,7 @@
 #include "ci/record_form.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 using Record = nlohmann::json;  ///< its objects keep their keys sorted
 
@@ -47,11 +47,11 @@ public:
     }
     void require(std::string_view, bool, const std::string&) {}
     /// The whole case again, for readers other than attest.
-    void same_case(std::string_view key, const Case& subject) {
-        into_[std::string(key)] = Record::parse(to_json(subject));
+    void same_case(std::string_view key, const Case& tried) {
+        into_[std::string(key)] = Record::parse(to_json(tried));
     }
     /// What stands beside the fields is the manifest's own text.
-    void rest(const Manifest& manifest) { into_.update(Record::parse(to_json(manifest))); }
+    void rest(const kernel::Manifest& manifest) { into_.update(Record::parse(to_json(manifest))); }
 
     template <typename Report>
     static std::string line_of(const char* kind, Report& report) {
@@ -136,4 +136,4 @@ private:
     Record& into_;
 };
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -4,72 +4,73 @@
 
 #include "ci/case_source.hpp"
 #include "ci/commands.hpp"
-#include "ci/number.hpp"
 #include "ci/exit_code.hpp"
+#include "ci/number.hpp"
 #include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/capability.hpp"
 #include "properties/search/draw.hpp"
 #include "properties/search/judge.hpp"
-#include "properties/search/session_subject.hpp"
+#include "properties/search/session_kernel.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
 // The law asked for, or every law this case lies in the space of.
-std::vector<const Property*> laws_for(const NamedCase& named, const Options& options,
-                                      Subject& kernel) {
+std::vector<const law::Property*> laws_for(const NamedCase& named, const CommandOptions& options,
+                                           search::Kernel& kernel) {
     const std::string wanted = options.law.empty() ? named.law : options.law;
     if (!wanted.empty()) {
-        const Property* law = find_property(wanted);
+        const law::Property* law = law::find_property(wanted);
         std::vector<std::string> ids;
-        for (const Property& p : catalogue()) ids.push_back(p.id);
+        for (const law::Property& p : law::catalogue()) ids.push_back(p.id);
         if (law == nullptr)
             throw BadInput("--law " + wanted + ": no law of this name" + suggestion(wanted, ids),
                            {"attest list laws shows them"});
         return {law};
     }
-    std::vector<const Property*> laws;
-    const Capability capability = declared_capability(kernel.manifest());
-    for (const Property& law : catalogue())
-        if (!why_not_applicable(law, capability) &&
-            in_space(law, capability, named.subject.problem) && in_space(law, named.subject.values))
+    std::vector<const law::Property*> laws;
+    const search::Capability capability = search::declared_capability(kernel.manifest());
+    for (const law::Property& law : law::catalogue())
+        if (!search::why_not_applicable(law, capability) &&
+            search::in_space(law, capability, named.tried.problem) &&
+            search::in_space(law, named.tried.values))
             laws.push_back(&law);
     return laws;
 }
 
-void draw_violation(Screen& s, const CaseRecord& record) {
+void draw_violation(Screen& s, const search::CaseRecord& record) {
     if (!record.verdict.violation) return;
-    const Violation& v = *record.verdict.violation;
+    const law::Violation& v = *record.verdict.violation;
     s.fact("problem", s.bold(clean(v.problem)));
-    if (record.outcome != Outcome::ok || v.index.empty()) return;
+    if (record.outcome != worker::Outcome::ok || v.index.empty()) return;
     const auto [expected, observed] = value_texts(v.expected, v.observed);
     std::string line = s.bad(observed) + "   expected " + expected;
-    if (v.bound_kind == BoundKind::derived) {
+    if (v.bound_kind == law::BoundKind::derived) {
         line += "   bound " + bound_text(v.bound);
         if (v.ratio > 1) line += "   " + s.bad(ratio_text(v.ratio) + " times the bound");
-    } else if (v.bound_kind == BoundKind::statistic) {
+    } else if (v.bound_kind == law::BoundKind::statistic) {
         line += "   threshold " + bound_text(v.bound);
-    } else if (v.bound_kind == BoundKind::bits) {
+    } else if (v.bound_kind == law::BoundKind::bits) {
         line += "   bound: to the bit";
     }
     s.fact("observed", line);
 }
 
-void draw_law(Screen& s, const Property& law, const CaseRecord& record) {
-    const Verdict& v = record.verdict;
+void draw_law(Screen& s, const law::Property& law, const search::CaseRecord& record) {
+    const law::Verdict& v = record.verdict;
     const std::string mark = s.mark(name(v.decision)) + " " + s.pad(law.id, 28);
     switch (v.decision) {
-        case Decision::violated:
+        case law::Decision::violated:
             s.line(mark + " " + s.bad("violated"));
             draw_violation(s, record);
             break;
-        case Decision::holds:
+        case law::Decision::holds:
             s.line(mark + " holds" +
-                   (law.compares == Compares::bound
+                   (law.compares == law::Compares::bound
                         ? s.dim(", " + ratio_text(v.worst_ratio) + " of the bound")
                         : ""));
             break;
@@ -83,18 +84,18 @@ void draw_law(Screen& s, const Property& law, const CaseRecord& record) {
 
 }  // namespace
 
-int replay_command(const Options& options) {
+int replay_command(const CommandOptions& options) {
     if (options.arguments.empty())
         throw BadInput("replay: no case named",
                        {"attest replay CASE, such as a stored id or a line"});
     const NamedCase named = find_case(options.arguments.front(), options.out);
-    const KernelSpec spec = kernel_for(named, options);
-    SessionOptions session;
+    const kernel::KernelSpec spec = kernel_for(named, options);
+    worker::SessionOptions session;
     session.timeout = options.timeout;
     // Whoever watches the one call, a debugger or compute-sanitizer, hears of its end.
     session.farewell = std::chrono::seconds(5);
-    SessionSubject kernel(spec, session);
-    const std::vector<const Property*> laws = laws_for(named, options, kernel);
+    search::SessionKernel kernel(spec, session);
+    const std::vector<const law::Property*> laws = laws_for(named, options, kernel);
     if (laws.empty())
         throw BadInput("replay: no law is tried on such a case",
                        {"--law ID judges it by one law all the same"});
@@ -102,13 +103,13 @@ int replay_command(const Options& options) {
     Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
     s.line(s.bold("attest replay") + "  " + clean(kernel.manifest().name) + " " +
            clean(kernel.manifest().version) + "  " + s.dim(clean(spec.text)));
-    s.line(print(named.subject), 2);
+    s.line(print(named.tried), 2);
     s.line();
     std::int64_t violated = 0, holds = 0;
-    for (const Property* law : laws) {
-        const CaseRecord record = try_case(kernel, *law, named.subject);
-        violated += record.verdict.decision == Decision::violated;
-        holds += record.verdict.decision == Decision::holds;
+    for (const law::Property* law : laws) {
+        const search::CaseRecord record = search::try_case(kernel, *law, named.tried);
+        violated += record.verdict.decision == law::Decision::violated;
+        holds += record.verdict.decision == law::Decision::holds;
         draw_law(s, *law, record);
     }
     s.line();
@@ -125,4 +126,4 @@ int replay_command(const Options& options) {
     return code;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

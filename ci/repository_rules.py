@@ -10,13 +10,14 @@ import re
 import subprocess
 
 from cpp_reading import bare_decimals, blocks, code_of, name_of
+from repository_names import namespaces, type_names
 
 CPP = (".cpp", ".hpp", ".h", ".c", ".cu", ".cuh")
 TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE"}
 
 # folder prefix -> prefixes of ours it may include; the longest matching prefix decides.
 LAYERS = {
-    # The border's header is C and stands on nothing; the table of fields fills its struct.
+    # The ABI's header is C and stands on nothing; the table of fields fills its struct.
     "reference/problem/": ["reference/problem/", "kernels/interface/attest_kernel.h"],
     "reference/bound/": ["reference/problem/", "reference/bound/"],
     "reference/oracle/": ["reference/problem/", "reference/bound/", "reference/oracle/"],
@@ -289,4 +290,4 @@ def documents(tree):
 
 
 RULES = (top_level, layers, sizes, function_lengths, line_width, words, bare_tolerances, unused_symbols,
-         ids_without_hyphen, decided_by_words, documents)
+         ids_without_hyphen, decided_by_words, documents, namespaces, type_names)

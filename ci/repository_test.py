@@ -185,6 +185,36 @@ class Breach(unittest.TestCase):
         self.breaks(rules.documents, page | {"ci/a.py": '# README.md, "Another"\n'}, 'no section Another')
         self.breaks(rules.documents, page | {"ci/b.md": "[x](../c/README.md)\n"}, "../c/README.md does not exist")
 
+    def test_namespaces(self):
+        def check(name, text, *says):
+            self.breaks(rules.namespaces, {name: text}, *says)
+
+        check("ci/a.cpp", "namespace attest::ci {\nnamespace {\n}\n}  // namespace attest::ci\n")
+        check("ci/a.cpp", "namespace attest {\n}\n", "ci/a.cpp:1: namespace attest; the room's is attest::ci")
+        check("kernels/worker/a.hpp", "\nnamespace attest::ci {\n}\n", "a.hpp:2: namespace attest::ci; the room's is attest::worker")
+        check("properties/search/a.cpp", "namespace attest::law {\n}\n", "the room's is attest::search")
+        check("kernels/worker/a.hpp", "namespace attest::worker::protocol {\n}\n")
+        check("kernels/cpu/a.hpp", "namespace attest::cpu {\nnamespace split {\n}\n}\n")
+        check("kernels/cpu/a.hpp", "namespace split {\n}\n", "namespace split; the room's is attest::cpu")
+        check("reference/problem/a.hpp", "namespace attest {\n}\n")
+        check("reference/problem/a.hpp", "namespace attest::law {\n}\n", "the room's is attest")
+        check("kernels/cuda/a.cuh", "namespace attest::cpu {\n}\n", "the room's is attest::cuda")
+        check("kernels/worker/builtin_registry.cpp", "namespace attest::kernel {\n}\n")
+
+    def test_type_names(self):
+        slot = {"kernels/worker/a.hpp": "struct Slot {\n};\n"}
+        for text in ("struct Slot;\n", "// struct Slot {\n", "struct Slot::Inner {\n", "    struct Slot {\n"):
+            self.keeps(rules.type_names, slot | {"ci/b.hpp": text})
+        for text in ("class Slot final : public Base {\n", "enum class Slot : int { one };\n", "template <typename T>\nstruct Slot {\n",
+                     "namespace {\nstruct Slot {\n", "using Slot = int;\n"):
+            self.breaks(rules.type_names, slot | {"ci/b.cpp": text}, "Slot is a type in ci/b.cpp")
+        self.breaks(rules.type_names, slot | {"kernels/cuda/b.cuh": "struct Slot {\n"}, "and in kernels/worker/a.hpp:1")
+        self.breaks(rules.type_names, slot | {"kernels/cuda/b.cu": "enum Slot { one };\n"}, "and in kernels/worker/a.hpp:1")
+        alias = "using Clock = std::chrono::steady_clock;\n"
+        self.keeps(rules.type_names, {"ci/a.cpp": alias, "ci/b.cpp": alias})
+        self.breaks(rules.type_names, {"ci/a.hpp": alias, "ci/b.cpp": alias}, "Clock is a type in ci/a.hpp:1 and in ci/b.cpp:1")
+        self.keeps(rules.type_names, {"kernels/simt/a.hpp": "class SharedCarver {\n", "kernels/simt/b.hpp": "class SharedCarver {\n"})
+
     def test_every_rule_has_a_breach(self):
         for rule in rules.RULES:
             self.assertTrue(hasattr(self, "test_" + rule.__name__), rule.__name__)

@@ -11,15 +11,15 @@
 #include "ci/gpu_oracle.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
-#include "properties/search/session_subject.hpp"
+#include "properties/search/session_kernel.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
-CampaignOptions campaign_options(const RunPlan& plan, const InterruptGuard& interrupt) {
-    const Options& o = plan.options;
-    CampaignOptions c;
+search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGuard& interrupt) {
+    const CommandOptions& o = plan.options;
+    search::CampaignOptions c;
     c.kernel = plan.kernel;
     c.profile = plan.profile;
     c.match = plan.match;
@@ -34,28 +34,29 @@ CampaignOptions campaign_options(const RunPlan& plan, const InterruptGuard& inte
     c.session.poison_seed = plan.seed;
     c.interrupted = &interrupt.count();
     for (const auto& [name, fixture] : builtin_fixtures())
-        for (const std::string& law : fixture.laws) c.fixtures.push_back({law, fixture.subject});
+        for (const std::string& law : fixture.laws) c.fixtures.push_back({law, fixture.tried});
     return c;
 }
 
 // What the file begins with: the run itself, and what an earlier one left.
 std::vector<std::string> first_lines(const RunReport& report) {
     std::vector<std::string> lines{record_line(report.run)};
-    for (const CaseReport& tried : report.cases) lines.push_back(record_line(tried));
-    for (const LawReport& law : report.laws)
-        if (law.verdict.decision != Decision::violated) lines.push_back(record_line(law));
+    for (const search::CaseReport& tried : report.cases) lines.push_back(record_line(tried));
+    for (const search::LawReport& law : report.laws)
+        if (law.verdict.decision != law::Decision::violated) lines.push_back(record_line(law));
     return lines;
 }
 
 // What compute-sanitizer says of each cause's smallest case, where the kernel runs on a GPU.
-void ask_of_leads(std::vector<CounterexampleReport>& counterexamples,
-                  const std::vector<CauseReport>& causes, const RunPlan& plan,
+void ask_of_leads(std::vector<diagnosis::CounterexampleReport>& counterexamples,
+                  const std::vector<diagnosis::CauseReport>& causes, const RunPlan& plan,
                   const InterruptGuard& interrupt) {
     const std::string attest = std::filesystem::read_symlink("/proc/self/exe").string();
     const std::string folder = plan.options.out + "/sanitizer/";
-    for (CounterexampleReport& c : counterexamples) {
-        const std::string id = short_id(c.example.id);
-        const bool leads = std::ranges::find(causes, id, &CauseReport::lead) != causes.end();
+    for (diagnosis::CounterexampleReport& c : counterexamples) {
+        const std::string id = search::short_id(c.example.id);
+        const bool leads =
+            std::ranges::find(causes, id, &diagnosis::CauseReport::lead) != causes.end();
         if (!leads || !c.sanitizer.empty()) continue;  // of the run that is resumed
         // The call's own limit is the whole replay's: code under a sanitizer is slow, not hung.
         c.sanitizer = ask_sanitizer(
@@ -66,42 +67,42 @@ void ask_of_leads(std::vector<CounterexampleReport>& counterexamples,
 }
 
 // Violated laws, counterexamples, causes, coverage: what needs the whole run to be said.
-void write_findings(RunObserver& out, RunReport& report, const CampaignResult& result,
-                    const RunPlan& plan, Subject& kernel, const InterruptGuard& interrupt) {
-    const auto violated = [](const LawReport& law) {
-        return law.verdict.decision == Decision::violated;
+void write_findings(RunObserver& out, RunReport& report, const search::CampaignResult& result,
+                    const RunPlan& plan, search::Kernel& kernel, const InterruptGuard& interrupt) {
+    const auto violated = [](const search::LawReport& law) {
+        return law.verdict.decision == law::Decision::violated;
     };
-    std::vector<LawReport> violated_laws;
+    std::vector<search::LawReport> violated_laws;
     std::ranges::copy_if(report.laws, std::back_inserter(violated_laws), violated);
     std::erase_if(report.laws, violated);
     auto counterexamples = std::exchange(report.counterexamples, {});
-    for (const LawResult& law : result.laws) {
+    for (const search::LawResult& law : result.laws) {
         if (plan.earlier.law(law.property->id) != nullptr || out.wrote_law(law.property->id))
             continue;
         if (law.counterexample) {
-            violated_laws.push_back(law_report(law));
-            counterexamples.push_back(counterexample_report(law, &kernel));
+            violated_laws.push_back(search::law_report(law));
+            counterexamples.push_back(diagnosis::counterexample_report(law, &kernel));
         } else {
             out.write_law(law);
         }
     }
-    const std::vector<CauseReport> causes = group_causes(counterexamples);
-    if (kernel.manifest().memory == Memory::cuda)
+    const std::vector<diagnosis::CauseReport> causes = diagnosis::group_causes(counterexamples);
+    if (kernel.manifest().memory == kernel::Memory::cuda)
         ask_of_leads(counterexamples, causes, plan, interrupt);
-    for (LawReport& law : violated_laws) {
-        for (const CounterexampleReport& c : counterexamples)
+    for (search::LawReport& law : violated_laws) {
+        for (const diagnosis::CounterexampleReport& c : counterexamples)
             if (c.example.law == law.law) law.cause = c.cause;
         out.write(std::move(law));
     }
-    for (CounterexampleReport& c : counterexamples) out.write(std::move(c));
-    for (const CauseReport& cause : causes) out.write(cause);
+    for (diagnosis::CounterexampleReport& c : counterexamples) out.write(std::move(c));
+    for (const diagnosis::CauseReport& cause : causes) out.write(cause);
     const auto earlier = std::exchange(report.coverage, {});
-    for (CoverageReport& c :
-         coverage_reports(result, plan.profile.undrawn_pairs_max, &kernel, earlier))
+    for (search::CoverageReport& c :
+         search::coverage_reports(result, plan.profile.undrawn_pairs_max, &kernel, earlier))
         out.write(std::move(c));
 }
 
-RunEnd end_of(const RunReport& report, const CampaignResult& result) {
+RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
     RunEnd end;
     end.verdict = verdict_of(report, result.interrupted);
     end.seconds = result.seconds;
@@ -112,8 +113,8 @@ RunEnd end_of(const RunReport& report, const CampaignResult& result) {
 }
 
 [[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const RunReport& report) {
-    const bool violated = std::ranges::any_of(report.cases, [](const CaseReport& one) {
-        return one.tried.verdict.decision == Decision::violated;
+    const bool violated = std::ranges::any_of(report.cases, [](const search::CaseReport& one) {
+        return one.record.verdict.decision == law::Decision::violated;
     });
     std::string remedy = failure.details().empty() ? "" : failure.details().front();
     throw OutputFailed(failure.what(), {"the verdict so far stands: " +
@@ -123,12 +124,12 @@ RunEnd end_of(const RunReport& report, const CampaignResult& result) {
 
 }  // namespace
 
-FinishedRun run_and_record(const Options& options) {
+FinishedRun run_and_record(const CommandOptions& options) {
     const RunPlan plan = plan_run(options);
     // Loaded once before anything is written: a kernel that cannot be loaded leaves no results.
-    SessionOptions session;
+    worker::SessionOptions session;
     session.timeout = plan.options.timeout;
-    SessionSubject kernel(plan.kernel, session);
+    search::SessionKernel kernel(plan.kernel, session);
 
     FinishedRun run;
     run.directory = plan.options.out;
@@ -145,9 +146,9 @@ FinishedRun run_and_record(const Options& options) {
     RunObserver observer(journal, report, progress, interrupt, plan.options.record_cases);
     try {
         const bool anything = plan.options.resume.empty() || !plan.match.empty();
-        CampaignResult result;
+        search::CampaignResult result;
         result.manifest = kernel.manifest();
-        if (anything) result = run_campaign(campaign_options(plan, interrupt), observer);
+        if (anything) result = search::run_campaign(campaign_options(plan, interrupt), observer);
         progress.clear();
         observer.rethrow();
         write_findings(observer, report, result, plan, kernel, interrupt);
@@ -162,4 +163,4 @@ FinishedRun run_and_record(const Options& options) {
     return run;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -6,7 +6,7 @@
 #include "ci/options.hpp"
 #include "ci/run_report.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 struct FinishedRun {
     RunReport report;  ///< with its end
@@ -14,19 +14,19 @@ struct FinishedRun {
 };
 
 /// Judges the kernel; results.jsonl lies complete in the folder when this returns.
-FinishedRun run_and_record(const Options& options);
+FinishedRun run_and_record(const CommandOptions& options);
 
 /// The options as they apply: those of an earlier run where it is resumed, the profile's defaults.
 struct RunPlan {
-    Options options;
-    KernelSpec kernel;
-    Profile profile;
+    CommandOptions options;
+    kernel::KernelSpec kernel;
+    search::Profile profile;
     std::uint64_t seed = 0;
     RunReport earlier;               ///< of the run that is resumed, without what is to run again
     std::vector<std::string> match;  ///< law globs for the campaign
 };
-RunPlan plan_run(const Options& options);
+RunPlan plan_run(const CommandOptions& options);
 
-RunHeader run_header(const RunPlan& plan, const Manifest& manifest);
+RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -11,9 +11,9 @@
 #include "ci/record.hpp"
 #include "properties/search/campaign.hpp"
 
-namespace attest {
+namespace attest::ci {
 
-class RunObserver final : public CampaignObserver {
+class RunObserver final : public search::CampaignObserver {
 public:
     RunObserver(Journal& journal, RunReport& report, Progress& progress, InterruptGuard& interrupt,
                 bool record_cases)
@@ -23,15 +23,16 @@ public:
           interrupt_(interrupt),
           record_cases_(record_cases) {}
 
-    void on_case(const Property& law, const CaseRecord& record, double progress) override;
-    void on_violation(const Property& law, const CaseRecord& record) override;
-    void on_shrink(const Property& law, std::int64_t evaluation, const Case& subject) override;
-    void on_waiting(const Property& law, double seconds, double limit) override;
+    void on_case(const law::Property& law, const search::CaseRecord& record,
+                 double progress) override;
+    void on_violation(const law::Property& law, const search::CaseRecord& record) override;
+    void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried) override;
+    void on_waiting(const law::Property& law, double seconds, double limit) override;
     /// Laws that hold are written at once; a violation waits for its diagnosis.
-    void on_law(const LawResult& result) override;
+    void on_law(const search::LawResult& result) override;
 
     /// The law and its nearest cases, unless they are written already.
-    void write_law(const LawResult& result);
+    void write_law(const search::LawResult& result);
     template <typename Report>
     void write(Report report) {
         journal_.append(record_line(report));
@@ -45,7 +46,7 @@ public:
     }
 
 private:
-    void write_case(const Property& law, const CaseRecord& tried);
+    void write_case(const law::Property& law, const search::CaseRecord& tried);
     template <typename Report>
     void write_quietly(Report report);
     Journal& journal_;
@@ -57,4 +58,4 @@ private:
     std::exception_ptr failure_;
 };
 
-}  // namespace attest
+}  // namespace attest::ci

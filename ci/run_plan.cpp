@@ -15,14 +15,14 @@
 #include "reference/problem/digest.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
 namespace fs = std::filesystem;
 
 // The run that was begun here, asked for again with what it has already shown.
-Options resumed(const Options& now, RunReport& earlier) {
+CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     const std::string path = now.resume + "/result.jsonl";
     if (!fs::exists(path))
         throw BadInput("--resume " + now.resume + ": has no result.jsonl",
@@ -31,21 +31,21 @@ Options resumed(const Options& now, RunReport& earlier) {
         throw BadInput("--resume " + now.resume + ": the kernel is the earlier run's",
                        {"attest check --resume " + now.resume});
     RunReport report = read_records(path);
-    Options then = parse_command_line(report.run.argv);
+    CommandOptions then = parse_command_line(report.run.argv);
     then.seed = report.run.seed;
     then.out = then.resume = now.resume;
     then.colour = now.colour;
     then.ascii = now.ascii;
-    std::erase_if(report.laws, [&](const LawReport& law) {
+    std::erase_if(report.laws, [&](const search::LawReport& law) {
         // A violation whose counterexample is missing was cut while it was shrunk: its law runs
         // again.
-        if (law.verdict.decision == Decision::violated)
+        if (law.verdict.decision == law::Decision::violated)
             return report.counterexample(law.counterexample) == nullptr;
-        return was_cut(law) || law.verdict.reason.kind == Reason::Kind::not_selected;
+        return was_cut(law) || law.verdict.reason.kind == law::Reason::Kind::not_selected;
     });
     std::erase_if(report.cases,
-                  [&](const CaseReport& one) { return report.law(one.law) == nullptr; });
-    std::erase_if(report.counterexamples, [&](const CounterexampleReport& one) {
+                  [&](const search::CaseReport& one) { return report.law(one.law) == nullptr; });
+    std::erase_if(report.counterexamples, [&](const diagnosis::CounterexampleReport& one) {
         return report.law(one.example.law) == nullptr;
     });
     report.causes.clear();
@@ -53,18 +53,18 @@ Options resumed(const Options& now, RunReport& earlier) {
     return then;
 }
 
-void require_some_law(const Options& options) {
+void require_some_law(const CommandOptions& options) {
     if (options.match.empty()) return;
     std::vector<std::string> near;
-    for (const Property& law : catalogue()) {
-        if (matches_any(options.match, law.id)) return;
+    for (const law::Property& law : law::catalogue()) {
+        if (search::matches_any(options.match, law.id)) return;
         for (std::string name : {law.id, law.family() + ".*", law.family()})
             if (std::find(near.begin(), near.end(), name) == near.end())
                 near.push_back(std::move(name));
     }
     const std::string& glob = options.match.front();
     throw BadInput("--match \"" + glob + "\" matches none of " +
-                       std::to_string(catalogue().size()) + " laws" + suggestion(glob, near),
+                       std::to_string(law::catalogue().size()) + " laws" + suggestion(glob, near),
                    {"attest list laws shows them"});
 }
 
@@ -87,11 +87,14 @@ std::string file_digest(const std::string& path) {
     return file ? sha256_hex(bytes.str()) : "";
 }
 
-KernelReport kernel_report(const KernelSpec& spec, const Manifest& manifest) {
-    KernelReport report{
-        manifest, spec.id.empty() ? spec.text : spec.id, relative_text(spec.text), spec.border, {},
-        {}};
-    if (!manifest.features_declared) report.manifest.features = offered_features(manifest);
+KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifest& manifest) {
+    KernelReport report{manifest,
+                        spec.id.empty() ? spec.text : spec.id,
+                        relative_text(spec.text),
+                        spec.interface,
+                        {},
+                        {}};
+    if (!manifest.features_declared) report.manifest.features = kernel::offered_features(manifest);
     report.manifest.features_declared = true;
     if (spec.path.empty()) return report;
     report.file = fs::path(spec.path).filename().string();
@@ -101,36 +104,36 @@ KernelReport kernel_report(const KernelSpec& spec, const Manifest& manifest) {
 
 }  // namespace
 
-RunPlan plan_run(const Options& options) {
+RunPlan plan_run(const CommandOptions& options) {
     RunPlan plan;
     plan.options = options.resume.empty() ? options : resumed(options, plan.earlier);
-    const Options& o = plan.options;
+    const CommandOptions& o = plan.options;
     if (o.arguments.empty())
         throw BadInput(o.command + ": no kernel named", {"attest " + o.command + " cpu_flash",
                                                          "attest list kernels shows those "
                                                          "built in"});
     plan.profile = load_profile(o.profile);
     require_some_law(o);
-    plan.kernel = parse_kernel_spec(o.arguments.front(), o.python);
+    plan.kernel = kernel::parse_kernel_spec(o.arguments.front(), o.python);
     plan.seed = o.seed ? *o.seed : random_seed();
     plan.match = o.match;
     if (!o.resume.empty()) {
         plan.match.clear();
-        for (const Property& law : catalogue())
-            if ((o.match.empty() || matches_any(o.match, law.id)) &&
+        for (const law::Property& law : law::catalogue())
+            if ((o.match.empty() || search::matches_any(o.match, law.id)) &&
                 plan.earlier.law(law.id) == nullptr)
                 plan.match.push_back(law.id);
     }
     return plan;
 }
 
-RunHeader run_header(const RunPlan& plan, const Manifest& manifest) {
-    const Options& o = plan.options;
+RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
+    const CommandOptions& o = plan.options;
     RunHeader run{.command = o.command,
                   .argv = {},
                   .attest_version = std::string(attest_version()),
-                  .catalogue = catalogue_digest(),
-                  .catalogue_laws = static_cast<std::int64_t>(catalogue().size()),
+                  .catalogue = law::catalogue_digest(),
+                  .catalogue_laws = static_cast<std::int64_t>(law::catalogue().size()),
                   .started = time_now(),
                   .seed = plan.seed,
                   .shard_index = o.shard_index,
@@ -146,4 +149,4 @@ RunHeader run_header(const RunPlan& plan, const Manifest& manifest) {
     return run;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -5,11 +5,11 @@
 
 #include "ci/number.hpp"
 
-namespace attest {
+namespace attest::ci {
 
-std::string_view name(Border border) noexcept {
+std::string_view name(kernel::KernelInterface interface) noexcept {
     constexpr std::array<std::string_view, 4> names = {"builtin", "c_abi", "python", "executable"};
-    return names[static_cast<std::size_t>(border)];
+    return names[static_cast<std::size_t>(interface)];
 }
 
 std::string_view name(RunDecision decision) noexcept {
@@ -18,39 +18,41 @@ std::string_view name(RunDecision decision) noexcept {
     return names[static_cast<std::size_t>(decision)];
 }
 
-const LawReport* RunReport::law(std::string_view id) const {
-    const auto at = std::ranges::find(laws, id, &LawReport::law);
+const search::LawReport* RunReport::law(std::string_view id) const {
+    const auto at = std::ranges::find(laws, id, &search::LawReport::law);
     return at == laws.end() ? nullptr : &*at;
 }
 
-const CounterexampleReport* RunReport::counterexample(std::string_view id) const {
-    const auto at = std::ranges::find_if(counterexamples, [&](const CounterexampleReport& c) {
-        return short_id(c.example.id) == id;
-    });
+const diagnosis::CounterexampleReport* RunReport::counterexample(std::string_view id) const {
+    const auto at =
+        std::ranges::find_if(counterexamples, [&](const diagnosis::CounterexampleReport& c) {
+            return search::short_id(c.example.id) == id;
+        });
     return at == counterexamples.end() ? nullptr : &*at;
 }
 
 void RunReport::sort() {
     const auto place = [](const std::string& law) {
-        const std::span<const Property> all = catalogue();
-        return std::ranges::find(all, law, &Property::id) - all.begin();
+        const std::span<const law::Property> all = law::catalogue();
+        return std::ranges::find(all, law, &law::Property::id) - all.begin();
     };
-    std::ranges::stable_sort(laws, {}, [&](const LawReport& l) { return place(l.law); });
-    std::ranges::stable_sort(counterexamples, {},
-                             [&](const CounterexampleReport& c) { return place(c.example.law); });
-    std::ranges::stable_sort(cases, {}, [&](const CaseReport& c) {
-        return std::pair(place(c.law), std::max<std::int64_t>(0, c.tried.number));
+    std::ranges::stable_sort(laws, {}, [&](const search::LawReport& l) { return place(l.law); });
+    std::ranges::stable_sort(counterexamples, {}, [&](const diagnosis::CounterexampleReport& c) {
+        return place(c.example.law);
+    });
+    std::ranges::stable_sort(cases, {}, [&](const search::CaseReport& c) {
+        return std::pair(place(c.law), std::max<std::int64_t>(0, c.record.number));
     });
 }
 
-bool was_cut(const LawReport& law) {
+bool was_cut(const search::LawReport& law) {
     // What was left out on purpose says so: by the profile, or by --match.
-    return law.verdict.decision == Decision::not_run && !law.verdict.reason.on_purpose();
+    return law.verdict.decision == law::Decision::not_run && !law.verdict.reason.on_purpose();
 }
 
 RunVerdict verdict_of(const RunReport& report, bool interrupted) {
     RunVerdict sum;
-    for (const LawReport& law : report.laws) {
+    for (const search::LawReport& law : report.laws) {
         std::int64_t* const counts[] = {&sum.not_applicable, &sum.not_run, &sum.holds,
                                         &sum.inconclusive, &sum.violated};
         ++*counts[static_cast<std::size_t>(law.verdict.decision)];
@@ -59,7 +61,7 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
         sum.elements += law.verdict.elements;
         sum.discarded += law.discarded;
     }
-    const CoverageSummary coverage = summarise(report.coverage);
+    const search::CoverageSummary coverage = search::summarise(report.coverage);
     sum.exit = exit_inconclusive;
     if (sum.violated > 0) {
         sum.decision = RunDecision::violated;
@@ -82,4 +84,4 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
     return sum;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

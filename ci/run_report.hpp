@@ -16,7 +16,7 @@
 #include "properties/search/coverage.hpp"
 #include "properties/search/law_report.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// What a run ran on, without names of hosts, users or folders.
 struct Machine {
@@ -25,12 +25,12 @@ struct Machine {
     std::string gpu;  ///< the first; empty: none
 };
 
-std::string_view name(Border border) noexcept;
+std::string_view name(kernel::KernelInterface interface) noexcept;
 
 struct KernelReport {
-    Manifest manifest;  ///< with the features it is asked for, where it declares none
+    kernel::Manifest manifest;  ///< with the features it is asked for, where it declares none
     std::string id, typed;
-    Border border = Border::builtin;
+    kernel::KernelInterface interface = kernel::KernelInterface::builtin;
     std::string file, sha256;  ///< of its library or program; empty: built in
 };
 
@@ -45,7 +45,7 @@ struct RunHeader {
     std::int64_t shard_index = 0, shard_count = 1;
     std::optional<double> seconds;      ///< the budget
     std::optional<std::int64_t> cases;  ///< a law
-    Profile profile;
+    search::Profile profile;
     KernelReport kernel;
     Machine machine;
     bool whole = false;  ///< nothing of the profile was left out by options
@@ -81,20 +81,22 @@ struct RunEnd {
 /// Laws stand in catalogue order, cases in that of (law, number).
 struct RunReport {
     RunHeader run;
-    std::vector<LawReport> laws;
-    std::vector<CaseReport> cases;
-    std::vector<CounterexampleReport> counterexamples;
-    std::vector<CauseReport> causes;
-    std::vector<CoverageReport> coverage;
+    std::vector<search::LawReport> laws;
+    std::vector<search::CaseReport> cases;
+    std::vector<diagnosis::CounterexampleReport> counterexamples;
+    std::vector<diagnosis::CauseReport> causes;
+    std::vector<search::CoverageReport> coverage;
     std::optional<RunEnd> end;  ///< none where the run was cut
 
-    void add(LawReport report) { laws.push_back(std::move(report)); }
-    void add(CaseReport report) { cases.push_back(std::move(report)); }
-    void add(CounterexampleReport report) { counterexamples.push_back(std::move(report)); }
-    void add(CauseReport report) { causes.push_back(std::move(report)); }
-    void add(CoverageReport report) { coverage.push_back(std::move(report)); }
-    const LawReport* law(std::string_view id) const;
-    const CounterexampleReport* counterexample(std::string_view id) const;
+    void add(search::LawReport report) { laws.push_back(std::move(report)); }
+    void add(search::CaseReport report) { cases.push_back(std::move(report)); }
+    void add(diagnosis::CounterexampleReport report) {
+        counterexamples.push_back(std::move(report));
+    }
+    void add(diagnosis::CauseReport report) { causes.push_back(std::move(report)); }
+    void add(search::CoverageReport report) { coverage.push_back(std::move(report)); }
+    const search::LawReport* law(std::string_view id) const;
+    const diagnosis::CounterexampleReport* counterexample(std::string_view id) const;
     void sort();
 };
 
@@ -102,6 +104,6 @@ struct RunReport {
 RunVerdict verdict_of(const RunReport& report, bool interrupted);
 
 /// Whether a law that did not run was cut off: by an interruption or the end of the time.
-bool was_cut(const LawReport& law);
+bool was_cut(const search::LawReport& law);
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -18,7 +18,7 @@
 #include "ci/number.hpp"
 #include "ci/options.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -113,7 +113,7 @@ std::string first_line(const std::string& text) {
 }
 
 /// Why the absence of findings says nothing; empty where it says that there are none.
-std::string why_not_clean(const Ended& ended, const SanitizerReport& report) {
+std::string why_not_clean(const Ended& ended, const diagnosis::SanitizerReport& report) {
     if (!ended.reason.empty()) return ended.reason;
     if (!report.trouble.empty()) return report.trouble;
     if (!report.errors) return "it printed no summary, but " + first_line(ended.output);
@@ -123,23 +123,25 @@ std::string why_not_clean(const Ended& ended, const SanitizerReport& report) {
     return {};
 }
 
-SanitizerEntry entry_of(const std::string& tool, const Ended& ended) {
-    SanitizerReport report = read_sanitizer_report(ended.output);
-    SanitizerEntry entry{tool, SanitizerEntry::Verdict::found, "", report.errors, {}};
+diagnosis::SanitizerEntry entry_of(const std::string& tool, const Ended& ended) {
+    diagnosis::SanitizerReport report = diagnosis::read_sanitizer_report(ended.output);
+    diagnosis::SanitizerEntry entry{
+        tool, diagnosis::SanitizerEntry::Verdict::found, "", report.errors, {}};
     if (report.findings.empty()) {
         entry.reason = why_not_clean(ended, report);
-        entry.verdict = entry.reason.empty() ? SanitizerEntry::Verdict::clean
-                                             : SanitizerEntry::Verdict::not_run;
+        entry.verdict = entry.reason.empty() ? diagnosis::SanitizerEntry::Verdict::clean
+                                             : diagnosis::SanitizerEntry::Verdict::not_run;
     }
     if (report.findings.size() > findings_max) report.findings.resize(findings_max);
     entry.findings = std::move(report.findings);
     return entry;
 }
 
-std::string sentence_of(const SanitizerEntry& entry) {
-    if (entry.verdict == SanitizerEntry::Verdict::clean) return "no errors";
-    if (entry.verdict == SanitizerEntry::Verdict::not_run) return "not run: " + entry.reason;
-    const SanitizerFinding& first = entry.findings.front();
+std::string sentence_of(const diagnosis::SanitizerEntry& entry) {
+    if (entry.verdict == diagnosis::SanitizerEntry::Verdict::clean) return "no errors";
+    if (entry.verdict == diagnosis::SanitizerEntry::Verdict::not_run)
+        return "not run: " + entry.reason;
+    const diagnosis::SanitizerFinding& first = entry.findings.front();
     std::string says = first.says;
     if (!first.kernel.empty()) says += " in " + first.kernel;
     if (entry.errors.value_or(0) > 1) says += " (" + counted(*entry.errors, "error") + ")";
@@ -148,10 +150,10 @@ std::string sentence_of(const SanitizerEntry& entry) {
 
 }  // namespace
 
-std::vector<SanitizerEntry> ask_sanitizer(const std::vector<std::string>& command,
-                                          const std::string& prefix,
-                                          const std::atomic<int>& interrupted) {
-    std::vector<SanitizerEntry> entries;
+std::vector<diagnosis::SanitizerEntry> ask_sanitizer(const std::vector<std::string>& command,
+                                                     const std::string& prefix,
+                                                     const std::atomic<int>& interrupted) {
+    std::vector<diagnosis::SanitizerEntry> entries;
     for (const std::string tool : {"memcheck", "racecheck", "initcheck", "synccheck"}) {
         // The kernel runs in a child of the replay. What calls of the CUDA library return is the
         // kernel's to look at: drivers answer questions about what they lack with errors, too.
@@ -166,9 +168,10 @@ std::vector<SanitizerEntry> ask_sanitizer(const std::vector<std::string>& comman
     return entries;
 }
 
-std::vector<std::string> sanitizer_sentences(const std::vector<SanitizerEntry>& entries) {
+std::vector<std::string> sanitizer_sentences(
+    const std::vector<diagnosis::SanitizerEntry>& entries) {
     std::vector<std::pair<std::string, std::string>> said;  // sentence, tools
-    for (const SanitizerEntry& entry : entries) {
+    for (const diagnosis::SanitizerEntry& entry : entries) {
         const std::string sentence = sentence_of(entry);
         const auto same = std::find_if(said.begin(), said.end(),
                                        [&](const auto& one) { return one.first == sentence; });
@@ -182,4 +185,4 @@ std::vector<std::string> sanitizer_sentences(const std::vector<SanitizerEntry>& 
     return lines;
 }
 
-}  // namespace attest
+}  // namespace attest::ci

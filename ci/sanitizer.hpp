@@ -8,7 +8,7 @@
 
 #include "properties/diagnosis/sanitizer_report.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// What a replay under a tool may take, as --timeout says it. A smallest case takes well under a
 /// second; device code runs up to a hundred times as long there.
@@ -16,11 +16,11 @@ inline constexpr const char* sanitizer_limit = "60s";
 
 /// Runs `command` (a replay) under each of compute-sanitizer's tools, as found on the PATH. What
 /// was printed is kept as `prefix`TOOL.txt. Where the program is interrupted, the rest is not run.
-std::vector<SanitizerEntry> ask_sanitizer(const std::vector<std::string>& command,
-                                          const std::string& prefix,
-                                          const std::atomic<int>& interrupted);
+std::vector<diagnosis::SanitizerEntry> ask_sanitizer(const std::vector<std::string>& command,
+                                                     const std::string& prefix,
+                                                     const std::atomic<int>& interrupted);
 
 /// The entries in words, those that say the same as one: "racecheck, synccheck: no errors".
-std::vector<std::string> sanitizer_sentences(const std::vector<SanitizerEntry>& entries);
+std::vector<std::string> sanitizer_sentences(const std::vector<diagnosis::SanitizerEntry>& entries);
 
-}  // namespace attest
+}  // namespace attest::ci

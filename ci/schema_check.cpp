@@ -6,7 +6,7 @@
 
 #include "ci/golden.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -94,4 +94,4 @@ std::string schema_fault(const Record& value, const Record& schema, const Record
     return "";
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -7,7 +7,7 @@
 
 #include "ci/record_writer.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// The schema's own text, parsed.
 Record result_schema();
@@ -16,4 +16,4 @@ Record result_schema();
 std::string schema_fault(const Record& value, const Record& schema, const Record& root,
                          const std::string& path = "");
 
-}  // namespace attest
+}  // namespace attest::ci

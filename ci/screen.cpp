@@ -9,7 +9,7 @@
 #include <clocale>
 #include <cstdlib>
 
-namespace attest {
+namespace attest::ci {
 
 namespace {
 
@@ -232,4 +232,4 @@ void Screen::fact(std::string_view key, std::string_view value, int key_width) {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attest {
+namespace attest::ci {
 
 struct ScreenStyle {
     int width = 80;       ///< columns; 80 is the least
@@ -61,4 +61,4 @@ private:
     std::string text_;
 };
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace attest {
+namespace attest::ci {
 namespace {
 
 TEST(Screen, HostileTextLosesItsControls) {
@@ -51,4 +51,4 @@ TEST(Screen, AsciiFoldsItsOwnSymbols) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::ci

@@ -8,12 +8,12 @@
 
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::ci {
 
 /// "; did you mean NAME?" for the nearest name within two edits, else nothing.
 inline std::string suggestion(std::string_view typed, const std::vector<std::string>& names) {
     const std::vector<std::string_view> known(names.begin(), names.end());
-    return suggestion(typed, std::span<const std::string_view>(known));
+    return attest::suggestion(typed, std::span<const std::string_view>(known));
 }
 
-}  // namespace attest
+}  // namespace attest::ci

@@ -16,7 +16,7 @@
 #include "properties/law/row_hull.hpp"
 #include "properties/law/tally.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -30,7 +30,7 @@ CaseSpace space(std::int64_t scores_max, std::int64_t len_max, std::int64_t dim_
 }
 
 Verdict check_box(const Trial& trial) {
-    const Call call(trial);
+    const Run call(trial);
     const Problem& problem = call.problem();
     const Hulls hulls(call);
     Tally tally(problem);
@@ -83,7 +83,7 @@ struct Support {
     double excess = 0, allowed = 0;
 };
 
-Support support(const Call& call, const Hulls& hulls, const Row& row, const RowHull& hull,
+Support support(const Run& call, const Hulls& hulls, const Row& row, const RowHull& hull,
                 const std::vector<double>& direction) {
     const std::int64_t columns = value_dim(call.problem());
     double shown = 0, allowed = 0, magnitude = 0;
@@ -115,7 +115,7 @@ Support support(const Call& call, const Hulls& hulls, const Row& row, const RowH
 }
 
 /// False where the support law is violated in this direction.
-bool compare_support(Tally& tally, const Call& call, const Hulls& hulls, const Row& row,
+bool compare_support(Tally& tally, const Run& call, const Hulls& hulls, const Row& row,
                      const RowHull& hull, const std::vector<double>& direction) {
     const Support s = support(call, hulls, row, hull, direction);
     if (s.allowed == std::numeric_limits<double>::infinity()) return true;
@@ -132,7 +132,7 @@ bool compare_support(Tally& tally, const Call& call, const Hulls& hulls, const R
 // random ones, and those from the mean of the values, and from the value nearest, to the output,
 // which a point outside is most likely to be told by.
 Verdict check_support(const Trial& trial) {
-    const Call call(trial);
+    const Run call(trial);
     const Problem& problem = call.problem();
     const Hulls hulls(call);
     const std::uint64_t stream = stream_of("convex_hull.support");
@@ -208,7 +208,7 @@ CaseSpace membership_space() {
 // such weights. If not, the residual is the direction that separates the output from the hull, and
 // the support law is asked in that direction: only its answer counts.
 Verdict check_membership(const Trial& trial) {
-    const Call call(trial);
+    const Run call(trial);
     const Problem& problem = call.problem();
     const Hulls hulls(call);
     const std::int64_t columns = value_dim(problem);
@@ -273,4 +273,4 @@ std::vector<Property> convex_hull() {
     return {box(), support(), membership()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

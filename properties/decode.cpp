@@ -7,7 +7,7 @@
 #include "properties/law/property.hpp"
 #include "properties/law/steps.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -161,4 +161,4 @@ std::vector<Property> decode() {
     return {prefill(), chunked(), offset(), paged(), batch()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

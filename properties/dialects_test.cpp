@@ -11,11 +11,8 @@
 #include "reference/problem/counter.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
-
-using testing::TruthfulKernel;
-using testing::try_law;
 
 Dialect dialect_number(int n) {
     Dialect d;
@@ -59,7 +56,8 @@ TEST(Laws, TakeValuesThatAreWrittenOut) {
     for (const Property& law : catalogue()) {
         if (law.needs.backward || law.needs.simulated) continue;
         for (std::int64_t k = 0; k < cases; ++k) {
-            std::optional<Case> c = testing::draw_case(law, kernel.manifest(), Profile{}, 1, k);
+            std::optional<Case> c =
+                search::draw_case(law, kernel.manifest(), search::Profile{}, 1, k);
             if (!c) continue;
             const TensorSet inputs = make_inputs(*c);
             for (const Role role : {Role::q, Role::k, Role::v}) {
@@ -68,9 +66,9 @@ TEST(Laws, TakeValuesThatAreWrittenOut) {
                     if (std::isnan(x)) x = 0;  // poison cannot be written out
                 c->values.tensors[role] = {Fill::explicit_values, std::move(numbers)};
             }
-            Judged judged;
-            EXPECT_NO_THROW(judged = judge_case(kernel, law, *c, k)) << law.id;
-            EXPECT_FALSE(failure_kind(judged.record).has_value()) << law.id;
+            search::Judged judged;
+            EXPECT_NO_THROW(judged = search::judge_case(kernel, law, *c, k)) << law.id;
+            EXPECT_FALSE(search::failure_kind(judged.record).has_value()) << law.id;
         }
     }
 }
@@ -82,7 +80,7 @@ class EveryBound : public ::testing::TestWithParam<int> {};
 TEST_P(EveryBound, SlippingToTheEdgeBreaksNoLawThatRestsOnIt) {
     constexpr std::int64_t cases = 40;
     std::uint64_t elements = 0;
-    const auto slip = [&](const ExpectedElement& e, std::int64_t) {
+    const auto slip = [&](const bound::ExpectedElement& e, std::int64_t) {
         const double share = counter_uniform(7, 0, ++elements);
         const double radius = e.bound - e.error;
         const double side = share < 0.25 ? -1 : share < 0.5 ? 1 : 4 * share - 3;
@@ -100,4 +98,4 @@ TEST_P(EveryBound, SlippingToTheEdgeBreaksNoLawThatRestsOnIt) {
 INSTANTIATE_TEST_SUITE_P(Dialects, EveryBound, ::testing::Range(0, 5));
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

@@ -12,18 +12,19 @@
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/scores.hpp"
-#include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
+#include "properties/law/visibility.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
 /// H = -sum_j P_j log P_j over the visible keys.
-Interval entropy_of(const Weights& weights, const Sight& sight, const Row& row, std::int64_t keys) {
+Interval entropy_of(const Weights& weights, const Visibility& visibility, const Row& row,
+                    std::int64_t keys) {
     Interval sum;
     for (std::int64_t j = 0; j < keys; ++j)
-        if (sight.sees(row, j)) sum = sum + entropy_term(weights.at(row, j));
+        if (visibility.sees(row, j)) sum = sum + entropy_term(weights.at(row, j));
     return sum;
 }
 
@@ -56,12 +57,12 @@ Verdict check_monotone(const Trial& trial) {
     if (cold.fault()) return *cold.fault();
     const Weights warm = Weights::read(trial, warmer, inputs, stream + 2);
     if (warm.fault()) return *warm.fault();
-    const Sight sight(problem, trial.dialect(), trial.inputs());
+    const Visibility visibility(problem, trial.dialect(), trial.inputs());
     Tally tally(problem);
     for (const Row& row : all_rows(problem)) {
-        if (sight.visible_count(row) < 2) continue;
-        const Interval before = entropy_of(cold, sight, row, problem.len_kv);
-        const Interval after = entropy_of(warm, sight, row, problem.len_kv);
+        if (visibility.visible_count(row) < 2) continue;
+        const Interval before = entropy_of(cold, visibility, row, problem.len_kv);
+        const Interval after = entropy_of(warm, visibility, row, problem.len_kv);
         tally.at_most(before, after, output_at(row, 0), [&] {
             return fmt::format(
                 "the entropy of the weights of {} falls from {:.4g} to {:.4g} as the temperature "
@@ -145,9 +146,8 @@ Interval variance_of_logs(const Weights& weights, const Row& row, std::int64_t k
 // |k3| <= r^3 sqrt(3)/18 and |k4| <= max(mu4, 3 Var^2) <= r^4/4 (mu4 <= r^2 Var <= r^4/4).
 Verdict check_derivative(const Trial& trial) {
     constexpr double h = 0.125;
-    const Problem& subject = trial.problem();
-    Problem problem =
-        plain(subject, subject.len_q, std::clamp<std::int64_t>(subject.len_kv, 2, 16));
+    const Problem& tried = trial.problem();
+    Problem problem = plain(tried, tried.len_q, std::clamp<std::int64_t>(tried.len_kv, 2, 16));
     problem.scale.reset();
     if (!trial.supports(problem))
         return not_applicable("the kernel does not take the case unmasked");
@@ -162,7 +162,7 @@ Verdict check_derivative(const Trial& trial) {
     if (first.fault()) return *first.fault();
     const Weights second = Weights::read(trial, problem, colder, stream + 3);
     if (second.fault()) return *second.fault();
-    const Sight sight(problem, trial.dialect(), inputs);
+    const Visibility visibility(problem, trial.dialect(), inputs);
     const Scores scores(problem, inputs);
     Tally tally(problem);
     for (const Row& row : all_rows(problem)) {
@@ -175,8 +175,8 @@ Verdict check_derivative(const Trial& trial) {
             variance_of_logs(first, row, problem.len_kv) +
             variance_of_logs(second, row, problem.len_kv) / Interval::exactly(1 + h);
         const Interval wanted = slope * Interval::exactly(h / 2) + remainder;
-        const Interval change = entropy_of(first, sight, row, problem.len_kv) -
-                                entropy_of(second, sight, row, problem.len_kv);
+        const Interval change = entropy_of(first, visibility, row, problem.len_kv) -
+                                entropy_of(second, visibility, row, problem.len_kv);
         if (!wanted.finite()) continue;
         tally.same(wanted, change, output_at(row, 0), [&] {
             return fmt::format(
@@ -222,4 +222,4 @@ std::vector<Property> entropy() {
     return {monotone(), derivative()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

@@ -10,16 +10,16 @@
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/scores.hpp"
-#include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
+#include "properties/law/visibility.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
 /// The mean of a value over some keys, enclosed.
-ExpectedElement mean_of(const Tensor& values, const Row& row, std::int64_t head_kv,
-                        const std::vector<std::int64_t>& keys, std::int64_t channel) {
+bound::ExpectedElement mean_of(const Tensor& values, const Row& row, std::int64_t head_kv,
+                               const std::vector<std::int64_t>& keys, std::int64_t channel) {
     double sum = 0, magnitude = 0;
     for (const std::int64_t j : keys) {
         const double v = values.at(row.batch, head_kv, j, channel);
@@ -43,20 +43,20 @@ double spread_of(const Tensor& values, const Row& row, std::int64_t head_kv,
 /// The rows of a call against the mean over `chosen` keys of theirs; the weights of the row differ
 /// from uniform ones over those keys by at most `off` in sum.
 template <typename Choose>
-void compare_means(Tally& tally, const Call& call, const char* which, Choose&& choose) {
+void compare_means(Tally& tally, const Run& call, const char* which, Choose&& choose) {
     const Problem& problem = call.problem();
-    const Sight sight = call.sight();
+    const Visibility visibility = call.visibility();
     const Tensor& values = call.inputs()[Role::v];
     for (const Row& row : all_rows(problem)) {
         const std::int64_t g = row.head / group_size(problem);
         std::vector<std::int64_t> visible;
         for (std::int64_t j = 0; j < problem.len_kv; ++j)
-            if (sight.sees(row, j)) visible.push_back(j);
+            if (visibility.sees(row, j)) visible.push_back(j);
         if (visible.empty()) continue;
         double off = 0;
         const std::vector<std::int64_t> chosen = choose(row, visible, off);
         for (std::int64_t c = 0; c < value_dim(problem); ++c) {
-            ExpectedElement mean = mean_of(values, row, g, chosen, c);
+            bound::ExpectedElement mean = mean_of(values, row, g, chosen, c);
             mean.error += evaluation * off * spread_of(values, row, g, visible, c);
             mean.bound = element(call, row, c).bound;
             tally.element(output(call, row, c), mean, problem.format_o, output_at(row, c), [&] {
@@ -88,7 +88,7 @@ Verdict check_limits(const Trial& trial) {
                                    return std::ldexp(trial.random_normal(stream, index++), tiny);
                                }));
     const ScoreBounds small(problem, hot);
-    compare_means(tally, Call(trial, problem, hot), "keys it sees, at equal scores",
+    compare_means(tally, Run(trial, problem, hot), "keys it sees, at equal scores",
                   [&](const Row& row, const std::vector<std::int64_t>& visible, double& off) {
                       off = std::expm1(2 * small.of(row));
                       return visible;
@@ -100,7 +100,7 @@ Verdict check_limits(const Trial& trial) {
     cold.put(Role::q, grid_tensor(trial, problem, Role::q, stream + 1, 3, std::ldexp(1.0, large)));
     cold.put(Role::k, grid_tensor(trial, problem, Role::k, stream + 2, 3, 1));
     const Scores scores(problem, cold);
-    compare_means(tally, Call(trial, problem, cold), "keys that score highest",
+    compare_means(tally, Run(trial, problem, cold), "keys that score highest",
                   [&](const Row& row, const std::vector<std::int64_t>& visible, double& off) {
                       // Whole numbers times a power of two: the sums are exact.
                       double most = scores.sum(row, visible[0]);
@@ -157,4 +157,4 @@ std::vector<Property> entropy_limits() {
     return {limits()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

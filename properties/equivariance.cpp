@@ -12,7 +12,7 @@
 #include "properties/law/placed.hpp"
 #include "properties/law/property.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -252,4 +252,4 @@ std::vector<Property> equivariance() {
     return {tokens(), keys(), queries(), heads(), batch(), features(), broken(), asymmetry()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

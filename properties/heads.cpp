@@ -8,53 +8,53 @@
 #include <vector>
 
 #include "properties/law/hidden.hpp"
+#include "properties/law/paired_cases.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/twins.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
 Verdict check_grouped(const Trial& trial) {
     const Problem& problem = trial.problem();
-    Twin twin = with_heads_repeated(problem, trial.inputs());
-    if (!trial.supports(twin.problem))
+    PairedCase paired = with_heads_repeated(problem, trial.inputs());
+    if (!trial.supports(paired.problem))
         return not_applicable("the kernel takes no problem with a key/value head a query head");
-    const Call grouped(trial);
-    const Call repeated(trial, twin.problem, std::move(twin.inputs));
-    Likeness likeness;
-    likeness.rows = defined_rows(grouped);
-    likeness.sentence = [&](const RowMatch& match) {
+    const Run grouped(trial);
+    const Run repeated(trial, paired.problem, std::move(paired.inputs));
+    Relation relation;
+    relation.rows = defined_rows(grouped);
+    relation.sentence = [&](const RowMatch& match) {
         return fmt::format("{} does not read key/value head {}", name_of(problem, match.first),
                            match.first.head / group_size(problem));
     };
-    return compare_runs(grouped, repeated, likeness);
+    return compare_runs(grouped, repeated, relation);
 }
 
 /// Overwrites key/value head `head_kv` of one sequence: rows of other heads and sequences stay.
-Verdict other_heads_unchanged(const Call& base, std::int64_t batch, std::int64_t head_kv,
+Verdict other_heads_unchanged(const Run& base, std::int64_t batch, std::int64_t head_kv,
                               Filling filling) {
     const Problem& problem = base.problem();
     const Trial& trial = base.trial();
     KeySet keys(problem);
     for (std::int64_t j = 0; j < problem.len_kv; ++j) keys.add(batch, head_kv, j);
-    Likeness likeness;
-    likeness.promise = same_bits_if(trial.numerics().deterministic);
+    Relation relation;
+    relation.promise = same_bits_if(trial.numerics().deterministic);
     for (const RowMatch& match : defined_rows(base))
         if (match.first.batch != batch || match.first.head / group_size(problem) != head_kv)
-            likeness.rows.push_back(match);
-    likeness.sentence = [&](const RowMatch& match) {
+            relation.rows.push_back(match);
+    relation.sentence = [&](const RowMatch& match) {
         return fmt::format("{} reads key/value head {}{}", name_of(problem, match.first), head_kv,
                            problem.batch > 1 ? fmt::format(" of sequence {}", batch) : "");
     };
-    const Call changed(trial, problem, overwritten(trial, problem, base.inputs(), keys, filling));
-    return compare_runs(base, changed, likeness);
+    const Run changed(trial, problem, overwritten(trial, problem, base.inputs(), keys, filling));
+    return compare_runs(base, changed, relation);
 }
 
 /// Overwrites query head `head` of one sequence: only its own rows may change.
-Verdict other_queries_unchanged(const Call& base, std::int64_t batch, std::int64_t head) {
+Verdict other_queries_unchanged(const Run& base, std::int64_t batch, std::int64_t head) {
     const Problem& problem = base.problem();
     TensorSet inputs = base.inputs();
     Tensor& q = inputs[Role::q];
@@ -64,21 +64,21 @@ Verdict other_queries_unchanged(const Call& base, std::int64_t batch, std::int64
             q.set(flat, filling_value(base.trial(), Filling::huge, Role::k, problem.format_q,
                                       static_cast<std::uint64_t>(flat)));
         }
-    Likeness likeness;
-    likeness.promise = same_bits_if(base.trial().numerics().deterministic);
+    Relation relation;
+    relation.promise = same_bits_if(base.trial().numerics().deterministic);
     for (const RowMatch& match : defined_rows(base))
-        if (match.first.batch != batch || match.first.head != head) likeness.rows.push_back(match);
-    likeness.sentence = [&](const RowMatch& match) {
+        if (match.first.batch != batch || match.first.head != head) relation.rows.push_back(match);
+    relation.sentence = [&](const RowMatch& match) {
         return fmt::format("{} reads query head {}{}", name_of(problem, match.first), head,
                            problem.batch > 1 ? fmt::format(" of sequence {}", batch) : "");
     };
-    return compare_runs(base, Call(base.trial(), problem, std::move(inputs)), likeness);
+    return compare_runs(base, Run(base.trial(), problem, std::move(inputs)), relation);
 }
 
 Verdict check_isolation(const Trial& trial) {
     constexpr std::uint64_t rounds = 2;
     const std::uint64_t stream = stream_of("heads.isolation");
-    const Call base(trial);
+    const Run base(trial);
     const Problem& problem = base.problem();
     std::int64_t elements = 0;
     double worst = 0;
@@ -102,7 +102,8 @@ Verdict check_isolation(const Trial& trial) {
 }
 
 /// Queries [begin, begin + count) with all keys, and the first `channels` channels of V.
-Twin cropped(const Trial& trial, std::int64_t begin, std::int64_t count, std::int64_t channels) {
+PairedCase cropped(const Trial& trial, std::int64_t begin, std::int64_t count,
+                   std::int64_t channels) {
     Problem p = trial.problem();
     const TensorSet& inputs = trial.inputs();
     p.len_q = count;
@@ -118,7 +119,7 @@ Twin cropped(const Trial& trial, std::int64_t begin, std::int64_t count, std::in
 }
 
 /// Channels of zeros behind those of Q and K, with the scale held: no score changes.
-Twin widened(const Trial& trial, std::int64_t extra) {
+PairedCase widened(const Trial& trial, std::int64_t extra) {
     Problem p = trial.problem();
     p.scale = effective_scale(p);
     p.dim_v = value_dim(p);
@@ -134,7 +135,7 @@ Twin widened(const Trial& trial, std::int64_t extra) {
 }
 
 Verdict check_cross(const Trial& trial) {
-    const Call whole(trial);
+    const Run whole(trial);
     const Problem& problem = whole.problem();
     const std::uint64_t stream = stream_of("heads.cross");
     const std::int64_t begin = trial.random_below(stream, 0, problem.len_q);
@@ -143,19 +144,19 @@ Verdict check_cross(const Trial& trial) {
     const std::int64_t extra = 1 + trial.random_below(stream, 3, 8);
     std::int64_t elements = 0;
     double worst = 0;
-    const auto compare = [&](Twin twin, std::int64_t first_query,
+    const auto compare = [&](PairedCase paired, std::int64_t first_query,
                              const char* change) -> std::optional<Verdict> {
-        const auto part = call_if_supported(trial, twin.problem, std::move(twin.inputs));
+        const auto part = run_if_supported(trial, paired.problem, std::move(paired.inputs));
         if (!part) return std::nullopt;
-        Likeness likeness;
+        Relation relation;
         for (RowMatch match : defined_rows(*part)) {
             match.second.query += first_query;
-            likeness.rows.push_back(match);
+            relation.rows.push_back(match);
         }
-        likeness.sentence = [&, change](const RowMatch& match) {
+        relation.sentence = [&, change](const RowMatch& match) {
             return name_of(problem, match.second) + " gets another answer " + change;
         };
-        Verdict verdict = compare_runs(*part, whole, likeness);
+        Verdict verdict = compare_runs(*part, whole, relation);
         if (verdict.decision == Decision::violated) return verdict;
         elements += verdict.elements;
         worst = std::max(worst, verdict.worst_ratio);
@@ -264,4 +265,4 @@ std::vector<Property> heads() {
     return {grouped(), isolation(), cross()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

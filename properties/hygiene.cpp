@@ -13,7 +13,7 @@
 #include "properties/law/property.hpp"
 #include "properties/law/repeats.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -173,7 +173,7 @@ Property stale_state() {
         PlantedDeviation{.id = "first_answer_of_a_shape_kept",
                          .remembers = first_answer_of_its_shape});
     law.tells = Tells::memory;
-    law.in_company = true;
+    law.after_other_calls = true;
     return law;
 }
 
@@ -188,7 +188,7 @@ Property sequence() {
         "(deterministic) or bounds.",
         "flashinfer issue 4270: plan reused for other strides", Compares::bound, no_stale_plan,
         planted::keys_of_an_earlier_call());
-    law.in_company = true;
+    law.after_other_calls = true;
     law.cases.scores_max = 2048;
     law.cases.len_max = 128;
     return law;
@@ -254,4 +254,4 @@ std::vector<Property> hygiene() {
             arguments(),     degenerate(),      nonfinite()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

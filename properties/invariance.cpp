@@ -13,7 +13,7 @@
 #include "properties/law/shifted.hpp"
 #include "properties/law/tally.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -44,7 +44,7 @@ Tensor coarse_values(const Trial& trial, const Problem& problem, std::uint64_t s
 // is subnormal: weights are at least exp(-2 max|S|) relative to the largest, above 2^-58, values
 // are multiples of 1/4, and outputs away from the format's subnormals by a factor of four on either
 // side. A kernel that claims determinism then returns 2^k O to the bit.
-void compare_powers(Tally& tally, const Call& base, const Call& scaled, int exponent) {
+void compare_powers(Tally& tally, const Run& base, const Run& scaled, int exponent) {
     const Problem& problem = base.problem();
     const ScoreBounds scores(problem, base.inputs());
     const double floor =
@@ -59,7 +59,7 @@ void compare_powers(Tally& tally, const Call& base, const Call& scaled, int expo
                     "values times 2^{} give {} another output than 2^{} times its own", exponent,
                     name_of(problem, row), exponent);
             };
-            const ExpectedElement& e = element(base, row, c);
+            const bound::ExpectedElement& e = element(base, row, c);
             if (normal && std::abs(e.value) - e.bound - e.error > floor) {
                 const double expected = std::ldexp(output(base, row, c), exponent);
                 const double observed = output(scaled, row, c);
@@ -90,7 +90,7 @@ Verdict check_value_linear(const Trial& trial) {
         sum[Role::v].set(at, a * first + b * second);
         scaled[Role::v].set(at, std::ldexp(first, exponent));
     }
-    const Call of_v(trial, problem, v), of_w(trial, problem, w), of_sum(trial, problem, sum);
+    const Run of_v(trial, problem, v), of_w(trial, problem, w), of_sum(trial, problem, sum);
     Tally tally(problem);
     for (const Row& row : all_rows(problem)) {
         if (blind(of_v, row)) continue;
@@ -103,11 +103,11 @@ Verdict check_value_linear(const Trial& trial) {
                                name_of(problem, row), a, b, a, b);
                        });
     }
-    compare_powers(tally, of_v, Call(trial, problem, scaled), exponent);
+    compare_powers(tally, of_v, Run(trial, problem, scaled), exponent);
     return tally.verdict(nothing_visible);
 }
 
-double a_quarter_more(const ExpectedElement& right, std::int64_t) {
+double a_quarter_more(const bound::ExpectedElement& right, std::int64_t) {
     return right.value + 0.25;
 }
 
@@ -192,7 +192,7 @@ Verdict check_key_shift(const Trial& trial) {
     for (const double u : shift.added)
         if (!(std::abs(u) < traits(Precision::f16).max_finite))
             return not_applicable("the scale is too small for such a shift");
-    const Call first(trial, problem, shift.without), second(trial, problem, shift.with);
+    const Run first(trial, problem, shift.without), second(trial, problem, shift.with);
     const Interval scale = Interval::exactly(effective_scale(problem));
     Tally tally(problem);
     compare_shifted(tally, first, second, "adding one vector to every key", [&](const Row& row) {
@@ -249,7 +249,7 @@ Verdict check_bias_shift(const Trial& trial) {
     TensorSet with = without;
     for (int64_t at = 0; at < mask.size(); ++at)
         with[Role::mask].set(at, mask.get(at) + constant(at / problem.len_kv));
-    const Call first(trial, problem, without), second(trial, problem, with);
+    const Run first(trial, problem, without), second(trial, problem, with);
     const Shape& shape = mask.shape();
     Tally tally(problem);
     compare_shifted(tally, first, second, "adding a constant to a bias row", [&](const Row& row) {
@@ -293,4 +293,4 @@ std::vector<Property> invariance() {
     return {value_linear(), key_shift(), bias_shift()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

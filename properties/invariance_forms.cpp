@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "properties/law/hull_slack.hpp"
-#include "properties/law/key_twins.hpp"
+#include "properties/law/paired_keys.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/scores.hpp"
 #include "properties/law/shifted.hpp"
 #include "properties/law/tally.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -67,17 +67,17 @@ Verdict check_scale_exchange(const Trial& trial) {
     TensorSet inputs = trial.inputs();
     Tensor& q = inputs[Role::q];
     for (int64_t at = 0; at < q.size(); ++at) q.set(at, std::ldexp(q.get(at), exponent));
-    const Call first(trial), second(trial, exchanged, std::move(inputs));
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
+    const Run first(trial), second(trial, exchanged, std::move(inputs));
+    Relation relation;
+    relation.rows = defined_rows(first);
     // Who leaves out a product with one may compute the rest otherwise (ONNX Runtime does).
     const bool alike = effective_scale(problem) != 1 && effective_scale(exchanged) != 1;
-    likeness.promise = same_bits_if(trial.numerics().deterministic && alike);
-    likeness.sentence = [&](const RowMatch& rows) {
+    relation.promise = same_bits_if(trial.numerics().deterministic && alike);
+    relation.sentence = [&](const RowMatch& rows) {
         return fmt::format("queries times 2^{} at the scale over it change {}", exponent,
                            name_of(problem, rows.first));
     };
-    return compare_runs(first, second, likeness);
+    return compare_runs(first, second, relation);
 }
 
 CaseSpace scale_space() {
@@ -112,10 +112,10 @@ Verdict check_duplicate(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("invariance.duplicate");
     const bool side_by_side = (trial.random_bits(stream, 0) & 1) != 0;
-    const Twin twice = with_keys_twice(problem, trial.inputs(), side_by_side);
+    const PairedCase twice = with_keys_twice(problem, trial.inputs(), side_by_side);
     if (!trial.supports(twice.problem))
         return not_applicable("the kernel does not take so many keys");
-    const Call first(trial), second(trial, twice.problem, twice.inputs);
+    const Run first(trial), second(trial, twice.problem, twice.inputs);
     const Interval log_two = log(Interval::exactly(2));
     Tally tally(problem);
     compare_shifted(tally, first, second, "giving every key and value twice",
@@ -167,14 +167,14 @@ Verdict check_neutral_key(const Trial& trial) {
         const auto wider =
             with_neutral_keys(trial, problem, trial.inputs(), way, count, stream + 2);
         if (!wider) continue;
-        const Call first(trial), second(trial, wider->problem, wider->inputs);
-        Likeness likeness;
-        likeness.rows = defined_rows(first);
-        likeness.sentence = [&](const RowMatch& rows) {
+        const Run first(trial), second(trial, wider->problem, wider->inputs);
+        Relation relation;
+        relation.rows = defined_rows(first);
+        relation.sentence = [&](const RowMatch& rows) {
             return fmt::format("{} hidden keys more change {}", count,
                                name_of(problem, rows.first));
         };
-        return compare_runs(first, second, likeness);
+        return compare_runs(first, second, relation);
     }
     return not_applicable("the kernel takes no lengths and no mask to hide keys with");
 }
@@ -209,19 +209,19 @@ Property neutral_key() {
 // nothing is shared with the reference. Scores up to 300 keep every kappa finite.
 Verdict check_kernel_regression(const Trial& trial) {
     const Problem& problem = trial.problem();
-    const Call call(trial);
-    const Sight sight = call.sight();
+    const Run call(trial);
+    const Visibility visibility = call.visibility();
     const Scores scores(problem, call.inputs());
     const ScoreBounds size(problem, call.inputs());
     const Tensor& values = call.inputs()[Role::v];
     Tally tally(problem);
     for (const Row& row : all_rows(problem)) {
-        if (sight.visible_count(row) == 0 || size.of(row) > 300) continue;
+        if (visibility.visible_count(row) == 0 || size.of(row) > 300) continue;
         const int64_t g = row.head / group_size(problem), columns = value_dim(problem);
         std::vector<Interval> sums(static_cast<std::size_t>(columns));
         Interval total;
         for (int64_t j = 0; j < problem.len_kv; ++j) {
-            if (!sight.sees(row, j)) continue;
+            if (!visibility.sees(row, j)) continue;
             const Interval kappa = exp(scores.score(row, j));
             total = total + kappa;
             for (int64_t c = 0; c < columns; ++c) {
@@ -231,8 +231,8 @@ Verdict check_kernel_regression(const Trial& trial) {
         }
         for (int64_t c = 0; c < columns; ++c) {
             const Interval estimate = sums[static_cast<std::size_t>(c)] / total;
-            const ExpectedElement expected{estimate.mid(), estimate.radius(),
-                                           element(call, row, c).bound};
+            const bound::ExpectedElement expected{estimate.mid(), estimate.radius(),
+                                                  element(call, row, c).bound};
             tally.element(output(call, row, c), expected, problem.format_o, output_at(row, c), [&] {
                 return fmt::format("the output of {} is not the kernel regression of the values",
                                    name_of(problem, row));
@@ -275,4 +275,4 @@ std::vector<Property> invariance_forms() {
     return {scale_exchange(), duplicate(), neutral_key(), kernel_regression()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

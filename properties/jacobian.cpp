@@ -11,10 +11,10 @@
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/scores.hpp"
-#include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
+#include "properties/law/visibility.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -174,7 +174,7 @@ TensorSet saturated_inputs(const Trial& trial, const Problem& problem, std::uint
 // most rho = sum_j exp(-g_j), so |O_c - v_hot,c| <= rho max_j |v_jc - v_hot,c|. The entries a_i
 // (1[i=j] - a_j) of the Jacobian are at most rho: the second run raises another score by one, and
 // nothing moves beyond that.
-void compare_saturated(Tally& tally, const Call& call) {
+void compare_saturated(Tally& tally, const Run& call) {
     const Problem& problem = call.problem();
     const Scores scores(problem, call.inputs());
     const Tensor& values = call.inputs()[Role::v];
@@ -193,8 +193,8 @@ void compare_saturated(Tally& tally, const Call& call) {
             double reach = 0;
             for (std::int64_t j = 0; j < problem.len_kv; ++j)
                 reach = std::max(reach, std::abs(values.at(row.batch, g, j, c) - value));
-            const ExpectedElement expected{value, evaluation * rest * reach,
-                                           element(call, row, c).bound};
+            const bound::ExpectedElement expected{value, evaluation * rest * reach,
+                                                  element(call, row, c).bound};
             tally.element(output(call, row, c), expected, problem.format_o, output_at(row, c), [&] {
                 return fmt::format(
                     "key {} scores {:.0f} above all others for {}, and the output is not its value",
@@ -205,9 +205,9 @@ void compare_saturated(Tally& tally, const Call& call) {
 }
 
 Verdict check_saturation(const Trial& trial) {
-    const Problem& subject = trial.problem();
-    if (subject.len_kv < 2) return not_applicable("there are no two keys to compare");
-    const Problem problem = plain(subject, subject.len_q, subject.len_kv);
+    const Problem& tried = trial.problem();
+    if (tried.len_kv < 2) return not_applicable("there are no two keys to compare");
+    const Problem problem = plain(tried, tried.len_q, tried.len_kv);
     const double scale = effective_scale(problem);
     // The keys hold 50 / scale, which must be a number of f16, the narrowest format.
     if (!(50 / scale < traits(Precision::f16).max_finite))
@@ -217,7 +217,7 @@ Verdict check_saturation(const Trial& trial) {
     const std::uint64_t stream = stream_of("jacobian.saturation");
     TensorSet inputs = saturated_inputs(trial, problem, stream);
     Tally tally(problem);
-    compare_saturated(tally, Call(trial, problem, inputs));
+    compare_saturated(tally, Run(trial, problem, inputs));
     Tensor& keys = inputs[Role::k];
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t g = 0; g < problem.heads_kv; ++g) {
@@ -225,7 +225,7 @@ Verdict check_saturation(const Trial& trial) {
                 trial.random_below(stream + 3, head_index(problem, b, g), problem.len_kv);
             keys.put(b, g, raised_key, 0, keys.at(b, g, raised_key, 0) + 1 / scale);
         }
-    compare_saturated(tally, Call(trial, problem, std::move(inputs)));
+    compare_saturated(tally, Run(trial, problem, std::move(inputs)));
     return tally.verdict("the numerics claim nothing for such scores");
 }
 
@@ -262,4 +262,4 @@ std::vector<Property> jacobian() {
     return {finite(), saturation()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

@@ -12,7 +12,7 @@
 #include "properties/law/poison.hpp"
 #include "properties/law/property.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -25,7 +25,7 @@ constexpr FeatureSet position_free = undropped.without(Feature::alibi)
 
 template <Hiding by>
 Verdict check_hidden_by(const Trial& trial) {
-    return non_interference(Call(trial), by, finite_fillings);
+    return non_interference(Run(trial), by, finite_fillings);
 }
 
 Verdict check_influence(const Trial& trial) {
@@ -197,7 +197,7 @@ Property influence() {
             "small.",
         .source = "the definition: P_ij > 0 for every visible key",
         .compares = Compares::property,
-        .tells = Tells::sight,
+        .tells = Tells::visibility,
         .cases = {.allow = undropped,
                   .require_any = {FeatureSet(), FeatureSet(Feature::causal),
                                   FeatureSet(Feature::window), FeatureSet(Feature::lens_kv),
@@ -291,11 +291,11 @@ Property broadcast() {
 
 std::vector<Property> masking() {
     std::vector<Property> laws = hiding_laws();
-    laws.front().tells = Tells::sight;  // masking.causal
+    laws.front().tells = Tells::visibility;  // masking.causal
     laws.insert(laws.begin() + 2, padding());
     for (Property (*law)() : {poison, empty_row, influence, equivalence, alignment, broadcast})
         laws.push_back(law());
     return laws;
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

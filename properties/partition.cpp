@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "properties/law/key_twins.hpp"
 #include "properties/law/merging.hpp"
+#include "properties/law/paired_keys.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/tally.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -34,13 +34,13 @@ constexpr FeatureSet placeless = attention.without(Feature::causal)
 Verdict check_merge(const Trial& trial) {
     const Problem& problem = trial.problem();
     if (problem.len_kv < 2) return not_applicable("one key cannot be split");
-    const Call whole(trial);
+    const Run whole(trial);
     if (!whole.has_lse()) return not_applicable("the kernel returned no log-sum-exp");
     const std::vector<std::int64_t> ends =
         cuts(trial, stream_of("partition.merge"), problem.len_kv);
-    std::vector<Call> parts;
+    std::vector<Run> parts;
     for (std::size_t p = 0; p + 1 < ends.size(); ++p) {
-        const Twin part =
+        const PairedCase part =
             with_keys(problem, trial.inputs(), range(ends[p], ends[p + 1] - ends[p]), {});
         if (!trial.supports(part.problem))
             return not_applicable("the kernel does not take a part of the keys");
@@ -107,19 +107,19 @@ bool written_out(const Values& values) {
 // with its length. Values are drawn as the case says, for the new length.
 Verdict check_tile_edges(const Trial& trial) {
     constexpr std::int64_t edges[] = {16, 32, 64, 80, 96, 112, 128, 176, 256};
-    const Problem& subject = trial.problem();
+    const Problem& tried = trial.problem();
     std::int64_t edge = edges[0];
     for (const std::int64_t e : edges)
-        if (std::abs(e - subject.len_kv) < std::abs(edge - subject.len_kv)) edge = e;
+        if (std::abs(e - tried.len_kv) < std::abs(edge - tried.len_kv)) edge = e;
     const std::uint64_t stream = stream_of("partition.tile_edges");
-    Case at_edge = trial.subject();
+    Case at_edge = trial.tried();
     Problem& problem = at_edge.problem;
     problem.len_kv = edge + trial.random_below(stream, 0, 3) - 1;
     problem.len_q = std::min(problem.len_q, problem.len_kv);
     if (problem.cache.present) problem.cache.len = problem.len_kv - problem.len_q;
     problem = canonical(problem);
     if (!trial.supports(problem)) return not_applicable("the kernel does not take so many keys");
-    if (written_out(at_edge.values) && !(problem == subject))
+    if (written_out(at_edge.values) && !(problem == tried))
         return not_applicable("values that are written out have no other length");
     const TensorSet inputs = make_inputs(at_edge);
     Verdict verdict = trial.compare(problem, inputs, trial.run(problem, inputs));
@@ -194,18 +194,18 @@ Verdict check_order_of_keys(const Trial& trial) {
         {"falling scores", falling},
         {"the largest score last", late},
         {"scores in random order", permutation(trial, stream + 1, problem.len_kv)}};
-    const Call rising(trial, problem, inputs);
+    const Run rising(trial, problem, inputs);
     Verdict verdict = not_applicable("no query sees a key");
     for (const auto& [name, order] : orders) {
-        const Twin twin = with_keys(problem, inputs, order, {});
-        const Call other(trial, twin.problem, twin.inputs);
-        Likeness likeness;
-        likeness.rows = defined_rows(rising);
-        likeness.sentence = [&](const RowMatch& rows) {
+        const PairedCase paired = with_keys(problem, inputs, order, {});
+        const Run other(trial, paired.problem, paired.inputs);
+        Relation relation;
+        relation.rows = defined_rows(rising);
+        relation.sentence = [&](const RowMatch& rows) {
             return fmt::format("{} give {} another result than rising ones", name,
                                name_of(problem, rows.first));
         };
-        verdict = merge(verdict, compare_runs(rising, other, likeness));
+        verdict = merge(verdict, compare_runs(rising, other, relation));
         if (verdict.decision == Decision::violated) break;
     }
     return verdict;
@@ -241,13 +241,13 @@ Property order() {
 // words; then that it is within its bound.
 Verdict check_stability(const Trial& trial) {
     const Problem& problem = trial.problem();
-    const Call call(trial);
+    const Run call(trial);
     Tally tally(problem);
     const double largest = traits(call.output_format()).max_finite;
     for (const Row& row : all_rows(problem)) {
         if (blind(call, row)) continue;
         for (std::int64_t c = 0; c < value_dim(problem); ++c) {
-            const ExpectedElement& e = element(call, row, c);
+            const bound::ExpectedElement& e = element(call, row, c);
             if (!(std::abs(e.value) + e.bound + e.error < largest)) continue;
             const double observed = output(call, row, c);
             tally.fact(std::isfinite(observed), e.value, observed, output_at(row, c), [&] {
@@ -293,4 +293,4 @@ std::vector<Property> partition() {
     return {merge(), tile_edges(), order(), stability()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

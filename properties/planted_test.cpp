@@ -9,12 +9,8 @@
 
 #include "properties/truthful_test.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
-
-using testing::TruthfulKernel;
-using testing::try_law;
-using testing::try_until_violated;
 
 constexpr std::int64_t cases = 60;
 
@@ -44,20 +40,20 @@ bool turns_red(const Property& law, const PlantedDeviation& deviation) {
     return try_until_violated(kernel, law, cases).violated > 0;
 }
 
-class EveryDeviation : public ::testing::TestWithParam<Planting> {};
+class EveryPlantedDeviation : public ::testing::TestWithParam<Planting> {};
 
-TEST_P(EveryDeviation, TurnsItsLawRed) {
+TEST_P(EveryPlantedDeviation, TurnsItsLawRed) {
     EXPECT_TRUE(turns_red(GetParam().law, GetParam().deviation));
 }
 
 // The red above is the law's own: nothing else around it would notice.
-TEST_P(EveryDeviation, IsMissedByALawThatAlwaysHolds) {
+TEST_P(EveryPlantedDeviation, IsMissedByALawThatAlwaysHolds) {
     Property law = GetParam().law;
     law.check = [](const Trial&) { return holds(1); };
     EXPECT_FALSE(turns_red(law, GetParam().deviation));
 }
 
-INSTANTIATE_TEST_SUITE_P(Laws, EveryDeviation, ::testing::ValuesIn(plantings()),
+INSTANTIATE_TEST_SUITE_P(Laws, EveryPlantedDeviation, ::testing::ValuesIn(plantings()),
                          [](const auto& one) {
                              return test_name(one.param.law.id) + "_by_" + one.param.deviation.id;
                          });
@@ -102,4 +98,4 @@ TEST(StaleState, ARememberedAnswerIsNamed) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

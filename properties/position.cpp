@@ -15,27 +15,27 @@
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
 /// Distances of a few places up to those where the angles of a long context lie.
 Verdict check_rope_relative(const Trial& trial) {
     constexpr std::int64_t shifts[] = {1, 7, 64, 1000, 4096};
-    const Call first(trial);
+    const Run first(trial);
     Problem shifted = first.problem();
     shifted.rope.offset += shifts[trial.random_below(stream_of("position.rope_relative"), 0, 5)];
     if (!trial.supports(shifted))
         return not_applicable("the kernel takes no other offset of the rotary positions");
-    const Call second(trial, shifted, first.inputs());
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
-    likeness.sentence = [&](const RowMatch& match) {
+    const Run second(trial, shifted, first.inputs());
+    Relation relation;
+    relation.rows = defined_rows(first);
+    relation.sentence = [&](const RowMatch& match) {
         return fmt::format("{} changes when every position moves by {}",
                            name_of(shifted, match.first),
                            shifted.rope.offset - first.problem().rope.offset);
     };
-    return compare_runs(first, second, likeness);
+    return compare_runs(first, second, relation);
 }
 
 /// Tokens of the case as sequences of one token each: query and key stand at the same place, so the
@@ -65,18 +65,18 @@ Verdict check_rope_norm(const Trial& trial) {
             return std::isfinite(x) ? x : 0;  // a slot of a cache that holds no key
         });
     }
-    const Call first(trial, straight, inputs);
-    const Call second(trial, turned, inputs);
+    const Run first(trial, straight, inputs);
+    const Run second(trial, turned, inputs);
     if (!first.has_lse() || !second.has_lse())
         return not_applicable("the kernel returns no log-sum-exp of a single token");
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
-    likeness.sentence = [&](const RowMatch& match) {
+    Relation relation;
+    relation.rows = defined_rows(first);
+    relation.sentence = [&](const RowMatch& match) {
         return fmt::format(
             "turning query and key of one token by the same angles changes their score (token {})",
             match.first.batch);
     };
-    return compare_runs(first, second, likeness);
+    return compare_runs(first, second, relation);
 }
 
 struct OtherRope {
@@ -109,7 +109,7 @@ std::vector<OtherRope> other_ropes(const Problem& problem) {
 }
 
 Verdict check_rope_style(const Trial& trial) {
-    const Call call(trial);
+    const Run call(trial);
     const Problem& problem = call.problem();
     std::int64_t compared = 0;
     double worst = 0;
@@ -268,4 +268,4 @@ std::vector<Property> position() {
     return {rope_norm(), rope_relative(), rope_style(), alibi()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

@@ -6,7 +6,7 @@
 
 #include "properties/law/catalogue.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 TEST(Preconditions, each_takes_some_of_the_problems_asked_and_refuses_some) {
@@ -20,4 +20,4 @@ TEST(Preconditions, each_takes_some_of_the_problems_asked_and_refuses_some) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

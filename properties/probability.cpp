@@ -9,10 +9,10 @@
 
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
-#include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
+#include "properties/law/visibility.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -49,14 +49,14 @@ Verdict check_row_sum(const Trial& trial) {
             for (std::int64_t j = 0; j < problem.len_kv; ++j)
                 values.put(b, g, j, column(b, g), size(b, g));
 
-    const Call summed(trial, problem, std::move(inputs));
+    const Run summed(trial, problem, std::move(inputs));
     Tally tally(problem);
     for (const Row& row : all_rows(problem)) {
         if (blind(summed, row)) continue;
         const std::int64_t g = row.head / group_size(problem);
         const std::int64_t c = column(row.batch, g);
         const double whole = size(row.batch, g), observed = output(summed, row, c);
-        const ExpectedElement one{whole, 0, element(summed, row, c).bound};
+        const bound::ExpectedElement one{whole, 0, element(summed, row, c).bound};
         tally.element(observed, one, summed.output_format(), output_at(row, c), [&] {
             return fmt::format("the weights of {} sum to {:.6g}", name_of(problem, row),
                                observed / whole);
@@ -134,7 +134,7 @@ Property nonnegative() {
 Verdict check_masked_zero(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("probability.masked_zero");
-    const Sight sight(problem, trial.dialect(), trial.inputs());
+    const Visibility visibility(problem, trial.dialect(), trial.inputs());
     const std::int64_t group = group_size(problem), columns = value_dim(problem);
     if (problem.len_q == 0) return not_applicable(nothing_visible);
     const auto chosen_row = [&](std::int64_t b, std::int64_t g, std::int64_t c) {
@@ -144,7 +144,7 @@ Verdict check_masked_zero(const Trial& trial) {
     };
     TensorSet inputs = trial.inputs();
     const auto value = [&](std::int64_t b, std::int64_t g, std::int64_t j, std::int64_t c) {
-        if (sight.sees(chosen_row(b, g, c), j)) return 0.0;
+        if (visibility.sees(chosen_row(b, g, c), j)) return 0.0;
         // 2^10 to 2^12: finite in every format, and a weight of 2^-34 that leaks shows in f16.
         const auto at = static_cast<std::uint64_t>(
             ((b * problem.heads_kv + g) * problem.len_kv + j) * columns + c);
@@ -156,12 +156,12 @@ Verdict check_masked_zero(const Trial& trial) {
     Tally tally(problem);
     const Tensor& values = inputs[Role::v];
     for (const Row& row : all_rows(problem)) {
-        if (!sight.is_query(row) || sight.empty(row)) continue;
+        if (!visibility.is_query(row) || visibility.empty(row)) continue;
         const std::int64_t g = row.head / group;
         std::vector<std::int64_t> last_hidden(static_cast<std::size_t>(columns), -1);
         std::vector<char> seen(static_cast<std::size_t>(columns), 0);
         for (std::int64_t j = 0; j < problem.len_kv; ++j) {
-            const bool visible = sight.sees(row, j);
+            const bool visible = visibility.sees(row, j);
             for (std::int64_t c = 0; c < columns; ++c) {
                 if (values.at(row.batch, g, j, c) == 0) continue;
                 const auto at = static_cast<std::size_t>(c);
@@ -175,7 +175,7 @@ Verdict check_masked_zero(const Trial& trial) {
             tally.fact(shown == 0, 0, shown, output_at(row, c), [&] {
                 return fmt::format("{} gives weight to a hidden key, such as key {}, {}",
                                    name_of(problem, row), last_hidden[at],
-                                   sight.reason(row, last_hidden[at]));
+                                   visibility.reason(row, last_hidden[at]));
             });
         }
     }
@@ -214,4 +214,4 @@ std::vector<Property> probability() {
     return {row_sum(), nonnegative(), masked_zero()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

@@ -10,11 +10,11 @@
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/scores.hpp"
-#include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
+#include "properties/law/visibility.hpp"
 #include "reference/bound/kernel_model.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -49,7 +49,7 @@ void compare_order(Tally& tally, const Problem& problem, const Tensor& keys, con
               [](const Shown& a, const Shown& b) { return a.score.mid() < b.score.mid(); });
     for (std::size_t at = 1; at < shown.size(); ++at) {
         const Shown &low = shown[at - 1], &high = shown[at];
-        const Place place = output_at(row, high.column);
+        const ElementPlace place = output_at(row, high.column);
         if (equal_keys(keys, row, problem, low.key, high.key)) {
             tally.same(low.weight, high.weight, place, [&] {
                 return fmt::format("keys {} and {} are equal, but not their weights for {}",
@@ -72,7 +72,7 @@ Verdict check_order(const Trial& trial) {
     std::vector<std::vector<std::int64_t>> orders;
     TensorSet inputs = trial.inputs();
     Tensor& keys = inputs[Role::k];
-    const Sight lengths(problem, trial.dialect(), trial.inputs());
+    const Visibility lengths(problem, trial.dialect(), trial.inputs());
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t g = 0; g < problem.heads_kv; ++g) {
             const auto head = static_cast<std::uint64_t>(b * problem.heads_kv + g);
@@ -93,7 +93,7 @@ Verdict check_order(const Trial& trial) {
     };
     const UnitRun run =
         run_units(trial, problem, inputs, stream, unit_columns(trial, problem, stream, key_of));
-    const Sight sight = run.call.sight();
+    const Visibility visibility = run.call.visibility();
     const Scores scores(problem, inputs);
     Tally tally(problem);
     std::vector<Shown> shown;
@@ -102,7 +102,7 @@ Verdict check_order(const Trial& trial) {
         const std::int64_t g = row.head / group_size(problem);
         for (std::int64_t c = 0; c < std::min(columns, problem.len_kv); ++c) {
             const std::int64_t key = run.units.key[run.units.at(row.batch, g, c)];
-            if (!sight.sees(row, key)) continue;
+            if (!visibility.sees(row, key)) continue;
             shown.push_back({key, c, scores.score(row, key), run.weight(row, c)});
         }
         compare_order(tally, problem, inputs[Role::k], row, shown);
@@ -143,9 +143,9 @@ Property order() {
 // expm1(merge), as in forward_bound.cpp; a product, a division and a normalisation remain. Where w
 // may round to something else, the reference's general bound is taken. Relative errors multiply as
 // (1 + a)(1 + b)... - 1 <= exp(a + b + ...) - 1, and exp(x) - 1 <= 1.01 x up to x = 0.0198.
-ExpectedElement single_key(const Trial& trial, const Problem& problem, double value,
-                           double score_max, double general_bound) {
-    const KernelModel m = resolve(problem, trial.numerics());
+bound::ExpectedElement single_key(const Trial& trial, const Problem& problem, double value,
+                                  double score_max, double general_bound) {
+    const bound::KernelModel m = bound::resolve(problem, trial.numerics());
     const double off = std::expm1(1.01 * m.ua * score_max + 3 * std::log1p(m.exp_error));
     if (m.up > 0 && !(off < m.up / 2)) return {value, 0, general_bound};
     const double merge =
@@ -156,18 +156,18 @@ ExpectedElement single_key(const Trial& trial, const Problem& problem, double va
     return {value, 0, std::min(general_bound, relative * size + underflow)};
 }
 
-void compare_single_rows(Tally& tally, const Call& call) {
+void compare_single_rows(Tally& tally, const Run& call) {
     const Problem& problem = call.problem();
-    const Sight sight = call.sight();
+    const Visibility visibility = call.visibility();
     const ScoreBounds scores(problem, call.inputs());
     const Tensor& values = call.inputs()[Role::v];
     for (const Row& row : all_rows(problem)) {
-        if (sight.visible_count(row) != 1) continue;
+        if (visibility.visible_count(row) != 1) continue;
         std::int64_t key = 0;
-        while (!sight.sees(row, key)) ++key;
+        while (!visibility.sees(row, key)) ++key;
         for (std::int64_t c = 0; c < value_dim(problem); ++c) {
             const double value = values.at(row.batch, row.head / group_size(problem), key, c);
-            const ExpectedElement expected = single_key(
+            const bound::ExpectedElement expected = single_key(
                 call.trial(), problem, value, scores.of(row), element(call, row, c).bound);
             tally.element(output(call, row, c), expected, problem.format_o, output_at(row, c), [&] {
                 return fmt::format("{} sees key {} alone, and its output is not that key's value",
@@ -182,7 +182,7 @@ Verdict check_single_key(const Trial& trial) {
     const Problem& problem = trial.problem();
     if (problem.len_kv == 0) return not_applicable("there is no key");
     Tally tally(problem);
-    compare_single_rows(tally, Call(trial));
+    compare_single_rows(tally, Run(trial));
     const std::int64_t kept =
         trial.random_below(stream_of("probability.single_key"), 0, problem.len_kv);
     const Problem one = plain(problem, problem.len_q, 1);
@@ -191,7 +191,7 @@ Verdict check_single_key(const Trial& trial) {
         inputs.put(Role::q, trial.inputs()[Role::q]);
         for (const Role role : {Role::k, Role::v})
             inputs.put(role, gather(trial.inputs()[role], 2, {kept}));
-        compare_single_rows(tally, Call(trial, one, std::move(inputs)));
+        compare_single_rows(tally, Run(trial, one, std::move(inputs)));
     }
     return tally.verdict("no query sees exactly one key");
 }
@@ -220,4 +220,4 @@ std::vector<Property> probability_order() {
     return {order(), single_key()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

@@ -13,7 +13,7 @@
 #include "properties/law/scores.hpp"
 #include "properties/law/tally.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -294,4 +294,4 @@ std::vector<Property> rank() {
     return {scores(), bilinear(), heads()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

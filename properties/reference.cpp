@@ -15,7 +15,7 @@
 #include "reference/bound/kernel_model.hpp"
 #include "reference/bound/rounding.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -165,10 +165,10 @@ Property structure() {
 // n + 6 roundings on the way, the weights' own too where E may show in them: so the mean is off by
 // at most 2.1 (E + up + g) mean |v|: with x the sum in brackets, (1 + x)/(1 - x) - 1 = 2x/(1 - x),
 // which is at most 2.1 x up to x = 1/21. Anything that rounds from there agrees.
-double mean_slack(const KernelModel& m, const Numerics& numerics, double keys) {
+double mean_slack(const bound::KernelModel& m, const Numerics& numerics, double keys) {
     if (!coarse_exp(numerics)) return 0;
     const double up = m.exp_error < m.up / 2 ? 0 : m.up;
-    return 2.1 * (m.exp_error + up + chain_error(m.sum_depth(keys) + 6, m.ua));
+    return 2.1 * (m.exp_error + up + bound::chain_error(m.sum_depth(keys) + 6, m.ua));
 }
 
 Verdict check_rounding(const Trial& trial) {
@@ -190,9 +190,10 @@ Verdict check_rounding(const Trial& trial) {
     inputs.put(Role::v, tensor_of(problem, Role::v, [&](auto, auto, auto, auto) {
                    return on_grid(trial, stream + 2, index++, most, 1);
                }));
-    const Call call(trial, problem, inputs);
+    const Run call(trial, problem, inputs);
     const double count = static_cast<double>(keys);
-    const double slack = mean_slack(resolve(problem, trial.numerics()), trial.numerics(), count);
+    const double slack =
+        mean_slack(bound::resolve(problem, trial.numerics()), trial.numerics(), count);
     Tally tally(problem);
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h < problem.heads_q; ++h)
@@ -282,4 +283,4 @@ std::vector<Property> reference() {
     return {output(), lse(), decode(), structure(), rounding(), probable()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

@@ -14,7 +14,7 @@
 #include "properties/law/statistics.hpp"
 #include "properties/law/tally.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -27,7 +27,7 @@ constexpr double direction_rate = 3e-8;  // of |Z| > 6.0, a direction: 2 exp(-6^
 constexpr double mean_square_max = 5;    // standard errors above the model
 constexpr std::int64_t heads_wanted = 100, queries = 4;
 
-constexpr const char* words[error_directions] = {
+constexpr const char* words[bound::error_directions] = {
     "every output is too large by {:.2g} of itself",
     "the temperature is off by {:.2g}",
     "{:.2g} of the weight is spread evenly over all keys",
@@ -39,40 +39,40 @@ constexpr const char* words[error_directions] = {
 // derived. What the rounding of P adds in one run is measured, not derived: its mean over mantissas
 // is zero, and over one run stayed below 0.1 up in gain, 0.02 up in temperature and in a key of
 // score zero, 0.05 up in flatten; in f32 the last of these stayed below 1e-6.
-std::array<double, error_directions> floors(const ErrorBudget& budget) {
+std::array<double, bound::error_directions> floors(const bound::ErrorBudget& budget) {
     const double ua = budget.ua, up = budget.up;
     const double constants = 8 * ua;
     if (!(up > 0)) return {constants, constants, constants, std::max(constants, 1e-6)};
     return {0.1 * up, std::max(constants, 0.02 * up), 0.05 * up, 0.02 * up};
 }
 
-struct Scores {
+struct ErrorScores {
     double squares = 0, fourths = 0, largest = 0;  // over rows: of mean z^2; over elements: |z|
     std::int64_t rows = 0, elements = 0;
-    std::array<SelfNormalised, error_directions> direction;
-    std::array<double, error_directions> along{};
-    std::array<std::array<double, error_directions>, error_directions> product{};
+    std::array<SelfNormalised, bound::error_directions> direction;
+    std::array<double, bound::error_directions> along{};
+    std::array<std::array<double, bound::error_directions>, bound::error_directions> product{};
 
-    void add_row(std::span<const BudgetElement> expected, const Call& call, const Row& row) {
+    void add_row(std::span<const bound::BudgetElement> expected, const Run& call, const Row& row) {
         double square = 0;
-        std::array<double, error_directions> x{};
+        std::array<double, bound::error_directions> x{};
         std::int64_t c = 0;
-        for (const BudgetElement& e : expected) {
+        for (const bound::BudgetElement& e : expected) {
             double z = (output(call, row, c++) - e.value) / e.sigma;
             if (!(std::abs(z) <= score_max)) z = z < 0 ? -score_max : score_max;
             largest = std::max(largest, std::abs(z));
             square += z * z;
-            for (std::size_t k = 0; k < error_directions; ++k) {
+            for (std::size_t k = 0; k < bound::error_directions; ++k) {
                 const double unit = e.direction[k] / e.sigma;
                 x[k] += z * unit;
-                for (std::size_t other = 0; other < error_directions; ++other)
+                for (std::size_t other = 0; other < bound::error_directions; ++other)
                     product[k][other] += unit * e.direction[other] / e.sigma;
             }
         }
         const double mean = square / static_cast<double>(expected.size());
         squares += mean;
         fourths += mean * mean;
-        for (std::size_t k = 0; k < error_directions; ++k) {
+        for (std::size_t k = 0; k < bound::error_directions; ++k) {
             direction[k].add(x[k]);
             along[k] += x[k];
         }
@@ -84,9 +84,9 @@ struct Scores {
     double drift(std::size_t k) const { return product[k][k] > 0 ? along[k] / product[k][k] : 0; }
 
     /// What a drift of `floor` along every direction adds up to along one: they are not orthogonal.
-    double admitted(std::size_t k, const std::array<double, error_directions>& floor) const {
+    double admitted(std::size_t k, const std::array<double, bound::error_directions>& floor) const {
         double sum = 0;
-        for (std::size_t j = 0; j < error_directions; ++j)
+        for (std::size_t j = 0; j < bound::error_directions; ++j)
             sum += floor[j] * std::abs(product[j][k]);
         return product[k][k] > 0 ? sum / product[k][k] : 0;
     }
@@ -105,14 +105,14 @@ Verdict suspected(std::string sentence, double observed, double threshold, std::
     return violated(std::move(v), elements);
 }
 
-Verdict judge_directions(const Scores& scores, const ErrorBudget& budget) {
+Verdict judge_directions(const ErrorScores& scores, const bound::ErrorBudget& budget) {
     const auto floor = floors(budget);
     const double direction_max = SelfNormalised::threshold(direction_rate);
     // Of those that are off the one that stands out most: a wrong temperature shows in the others.
     std::size_t most = 0;
     double theta = 0, largest = -1;
     bool any_off = false;
-    for (std::size_t k = 0; k < error_directions; ++k) {
+    for (std::size_t k = 0; k < bound::error_directions; ++k) {
         const double z = std::abs(scores.direction[k].value());
         const double own = scores.drift(k);
         const bool off = !(z <= direction_max) && !(std::abs(own) <= scores.admitted(k, floor));
@@ -137,7 +137,7 @@ Verdict judge_directions(const Scores& scores, const ErrorBudget& budget) {
 // kernels had a root mean square of 0.96 to 1.00 of the model in half formats and 0.56 to 0.67 in
 // f32, and single errors of 5.5 and 8 deviations at most; 1.10 and 1.30, 8 and 12 lie above these.
 // 1e-300 keeps the quotient finite where every score is the same.
-Verdict judge_sizes(const Scores& scores, bool coarse) {
+Verdict judge_sizes(const ErrorScores& scores, bool coarse) {
     const double rms_max = coarse ? 1.10 : 1.30, largest_max = coarse ? 8 : 12;
     const double n = static_cast<double>(scores.rows);
     const double mean = scores.squares / n;
@@ -174,10 +174,10 @@ Verdict check_error_budget(const Trial& trial) {
         inputs.put(role, tensor_of(problem, role, [&](auto, auto, auto, auto) {
                        return trial.random_normal(stream, index++);
                    }));
-    const Call call(trial, problem, inputs);
-    const ErrorBudget budget = trial.error_budget(problem, inputs);
+    const Run call(trial, problem, inputs);
+    const bound::ErrorBudget budget = trial.error_budget(problem, inputs);
     const auto width = static_cast<std::size_t>(value_dim(problem));
-    Scores scores;
+    ErrorScores scores;
     std::size_t at = 0;
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h < problem.heads_q; ++h)
@@ -228,4 +228,4 @@ std::vector<Property> reference_error_budget() {
     return {error_budget()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

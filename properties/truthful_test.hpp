@@ -9,13 +9,13 @@
 
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/judge.hpp"
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 #include "reference/oracle/oracle.hpp"
 
-namespace attest::testing {
+namespace attest::law {
 
-inline Manifest truthful_manifest(const Dialect& dialect) {
-    Manifest manifest;
+inline kernel::Manifest truthful_manifest(const Dialect& dialect) {
+    kernel::Manifest manifest;
     manifest.name = "truthful";
     manifest.version = "1";
     manifest.simulated = true;  // every schedule gives the truth
@@ -28,7 +28,7 @@ inline Manifest truthful_manifest(const Dialect& dialect) {
     return manifest;
 }
 
-class TruthfulKernel final : public Subject {
+class TruthfulKernel final : public search::Kernel {
 public:
     explicit TruthfulKernel(const Dialect& dialect, PlantedDeviation deviation = {})
         : manifest_(truthful_manifest(dialect)), deviation_(std::move(deviation)) {
@@ -41,17 +41,17 @@ public:
         manifest_.numerics.deterministic = manifest_.numerics.batch_invariant = false;
     }
 
-    const Manifest& manifest() const noexcept override { return manifest_; }
+    const kernel::Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem&, std::string* reason) override {
         if (reason != nullptr) reason->clear();
         return true;
     }
-    CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         const std::int64_t call = calls_++;
         Question question{problem, manifest_.dialect, inputs};
-        CallResult result;
+        worker::CallResult result;
         if (!deviation_.fails.empty()) {
-            result.outcome = Outcome::error;
+            result.outcome = worker::Outcome::error;
             result.reason = deviation_.fails;
             return result;
         }
@@ -60,9 +60,9 @@ public:
             deviation_.remembers(question, before_);
             before_.push_back({problem, manifest_.dialect, inputs});
         }
-        const Expected answer =
-            attend(question.problem, question.dialect, manifest_.numerics, question.inputs);
-        const auto fill = [&](Role role, const std::vector<ExpectedElement>& elements) {
+        const bound::Expected answer =
+            oracle::attend(question.problem, question.dialect, manifest_.numerics, question.inputs);
+        const auto fill = [&](Role role, const std::vector<bound::ExpectedElement>& elements) {
             Tensor tensor(type_of(problem, role), *shape_of(problem, role));
             for (std::int64_t i = 0; i < tensor.size(); ++i)
                 tensor.set(i, answer_of(elements[static_cast<std::size_t>(i)], call));
@@ -79,12 +79,12 @@ public:
     void set_timeout(std::chrono::milliseconds) noexcept override {}
 
 private:
-    double answer_of(const ExpectedElement& e, std::int64_t call) const {
+    double answer_of(const bound::ExpectedElement& e, std::int64_t call) const {
         const bool known = std::isfinite(e.value) && std::isfinite(e.bound);
         return deviation_.answers && known ? deviation_.answers(e, call) : e.value;
     }
 
-    Manifest manifest_;
+    kernel::Manifest manifest_;
     PlantedDeviation deviation_;
     std::vector<Question> before_;
     std::int64_t calls_ = 0;
@@ -96,34 +96,33 @@ struct Tried {
     std::string example;  ///< case and sentence of the first violation
 };
 
-inline Tried try_law(Subject& kernel, const Property& law, std::int64_t cases,
+inline Tried try_law(search::Kernel& kernel, const Property& law, std::int64_t cases,
                      bool until_violated = false) {
     constexpr std::uint64_t seed = 1;
     constexpr std::int64_t attempts = 16;
     Tried tried;
-    Profile profile;
+    search::Profile profile;
     profile.scores_max = 512;  // the truth is slow
     profile.len_max = 40;
     profile.dim_max = 12;
     for (std::int64_t k = 0; k < cases && !(until_violated && tried.violated > 0); ++k)
         for (std::int64_t attempt = 0; attempt < attempts; ++attempt) {
-            const auto subject = draw_case(law, kernel.manifest(), profile, seed, k, attempt);
-            if (!subject) continue;
-            const Judged judged = judge_case(kernel, law, *subject, k);
+            const auto drawn = search::draw_case(law, kernel.manifest(), profile, seed, k, attempt);
+            if (!drawn) continue;
+            const search::Judged judged = search::judge_case(kernel, law, *drawn, k);
             if (judged.refused || judged.vacuous) continue;
             ++tried.judged;
             if (judged.record.verdict.decision == Decision::violated) {
                 if (++tried.violated == 1)
-                    tried.example =
-                        print(*subject) + "\n" + judged.record.verdict.violation->problem;
+                    tried.example = print(*drawn) + "\n" + judged.record.verdict.violation->problem;
             }
             break;
         }
     return tried;
 }
 
-inline Tried try_until_violated(Subject& kernel, const Property& law, std::int64_t cases) {
+inline Tried try_until_violated(search::Kernel& kernel, const Property& law, std::int64_t cases) {
     return try_law(kernel, law, cases, true);
 }
 
-}  // namespace attest::testing
+}  // namespace attest::law

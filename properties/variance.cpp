@@ -13,7 +13,7 @@
 #include "properties/law/tally.hpp"
 #include "properties/law/variance_band.hpp"
 
-namespace attest::laws {
+namespace attest::law {
 
 namespace {
 
@@ -286,4 +286,4 @@ std::vector<Property> variance() {
     return {scaled(), unscaled(), dimension_free()};
 }
 
-}  // namespace attest::laws
+}  // namespace attest::law

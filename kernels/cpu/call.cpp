@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 bool fill(Operand& operand, const DLTensor* tensor, const char* name, char* error,
@@ -180,4 +180,4 @@ void* Scratch::take_bytes(std::size_t bytes) noexcept {
     return base_ != nullptr ? base_ + start : nullptr;
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -1,5 +1,5 @@
 #pragma once
-// One call of the border, read into C++: tensors as strided operands, sequences as segments, and
+// One call of the ABI, read into C++: tensors as strided operands, sequences as segments, and
 // which keys a query may reach. All the CPU kernels stand on this; none of it is shared with the
 // reference.
 
@@ -11,7 +11,7 @@
 #include "kernels/cpu/element.hpp"
 #include "kernels/interface/attest_kernel.h"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 /// A tensor of the call: logical axes, strides in elements, 64-bit throughout. An axis of extent 1
 /// has stride 0.
@@ -57,7 +57,7 @@ struct Segment {
 };
 
 /// Keys [first, last) of a segment; empty where last <= first.
-struct KeyRange {
+struct SegmentKeys {
     std::int64_t first = 0, last = 0;
 };
 
@@ -69,10 +69,10 @@ Segment segment_at(const Call& call, std::int64_t index) noexcept;
 
 /// What causal order, window and length leave of a segment's keys to its query i:
 /// j <= i + offset where causal, i + offset - left <= j <= i + offset + right within a window.
-inline KeyRange reach(const attest_problem& problem, const Segment& segment,
-                      std::int64_t i) noexcept {
+inline SegmentKeys reach(const attest_problem& problem, const Segment& segment,
+                         std::int64_t i) noexcept {
     const std::int64_t diagonal = i + segment.offset;
-    KeyRange keys{0, segment.keys};
+    SegmentKeys keys{0, segment.keys};
     if (problem.causal != 0) keys.last = std::min(keys.last, diagonal + 1);
     if (problem.window_left >= 0) keys.first = std::max(keys.first, diagonal - problem.window_left);
     if (problem.window_right >= 0 && problem.window_right < keys.last - diagonal) {
@@ -107,4 +107,4 @@ private:
     std::size_t bytes_ = 0, used_ = 0;
 };
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

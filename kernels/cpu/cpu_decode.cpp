@@ -13,11 +13,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/border.hpp"
 #include "kernels/cpu/decode_steps.hpp"
+#include "kernels/cpu/supports.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 template <typename Real>
@@ -91,7 +91,7 @@ private:
         std::fill_n(at_.sum + split * rows_, rows_, Real{0});
         std::fill_n(at_.seen + split * rows_, rows_, false);
         std::fill_n(at_.output + split * rows_ * p_.dim_v, rows_ * p_.dim_v, Real{0});
-        const KeyRange keys = step_.range(s.keys, splits_, split);
+        const SegmentKeys keys = step_.range(s.keys, splits_, split);
         const std::int64_t needed_first = reach(p_, s, 0).first;
         const std::int64_t needed_last = reach(p_, s, s.queries - 1).last;
         for (std::int64_t key0 = keys.first; key0 < keys.last; key0 += decode_tile) {
@@ -118,7 +118,7 @@ private:
     void take_tile(const Segment& s, std::int64_t kv_head, std::int64_t part, std::int64_t r,
                    std::int64_t key0, std::int64_t count) {
         const std::int64_t head = kv_head * call_.group + r / s.queries, i = r % s.queries;
-        const KeyRange keys = reach(p_, s, i);
+        const SegmentKeys keys = reach(p_, s, i);
         const std::int64_t first = std::max<std::int64_t>(keys.first - key0, 0);
         const std::int64_t last = std::min(keys.last - key0, count);
         bool any = false;
@@ -223,10 +223,10 @@ constexpr attest_kernel_api api{
 
 }  // namespace
 
-BuiltinKernel cpu_decode() {
+kernel::BuiltinKernel cpu_decode() {
     return {.id = "cpu_decode",
             .api = &api,
             .summary = "split-KV with a merge, contiguous or paged cache"};
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

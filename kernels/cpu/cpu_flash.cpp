@@ -12,11 +12,11 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/border.hpp"
 #include "kernels/cpu/score.hpp"
+#include "kernels/cpu/supports.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 template <typename Real>
 void pack_tile(const Call& call, const Segment& s, std::int64_t kv_head, std::int64_t key0,
@@ -41,7 +41,7 @@ void pack_tile(const Call& call, const Segment& s, std::int64_t kv_head, std::in
 template <typename Real>
 std::uint64_t visible_keys(const Call& call, const Segment& s, std::int64_t head, std::int64_t i,
                            std::int64_t key0, std::int64_t count, FlashBuffers<Real>& to) noexcept {
-    const KeyRange keys = reach(call.problem, s, i);
+    const SegmentKeys keys = reach(call.problem, s, i);
     const std::int64_t first = std::max<std::int64_t>(keys.first - key0, 0);
     const std::int64_t last = std::min(keys.last - key0, count);
     if (first >= last) return 0;
@@ -169,7 +169,7 @@ constexpr attest_kernel_api api{
 
 }  // namespace
 
-BuiltinKernel cpu_flash() {
+kernel::BuiltinKernel cpu_flash() {
     return {.id = "cpu_flash",
             .api = &api,
             .summary = "tiled, online softmax, SIMD; every feature but splits"};
@@ -182,4 +182,4 @@ template std::uint64_t visible_keys<double>(const Call&, const Segment&, std::in
                                             std::int64_t, std::int64_t,
                                             FlashBuffers<double>&) noexcept;
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

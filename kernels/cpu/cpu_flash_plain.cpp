@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cpu/border.hpp"
 #include "kernels/cpu/flash_steps.hpp"
+#include "kernels/cpu/supports.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 struct PlainBuffers {
@@ -60,7 +60,7 @@ private:
             std::fill_n(at_.output + r * p_.dim_v, p_.dim_v, 0.0f);
             step_.start(row(block, r));
         }
-        const KeyRange needed = step_.needed(block);
+        const SegmentKeys needed = step_.needed(block);
         const std::int64_t end = needed.first < needed.last ? needed.last : 0;
         for (std::int64_t key0 = needed.first / plain_tile * plain_tile; key0 < end;
              key0 += plain_tile) {
@@ -157,10 +157,10 @@ constexpr attest_kernel_api api{
 
 }  // namespace
 
-BuiltinKernel cpu_flash_plain() {
+kernel::BuiltinKernel cpu_flash_plain() {
     return {.id = "cpu_flash_plain",
             .api = &api,
             .summary = "tiled, without SIMD: the mutants' own body"};
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -7,20 +7,20 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/border.hpp"
 #include "kernels/cpu/call.hpp"
 #include "kernels/cpu/rope.hpp"
 #include "kernels/cpu/score.hpp"
+#include "kernels/cpu/supports.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 constexpr Offer offer{.splits = false};
 
 template <typename Real>
 struct NaiveBuffers {
-    Rope<Real> rope;
+    RopeTable<Real> rope;
     Real *query, *keys, *values, *scores, *output;
     bool* hidden;
     NaiveBuffers(const attest_problem& p, Scratch& scratch)
@@ -57,7 +57,7 @@ void naive_row(const Call& call, const Segment& s, std::int64_t head, std::int64
     Real max = p.sink != 0 ? static_cast<Real>(call.sinks.real(head))
                            : -std::numeric_limits<Real>::infinity();
     bool empty = p.sink == 0;
-    const KeyRange range = reach(p, s, i);
+    const SegmentKeys range = reach(p, s, i);
     for (std::int64_t j = range.first; j < range.last; ++j) {
         const Bias<Real> bias = bias_at<Real>(call, s, head, i, j);
         at.hidden[j] = bias.hidden;
@@ -152,10 +152,10 @@ constexpr attest_kernel_api api{
 
 }  // namespace
 
-BuiltinKernel cpu_naive() {
+kernel::BuiltinKernel cpu_naive() {
     return {.id = "cpu_naive",
             .api = &api,
             .summary = "the definition, one row at a time; every feature"};
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

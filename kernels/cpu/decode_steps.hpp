@@ -11,7 +11,7 @@
 #include "kernels/cpu/rope.hpp"
 #include "kernels/cpu/score.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 inline constexpr std::int64_t decode_tile = 64;
 
@@ -29,7 +29,7 @@ inline std::int64_t count(const attest_problem& p, std::int64_t keys) {
                                     std::max<std::int64_t>(keys, 1));
 }
 
-inline KeyRange range(std::int64_t keys, std::int64_t splits, std::int64_t split) {
+inline SegmentKeys range(std::int64_t keys, std::int64_t splits, std::int64_t split) {
     const std::int64_t each = (keys + splits - 1) / splits;
     return {split * each, std::min(keys, (split + 1) * each)};
 }
@@ -48,7 +48,7 @@ inline const std::byte* row(const Call& call, const Operand& operand, std::int64
 template <typename Real>
 struct DecodeBuffers {
     std::int64_t rows, parts;
-    Rope<Real> rope;
+    RopeTable<Real> rope;
     Real *queries, *keys, *values, *scores, *max, *sum, *output;
     bool *hidden, *seen;
     DecodeBuffers(const attest_problem& p, Scratch& scratch)
@@ -114,7 +114,7 @@ struct DecodeSteps {
     void (*segment)(Call&, Segment&, std::int64_t splits) = split::segment;
     /// How many parts a sequence's keys are cut into, and the keys of one.
     std::int64_t (*splits)(const attest_problem&, std::int64_t keys) = split::count;
-    KeyRange (*range)(std::int64_t keys, std::int64_t splits, std::int64_t split) = split::range;
+    SegmentKeys (*range)(std::int64_t keys, std::int64_t splits, std::int64_t split) = split::range;
     /// Where a query's rotation stands; where the key or value j of a sequence lies.
     std::int64_t (*position)(const attest_problem&, std::int64_t) = split::position;
     const std::byte* (*row)(const Call&, const Operand&, std::int64_t batch, std::int64_t head,
@@ -127,4 +127,4 @@ struct DecodeSteps {
     bool operator==(const DecodeSteps&) const = default;
 };
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

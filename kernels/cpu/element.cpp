@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 /// One rounding from double, to a format with `fraction` stored bits whose smallest normal is
@@ -175,4 +175,4 @@ template void store_row<double>(std::byte*, Format, std::int64_t, std::int64_t,
 template float rounded<float>(float, Format) noexcept;
 template double rounded<double>(double, Format) noexcept;
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

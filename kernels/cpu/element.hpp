@@ -1,5 +1,5 @@
 #pragma once
-// The four formats at the border: reading rows into the accumulate format and rounding results
+// The four formats of the ABI: reading rows into the accumulate format and rounding results
 // back. Written apart from reference/problem on purpose: the truth shares no helper with what it
 // judges. Every narrowing is one rounding, to nearest even, with gradual underflow.
 
@@ -8,7 +8,7 @@
 
 #include "kernels/interface/attest_kernel.h"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 enum class Format : std::int32_t {
     f64 = ATTEST_F64,
@@ -42,4 +42,4 @@ void store_row(std::byte* to, Format format, std::int64_t stride, std::int64_t c
 template <typename Real>
 Real rounded(Real value, Format format) noexcept;
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 struct Half {
@@ -106,4 +106,4 @@ TEST(ElementRow, RoundedIsAMemberAndTheNearest) {
 }
 
 }  // namespace
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -14,8 +14,8 @@
 #include "kernels/cpu/test_call.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
-BuiltinKernel cpu_flash();
+namespace attest::cpu {
+kernel::BuiltinKernel cpu_flash();
 
 namespace {
 
@@ -125,4 +125,4 @@ TEST(Targets, EveryInstructionSetAgreesWithTheDefinition) {
 }
 
 }  // namespace
-}  // namespace attest::kernel
+}  // namespace attest::cpu

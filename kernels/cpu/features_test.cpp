@@ -10,17 +10,17 @@
 #include "kernels/cpu/test_call.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 constexpr int seeds = 600;
 
-bool rounds_weights(const BuiltinKernel& kernel) {
+bool rounds_weights(const kernel::BuiltinKernel& kernel) {
     return std::string(kernel.api->manifest).find("\"weights\": \"same\"") != std::string::npos;
 }
 
-const BuiltinKernel& kernel_named(std::string_view id) {
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+const kernel::BuiltinKernel& kernel_named(std::string_view id) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         if (kernel.id == id) return kernel;
     }
     throw std::invalid_argument("no such kernel");
@@ -37,7 +37,7 @@ TEST(Features, EveryKernelAgreesWithTheDefinition) {
     for (unsigned seed = 0; seed < seeds; ++seed) {
         const TestCase drawn = draw_any(seed);
         const Wanted rounded = want(drawn, true), unrounded = want(drawn, false);
-        for (const BuiltinKernel& kernel : cpu_kernels()) {
+        for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
             const TestCase t = trimmed(drawn, kernel.id);
             if (!supported(*kernel.api, t.problem)) continue;
             ++tried[kernel.id];
@@ -76,7 +76,7 @@ TEST(Features, TheDrawHoldsEveryFeature) {
 TEST(Features, LongRowsCrossManyTiles) {
     for (const std::int32_t format : {ATTEST_F64, ATTEST_F32, ATTEST_F16, ATTEST_BF16}) {
         for (const std::int64_t length : {63, 64, 65, 127, 128, 129, 300}) {
-            for (const BuiltinKernel& kernel : cpu_kernels()) {
+            for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
                 attest_problem p = problem_of(2, 1, 3, length, 24, format);
                 if (!supported(*kernel.api, p)) continue;
                 const TestCase t = draw(p, static_cast<unsigned>(length), 50);
@@ -89,7 +89,7 @@ TEST(Features, LongRowsCrossManyTiles) {
 
 TEST(Features, ScoresBeyondTheRangeOfExpStayFinite) {
     for (const double offset : {-2e4, -300.0, 300.0, 2e4}) {
-        for (const BuiltinKernel& kernel : cpu_kernels()) {
+        for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
             attest_problem p = problem_of(1, 1, 4, 100, 8, ATTEST_F32);
             p.mask_kind = ATTEST_MASK_ADDITIVE;
             TestCase t = draw(p, 7);
@@ -108,7 +108,7 @@ TEST(Features, WhatIsNotOfferedIsRefusedWithAReason) {
     char reason[128] = {};
     attest_problem p = problem_of(1, 1, 2, 2, 4);
     p.dropout_p = 0.1;
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         EXPECT_EQ(kernel.api->supports(nullptr, &p, reason, sizeof reason), 0);
         EXPECT_STREQ(reason, "dropout is not implemented");
     }
@@ -122,4 +122,4 @@ TEST(Features, WhatIsNotOfferedIsRefusedWithAReason) {
 }
 
 }  // namespace
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -8,7 +8,7 @@
 #include "kernels/cpu/call.hpp"
 #include "kernels/cpu/rope.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 inline constexpr std::int64_t flash_tile = 64;  ///< keys; one bit each in a row's set of keys
 
@@ -16,7 +16,7 @@ template <typename Real>
 struct FlashBuffers {
     std::int64_t rows = 0;          ///< group * len_q
     std::int64_t value_stride = 0;  ///< dim_v, rounded up to whole vectors of 64 bytes
-    Rope<Real> rope;
+    RopeTable<Real> rope;
     Real* queries;    ///< [rows, dim_qk]
     Real* keys;       ///< [dim_qk, flash_tile]: transposed
     Real* values;     ///< [flash_tile, value_stride]
@@ -71,4 +71,4 @@ void take_tile(const Call& call, const Segment& s, std::int64_t kv_head, std::in
 void exp_in_place(float* values, std::int64_t count);
 void exp_in_place(double* values, std::int64_t count);
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -16,7 +16,7 @@
 #include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attest::kernel::HWY_NAMESPACE {
+namespace attest::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <typename Real>
@@ -266,11 +266,11 @@ void exp_f64(double* values, std::int64_t count) {
     exp_all(values, count);
 }
 
-}  // namespace attest::kernel::HWY_NAMESPACE
+}  // namespace attest::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace attest::kernel {
+namespace attest::cpu {
 
 HWY_EXPORT(take_tile_f32);
 HWY_EXPORT(take_tile_f64);
@@ -295,5 +295,5 @@ void exp_in_place(double* values, std::int64_t count) {
     HWY_DYNAMIC_DISPATCH(exp_f64)(values, count);
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu
 #endif

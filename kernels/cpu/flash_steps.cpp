@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace attest::kernel::plain {
+namespace attest::cpu::plain {
 
 std::int64_t kv_head(const Call& call, std::int64_t head) {
     return head / call.group;
@@ -44,10 +44,10 @@ bool visible(const QueryBlock& b, std::int64_t i, std::int64_t j) {
     return p.window_right < 0 || j - diagonal <= p.window_right;
 }
 
-KeyRange needed(const QueryBlock& b) {
+SegmentKeys needed(const QueryBlock& b) {
     const attest_problem& p = b.call.problem;
     const std::int64_t last_row = b.row0 + b.rows - 1;
-    KeyRange keys{0, b.segment.keys};
+    SegmentKeys keys{0, b.segment.keys};
     if (p.causal != 0) keys.last = std::min(keys.last, b.step.causal_diagonal(b, last_row) + 1);
     const std::int64_t diagonal = b.step.window_diagonal(b, last_row);
     if (p.window_right >= 0 && p.window_right < keys.last - diagonal) {
@@ -157,4 +157,4 @@ void store(const PlainRow& row, float* output, float lse) {
     write_row(row.block.call, row.block.segment.batch, row.block.head, row.i, output, lse);
 }
 
-}  // namespace attest::kernel::plain
+}  // namespace attest::cpu::plain

@@ -11,7 +11,7 @@
 #include "kernels/cpu/call.hpp"
 #include "kernels/cpu/score.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 inline constexpr std::int64_t plain_rows = 8;   ///< queries a block
 inline constexpr std::int64_t plain_tile = 16;  ///< keys a tile
@@ -55,7 +55,7 @@ void start(const PlainRow& row);
 std::int64_t diagonal(const QueryBlock& block, std::int64_t i);
 bool causal(const QueryBlock& block, std::int64_t i, std::int64_t j);
 bool visible(const QueryBlock& block, std::int64_t i, std::int64_t j);
-KeyRange needed(const QueryBlock& block);
+SegmentKeys needed(const QueryBlock& block);
 
 float dot(const QueryBlock& block, const float* query, const float* key);
 Bias<float> mask(const QueryBlock& block, std::int64_t i, std::int64_t j);
@@ -100,7 +100,7 @@ struct FlashSteps {
     /// Causal order lets i see j; it and the window do; the keys that any row of the block may see.
     bool (*causal)(const QueryBlock&, std::int64_t i, std::int64_t j) = plain::causal;
     bool (*visible)(const QueryBlock&, std::int64_t i, std::int64_t j) = plain::visible;
-    KeyRange (*needed)(const QueryBlock&) = plain::needed;
+    SegmentKeys (*needed)(const QueryBlock&) = plain::needed;
 
     /// S = cap(scale q.k) + bias, with the bias from a mask tensor and ALiBi.
     float (*dot)(const QueryBlock&, const float* query, const float* key) = plain::dot;
@@ -125,4 +125,4 @@ struct FlashSteps {
     bool operator==(const FlashSteps&) const = default;
 };
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

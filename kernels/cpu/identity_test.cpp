@@ -7,23 +7,23 @@
 #include "kernels/cpu/test_call.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 constexpr unsigned seeds = 300;
 
-TestCase drawn_for(const BuiltinKernel& kernel, unsigned seed) {
+TestCase drawn_for(const kernel::BuiltinKernel& kernel, unsigned seed) {
     TestCase t = draw_any(seed);
     if (kernel.id != "cpu_decode") t.problem.splits = 0;
     return t;
 }
 
 TEST(Identity, TheSameCallGivesTheSameBitsWhateverTheWorkspaceHeld) {
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         for (unsigned seed = 0; seed < seeds; ++seed) {
             TestCase t = drawn_for(kernel, seed);
             if (!supported(*kernel.api, t.problem)) continue;
-            const Answer first = run(*kernel.api, t);
+            const TestAnswer first = run(*kernel.api, t);
             t.workspace_fill = 0xff;  // NaN in every format
             EXPECT_EQ(run(*kernel.api, t), first) << kernel.id << ", seed " << seed;
         }
@@ -31,11 +31,11 @@ TEST(Identity, TheSameCallGivesTheSameBitsWhateverTheWorkspaceHeld) {
 }
 
 TEST(Identity, StridesChangeNoBit) {
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         for (unsigned seed = 0; seed < seeds; ++seed) {
             TestCase t = drawn_for(kernel, seed);
             if (!supported(*kernel.api, t.problem)) continue;
-            const Answer strided = run(*kernel.api, t);
+            const TestAnswer strided = run(*kernel.api, t);
             t.lay_q = t.lay_k = t.lay_v = t.lay_o = Lay{};
             EXPECT_EQ(run(*kernel.api, t), strided) << kernel.id << ", seed " << seed;
         }
@@ -43,13 +43,13 @@ TEST(Identity, StridesChangeNoBit) {
 }
 
 TEST(Identity, PagesChangeNoBit) {
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         int tried = 0;
         for (unsigned seed = 0; seed < 4 * seeds; ++seed) {
             TestCase t = drawn_for(kernel, seed);
             if (t.problem.page_size == 0 || !supported(*kernel.api, t.problem)) continue;
             ++tried;
-            const Answer paged = run(*kernel.api, t);
+            const TestAnswer paged = run(*kernel.api, t);
             t.page_seed = 99;
             EXPECT_EQ(run(*kernel.api, t), paged) << kernel.id << ", other pages, seed " << seed;
             t.problem.page_size = 0;
@@ -66,12 +66,12 @@ void keep_part(std::vector<T>& values, std::int64_t parts, std::int64_t part) {
 }
 
 TEST(Identity, ASequenceAloneGivesTheBitsItGivesInABatch) {
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         for (unsigned seed = 0; seed < 2 * seeds; ++seed) {
             const TestCase t = drawn_for(kernel, seed);
             const std::int64_t batch = t.problem.batch;
             if (batch < 2 || !supported(*kernel.api, t.problem)) continue;
-            const Answer together = run(*kernel.api, t);
+            const TestAnswer together = run(*kernel.api, t);
             for (std::int64_t b = 0; b < batch; ++b) {
                 TestCase alone = t;
                 alone.problem.batch = 1;
@@ -81,7 +81,7 @@ TEST(Identity, ASequenceAloneGivesTheBitsItGivesInABatch) {
                 for (auto* lens : {&alone.lens_q, &alone.lens_kv}) {
                     if (!lens->empty()) keep_part(*lens, batch, b);
                 }
-                Answer part = together;
+                TestAnswer part = together;
                 keep_part(part.o, batch, b);
                 if (!part.lse.empty()) keep_part(part.lse, batch, b);
                 EXPECT_EQ(run(*kernel.api, alone), part) << kernel.id << ", seed " << seed;
@@ -91,15 +91,15 @@ TEST(Identity, ASequenceAloneGivesTheBitsItGivesInABatch) {
 }
 
 TEST(Identity, TooSmallAWorkspaceIsAnError) {
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         const TestCase t = draw(problem_of(2, 1, 3, 5, 4), 1);
         attest_kernel_api stingy = *kernel.api;
         stingy.workspace = [](void*, const attest_problem*) { return std::size_t{64}; };
-        const Answer answer = run(stingy, t);
+        const TestAnswer answer = run(stingy, t);
         EXPECT_NE(answer.code, 0) << kernel.id;
         EXPECT_EQ(answer.error, "the workspace is smaller than asked for");
     }
 }
 
 }  // namespace
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -9,7 +9,7 @@
 #include "kernels/cpu/test_call.hpp"
 #include "kernels/interface/builtin.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 constexpr std::int64_t apart = (std::int64_t{1} << 31) + 4096;  // elements between the two heads
@@ -48,10 +48,10 @@ private:
 };
 
 TEST(LargeIndex, HeadsTwoToTheThirtyFirstElementsApart) {
-    for (const BuiltinKernel& kernel : cpu_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         TestCase dense = draw(problem_of(2, 2, keys, keys, dim), 3);
         dense.problem.want_lse = 0;
-        const Answer expected = run(*kernel.api, dense);
+        const TestAnswer expected = run(*kernel.api, dense);
 
         Sparse q, k, v, o;
         if (!q.mapped() || !k.mapped() || !v.mapped() || !o.mapped()) {
@@ -87,4 +87,4 @@ TEST(LargeIndex, HeadsTwoToTheThirtyFirstElementsApart) {
 }
 
 }  // namespace
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -9,15 +9,15 @@
 
 #include "kernels/cpu/call.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 template <typename Real>
-class Rope {
+class RopeTable {
 public:
     using Wide = std::conditional_t<std::is_same_v<Real, float>, double, long double>;
 
     /// Takes the tables from the scratch: sines and cosines of every key position a segment has.
-    Rope(const attest_problem& problem, Scratch& scratch) : problem_(problem) {
+    RopeTable(const attest_problem& problem, Scratch& scratch) : problem_(problem) {
         if (problem.rope_kind == ATTEST_ROPE_NONE) return;
         dims_ = problem.rope_dims > 0 ? problem.rope_dims : problem.dim_qk;
         pairs_ = dims_ / 2;
@@ -72,4 +72,4 @@ private:
     Wide* turns_ = nullptr;
 };
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/call.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 /// tanh is taken in double or wider, so that a soft cap costs one rounding of the accumulate format
 /// and not the few ulps of a float tanh.
@@ -50,4 +50,4 @@ Real larger(Real a, Real b) noexcept {
     return a > b || a != a ? a : b;
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

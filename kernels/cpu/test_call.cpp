@@ -8,7 +8,7 @@
 #include <memory>
 #include <numeric>
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
@@ -155,7 +155,7 @@ void put_paged(const TestCase& t, const Paged& paged, const std::vector<double>&
 
 }  // namespace
 
-bool Answer::operator==(const Answer& other) const {
+bool TestAnswer::operator==(const TestAnswer& other) const {
     const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
         return a.size() == b.size() &&
                std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) {
@@ -175,7 +175,7 @@ bool supported(const attest_kernel_api& api, const attest_problem& problem) {
     return api.supports(nullptr, &problem, reason, sizeof reason) == 1;
 }
 
-Answer run(const attest_kernel_api& api, const TestCase& t) {
+TestAnswer run(const attest_kernel_api& api, const TestCase& t) {
     const attest_problem& p = t.problem;
     std::vector<std::unique_ptr<Laid>> laid;
     attest_call call{};
@@ -235,7 +235,7 @@ Answer run(const attest_kernel_api& api, const TestCase& t) {
     std::vector<unsigned char> workspace(wanted, t.workspace_fill);
     call.workspace = workspace.data();
     call.workspace_bytes = wanted;
-    Answer answer;
+    TestAnswer answer;
     char error[256] = {};
     answer.code = api.forward(nullptr, &call, error, sizeof error);
     answer.error = error;
@@ -250,7 +250,7 @@ Answer run(const attest_kernel_api& api, const TestCase& t) {
     return answer;
 }
 
-std::string complaint(const Answer& answer, const Wanted& wanted) {
+std::string complaint(const TestAnswer& answer, const Wanted& wanted) {
     if (answer.code != 0) return "error: " + answer.error;
     if (!answer.gaps_intact) return "wrote between the rows of o";
     const auto check = [](const char* name, const std::vector<double>& seen,
@@ -271,4 +271,4 @@ std::string complaint(const Answer& answer, const Wanted& wanted) {
     return check("lse", answer.lse, wanted.lse);
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -1,5 +1,5 @@
 #pragma once
-// For the kernels' tests: a small problem with its values, run through the C border, and what it
+// For the kernels' tests: a small problem with its values, run through the C interface, and what it
 // should give, computed here in long double with a bound of its own. Nothing of reference/ is used.
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "kernels/cpu/element.hpp"
 #include "kernels/interface/attest_kernel.h"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
 /// How a tensor [a, b, c, d] lies in memory: which axes from the outermost to the innermost, and
 /// how many elements of NaN follow each innermost row.
@@ -31,12 +31,12 @@ struct TestCase {
     unsigned char workspace_fill = 0xa5;
 };
 
-struct Answer {
+struct TestAnswer {
     int code = 0;
     std::string error;
     std::vector<double> o, lse;                  ///< dense
     bool gaps_intact = true;                     ///< nothing was written between the rows of o
-    bool operator==(const Answer& other) const;  ///< to the bit
+    bool operator==(const TestAnswer& other) const;  ///< to the bit
 };
 
 /// One element: what it should be and how far a kernel of the declared numerics may be off,
@@ -59,14 +59,14 @@ TestCase draw(const attest_problem& problem, unsigned seed, double logits = 1);
 TestCase draw_any(unsigned seed);
 
 bool supported(const attest_kernel_api& api, const attest_problem& problem);
-Answer run(const attest_kernel_api& api, const TestCase& subject);
+TestAnswer run(const attest_kernel_api& api, const TestCase& test);
 
 /// `rounds_weights`: the kernel rounds P to the format of the queries.
-Wanted want(const TestCase& subject, bool rounds_weights);
+Wanted want(const TestCase& test, bool rounds_weights);
 
 /// The first element outside its bound, as a sentence; empty if there is none.
-std::string complaint(const Answer& answer, const Wanted& wanted);
+std::string complaint(const TestAnswer& answer, const Wanted& wanted);
 
 double rounded_to(double value, std::int32_t format);
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

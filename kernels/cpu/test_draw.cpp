@@ -6,27 +6,27 @@
 
 #include "kernels/cpu/test_call.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
-using Random = std::mt19937_64;
+using Engine = std::mt19937_64;
 
-std::int64_t below(Random& random, std::int64_t limit) {
+std::int64_t below(Engine& random, std::int64_t limit) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
 }
 
-bool chance(Random& random, int percent) {
+bool chance(Engine& random, int percent) {
     return below(random, 100) < percent;
 }
 
-std::vector<double> normals(Random& random, std::int64_t count, std::int32_t format, double size) {
+std::vector<double> normals(Engine& random, std::int64_t count, std::int32_t format, double size) {
     std::normal_distribution<double> normal(0.0, size);
     std::vector<double> values(static_cast<std::size_t>(count));
     for (double& value : values) value = rounded_to(normal(random), format);
     return values;
 }
 
-std::vector<std::int32_t> lengths(Random& random, std::int64_t count, std::int64_t limit) {
+std::vector<std::int32_t> lengths(Engine& random, std::int64_t count, std::int64_t limit) {
     std::vector<std::int32_t> values;
     for (std::int64_t n = 0; n < count; ++n) {
         values.push_back(static_cast<std::int32_t>(below(random, limit + 1)));
@@ -34,7 +34,7 @@ std::vector<std::int32_t> lengths(Random& random, std::int64_t count, std::int64
     return values;
 }
 
-void draw_mask(Random& random, TestCase& t) {
+void draw_mask(Engine& random, TestCase& t) {
     const attest_problem& p = t.problem;
     const std::int64_t full[4] = {p.batch, p.heads_q, p.len_q, p.len_kv};
     std::int64_t count = 1;
@@ -51,7 +51,7 @@ void draw_mask(Random& random, TestCase& t) {
     }
 }
 
-std::vector<std::int32_t> cut(Random& random, std::int64_t length, std::size_t parts) {
+std::vector<std::int32_t> cut(Engine& random, std::int64_t length, std::size_t parts) {
     std::vector<std::int32_t> at{0};
     for (std::size_t n = 1; n < parts; ++n) {
         at.push_back(static_cast<std::int32_t>(below(random, length + 1)));
@@ -61,7 +61,7 @@ std::vector<std::int32_t> cut(Random& random, std::int64_t length, std::size_t p
     return at;
 }
 
-void draw_lay(Random& random, Lay& lay) {
+void draw_lay(Engine& random, Lay& lay) {
     if (chance(random, 50)) return;
     static constexpr int orders[4][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {2, 0, 1, 3}, {0, 1, 3, 2}};
     std::copy_n(orders[below(random, 4)], 4, lay.order);
@@ -69,7 +69,7 @@ void draw_lay(Random& random, Lay& lay) {
 }
 
 /// What decides visibility and positions. RoPE and ALiBi need a cache or equal full lengths.
-void draw_features(Random& random, TestCase& t) {
+void draw_features(Engine& random, TestCase& t) {
     attest_problem& p = t.problem;
     p.causal = chance(random, 40) ? 1 : 0;
     if (chance(random, 25)) p.window_left = below(random, 20);
@@ -107,7 +107,7 @@ void draw_features(Random& random, TestCase& t) {
     }
 }
 
-void draw_values(Random& random, TestCase& t, double logits) {
+void draw_values(Engine& random, TestCase& t, double logits) {
     const attest_problem& p = t.problem;
     const double spread = std::sqrt(std::max(logits, 0.0));
     t.q = normals(random, p.batch * p.heads_q * p.len_q * p.dim_qk, p.format_q, spread);
@@ -139,7 +139,7 @@ attest_problem problem_of(std::int64_t heads_q, std::int64_t heads_kv, std::int6
 }
 
 TestCase draw(const attest_problem& problem, unsigned seed, double logits) {
-    Random random(seed);
+    Engine random(seed);
     TestCase t;
     t.problem = problem;
     draw_values(random, t, logits);
@@ -147,7 +147,7 @@ TestCase draw(const attest_problem& problem, unsigned seed, double logits) {
 }
 
 TestCase draw_any(unsigned seed) {
-    Random random(seed);
+    Engine random(seed);
     TestCase t;
     const std::int64_t heads_kv = 1 + below(random, 3);
     const std::int64_t long_or_short = chance(random, 30) ? 150 : 20;
@@ -168,4 +168,4 @@ TestCase draw_any(unsigned seed) {
     return t;
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/test_call.hpp"
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 using Wide = long double;
@@ -55,7 +55,7 @@ bool admitted(const attest_problem& p, std::int64_t distance) {  // j - (i + off
     return p.window_right < 0 || distance <= p.window_right;
 }
 
-struct Score {
+struct WantedScore {
     Wide value = 0, error = 0;
     std::int64_t key = 0;
 };
@@ -80,7 +80,7 @@ double mask_value(const RowOf& row, std::int64_t j) {
 /// Every visible score with its error: d + 8 roundings of the dot product, the scale and the two
 /// rotated operands, on a_j = |scale| sum |q_c k_jc|; 6 roundings of what is added; 8 of the cap
 /// (tanh moves by no more than its argument).
-std::vector<Score> scores_of(const RowOf& row) {
+std::vector<WantedScore> scores_of(const RowOf& row) {
     const TestCase& t = row.t;
     const attest_problem& p = t.problem;
     const std::int64_t offset = row.s.keys - row.s.queries;
@@ -89,7 +89,7 @@ std::vector<Score> scores_of(const RowOf& row) {
         t.q.data() +
         ((row.s.batch * p.heads_q + row.head) * p.len_q + row.s.query0 + row.i) * p.dim_qk;
     const std::vector<Wide> query = turned(t, q, row.i + offset, true);
-    std::vector<Score> scores;
+    std::vector<WantedScore> scores;
     for (std::int64_t j = 0; j < row.s.keys; ++j) {
         if (!admitted(p, j - row.i - offset)) continue;
         Wide bias = 0;
@@ -130,8 +130,9 @@ std::vector<Score> scores_of(const RowOf& row) {
 /// by (1 + H)(1 + r)(1 + g) - 1 each, the denominator by the same without r; g covers the roundings
 /// of the sums and the rescalings, n + 8 of each. What underflows is below the smallest normal
 /// number a key.
-Want output_of(const RowOf& row, const std::vector<Score>& scores, const std::vector<Wide>& weight,
-               const std::vector<Wide>& off, std::int64_t c, Wide sums, Wide h) {
+Want output_of(const RowOf& row, const std::vector<WantedScore>& scores,
+               const std::vector<Wide>& weight, const std::vector<Wide>& off, std::int64_t c,
+               Wide sums, Wide h) {
     const attest_problem& p = row.t.problem;
     const std::int64_t kv_head = row.head / (p.heads_q / p.heads_kv);
     const bool wide = row.u < 1e-12;
@@ -165,21 +166,21 @@ void row_of(const RowOf& row, Wanted& wanted) {
     const attest_problem& p = row.t.problem;
     const auto flat = static_cast<std::size_t>((row.s.batch * p.heads_q + row.head) * p.len_q +
                                                row.s.query0 + row.i);
-    std::vector<Score> scores = scores_of(row);
+    std::vector<WantedScore> scores = scores_of(row);
     const std::size_t keys = scores.size();
     if (p.sink != 0) scores.push_back({row.t.sinks[static_cast<std::size_t>(row.head)], 0, -1});
     wanted.lse[flat] = {-std::numeric_limits<double>::infinity(), 0};
     if (scores.empty()) return;
     Wide max = scores[0].value, error_max = 0, sum = 0;
-    for (const Score& s : scores) max = std::max(max, s.value);
-    for (const Score& s : scores) error_max = std::max(error_max, s.error);
-    for (const Score& s : scores) sum += std::exp(s.value - max);
+    for (const WantedScore& s : scores) max = std::max(max, s.value);
+    for (const WantedScore& s : scores) error_max = std::max(error_max, s.error);
+    for (const WantedScore& s : scores) sum += std::exp(s.value - max);
     const Wide lse = max + std::log(sum);
     const auto n = static_cast<Wide>(scores.size());
     const Wide sums = std::expm1((2 * n + 16) * Wide(row.u));
     Wide h = 0;
     std::vector<Wide> weight, off;
-    for (const Score& s : scores) {
+    for (const WantedScore& s : scores) {
         const Wide exponent = s.error + 3 * Wide(row.u) * (max - s.value + 2 * error_max) +
                               Wide(row.u) * std::abs(max);
         weight.push_back(std::exp(s.value - lse));
@@ -223,4 +224,4 @@ Wanted want(const TestCase& t, bool rounds_weights) {
     return wanted;
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

@@ -2,7 +2,7 @@
 // The care that the GPU kernels take, chosen at compile time. As it stands it is the kernels
 // themselves; a planted bug (planted_bugs.hpp) leaves one thing out.
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 struct Care {
     bool barrier_after_load = true;      ///< a tile is read only when all of it is written
@@ -20,4 +20,4 @@ struct Care {
     int rows_too_many = 0;  ///< that a tile copy runs past its shared array
 };
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -10,12 +10,12 @@
 
 namespace {
 
-using attest_cuda::Question;
-using attest_cuda::Words;
+using attest::cuda::WarpQuestion;
+using attest::cuda::Words;
 
 enum Exit { agrees = 0, differs = 1, unanswered = 3 };
 
-Exit compare(const Question& question, const Words& observed) {
+Exit compare(const WarpQuestion& question, const Words& observed) {
     for (std::size_t n = 0; n < observed.size(); ++n)
         if (observed[n] != question.expected[n]) {
             std::printf("differs  %s at %zu: %08x, defined as %08x\n", question.name, n,
@@ -41,15 +41,15 @@ int main(int count, char** arguments) {
         return 2;
     }
     Exit worst = agrees;
-    for (const Question& question : attest_cuda::all_questions()) {
-        const attest_cuda::Answer answer = attest_cuda::answer(question);
+    for (const WarpQuestion& question : attest::cuda::all_questions()) {
+        const attest::cuda::WarpAnswer answer = attest::cuda::answer(question);
         if (!answer.error.empty()) {
             std::printf("failed   %s: %s\n", question.name, answer.error.c_str());
             if (worst == agrees) worst = unanswered;
             continue;
         }
         if (compare(question, answer.words) == differs) worst = differs;
-        if (kept.is_open()) kept << as_line(question, answer.words) << '\n';
+        if (kept.is_open()) kept << attest::cuda::as_line(question, answer.words) << '\n';
     }
     return worst;
 }

@@ -8,33 +8,33 @@
 #include <string>
 #include <vector>
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 using Words = std::vector<std::uint32_t>;
 inline constexpr int lanes = 32;
 
-struct Question {
+struct WarpQuestion {
     const char* name;
     void (*kernel)(const std::uint32_t*, std::uint32_t*);
     Words in, expected;
 };
 
-std::vector<Question> questions_of_warps();
-std::vector<Question> questions_of_tensor_cores();
-std::vector<Question> questions_of_numbers();
-std::vector<Question> all_questions();
+std::vector<WarpQuestion> questions_of_warps();
+std::vector<WarpQuestion> questions_of_tensor_cores();
+std::vector<WarpQuestion> questions_of_numbers();
+std::vector<WarpQuestion> all_questions();
 
 /// Words that look random, the same everywhere.
 Words scrambled(std::size_t count);
 
 /// What this world answers, or CUDA's words where it cannot.
-struct Answer {
+struct WarpAnswer {
     Words words;
     std::string error;
 };
-Answer answer(const Question& question);
+WarpAnswer answer(const WarpQuestion& question);
 
 /// {"name":"...","in":"...","out":"..."}: eight hexadecimal digits a word.
-std::string as_line(const Question& question, const Words& answer);
+std::string as_line(const WarpQuestion& question, const Words& answer);
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -1,7 +1,7 @@
 #include "kernels/cuda/conformance.hpp"
 #include "kernels/simt/simt.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 Words scrambled(std::size_t count) {
     Words words(count);
@@ -9,14 +9,14 @@ Words scrambled(std::size_t count) {
     return words;
 }
 
-std::vector<Question> all_questions() {
-    std::vector<Question> all = questions_of_warps();
+std::vector<WarpQuestion> all_questions() {
+    std::vector<WarpQuestion> all = questions_of_warps();
     for (const auto& more : {questions_of_tensor_cores(), questions_of_numbers()})
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
 
-Answer answer(const Question& question) {
+WarpAnswer answer(const WarpQuestion& question) {
     std::uint32_t *in = nullptr, *out = nullptr;
     Words observed(question.expected.size());
     const std::size_t in_bytes = question.in.size() * 4, out_bytes = observed.size() * 4;
@@ -35,7 +35,7 @@ Answer answer(const Question& question) {
     return {observed, ""};
 }
 
-std::string as_line(const Question& question, const Words& answer) {
+std::string as_line(const WarpQuestion& question, const Words& answer) {
     const auto hex = [](const Words& words) {
         std::string text;
         for (const std::uint32_t word : words)
@@ -47,4 +47,4 @@ std::string as_line(const Question& question, const Words& answer) {
            "\",\"out\":\"" + hex(answer) + "\"}";
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

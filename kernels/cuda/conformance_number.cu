@@ -8,7 +8,7 @@
 #include "kernels/cuda/conformance.hpp"
 #include "kernels/simt/simt.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 std::uint32_t bits(float x) {
@@ -26,7 +26,7 @@ double rounded(double x, int digits, int least_exponent) {
     const int place = std::max(exponent - digits, least_exponent);
     return std::ldexp(std::nearbyint(std::ldexp(x, -place)), place);
 }
-struct Half {
+struct HalfNumber {
     static std::uint32_t nearest(double x) {
         const double y = rounded(x, 11, -24);
         return bits(std::abs(y) > 65504 ? std::copysign(INFINITY, static_cast<float>(x))
@@ -77,7 +77,7 @@ Words expect_conversions(const Words& in) {
             const std::uint32_t word = in[second ? lane ^ 1 : lane];
             out[n * lanes + lane] = n == 10  ? word
                                     : n >= 5 ? Bfloat16::nearest(static_cast<double>(real(word)))
-                                             : Half::nearest(static_cast<double>(real(word)));
+                                             : HalfNumber::nearest(static_cast<double>(real(word)));
         }
     return out;
 }
@@ -197,10 +197,10 @@ Words expect_approximate_intrinsics() {
 
 }  // namespace
 
-std::vector<Question> questions_of_numbers() {
+std::vector<WarpQuestion> questions_of_numbers() {
     const Words converted = conversion_inputs(), in = moderate(2 * lanes);
     return {{"rounding to f16 and bf16", conversions, converted, expect_conversions(converted)},
-            {"f16 arithmetic", half_arithmetic, in, expect_arithmetic<Half>(in, true)},
+            {"f16 arithmetic", half_arithmetic, in, expect_arithmetic<HalfNumber>(in, true)},
             {"bf16 arithmetic", bfloat16_arithmetic, in, expect_arithmetic<Bfloat16>(in, false)},
             {"intrinsics that round", rounded_intrinsics, in, expect_rounded_intrinsics(in)},
             {"intrinsics that approximate, where exact",
@@ -209,4 +209,4 @@ std::vector<Question> questions_of_numbers() {
              expect_approximate_intrinsics()}};
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -5,7 +5,7 @@
 #include "kernels/cuda/conformance.hpp"
 #include "kernels/simt/simt.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 /// Four matrices of 8 rows of 16 bytes; a copy of the first half of them is cut to 6 bytes.
@@ -145,7 +145,7 @@ Words fragments_tf32() {
 
 }  // namespace
 
-std::vector<Question> questions_of_tensor_cores() {
+std::vector<WarpQuestion> questions_of_tensor_cores() {
     const Words in = scrambled(4 * lanes);
     return {{"cp.async, ldmatrix", copies_and_matrices<false>, in, expect_matrices<false>(in)},
             {"cp.async, ldmatrix.trans", copies_and_matrices<true>, in, expect_matrices<true>(in)},
@@ -156,4 +156,4 @@ std::vector<Question> questions_of_tensor_cores() {
             {"mma.m16n8k8 tf32", multiply_tf32, fragments_tf32(), expect_product(8)}};
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

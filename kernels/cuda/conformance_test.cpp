@@ -11,12 +11,10 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/json.hpp"
 
-namespace attest {
+namespace attest::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-using attest_cuda::Question;
-using attest_cuda::Words;
 
 Words read_words(const JsonSource& source, const Json& value) {
     const std::string& text = json_string(source, value);
@@ -32,7 +30,7 @@ Words read_words(const JsonSource& source, const Json& value) {
 /// Holds every line of a device's file to what this emulation answers. Throws BadInput where the
 /// file is not what `cuda_conformance --write` writes.
 void compare(const std::string& text, const std::string& name) {
-    const std::vector<Question> questions = attest_cuda::all_questions();
+    const std::vector<WarpQuestion> questions = all_questions();
     std::istringstream lines(text);
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line); ++number) {
@@ -46,11 +44,10 @@ void compare(const std::string& text, const std::string& name) {
         if (number >= questions.size() || json_string(source, *asked) != questions[number].name)
             source.fail(*asked, "another question is asked here",
                         "write the file again with ci/gpu");
-        const Question& question = questions[number];
+        const WarpQuestion& question = questions[number];
         if (read_words(source, *in) != question.in)
             source.fail(*in, "the inputs are others now", "write the file again with ci/gpu");
-        const Words observed = attest_cuda::answer(question).words,
-                    device = read_words(source, *out);
+        const Words observed = answer(question).words, device = read_words(source, *out);
         if (device.size() != observed.size())
             source.fail(*out, "another number of words is answered",
                         "write the file again with ci/gpu");
@@ -68,7 +65,7 @@ void compare(const std::string& text, const std::string& name) {
 
 std::string own_answers() {
     std::string text;
-    for (const Question& question : attest_cuda::all_questions())
+    for (const WarpQuestion& question : all_questions())
         text += as_line(question, answer(question).words) + '\n';
     return text;
 }
@@ -105,4 +102,4 @@ TEST(simt_golden, refuses_what_is_not) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::cuda

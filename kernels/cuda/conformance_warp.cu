@@ -5,7 +5,7 @@
 #include "kernels/cuda/conformance.hpp"
 #include "kernels/simt/simt.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 __global__ void shuffles(const std::uint32_t* in, std::uint32_t* out) {
@@ -170,7 +170,7 @@ Words expect_atomics_together(const Words& in) {
 
 }  // namespace
 
-std::vector<Question> questions_of_warps() {
+std::vector<WarpQuestion> questions_of_warps() {
     const Words in = scrambled(2 * lanes);
     return {{"shuffles", shuffles, in, expect_shuffles(in)},
             {"votes and barriers that count", votes, in, expect_votes(in)},
@@ -179,4 +179,4 @@ std::vector<Question> questions_of_warps() {
             {"atomics on one cell", atomics_together, in, expect_atomics_together(in)}};
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -9,18 +9,18 @@
 
 #include "kernels/cuda/flash.cuh"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 constexpr int decode_warps = 4, decode_dim_max = 256, decode_columns = decode_dim_max / 32;
 
 /// Pair n of the rotated channels: which two they are, and by what they turn at a position. The
 /// angle needs more than f32: a position of 1e5 leaves f32 no digits of the turn.
-struct Pair {
+struct RotatedPair {
     std::int64_t first, second;
     float cosine, sine;
 
-    __device__ Pair(const Params& p, const double* frequency, std::int64_t n,
-                    std::int64_t position) {
+    __device__ RotatedPair(const Params& p, const double* frequency, std::int64_t n,
+                           std::int64_t position) {
         first = p.rope_kind == ATTEST_ROPE_INTERLEAVED ? 2 * n : n;
         second = p.rope_kind == ATTEST_ROPE_INTERLEAVED ? 2 * n + 1 : n + p.rope_dims / 2;
         const double angle = static_cast<double>(position) * frequency[n];
@@ -31,7 +31,7 @@ struct Pair {
 
 /// The query into shared memory, rotated; frequency is [rope_dims / 2].
 template <typename T>
-__device__ inline void load_query(const Row& row, double* frequency, float* q) {
+__device__ inline void load_query(const CudaRow& row, double* frequency, float* q) {
     const Params& p = row.p;
     const T* query = at<T>(p.q, row.b, row.h, row.i, 0);
     const auto read = [&](std::int64_t c) { return Number<T>::read(query[c * p.q.stride[3]]); };
@@ -39,7 +39,7 @@ __device__ inline void load_query(const Row& row, double* frequency, float* q) {
     for (std::int64_t n = threadIdx.x; n < p.rope_dims / 2; n += 128) {
         frequency[n] = pow(p.rope_base,
                            -2.0 * static_cast<double>(n) / static_cast<double>(p.rope_dims));
-        const Pair pair(p, frequency, n, p.rope_offset + row.i + row.offset);
+        const RotatedPair pair(p, frequency, n, p.rope_offset + row.i + row.offset);
         const float a = read(pair.first), b = read(pair.second);
         q[pair.first] = a * pair.cosine - b * pair.sine;
         q[pair.second] = b * pair.cosine + a * pair.sine;
@@ -48,14 +48,14 @@ __device__ inline void load_query(const Row& row, double* frequency, float* q) {
 
 /// q.k, the key rotated as it is read.
 template <typename T>
-__device__ inline float product_with(const Row& row, const double* frequency, const float* q,
+__device__ inline float product_with(const CudaRow& row, const double* frequency, const float* q,
                                      std::int64_t j) {
     const Params& p = row.p;
     const T* key = row.key<T>(j);
     const auto read = [&](std::int64_t c) { return Number<T>::read(key[c * p.k.stride[3]]); };
     float sum = 0.0f;
     for (std::int64_t n = 0; n < p.rope_dims / 2; ++n) {
-        const Pair pair(p, frequency, n, p.rope_offset + j);
+        const RotatedPair pair(p, frequency, n, p.rope_offset + j);
         const float a = read(pair.first), b = read(pair.second);
         sum += q[pair.first] * (a * pair.cosine - b * pair.sine);
         sum += q[pair.second] * (b * pair.cosine + a * pair.sine);
@@ -80,7 +80,7 @@ struct Running {
 };
 
 template <typename T>
-__device__ inline void walk_split(const Row& row, const double* frequency, const float* q,
+__device__ inline void walk_split(const CudaRow& row, const double* frequency, const float* q,
                                   std::int64_t first, std::int64_t end, int warp, int lane,
                                   Running& r) {
     const Params& p = row.p;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(128) decode_kernel(Params p) {
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
     const std::int64_t split = blockIdx.x, h = blockIdx.y, b = blockIdx.z / p.len_q,
                        i = blockIdx.z % p.len_q;
-    const Row row(p, b, h, i);
+    const CudaRow row(p, b, h, i);
     load_query<T>(row, frequency, q);
     __syncthreads();
     const std::int64_t each = (p.len_kv + p.splits - 1) / p.splits;
@@ -170,4 +170,4 @@ __global__ void __launch_bounds__(128) decode_kernel(Params p) {
     }
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

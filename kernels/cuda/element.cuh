@@ -4,7 +4,7 @@
 #include "kernels/cuda/params.hpp"
 #include "kernels/simt/simt.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 template <typename T>
 struct Number;
@@ -46,4 +46,4 @@ __device__ inline T* at(const Strided& t, std::int64_t a, std::int64_t b, std::i
            d * t.stride[3];
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

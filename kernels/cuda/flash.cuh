@@ -10,7 +10,7 @@
 #include "kernels/cuda/care.hpp"
 #include "kernels/cuda/row.cuh"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 template <Care care = Care{}>
 __device__ inline float warp_max(float x) {
@@ -46,13 +46,13 @@ __global__ void __launch_bounds__(128) flash_kernel(Params p) {
     float m[rows_per_warp], l[rows_per_warp], sum[rows_per_warp][columns];
     std::int64_t first = p.len_kv, end = 0;
     for (int r = 0; r < rows; ++r) {  // the block's keys: all that any of its rows may see
-        const Row row(p, b, h, q0 + r);
+        const CudaRow row(p, b, h, q0 + r);
         if (!row.is_query() || q0 + r >= p.len_q) continue;
         first = min(first, row.first_key());
         end = max(end, row.end_key());
     }
     for (int r = 0; r < rows_per_warp; ++r) {
-        const Row row(p, b, h, q0 + warp * rows_per_warp + r);
+        const CudaRow row(p, b, h, q0 + warp * rows_per_warp + r);
         m[r] = row.first_max();
         l[r] = row.first_sum();
         for (int c = 0; c < columns; ++c) sum[r][c] = 0.0f;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(128) flash_kernel(Params p) {
         if constexpr (care.barrier_before_load) __syncthreads();
         constexpr int copied = tile + care.rows_too_many;
         for (int x = thread; x < copied * DIM; x += 128) {
-            const Row any(p, b, h, q0);
+            const CudaRow any(p, b, h, q0);
             const std::int64_t j = k0 + x / DIM, c = x % DIM;
             const bool inside = j < end && j < any.keys;
             if (!care.tail_cleared && !inside) continue;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(128) flash_kernel(Params p) {
         if constexpr (care.barrier_after_load) __syncthreads();
         for (int r = 0; r < rows_per_warp; ++r) {
             const int local = warp * rows_per_warp + r;
-            const Row row(p, b, h, q0 + local);
+            const CudaRow row(p, b, h, q0 + local);
             float product = 0.0f;
             for (int c = 0; c < DIM; ++c) product += qs[local * DIM + c] * ks[lane * (DIM + 1) + c];
             const bool real = row.is_query() && q0 + local < p.len_q;
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(128) flash_kernel(Params p) {
     for (int r = 0; r < rows_per_warp; ++r) {
         const std::int64_t i = q0 + warp * rows_per_warp + r;
         if (i >= p.len_q) continue;
-        const Row row(p, b, h, i);
+        const CudaRow row(p, b, h, i);
         for (int c = 0; c < columns; ++c)
             if (lane + 32 * c < p.dim_v)
                 *at<T>(p.o, b, h, i, lane + 32 * c) =
@@ -115,4 +115,4 @@ constexpr std::size_t flash_shared_bytes() {
     return sizeof(float) * (16 * DIM + 32 * (DIM + 1) + 32 * DIM + 16 * 32 + 16);
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -13,7 +13,7 @@
 
 #include "kernels/cuda/mma_tile.cuh"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 template <Care care>
 __device__ inline float quad_max(float x) {
@@ -62,7 +62,7 @@ struct MmaWarp {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::int64_t i = q0 + row0 + lane / 4 + half * 8;
-            const Row row(p, b, h, i);
+            const CudaRow row(p, b, h, i);
             const bool real = i < p.len_q && row.is_query();
             float most = -INFINITY;
 #pragma unroll
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Param
     const std::int64_t h = blockIdx.y, b = blockIdx.z,
                        q0 = static_cast<std::int64_t>(blockIdx.x) * mma_rows;
     // Neither end of what a query sees falls from one query to the next.
-    const Row any(p, b, h, q0), last(p, b, h, min(q0 + mma_rows, any.queries) - 1);
+    const CudaRow any(p, b, h, q0), last(p, b, h, min(q0 + mma_rows, any.queries) - 1);
     const std::int64_t first = any.first_key() / mma_tile * mma_tile;
     const std::int64_t end = any.is_query() ? last.end_key() : 0;
     // Of [whole_first, whole_end) every query sees every key, and nothing is added to its score.
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Param
     for (int half = 0; half < 2; ++half) {
         const std::int64_t i = q0 + warp.row0 + warp.lane / 4 + half * 8;
         if (i >= p.len_q) continue;
-        const Row row(p, b, h, i);
+        const CudaRow row(p, b, h, i);
         const float l = warp.l[half];
 #pragma unroll
         for (int d = 0; d < DIM / 8; ++d)
@@ -235,4 +235,4 @@ __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Param
     }
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -12,8 +12,8 @@
 
 namespace {
 
-using attest_cuda::Element;
-using attest_cuda::Params;
+using attest::cuda::ElementFormat;
+using attest::cuda::Params;
 
 void require(cudaError_t error) {
     if (error == cudaSuccess) return;
@@ -45,16 +45,16 @@ void* numbers(std::int64_t count) {
     return p;
 }
 
-struct Shape {
+struct BenchmarkShape {
     std::int64_t batch, heads, len_q, len_kv, dim;
     bool causal;
 };
 
-Params problem(const Shape& s) {
+Params problem(const BenchmarkShape& s) {
     Params p;
     const auto tensor = [&](std::int64_t length) {
-        return attest_cuda::Strided{numbers(s.batch * s.heads * length * s.dim),
-                                    {s.heads * length * s.dim, length * s.dim, s.dim, 1}};
+        return attest::cuda::Strided{numbers(s.batch * s.heads * length * s.dim),
+                                     {s.heads * length * s.dim, length * s.dim, s.dim, 1}};
     };
     p.q = tensor(s.len_q);
     p.k = tensor(s.len_kv);
@@ -71,7 +71,8 @@ Params problem(const Shape& s) {
     return p;
 }
 
-void measure(const char* name, int (*launch)(Element, const Params&, void*), const Shape& s) {
+void measure(const char* name, int (*launch)(ElementFormat, const Params&, void*),
+             const BenchmarkShape& s) {
     Params p = problem(s);
     const std::int64_t rows = s.batch * s.heads * s.len_q;
     p.splits = 16;
@@ -83,7 +84,7 @@ void measure(const char* name, int (*launch)(Element, const Params&, void*), con
     require(cudaEventCreate(&end));
     for (int n = 0; n < warm_up + rounds; ++n) {
         if (n == warm_up) require(cudaEventRecord(start));
-        require(static_cast<cudaError_t>(launch(Element::bf16, p, nullptr)));
+        require(static_cast<cudaError_t>(launch(ElementFormat::bf16, p, nullptr)));
     }
     require(cudaEventRecord(end));
     require(cudaEventSynchronize(end));
@@ -111,12 +112,12 @@ int main() {
     for (const std::int64_t dim : {64, 128})
         for (std::int64_t length = 512; length <= tokens; length *= 2)
             for (const bool causal : {false, true})
-                measure("cuda_flash_mma", attest_cuda::launch_flash_mma,
+                measure("cuda_flash_mma", attest::cuda::launch_flash_mma,
                         {tokens / length, 2048 / dim, length, length, dim, causal});
     for (const std::int64_t dim : {64, 128})
         for (const std::int64_t batch : {1, 8, 32})
             for (std::int64_t length = 1024; length <= tokens; length *= 4)
-                measure("cuda_decode", attest_cuda::launch_decode,
+                measure("cuda_decode", attest::cuda::launch_decode,
                         {batch, 2048 / dim, 1, length, dim, false});
     return 0;
 }

@@ -5,7 +5,7 @@
 #include "kernels/cuda/flash_mma.cuh"
 #include "kernels/cuda/naive.cuh"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 dim3 rows_grid(const Params& p, std::int64_t rows) {
@@ -15,13 +15,13 @@ dim3 rows_grid(const Params& p, std::int64_t rows) {
 
 /// Calls run.template operator()<T>() for the element's type.
 template <typename Run>
-int with_element(Element element, Run run) {
+int with_element(ElementFormat element, Run run) {
     switch (element) {
-        case Element::f32:
+        case ElementFormat::f32:
             return run.template operator()<float>();
-        case Element::f16:
+        case ElementFormat::f16:
             return run.template operator()<__half>();
-        case Element::bf16:
+        case ElementFormat::bf16:
             return run.template operator()<__nv_bfloat16>();
     }
     return cudaErrorInvalidValue;
@@ -48,7 +48,7 @@ int flash_mma(const Params& p, cudaStream_t stream) {
 
 }  // namespace
 
-int launch_naive(Element element, const Params& p, void* stream) {
+int launch_naive(ElementFormat element, const Params& p, void* stream) {
     if (nothing_to_do(p)) return cudaSuccess;
     return with_element(element, [&]<typename T>() -> int {
         return simt::launch(naive_kernel<T>, rows_grid(p, 32), dim3(32), 0,
@@ -56,7 +56,7 @@ int launch_naive(Element element, const Params& p, void* stream) {
     });
 }
 
-int launch_flash(Element element, const Params& p, void* stream) {
+int launch_flash(ElementFormat element, const Params& p, void* stream) {
     if (nothing_to_do(p)) return cudaSuccess;
     return with_element(element, [&]<typename T>() -> int {
         return with_dim(p, [&]<int DIM>() -> int {
@@ -66,15 +66,16 @@ int launch_flash(Element element, const Params& p, void* stream) {
     });
 }
 
-int launch_flash_mma(Element element, const Params& p, void* stream) {
+int launch_flash_mma(ElementFormat element, const Params& p, void* stream) {
     if (nothing_to_do(p)) return cudaSuccess;
-    if (element == Element::f16) return flash_mma<__half>(p, static_cast<cudaStream_t>(stream));
-    if (element == Element::bf16)
+    if (element == ElementFormat::f16)
+        return flash_mma<__half>(p, static_cast<cudaStream_t>(stream));
+    if (element == ElementFormat::bf16)
         return flash_mma<__nv_bfloat16>(p, static_cast<cudaStream_t>(stream));
     return cudaErrorInvalidValue;
 }
 
-int launch_decode(Element element, const Params& p, void* stream) {
+int launch_decode(ElementFormat element, const Params& p, void* stream) {
     if (nothing_to_do(p)) return cudaSuccess;
     const std::int64_t rows = p.batch * p.heads_q * p.len_q;
     const cudaError_t cleared =
@@ -89,4 +90,4 @@ int launch_decode(Element element, const Params& p, void* stream) {
     });
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

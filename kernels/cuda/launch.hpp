@@ -5,15 +5,16 @@
 
 #include "kernels/cuda/params.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
-int launch_naive(Element element, const Params& p, void* stream);
-int launch_flash(Element element, const Params& p, void* stream);
-int launch_flash_mma(Element element, const Params& p, void* stream);  ///< f16 and bf16
-int launch_decode(Element element, const Params& p, void* stream);     ///< clears p.arrivals itself
+int launch_naive(ElementFormat element, const Params& p, void* stream);
+int launch_flash(ElementFormat element, const Params& p, void* stream);
+int launch_flash_mma(ElementFormat element, const Params& p, void* stream);  ///< f16 and bf16
+int launch_decode(ElementFormat element, const Params& p,
+                  void* stream);  ///< clears p.arrivals itself
 
 /// The planted bug of this number (planted_bugs.hpp): head dimensions up to 64 alone, flash in f32,
 /// mma in bf16.
 int launch_planted(std::size_t number, const Params& p, void* stream);
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -7,7 +7,7 @@
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/planted_bugs.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 constexpr int dim = 64;
@@ -45,4 +45,4 @@ int launch_planted(std::size_t number, const Params& p, void* stream) {
                       std::make_index_sequence<planted_gpu_bug_count>{});
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

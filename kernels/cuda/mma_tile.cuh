@@ -5,7 +5,7 @@
 #include "kernels/cuda/care.hpp"
 #include "kernels/cuda/row.cuh"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 constexpr int mma_rows = 64, mma_tile = 32;
 
@@ -52,8 +52,8 @@ __device__ inline bool holds_nonfinite(const T* vs) {
 /// which the others lie a stride apart but in a paged cache. A thread loads the same channels of
 /// each row.
 template <typename T, int DIM, Care care>
-__device__ inline void load_tile(const Params& p, const Row& any, const T* key0, const T* value0,
-                                 T* ks, T* vs, std::int64_t k0, std::int64_t end) {
+__device__ inline void load_tile(const Params& p, const CudaRow& any, const T* key0,
+                                 const T* value0, T* ks, T* vs, std::int64_t k0, std::int64_t end) {
     constexpr int pitch = MmaTiles<DIM>::pitch, chunks = MmaTiles<DIM>::chunks;
     constexpr int copied = mma_tile + care.rows_too_many;
     const bool paged = p.block_table != nullptr;
@@ -89,4 +89,4 @@ __device__ inline void load_tile(const Params& p, const Row& any, const T* key0,
     simt::cp_async_commit();
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

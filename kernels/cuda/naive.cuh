@@ -5,10 +5,10 @@
 
 #include "kernels/cuda/row.cuh"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 template <typename T>
-__device__ inline float dot_score(const Row& row, std::int64_t j) {
+__device__ inline float dot_score(const CudaRow& row, std::int64_t j) {
     const Params& p = row.p;
     if (j < row.first_key() || j >= row.end_key()) return -INFINITY;
     const T* q = at<T>(p.q, row.b, row.h, row.i, 0);
@@ -23,7 +23,7 @@ template <typename T>
 __global__ void naive_kernel(Params p) {
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= p.len_q) return;
-    const Row row(p, blockIdx.z, blockIdx.y, i);
+    const CudaRow row(p, blockIdx.z, blockIdx.y, i);
     const std::int64_t first = row.first_key(), end = row.is_query() ? row.end_key() : 0;
     float m = row.first_max();
     for (std::int64_t j = first; j < end; ++j) m = larger(m, dot_score<T>(row, j));
@@ -49,4 +49,4 @@ __global__ void naive_kernel(Params p) {
     row.write_lse(m, l);
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

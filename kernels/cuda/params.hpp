@@ -5,7 +5,7 @@
 
 #include "kernels/interface/attest_kernel.h"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 /// A strided tensor [batch, heads, length, dim]; strides in elements, 64-bit throughout.
 struct Strided {
@@ -13,7 +13,7 @@ struct Strided {
     std::int64_t stride[4] = {0, 0, 0, 0};
 };
 
-/// The problem as the border tells it, and what a launch needs besides. rope_dims is 0 without
+/// The problem as the ABI tells it, and what a launch needs besides. rope_dims is 0 without
 /// rotary positions; splits is what this kernel chose.
 struct Params : attest_problem {
     Params() : attest_problem{} {
@@ -41,6 +41,6 @@ inline bool nothing_to_do(const Params& p) {
     return p.batch == 0 || p.heads_q == 0 || p.len_q == 0;
 }
 
-enum class Element : int { f32, f16, bf16 };
+enum class ElementFormat : int { f32, f16, bf16 };
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -10,10 +10,10 @@
 #include "kernels/cuda/plugin_kernels.hpp"
 #include "kernels/interface/mutant.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 struct PlantedGpuBug {
-    attest::Mutant about;
+    kernel::Mutant about;
     Care care;
 
     constexpr bool mma() const { return about.kernel.starts_with("simt_flash_mma"); }
@@ -137,4 +137,4 @@ inline constexpr PlantedGpuBug planted_gpu_bugs[] = {
 inline constexpr std::size_t planted_gpu_bug_count =
     sizeof planted_gpu_bugs / sizeof planted_gpu_bugs[0];
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

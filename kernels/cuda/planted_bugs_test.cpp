@@ -20,9 +20,9 @@
 
 namespace {
 
-using attest_cuda::Element;
-using attest_cuda::Params;
-using attest_cuda::PlantedGpuBug;
+using attest::cuda::ElementFormat;
+using attest::cuda::Params;
+using attest::cuda::PlantedGpuBug;
 
 /// Short and long key lengths: an undefined tail needs fewer keys than a tile, a reused tile at
 /// least three tiles.
@@ -33,7 +33,7 @@ struct ShapeCase {
 constexpr ShapeCase shapes[] = {{17, 9, false}, {70, 70, true}, {33, 128, false}, {20, 101, true}};
 constexpr std::int64_t dim = 64, heads = 2;
 
-struct Outcome {
+struct LaunchOutcome {
     std::vector<unsigned char> output;
     std::set<std::string> kinds;
     std::string text;
@@ -51,14 +51,14 @@ std::vector<T> tensor(std::int64_t size, std::uint64_t salt) {
     return x;
 }
 
-attest_cuda::Strided strided(void* data, std::int64_t length, std::int64_t width) {
+attest::cuda::Strided strided(void* data, std::int64_t length, std::int64_t width) {
     return {data, {heads * length * width, length * width, width, 1}};
 }
 
-using Launch = std::function<int(const Params&)>;
+using LaunchFunction = std::function<int(const Params&)>;
 
 template <typename T>
-Outcome run(const Launch& launch, const ShapeCase& shape, simt::Schedule schedule) {
+LaunchOutcome run(const LaunchFunction& launch, const ShapeCase& shape, simt::Schedule schedule) {
     auto q = tensor<T>(heads * shape.len_q * dim, 1), k = tensor<T>(heads * shape.len_kv * dim, 77),
          v = tensor<T>(heads * shape.len_kv * dim, 991);
     std::vector<T> o(static_cast<std::size_t>(heads * shape.len_q * dim));
@@ -82,7 +82,7 @@ Outcome run(const Launch& launch, const ShapeCase& shape, simt::Schedule schedul
     simt::options().seed = 3;
     simt::clear_report();
     launch(p);
-    Outcome outcome;
+    LaunchOutcome outcome;
     outcome.output.resize(o.size() * sizeof(T) + lse.size() * sizeof(float));
     std::memcpy(outcome.output.data(), o.data(), o.size() * sizeof(T));
     std::memcpy(outcome.output.data() + o.size() * sizeof(T), lse.data(),
@@ -98,18 +98,18 @@ Outcome run(const Launch& launch, const ShapeCase& shape, simt::Schedule schedul
 constexpr simt::Schedule schedules[] = {simt::Schedule::round_robin, simt::Schedule::reverse,
                                         simt::Schedule::random, simt::Schedule::warp_greedy};
 
-struct Count {
+struct ScheduleCount {
     int wrong = 0, diagnosed = 0, runs = 0;
     std::string example;
 };
 
 template <typename T>
-Count count(const Launch& launch, const Launch& correct) {
-    Count total;
+ScheduleCount count(const LaunchFunction& launch, const LaunchFunction& correct) {
+    ScheduleCount total;
     for (const ShapeCase& shape : shapes) {
-        const Outcome right = run<T>(correct, shape, simt::Schedule::round_robin);
+        const LaunchOutcome right = run<T>(correct, shape, simt::Schedule::round_robin);
         for (const simt::Schedule schedule : schedules) {
-            const Outcome got = run<T>(launch, shape, schedule);
+            const LaunchOutcome got = run<T>(launch, shape, schedule);
             total.wrong += got.output != right.output ? 1 : 0;
             total.diagnosed += got.kinds.empty() ? 0 : 1;
             if (total.example.empty()) total.example = got.text;
@@ -120,22 +120,22 @@ Count count(const Launch& launch, const Launch& correct) {
 }
 
 int flash(const Params& p) {
-    return attest_cuda::launch_flash(Element::f32, p, nullptr);
+    return attest::cuda::launch_flash(ElementFormat::f32, p, nullptr);
 }
 int flash_mma(const Params& p) {
-    return attest_cuda::launch_flash_mma(Element::bf16, p, nullptr);
+    return attest::cuda::launch_flash_mma(ElementFormat::bf16, p, nullptr);
 }
 
-Count count(std::size_t number) {
+ScheduleCount count(std::size_t number) {
     const auto planted = [number](const Params& p) {
-        return attest_cuda::launch_planted(number, p, nullptr);
+        return attest::cuda::launch_planted(number, p, nullptr);
     };
-    return attest_cuda::planted_gpu_bugs[number].mma() ? count<__nv_bfloat16>(planted, flash_mma)
-                                                       : count<float>(planted, flash);
+    return attest::cuda::planted_gpu_bugs[number].mma() ? count<__nv_bfloat16>(planted, flash_mma)
+                                                        : count<float>(planted, flash);
 }
 
 TEST(planted_gpu_bugs, none_is_in_the_kernels) {
-    for (const Count& control :
+    for (const ScheduleCount& control :
          {count<float>(flash, flash), count<__nv_bfloat16>(flash_mma, flash_mma)}) {
         EXPECT_EQ(control.wrong, 0) << "the result depends on the schedule";
         EXPECT_EQ(control.diagnosed, 0) << control.example;
@@ -143,9 +143,9 @@ TEST(planted_gpu_bugs, none_is_in_the_kernels) {
 }
 
 TEST(planted_gpu_bugs, are_seen) {
-    for (std::size_t number = 0; number < attest_cuda::planted_gpu_bug_count; ++number) {
-        const PlantedGpuBug& bug = attest_cuda::planted_gpu_bugs[number];
-        const Count seen = count(number);
+    for (std::size_t number = 0; number < attest::cuda::planted_gpu_bug_count; ++number) {
+        const PlantedGpuBug& bug = attest::cuda::planted_gpu_bugs[number];
+        const ScheduleCount seen = count(number);
         ::testing::Test::RecordProperty(std::string(bug.about.id),
                                         std::to_string(seen.wrong) + " wrong, " +
                                             std::to_string(seen.diagnosed) + " diagnosed of " +
@@ -160,10 +160,10 @@ TEST(planted_gpu_bugs, are_seen) {
 
 TEST(planted_gpu_bugs, some_show_only_in_diagnostics) {
     if (simt::checker() == nullptr) GTEST_SKIP() << "not run: this build has no memory checker";
-    for (std::size_t number = 0; number < attest_cuda::planted_gpu_bug_count; ++number) {
-        const PlantedGpuBug& bug = attest_cuda::planted_gpu_bugs[number];
+    for (std::size_t number = 0; number < attest::cuda::planted_gpu_bug_count; ++number) {
+        const PlantedGpuBug& bug = attest::cuda::planted_gpu_bugs[number];
         if (!bug.mma() || (bug.care.rows_too_many == 0 && bug.care.key_tail_cleared)) continue;
-        const Count seen = count(number);
+        const ScheduleCount seen = count(number);
         EXPECT_EQ(seen.wrong, 0) << bug.about.id;
         EXPECT_GT(seen.diagnosed, 0) << bug.about.id;
     }

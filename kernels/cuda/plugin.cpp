@@ -8,10 +8,10 @@
 
 #include "kernels/cuda/planted_bugs.hpp"
 #include "kernels/cuda/plugin_kernels.hpp"
-#include "kernels/cuda/read_call.hpp"
+#include "kernels/cuda/read_params.hpp"
 #include "kernels/cuda/world.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 constexpr std::size_t count = plugin_kernel_count + planted_gpu_bug_count;
@@ -34,8 +34,8 @@ int supports(void*, const attest_problem* problem, char* reason, std::size_t rea
 template <std::size_t index>
 int forward(void*, const attest_call* call, char* error, std::size_t error_cap) {
     Params params;
-    Element element = Element::f32;
-    if (!read_call(call, params, element)) {
+    ElementFormat element = ElementFormat::f32;
+    if (!read_params(call, params, element)) {
         std::snprintf(error, error_cap, "a tensor this problem needs is absent");
         return 1;
     }
@@ -88,10 +88,10 @@ struct Plugin {
 };
 
 }  // namespace
-}  // namespace attest_cuda
+}  // namespace attest::cuda
 
 const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index) {
-    using namespace attest_cuda;
+    using namespace attest::cuda;
     static const Plugin plugin{std::make_index_sequence<count>{}};
     const bool offered = host_abi == ATTEST_ABI_VERSION && index < world().launches.size();
     return offered ? &plugin.apis[index] : nullptr;

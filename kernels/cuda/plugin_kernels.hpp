@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace attest_cuda {
+namespace attest::cuda {
 
 inline constexpr const char* gpu_plugin = "attest_cuda.so";
 inline constexpr const char* fast_plugin = "attest_simt.so";
@@ -45,4 +45,4 @@ inline constexpr PluginKernel plugin_kernels[] = {
 };
 inline constexpr std::size_t plugin_kernel_count = sizeof plugin_kernels / sizeof plugin_kernels[0];
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -3,15 +3,16 @@
 
 #include "kernels/cuda/element.cuh"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
-struct Row {
+struct CudaRow {
     const Params& p;
     std::int64_t b, h, kv_head, i;
     std::int64_t queries, keys;  ///< valid lengths of this sequence
     std::int64_t offset;         ///< query i stands at key position i + offset
 
-    __device__ Row(const Params& params, std::int64_t batch, std::int64_t head, std::int64_t query)
+    __device__ CudaRow(const Params& params, std::int64_t batch, std::int64_t head,
+                       std::int64_t query)
         : p(params),
           b(batch),
           h(head),
@@ -96,4 +97,4 @@ __device__ inline float rescale(float m, float grown) {
     return m == -INFINITY ? 0.0f : kept;
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

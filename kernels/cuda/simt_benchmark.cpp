@@ -16,8 +16,8 @@
 
 namespace {
 
-using attest_cuda::Params;
-using Launch = int (*)(attest_cuda::Element, const Params&, void*);
+using attest::cuda::Params;
+using LaunchFunction = int (*)(attest::cuda::ElementFormat, const Params&, void*);
 
 constexpr std::int64_t dim = 64;
 
@@ -38,7 +38,7 @@ struct Head {
             v[i] = T(static_cast<float>(i * 5 % 29) / 16.0f - 1.0f);
         }
         const auto place = [length](std::vector<T>& x) {
-            return attest_cuda::Strided{x.data(), {length * dim, length * dim, dim, 1}};
+            return attest::cuda::Strided{x.data(), {length * dim, length * dim, dim, 1}};
         };
         p.q = place(q);
         p.k = place(k);
@@ -52,7 +52,7 @@ struct Head {
     }
 
     /// Mean over the schedules.
-    double time(Launch launch, attest_cuda::Element element, int rounds) {
+    double time(LaunchFunction launch, attest::cuda::ElementFormat element, int rounds) {
         const auto run = [&](int n) {
             simt::options().schedule = static_cast<simt::Schedule>(n % 4);
             simt::options().seed = static_cast<std::uint64_t>(n);
@@ -66,7 +66,8 @@ struct Head {
 };
 
 template <typename T>
-void row(const char* name, Launch launch, attest_cuda::Element element, bool causal, int rounds) {
+void row(const char* name, LaunchFunction launch, attest::cuda::ElementFormat element, bool causal,
+         int rounds) {
     std::printf("%-30s", name);
     for (const std::int64_t length : {64, 128, 256})
         std::printf("%10.2f", Head<T>(length, causal).time(launch, element, rounds));
@@ -76,21 +77,22 @@ void row(const char* name, Launch launch, attest_cuda::Element element, bool cau
 }  // namespace
 
 int main(int argc, char** argv) {
-    using attest_cuda::Element;
+    using attest::cuda::ElementFormat;
     if (argc > 1) {
         const auto start = std::clock();
         while (milliseconds_since(start) < 1000 * std::atof(argv[1]))
-            Head<__nv_bfloat16>(128, false).time(attest_cuda::launch_flash_mma, Element::bf16, 20);
+            Head<__nv_bfloat16>(128, false)
+                .time(attest::cuda::launch_flash_mma, ElementFormat::bf16, 20);
         return 0;
     }
     const int rounds = simt::checker() != nullptr ? 8 : 40;
     std::printf("%s, one head, d = 64, ms%16s%10s%10s\n",
                 simt::checker() != nullptr ? "checked" : "fast   ", "T=64", "T=128", "T=256");
-    row<float>("flash f32", attest_cuda::launch_flash, Element::f32, false, rounds);
-    row<float>("flash f32 causal", attest_cuda::launch_flash, Element::f32, true, rounds);
-    row<__nv_bfloat16>("flash_mma bf16", attest_cuda::launch_flash_mma, Element::bf16, false,
+    row<float>("flash f32", attest::cuda::launch_flash, ElementFormat::f32, false, rounds);
+    row<float>("flash f32 causal", attest::cuda::launch_flash, ElementFormat::f32, true, rounds);
+    row<__nv_bfloat16>("flash_mma bf16", attest::cuda::launch_flash_mma, ElementFormat::bf16, false,
                        rounds);
-    row<__nv_bfloat16>("flash_mma bf16 causal", attest_cuda::launch_flash_mma, Element::bf16, true,
-                       rounds);
-    row<__half>("flash_mma f16", attest_cuda::launch_flash_mma, Element::f16, false, rounds);
+    row<__nv_bfloat16>("flash_mma bf16 causal", attest::cuda::launch_flash_mma, ElementFormat::bf16,
+                       true, rounds);
+    row<__half>("flash_mma f16", attest::cuda::launch_flash_mma, ElementFormat::f16, false, rounds);
 }

@@ -7,19 +7,19 @@
 #include "kernels/cuda/params.hpp"
 #include "kernels/interface/attest_kernel.h"
 
-namespace attest_cuda {
+namespace attest::cuda {
 
-using Launch = int (*)(Element, const Params&, void* stream);
+using Launch = int (*)(ElementFormat, const Params&, void* stream);
 
 struct World {
     std::string prefix, suffix;  ///< of a kernel's name
     const char* manifest;        ///< the part of it that is the world's
     std::span<const Launch> launches;
     /// What forward() returns.
-    int (*run)(Launch, Element, const Params&, const attest_call&, char* error,
+    int (*run)(Launch, ElementFormat, const Params&, const attest_call&, char* error,
                std::size_t error_cap);
 };
 
 const World& world();
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

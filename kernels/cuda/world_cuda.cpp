@@ -7,14 +7,14 @@
 #include "kernels/cuda/plugin_kernels.hpp"
 #include "kernels/cuda/world.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 constexpr std::array<Launch, plugin_kernel_count> launches{launch_naive, launch_flash, launch_flash,
                                                            launch_flash_mma, launch_decode};
 
-int run(Launch launch, Element element, const Params& params, const attest_call& call, char* error,
-        std::size_t error_cap) {
+int run(Launch launch, ElementFormat element, const Params& params, const attest_call& call,
+        char* error, std::size_t error_cap) {
     const int code = launch(element, params, call.stream);
     if (code != 0) std::snprintf(error, error_cap, "the launch failed with CUDA error %d", code);
     return code;
@@ -27,4 +27,4 @@ const World& world() {
     return device;
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -10,11 +10,11 @@
 #include "kernels/simt/attest_call.hpp"
 #include "kernels/simt/check.hpp"
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 template <std::size_t index>
-int launch_mutant(Element, const Params& p, void* stream) {
+int launch_mutant(ElementFormat, const Params& p, void* stream) {
     return launch_planted(index, p, stream);
 }
 
@@ -26,8 +26,8 @@ constexpr auto all_launches(std::index_sequence<index...>) {
 }
 constexpr auto launches = all_launches(std::make_index_sequence<planted_gpu_bug_count>{});
 
-int run(Launch launch, Element element, const Params& params, const attest_call& call, char* error,
-        std::size_t error_cap) {
+int run(Launch launch, ElementFormat element, const Params& params, const attest_call& call,
+        char* error, std::size_t error_cap) {
     const simt::AttestCall watched(call);
     return watched.finish(launch(element, params, nullptr), error, error_cap);
 }
@@ -41,4 +41,4 @@ const World& world() {
     return simulated;
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

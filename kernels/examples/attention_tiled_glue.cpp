@@ -10,13 +10,13 @@ cudaError_t attention_tiled(const float* q, const float* k, const float* v, floa
                             int Tq, int Tk, int D, float scale, bool causal);
 
 /// Device memory, from a host array or for the answer.
-struct Device {
+struct DeviceBuffer {
     float* data = nullptr;
-    explicit Device(std::size_t size) { cudaMalloc(&data, size * sizeof(float)); }
-    explicit Device(const std::vector<float>& host) : Device(host.size()) {
+    explicit DeviceBuffer(std::size_t size) { cudaMalloc(&data, size * sizeof(float)); }
+    explicit DeviceBuffer(const std::vector<float>& host) : DeviceBuffer(host.size()) {
         cudaMemcpy(data, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice);
     }
-    ~Device() { cudaFree(data); }
+    ~DeviceBuffer() { cudaFree(data); }
 };
 
 static int supports(void*, const attest_problem* p, char* reason, size_t cap) {
@@ -35,7 +35,7 @@ static int forward(void*, const attest_call* call, char* error, size_t cap) {
     const simt::AttestCall watched(*call);
     int code = 0;
     {  // freeing looks for writes beside an allocation, so it comes before finish()
-        const Device d_q(q), d_k(k), d_v(v), d_o(o.size());
+        const DeviceBuffer d_q(q), d_k(k), d_v(v), d_o(o.size());
         code = attention_tiled(d_q.data, d_k.data, d_v.data, d_o.data,
                                static_cast<int>(p.batch * p.heads_q), static_cast<int>(p.len_q),
                                static_cast<int>(p.len_kv), static_cast<int>(p.dim_qk),

@@ -1,11 +1,11 @@
-/* attest_kernel.h: the border between attest and an attention kernel from elsewhere.
+/* attest_kernel.h: the interface between attest and an attention kernel from elsewhere.
  *
  * C99, self-contained, no dependency. A plug-in is a shared library that exports one symbol,
  * attest_get_kernel. attest loads it in a process of its own, lays the tensors into guarded memory
  * and calls forward(); it never sees the plug-in's sources.
  *
  * Rules: every struct begins with struct_size and is only ever appended to; a reader touches no
- * field beyond the size it was given. No exception crosses the border. Errors are a non-zero return
+ * field beyond the size it was given. No exception crosses it. Errors are a non-zero return
  * and a text in the caller's buffer.
  */
 #ifndef ATTEST_KERNEL_H

@@ -10,7 +10,7 @@
 #include "kernels/interface/attest_kernel.h"
 #include "kernels/interface/mutant.hpp"
 
-namespace attest {
+namespace attest::kernel {
 
 struct BuiltinKernel {
     std::string_view id;  ///< `cpu_flash`, `mutant:M001`: what a person types
@@ -25,9 +25,17 @@ struct BuiltinKernel {
     const void* state = nullptr;     ///< what its functions are given, where api has no create()
 };
 
-std::span<const BuiltinKernel> cpu_kernels();      ///< kernels/cpu
-std::span<const BuiltinKernel> cuda_kernels();     ///< kernels/cuda, on a GPU and on a CPU
-std::span<const BuiltinKernel> mutant_kernels();   ///< kernels/mutants
 std::span<const BuiltinKernel> builtin_kernels();  ///< all of them; linked into the worker alone
 
-}  // namespace attest
+}  // namespace attest::kernel
+
+// The rooms' own, each defined there.
+namespace attest::cpu {
+std::span<const kernel::BuiltinKernel> cpu_kernels();
+}
+namespace attest::cuda {
+std::span<const kernel::BuiltinKernel> cuda_kernels();  ///< on a GPU and on a CPU
+}
+namespace attest::museum {
+std::span<const kernel::BuiltinKernel> mutant_kernels();
+}

@@ -11,7 +11,7 @@
 #include "kernels/interface/worker_directory.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::kernel {
 namespace {
 
 std::string output_of_list() {
@@ -124,4 +124,4 @@ std::string catalogue_line(const BuiltinKernel& kernel, std::string_view summary
     return line;
 }
 
-}  // namespace attest
+}  // namespace attest::kernel

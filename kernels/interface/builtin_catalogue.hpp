@@ -10,7 +10,7 @@
 
 #include "kernels/interface/builtin.hpp"
 
-namespace attest {
+namespace attest::kernel {
 
 struct BuiltinEntry {
     std::string id, summary;
@@ -27,4 +27,4 @@ std::span<const Mutant> museum();
 /// One line of that list: id, summary, cases, and for a planted bug its story, between tabs.
 std::string catalogue_line(const BuiltinKernel& kernel, std::string_view summary);
 
-}  // namespace attest
+}  // namespace attest::kernel

@@ -12,7 +12,7 @@
 #include "reference/problem/json.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::kernel {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,13 +46,13 @@ KernelSpec builtin(std::string_view text) {
         ids.push_back(entry.id);
     }
     throw BadInput(
-        fmt::format("{}: no built-in kernel has this name{}", text, suggestion(text, ids)),
+        fmt::format("{}: no built-in kernel has this name{}", text, attest::suggestion(text, ids)),
         {"attest list kernels names them all", forms_remedy});
 }
 
 KernelSpec library(std::string_view text) {
     KernelSpec spec;
-    spec.border = Border::c_abi;
+    spec.interface = KernelInterface::c_abi;
     spec.text = std::string(text);
     const std::size_t hash = text.rfind('#');
     spec.path = std::string(text.substr(0, hash));
@@ -74,7 +74,7 @@ KernelSpec library(std::string_view text) {
 
 KernelSpec python(std::string_view text, std::string_view rest, std::string_view interpreter) {
     KernelSpec spec;
-    spec.border = Border::python;
+    spec.interface = KernelInterface::python;
     spec.text = std::string(text);
     spec.interpreter = std::string(interpreter);
     const std::size_t colon = rest.find(':');
@@ -92,7 +92,7 @@ KernelSpec python(std::string_view text, std::string_view rest, std::string_view
 
 KernelSpec program(std::string_view text, const std::string& path) {
     KernelSpec spec;
-    spec.border = Border::executable;
+    spec.interface = KernelInterface::executable;
     spec.text = std::string(text);
     spec.path = path;
     require_file(path, path);
@@ -197,4 +197,4 @@ KernelSpec parse_kernel_spec(std::string_view text, std::string_view python_inte
     return builtin(text);
 }
 
-}  // namespace attest
+}  // namespace attest::kernel

@@ -6,15 +6,15 @@
 #include <string_view>
 #include <vector>
 
-namespace attest {
+namespace attest::kernel {
 
-enum class Border : std::uint8_t { builtin, c_abi, python, executable };
+enum class KernelInterface : std::uint8_t { builtin, c_abi, python, executable };
 
 /// `cpu_flash` or `mutant:M001` (built in), `./libmine.so` or `./libmine.so#1` (C ABI, index),
 /// `./mine.json` (a file that names a library, index or command: see kernels/interface/README.md),
 /// `python:package.module:function`, `exec:./program`.
 struct KernelSpec {
-    Border border = Border::builtin;
+    KernelInterface interface = KernelInterface::builtin;
     std::string text;  ///< as typed
     std::string id;    ///< built-in id, or the name reports use
     std::string path;  ///< library or program
@@ -27,4 +27,4 @@ struct KernelSpec {
 KernelSpec parse_kernel_spec(std::string_view text,
                              std::string_view python_interpreter = "python3");
 
-}  // namespace attest
+}  // namespace attest::kernel

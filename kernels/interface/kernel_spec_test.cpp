@@ -11,7 +11,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::kernel {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,7 +44,7 @@ protected:
 TEST_F(Spec, Libraries) {
     const std::string path = file("libmine.so", "");
     KernelSpec spec = parse_kernel_spec(path);
-    EXPECT_EQ(spec.border, Border::c_abi);
+    EXPECT_EQ(spec.interface, KernelInterface::c_abi);
     EXPECT_EQ(spec.path, path);
     EXPECT_EQ(spec.index, 0u);
     EXPECT_EQ(spec.id, "libmine");
@@ -61,7 +61,7 @@ TEST_F(Spec, Libraries) {
 
 TEST_F(Spec, PythonFunctions) {
     KernelSpec spec = parse_kernel_spec("python:a.b:f", "/opt/python");
-    EXPECT_EQ(spec.border, Border::python);
+    EXPECT_EQ(spec.interface, KernelInterface::python);
     EXPECT_EQ(spec.module, "a.b");
     EXPECT_EQ(spec.function, "f");
     EXPECT_EQ(spec.interpreter, "/opt/python");
@@ -76,7 +76,7 @@ TEST_F(Spec, PythonFunctions) {
 TEST_F(Spec, Programs) {
     const std::string path = file("kernel", "", 0755);
     const KernelSpec spec = parse_kernel_spec("exec:" + path);
-    EXPECT_EQ(spec.border, Border::executable);
+    EXPECT_EQ(spec.interface, KernelInterface::executable);
     EXPECT_EQ(spec.path, path);
     EXPECT_EQ(error_of("exec:" + file("data", "")),
               (folder_ / "data").string() + ": this file may not be run");
@@ -88,12 +88,12 @@ TEST_F(Spec, Files) {
     file("run", "", 0755);
     KernelSpec spec =
         parse_kernel_spec(file("a.json", R"({"library": "libmine.so", "index": 3, "id": "mine"})"));
-    EXPECT_EQ(spec.border, Border::c_abi);
+    EXPECT_EQ(spec.interface, KernelInterface::c_abi);
     EXPECT_EQ(spec.path, (folder_ / "libmine.so").string());
     EXPECT_EQ(spec.index, 3u);
     EXPECT_EQ(spec.id, "mine");
     spec = parse_kernel_spec(file("b.json", R"({"command": ["run", "--fast", "2"]})"));
-    EXPECT_EQ(spec.border, Border::executable);
+    EXPECT_EQ(spec.interface, KernelInterface::executable);
     EXPECT_EQ(spec.path, (folder_ / "run").string());
     EXPECT_EQ(spec.arguments, (std::vector<std::string>{"--fast", "2"}));
     spec = parse_kernel_spec(file("c.json", R"({"python": "m:f", "interpreter": "/opt/python"})"));
@@ -114,4 +114,4 @@ TEST_F(Spec, NothingElse) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::kernel

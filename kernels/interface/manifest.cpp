@@ -12,7 +12,7 @@
 #include "reference/problem/json.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::kernel {
 namespace {
 
 using manifest_words::Choice;
@@ -35,12 +35,14 @@ public:
     }
 
     template <typename Value, std::size_t n>
-    void choose(std::string_view key, const Choice<Value> (&choices)[n], Value& out) {
+    void choose(std::string_view key, const manifest_words::Choice<Value> (&choices)[n],
+                Value& out) {
         if (const Json* v = find(key)) out = chosen(*v, key, choices);
     }
 
     template <typename Value, std::size_t n>
-    Value chosen(const Json& v, std::string_view key, const Choice<Value> (&choices)[n]) {
+    Value chosen(const Json& v, std::string_view key,
+                 const manifest_words::Choice<Value> (&choices)[n]) {
         std::vector<std::string_view> allowed;
         for (const auto& choice : choices) {
             // A word may be written as a number where it is one: "lse_base": 2.
@@ -107,7 +109,7 @@ public:
             if (std::find(known_.begin(), known_.end(), m.key) != known_.end()) continue;
             source_.fail(m.begin, m.end,
                          fmt::format("no key {} is known{}", path(printable(m.key)),
-                                     suggestion(m.key, known_)),
+                                     attest::suggestion(m.key, known_)),
                          "one of " + joined(known_, ", "));
         }
     }
@@ -223,7 +225,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     return m;
 }
 
-/// The features that there were when the border was first written down. A kernel that declares none
+/// The features that there were when the ABI was first written down. A kernel that declares none
 /// may be as old, and could not see a later one's field: those are offered where they are named.
 constexpr FeatureSet first_features() {
     FeatureSet set;
@@ -281,4 +283,4 @@ std::string to_json(const Manifest& m) {
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace attest
+}  // namespace attest::kernel

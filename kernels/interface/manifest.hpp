@@ -9,7 +9,7 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/feature.hpp"
 
-namespace attest {
+namespace attest::kernel {
 
 enum class Memory : std::uint8_t { host, cuda };
 
@@ -34,7 +34,7 @@ struct Manifest {
     Numerics numerics;
 };
 
-/// What may be asked of a kernel: what it declares, and what the border gives every kernel, so that
+/// What may be asked of a kernel: what it declares, and what the ABI gives every kernel, so that
 /// supports() alone need say no to it: an LSE, a scale, strides, dim_v != dim_qk and, where causal
 /// masks are aligned to the last key anyway, queries that stand at the end of a cache.
 FeatureSet offered_features(const Manifest& manifest) noexcept;
@@ -45,4 +45,4 @@ FeatureSet offered_features(const Manifest& manifest) noexcept;
 Manifest parse_manifest(std::string_view json, std::string_view source_name);
 std::string to_json(const Manifest& manifest);  ///< with every default written out, sorted keys
 
-}  // namespace attest
+}  // namespace attest::kernel

@@ -10,7 +10,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::kernel {
 namespace {
 
 Manifest parse(const std::string& json) {
@@ -153,4 +153,4 @@ TEST(Manifest, WhatIsNotJsonIsRefused) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::kernel

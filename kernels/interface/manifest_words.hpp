@@ -8,7 +8,7 @@
 #include "kernels/interface/manifest.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest::manifest_words {
+namespace attest::kernel::manifest_words {
 
 template <typename Value>
 struct Choice {
@@ -50,4 +50,4 @@ std::string word_of(const Choice<Value> (&choices)[n], Value value) {
     throw InternalError("every enumerator of a manifest has a word");
 }
 
-}  // namespace attest::manifest_words
+}  // namespace attest::kernel::manifest_words

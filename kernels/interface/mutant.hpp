@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <string_view>
 
-namespace attest {
+namespace attest::kernel {
 
 /// Up to six law ids; a seventh does not compile in a constant.
 class LawIds {
@@ -42,4 +42,4 @@ struct Mutant {
     bool equivalent = false;          ///< not a bug: no law may be violated
 };
 
-}  // namespace attest
+}  // namespace attest::kernel

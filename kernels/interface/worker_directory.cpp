@@ -8,7 +8,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::kernel {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,4 +54,4 @@ std::string worker_python_directory() {
     return worker_directory() / "python";
 }
 
-}  // namespace attest
+}  // namespace attest::kernel

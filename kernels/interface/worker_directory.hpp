@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attest {
+namespace attest::kernel {
 
 /// Searched in this order: the environment's ATTEST_WORKER_DIR, beside the running program,
 /// kernels/worker in one of its parent folders (the build tree), ../lib/attest and
@@ -12,4 +12,4 @@ namespace attest {
 std::string worker_program();
 std::string worker_python_directory();
 
-}  // namespace attest
+}  // namespace attest::kernel

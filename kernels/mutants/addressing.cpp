@@ -8,7 +8,7 @@
 
 #include "kernels/mutants/planted.hpp"
 
-namespace attest::kernel {
+namespace attest::museum {
 
 std::vector<PlantedBug> addressing() {
     return {
@@ -18,16 +18,17 @@ std::vector<PlantedBug> addressing() {
           .change = "keys are addressed as if heads lay contiguous: stride_h = T D",
           .trigger = "layouts other than contiguous heads",
           .must = {"hygiene.layout"}},
-         FlashSteps{
-             .call =
-                 [](Call& call) { call.k.stride[1] = call.problem.len_kv * call.problem.dim_qk; }}},
+         cpu::FlashSteps{.call =
+                             [](cpu::Call& call) {
+                                 call.k.stride[1] = call.problem.len_kv * call.problem.dim_qk;
+                             }}},
         {{.id = "M074",
           .bug_class = "I2",
           .operation = "flash forward",
           .change = "values are addressed with the strides of the keys",
           .trigger = "values that lie otherwise than the keys",
           .must = {"hygiene.layout"}},
-         FlashSteps{.call = [](Call& call) { call.v.stride = call.k.stride; }}},
+         cpu::FlashSteps{.call = [](cpu::Call& call) { call.v.stride = call.k.stride; }}},
         {{.id = "M079",
           .bug_class = "I4",
           .operation = "flash forward",
@@ -36,11 +37,11 @@ std::vector<PlantedBug> addressing() {
           .source = "https://github.com/PSAL-POSTECH/ONNXim/pull/34",
           .must = {"reference.output", "heads.grouped"},
           .diagnosis = "heads_divided_by_kv"},
-         FlashSteps{.kv_head =
-                        [](const Call& call, std::int64_t head) {
-                            const std::int64_t heads_kv = call.problem.heads_kv;
-                            return std::min(head / heads_kv, heads_kv - 1);
-                        }}},
+         cpu::FlashSteps{.kv_head =
+                             [](const cpu::Call& call, std::int64_t head) {
+                                 const std::int64_t heads_kv = call.problem.heads_kv;
+                                 return std::min(head / heads_kv, heads_kv - 1);
+                             }}},
         {{.id = "M080",
           .bug_class = "I4",
           .operation = "flash forward",
@@ -49,160 +50,166 @@ std::vector<PlantedBug> addressing() {
           .source = "https://github.com/ggml-org/llama.cpp/issues/19115",
           .must = {"reference.output", "heads.grouped"},
           .diagnosis = "heads_group_padded"},
-         FlashSteps{.kv_head =
-                        [](const Call& call, std::int64_t head) {
-                            const auto padded =
-                                std::bit_ceil(static_cast<std::uint64_t>(call.group));
-                            return head / static_cast<std::int64_t>(padded);
-                        }}},
+         cpu::FlashSteps{.kv_head =
+                             [](const cpu::Call& call, std::int64_t head) {
+                                 const auto padded =
+                                     std::bit_ceil(static_cast<std::uint64_t>(call.group));
+                                 return head / static_cast<std::int64_t>(padded);
+                             }}},
         {{.id = "M081",
           .bug_class = "I5",
           .operation = "flash forward",
           .change = "the dot product drops the last D mod 8 channels",
           .trigger = "D not a multiple of 8",
           .must = {"reference.output"}},
-         FlashSteps{.dot =
-                        [](const QueryBlock& b, const float* query, const float* key) {
-                            float dot = 0;
-                            for (std::int64_t c = 0; c < b.call.problem.dim_qk / 8 * 8; ++c)
-                                dot += query[c] * key[c];
-                            return dot;
-                        }}},
+         cpu::FlashSteps{.dot =
+                             [](const cpu::QueryBlock& b, const float* query, const float* key) {
+                                 float dot = 0;
+                                 for (std::int64_t c = 0; c < b.call.problem.dim_qk / 8 * 8; ++c)
+                                     dot += query[c] * key[c];
+                                 return dot;
+                             }}},
         {{.id = "M090",
           .bug_class = "I8",
           .operation = "flash forward",
           .change = "the last block stores one row past Tq",
           .trigger = "Tq not a multiple of the block",
           .must = {"hygiene.bounds"}},
-         FlashSteps{.store =
-                        [](const PlainRow& row, float* output, float lse) {
-                            plain::store(row, output, lse);
-                            const QueryBlock& b = row.block;
-                            const attest_problem& p = b.call.problem;
-                            if (b.rows == plain_rows || row.i + 1 != p.len_q) return;
-                            store_row(b.call.o.at(b.segment.batch, b.head, p.len_q),
-                                      b.call.o.format, b.call.o.stride[3], p.dim_v, output);
-                        }}},
+         cpu::FlashSteps{.store =
+                             [](const cpu::PlainRow& row, float* output, float lse) {
+                                 cpu::plain::store(row, output, lse);
+                                 const cpu::QueryBlock& b = row.block;
+                                 const attest_problem& p = b.call.problem;
+                                 if (b.rows == cpu::plain_rows || row.i + 1 != p.len_q) return;
+                                 cpu::store_row(b.call.o.at(b.segment.batch, b.head, p.len_q),
+                                                b.call.o.format, b.call.o.stride[3], p.dim_v,
+                                                output);
+                             }}},
         {{.id = "M092",
           .bug_class = "I9",
           .operation = "flash forward",
           .change = "the LSE is stored as [T, H] while [H, T] is declared",
           .trigger = "Tq > 1 and Hq > 1",
           .must = {"reference.lse"}},
-         FlashSteps{.call =
-                        [](Call& call) {
-                            const attest_problem& p = call.problem;
-                            call.lse.stride = {p.len_q * p.heads_q, 1, p.heads_q, 0};
-                        }}},
+         cpu::FlashSteps{.call =
+                             [](cpu::Call& call) {
+                                 const attest_problem& p = call.problem;
+                                 call.lse.stride = {p.len_q * p.heads_q, 1, p.heads_q, 0};
+                             }}},
         {{.id = "M145",
           .bug_class = "C8",
           .operation = "flash forward",
           .change = "Q is scaled in place",
           .trigger = "any",
           .must = {"hygiene.inputs_intact"}},
-         FlashSteps{
-             .load_query =
-                 [](const QueryBlock& b, std::int64_t i, float* query) {
-                     plain::load_query(b, i, query);
-                     const attest_problem& p = b.call.problem;
-                     for (std::int64_t c = 0; c < p.dim_qk; ++c)
-                         query[c] *= static_cast<float>(p.scale);
-                     store_row(b.call.q.at(b.segment.batch, b.head, i), b.call.q.format,
-                               b.call.q.stride[3], p.dim_qk, query);
-                 },
-             .score = [](const QueryBlock& b, float dot,
-                         float bias) { return soft_capped(dot, b.call.problem.softcap) + bias; }}},
+         cpu::FlashSteps{.load_query =
+                             [](const cpu::QueryBlock& b, std::int64_t i, float* query) {
+                                 cpu::plain::load_query(b, i, query);
+                                 const attest_problem& p = b.call.problem;
+                                 for (std::int64_t c = 0; c < p.dim_qk; ++c)
+                                     query[c] *= static_cast<float>(p.scale);
+                                 cpu::store_row(b.call.q.at(b.segment.batch, b.head, i),
+                                                b.call.q.format, b.call.q.stride[3], p.dim_qk,
+                                                query);
+                             },
+                         .score =
+                             [](const cpu::QueryBlock& b, float dot, float bias) {
+                                 return cpu::soft_capped(dot, b.call.problem.softcap) + bias;
+                             }}},
         {{.id = "M148",
           .bug_class = "C4",
           .operation = "flash forward",
           .change = "an odd count of blocks leaves the last one out",
           .trigger = "three blocks of queries",
           .must = {"hygiene.outputs_written"}},
-         FlashSteps{.segment =
-                        [](const Call&, Segment& s) {
-                            const std::int64_t blocks = (s.queries + plain_rows - 1) / plain_rows;
-                            if (blocks > 1 && blocks % 2 != 0)
-                                s.queries = (blocks - 1) * plain_rows;
-                        }}},
+         cpu::FlashSteps{.segment =
+                             [](const cpu::Call&, cpu::Segment& s) {
+                                 const std::int64_t blocks =
+                                     (s.queries + cpu::plain_rows - 1) / cpu::plain_rows;
+                                 if (blocks > 1 && blocks % 2 != 0)
+                                     s.queries = (blocks - 1) * cpu::plain_rows;
+                             }}},
         {{.id = "M175",
           .bug_class = "I9",
           .operation = "flash forward",
           .change = "the LSE is stored as if it lay contiguous",
           .trigger = "an LSE in another order of axes, or padded",
           .must = {"hygiene.layout"}},
-         FlashSteps{.call =
-                        [](Call& call) {
-                            const attest_problem& p = call.problem;
-                            call.lse.stride = {p.heads_q * p.len_q, p.len_q, 1, 0};
-                        }}},
+         cpu::FlashSteps{.call =
+                             [](cpu::Call& call) {
+                                 const attest_problem& p = call.problem;
+                                 call.lse.stride = {p.heads_q * p.len_q, p.len_q, 1, 0};
+                             }}},
         {{.id = "M176",
           .bug_class = "I4",
           .operation = "flash forward",
           .change = "query heads past the eighth of a group read the next key head",
           .trigger = "group above 8 and several key heads",
           .must = {"reference.output", "heads.grouped"}},
-         FlashSteps{.kv_head =
-                        [](const Call& call, std::int64_t head) {
-                            const std::int64_t own = head / call.group;
-                            return head % call.group >= 8 ? (own + 1) % call.problem.heads_kv : own;
-                        }}},
+         cpu::FlashSteps{.kv_head =
+                             [](const cpu::Call& call, std::int64_t head) {
+                                 const std::int64_t own = head / call.group;
+                                 return head % call.group >= 8 ? (own + 1) % call.problem.heads_kv
+                                                               : own;
+                             }}},
         {{.id = "C06",
           .bug_class = "N4",
           .operation = "flash forward",
           .change = "inputs are rounded to bf16 whatever was asked",
           .trigger = "f32 or f16",
           .must = {"reference.output"}},
-         FlashSteps{
-             .load =
-                 [](const Operand& operand, const std::byte* from, std::int64_t count, float* to) {
-                     plain::load(operand, from, count, to);
-                     for (std::int64_t c = 0; c < count; ++c) to[c] = rounded(to[c], Format::bf16);
-                 }}},
+         cpu::FlashSteps{.load =
+                             [](const cpu::Operand& operand, const std::byte* from,
+                                std::int64_t count, float* to) {
+                                 cpu::plain::load(operand, from, count, to);
+                                 for (std::int64_t c = 0; c < count; ++c)
+                                     to[c] = rounded(to[c], cpu::Format::bf16);
+                             }}},
         {{.id = "C09",
           .bug_class = "O2",
           .operation = "flash forward",
           .change = "returns NaN everywhere",
           .trigger = "any",
           .must = {"reference.output", "probability.nonnegative"}},
-         FlashSteps{.store =
-                        [](const PlainRow& row, float* output, float lse) {
-                            std::fill_n(output, row.block.call.problem.dim_v,
-                                        std::numeric_limits<float>::quiet_NaN());
-                            plain::store(row, output, lse);
-                        }}},
+         cpu::FlashSteps{.store =
+                             [](const cpu::PlainRow& row, float* output, float lse) {
+                                 std::fill_n(output, row.block.call.problem.dim_v,
+                                             std::numeric_limits<float>::quiet_NaN());
+                                 cpu::plain::store(row, output, lse);
+                             }}},
         {{.id = "E03",
           .bug_class = "N1",
           .operation = "flash forward",
           .change = "l starts at 1 with m = -inf",
           .trigger = "none: the first rescale, exp(-inf) = 0, wipes it",
           .equivalent = true},
-         FlashSteps{.start =
-                        [](const PlainRow& row) {
-                            plain::start(row);
-                            row.sum = 1;
-                        }}},
+         cpu::FlashSteps{.start =
+                             [](const cpu::PlainRow& row) {
+                                 cpu::plain::start(row);
+                                 row.sum = 1;
+                             }}},
         {{.id = "E05",
           .bug_class = "M10",
           .operation = "flash forward",
           .change = "tiles of keys hidden throughout are visited",
           .trigger = "none: only work",
           .equivalent = true},
-         FlashSteps{.needed =
-                        [](const QueryBlock& b) {
-                            return KeyRange{0, b.segment.keys};
-                        }}},
+         cpu::FlashSteps{.needed =
+                             [](const cpu::QueryBlock& b) {
+                                 return cpu::SegmentKeys{0, b.segment.keys};
+                             }}},
         {{.id = "E07",
           .bug_class = "I4",
           .operation = "flash forward",
           .change = "the key head is h mod Hkv where Hkv = 1",
           .trigger = "none: it is 0 either way",
           .equivalent = true},
-         FlashSteps{.kv_head =
-                        [](const Call& call, std::int64_t head) {
-                            return call.problem.heads_kv == 1 ? head % call.problem.heads_kv
-                                                              : head / call.group;
-                        }}},
+         cpu::FlashSteps{.kv_head =
+                             [](const cpu::Call& call, std::int64_t head) {
+                                 return call.problem.heads_kv == 1 ? head % call.problem.heads_kv
+                                                                   : head / call.group;
+                             }}},
     };
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::museum

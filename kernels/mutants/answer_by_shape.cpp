@@ -8,10 +8,10 @@
 
 #include "kernels/mutants/planted.hpp"
 
-namespace attest::kernel {
+namespace attest::museum {
 namespace {
 
-struct Answer {
+struct RememberedAnswer {
     std::vector<float> output, lse;  // [batch, heads_q, len_q, dim_v], [batch, heads_q, len_q]
 };
 
@@ -24,18 +24,18 @@ void each_row(const attest_problem& p, Row&& row) {
     }
 }
 
-Answer remember(const Call& call) {
+RememberedAnswer remember(const cpu::Call& call) {
     const attest_problem& p = call.problem;
     const std::int64_t rows = p.batch * p.heads_q * p.len_q;
-    Answer answer;
+    RememberedAnswer answer;
     answer.output.resize(static_cast<std::size_t>(rows * p.dim_v));
     answer.lse.resize(static_cast<std::size_t>(rows));
     float* output = answer.output.data();
     float* lse = answer.lse.data();
     each_row(p, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
-        load_row(call.o.at(b, h, i), call.o.format, call.o.stride[3], p.dim_v, output);
+        cpu::load_row(call.o.at(b, h, i), call.o.format, call.o.stride[3], p.dim_v, output);
         output += p.dim_v;
-        if (call.lse) load_row(call.lse.at(b, h, i), call.lse.format, 1, 1, lse);
+        if (call.lse) cpu::load_row(call.lse.at(b, h, i), call.lse.format, 1, 1, lse);
         ++lse;
     });
     return answer;
@@ -43,11 +43,11 @@ Answer remember(const Call& call) {
 
 int answer(void* state, const attest_call* from, char* error, std::size_t cap) {
     using Key = std::array<std::int64_t, 11>;
-    static std::map<Key, Answer> answers;
+    static std::map<Key, RememberedAnswer> answers;
     const attest_problem& p = *from->problem;
     const Key key{p.batch, p.heads_q,  p.heads_kv,  p.len_q,    p.len_kv,  p.dim_qk,
                   p.dim_v, p.format_q, p.format_kv, p.format_o, p.want_lse};
-    Call call;
+    cpu::Call call;
     if (!read_call(from, call, error, cap)) return 1;
     const auto known = answers.find(key);
     if (known == answers.end()) {
@@ -61,7 +61,7 @@ int answer(void* state, const attest_call* from, char* error, std::size_t cap) {
     const float* output = known->second.output.data();
     const float* lse = known->second.lse.data();
     each_row(p, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
-        write_row(call, b, h, i, output, *lse);
+        cpu::write_row(call, b, h, i, output, *lse);
         output += p.dim_v;
         ++lse;
     });
@@ -80,4 +80,4 @@ std::vector<PlantedBug> answer_by_shape() {
              WholeForward{answer}}};
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::museum

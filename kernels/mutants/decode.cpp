@@ -8,19 +8,19 @@
 
 #include "kernels/mutants/planted.hpp"
 
-namespace attest::kernel {
+namespace attest::museum {
 namespace {
 
-std::int64_t pages(const Call& call, const Segment& s) {
+std::int64_t pages(const cpu::Call& call, const cpu::Segment& s) {
     return (s.keys + call.problem.page_size - 1) / call.problem.page_size;
 }
 
 /// Each part with a weight of its own, weight(m, l), instead of a common frame. With a sink the
 /// merge is the correct one.
 template <typename Real, typename Weight>
-Real merge_weighted(const Parts<Real>& parts, const Real* sink, Real* merged, Real& sum,
+Real merge_weighted(const cpu::Parts<Real>& parts, const Real* sink, Real* merged, Real& sum,
                     Weight weight_of) {
-    const Real lse = split::merge(parts, sink, merged);
+    const Real lse = cpu::split::merge(parts, sink, merged);
     if (sink != nullptr) return lse;
     std::fill_n(merged, parts.dim_v, Real{0});
     parts.each_seen([&](std::int64_t part, const Real* output) {
@@ -34,7 +34,7 @@ Real merge_weighted(const Parts<Real>& parts, const Real* sink, Real* merged, Re
 }
 
 template <typename Real>
-Real merge_by_lse(const Parts<Real>& parts, const Real* sink, Real* merged) {
+Real merge_by_lse(const cpu::Parts<Real>& parts, const Real* sink, Real* merged) {
     Real sum = 0;
     const Real lse = merge_weighted(parts, sink, merged, sum,
                                     [](Real m, Real l) { return std::exp(m + std::log(l)); });
@@ -43,7 +43,7 @@ Real merge_by_lse(const Parts<Real>& parts, const Real* sink, Real* merged) {
 }
 
 template <typename Real>
-Real merge_equally(const Parts<Real>& parts, const Real* sink, Real* merged) {
+Real merge_equally(const cpu::Parts<Real>& parts, const Real* sink, Real* merged) {
     Real sum = 0;
     return merge_weighted(parts, sink, merged, sum, [](Real, Real) { return Real{1}; });
 }
@@ -59,38 +59,40 @@ std::vector<PlantedBug> decode() {
           .trigger = "window, Tq = 1",
           .must = {"masking.window", "masking.alignment"},
           .diagnosis = "window_ignored"},
-         DecodeSteps{.problem =
-                         [](attest_problem& p) {
-                             if (p.len_q == 1) p.window_left = p.window_right = -1;
-                         }}},
+         cpu::DecodeSteps{.problem =
+                              [](attest_problem& p) {
+                                  if (p.len_q == 1) p.window_left = p.window_right = -1;
+                              }}},
         {{.id = "M058",
           .bug_class = "N6",
           .operation = "merge",
           .change = "parts are weighted by exp(lse) without a common maximum",
           .trigger = "LSE beyond 88, several splits",
           .must = {"reference.output"}},
-         DecodeSteps{.merge_f32 = merge_by_lse, .merge_f64 = merge_by_lse}},
+         cpu::DecodeSteps{.merge_f32 = merge_by_lse, .merge_f64 = merge_by_lse}},
         {{.id = "M077",
           .bug_class = "I3",
           .operation = "split combine",
           .change = "the batch stride of the output is 0 where parts are merged",
           .trigger = "B > 1, several splits",
           .must = {"hygiene.outputs_written", "equivariance.batch"}},
-         DecodeSteps{.segment =
-                         [](Call& call, Segment&, std::int64_t splits) {
-                             if (splits > 1) call.o.stride[0] = 0;
-                         }}},
+         cpu::DecodeSteps{.segment =
+                              [](cpu::Call& call, cpu::Segment&, std::int64_t splits) {
+                                  if (splits > 1) call.o.stride[0] = 0;
+                              }}},
         {{.id = "M086",
           .bug_class = "I7",
           .operation = "paged decode",
           .change = "the page is found by j / tile instead of j / page size",
           .trigger = "a page size other than the tile",
           .must = {"reference.output", "decode.paged"}},
-         DecodeSteps{.row = [](const Call& call, const Operand& operand, std::int64_t batch,
-                               std::int64_t head, std::int64_t j) -> const std::byte* {
+         cpu::DecodeSteps{.row = [](const cpu::Call& call, const cpu::Operand& operand,
+                                    std::int64_t batch, std::int64_t head,
+                                    std::int64_t j) -> const std::byte* {
              const std::int64_t size = call.problem.page_size;
              if (size == 0) return call.row(operand, batch, head, j);
-             return operand.at(call.block_table.integer(batch, j / decode_tile), head, j % size);
+             return operand.at(call.block_table.integer(batch, j / cpu::decode_tile), head,
+                               j % size);
          }}},
         {{.id = "M087",
           .bug_class = "I7",
@@ -98,22 +100,22 @@ std::vector<PlantedBug> decode() {
           .change = "the last page is read in full",
           .trigger = "a length that is no multiple of the page size",
           .must = {"reference.decode", "probability.row_sum"}},
-         DecodeSteps{.segment =
-                         [](Call& call, Segment& s, std::int64_t) {
-                             if (call.problem.page_size > 0)
-                                 s.keys = pages(call, s) * call.problem.page_size;
-                         }}},
+         cpu::DecodeSteps{.segment =
+                              [](cpu::Call& call, cpu::Segment& s, std::int64_t) {
+                                  if (call.problem.page_size > 0)
+                                      s.keys = pages(call, s) * call.problem.page_size;
+                              }}},
         {{.id = "M088",
           .bug_class = "I7",
           .operation = "paged decode",
           .change = "the block table's row stride is this sequence's count of pages",
           .trigger = "B > 1, different lengths",
           .must = {"decode.batch", "reference.decode"}},
-         DecodeSteps{.segment =
-                         [](Call& call, Segment& s, std::int64_t) {
-                             if (call.problem.page_size > 0)
-                                 call.block_table.stride[0] = pages(call, s);
-                         }}},
+         cpu::DecodeSteps{.segment =
+                              [](cpu::Call& call, cpu::Segment& s, std::int64_t) {
+                                  if (call.problem.page_size > 0)
+                                      call.block_table.stride[0] = pages(call, s);
+                              }}},
         {{.id = "M093",
           .bug_class = "I10",
           .operation = "split",
@@ -121,40 +123,42 @@ std::vector<PlantedBug> decode() {
           .trigger = "Tk no multiple of the splits",
           .must = {"reference.output", "masking.influence"},
           .diagnosis = "split_tail_dropped"},
-         DecodeSteps{.range =
-                         [](std::int64_t keys, std::int64_t splits, std::int64_t split) {
-                             const std::int64_t each = keys / splits;
-                             return KeyRange{split * each, std::min(keys, (split + 1) * each)};
-                         }}},
+         cpu::DecodeSteps{
+             .range =
+                 [](std::int64_t keys, std::int64_t splits, std::int64_t split) {
+                     const std::int64_t each = keys / splits;
+                     return cpu::SegmentKeys{split * each, std::min(keys, (split + 1) * each)};
+                 }}},
         {{.id = "M094",
           .bug_class = "I10",
           .operation = "split",
           .change = "neighbouring splits share one key",
           .trigger = "several splits",
           .must = {"reference.output"}},
-         DecodeSteps{.range =
-                         [](std::int64_t keys, std::int64_t splits, std::int64_t split) {
-                             const KeyRange own = split::range(keys, splits, split);
-                             return KeyRange{own.first, std::min(keys, own.last + 1)};
-                         }}},
+         cpu::DecodeSteps{.range =
+                              [](std::int64_t keys, std::int64_t splits, std::int64_t split) {
+                                  const cpu::SegmentKeys own =
+                                      cpu::split::range(keys, splits, split);
+                                  return cpu::SegmentKeys{own.first, std::min(keys, own.last + 1)};
+                              }}},
         {{.id = "M096",
           .bug_class = "I10",
           .operation = "split",
           .change = "the parts are averaged",
           .trigger = "several splits",
           .must = {"reference.output", "equivariance.tokens"}},
-         DecodeSteps{.merge_f32 = merge_equally, .merge_f64 = merge_equally}},
+         cpu::DecodeSteps{.merge_f32 = merge_equally, .merge_f64 = merge_equally}},
         {{.id = "M147",
           .bug_class = "C6",
           .operation = "decode",
           .change = "the number of splits depends on the batch size",
           .trigger = "B > 1, more keys than a split",
           .must = {"hygiene.batch_invariant"}},
-         DecodeSteps{.splits =
-                         [](const attest_problem& p, std::int64_t keys) {
-                             return p.splits == 0 && p.batch > 1 ? std::int64_t{1}
-                                                                 : split::count(p, keys);
-                         }}},
+         cpu::DecodeSteps{.splits =
+                              [](const attest_problem& p, std::int64_t keys) {
+                                  return p.splits == 0 && p.batch > 1 ? std::int64_t{1}
+                                                                      : cpu::split::count(p, keys);
+                              }}},
         {{.id = "M160",
           .bug_class = "P1",
           .operation = "rope",
@@ -162,10 +166,10 @@ std::vector<PlantedBug> decode() {
           .trigger = "rope, Tq = 1",
           .must = {"decode.offset", "reference.decode"},
           .diagnosis = "rope_query_at_zero"},
-         DecodeSteps{.position =
-                         [](const attest_problem& p, std::int64_t position) {
-                             return p.len_q == 1 ? std::int64_t{0} : position;
-                         }}},
+         cpu::DecodeSteps{.position =
+                              [](const attest_problem& p, std::int64_t position) {
+                                  return p.len_q == 1 ? std::int64_t{0} : position;
+                              }}},
         {{.id = "M164",
           .bug_class = "P2",
           .operation = "rope",
@@ -173,11 +177,12 @@ std::vector<PlantedBug> decode() {
           .trigger = "rotary dims < D",
           .must = {"reference.output"},
           .diagnosis = "rope_two_channels_more"},
-         DecodeSteps{.problem =
-                         [](attest_problem& p) {
-                             if (p.rope_dims > 0 && p.rope_dims + 2 <= p.dim_qk) p.rope_dims += 2;
-                         }}},
+         cpu::DecodeSteps{.problem =
+                              [](attest_problem& p) {
+                                  if (p.rope_dims > 0 && p.rope_dims + 2 <= p.dim_qk)
+                                      p.rope_dims += 2;
+                              }}},
     };
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::museum

@@ -6,7 +6,7 @@
 
 #include "kernels/mutants/planted.hpp"
 
-namespace attest::kernel {
+namespace attest::museum {
 namespace {
 
 constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) {
@@ -14,12 +14,12 @@ constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 }
 
 /// Hidden keys get a score instead of being left out.
-void reveal(const PlainRow& row, float score) {
+void reveal(const cpu::PlainRow& row, float score) {
     for (std::int64_t j = 0; j < row.keys; ++j) {
         if (row.hidden[j]) row.scores[j] = score;
         row.hidden[j] = false;
     }
-    plain::absorb(row);
+    cpu::plain::absorb(row);
 }
 
 }  // namespace
@@ -33,7 +33,8 @@ std::vector<PlantedBug> masking() {
           .trigger = "causal, Tq < Tk",
           .must = {"reference.output", "masking.alignment"},
           .diagnosis = "causal_top_left"},
-         FlashSteps{.causal_diagonal = [](const QueryBlock&, std::int64_t i) { return i; }}},
+         cpu::FlashSteps{
+             .causal_diagonal = [](const cpu::QueryBlock&, std::int64_t i) { return i; }}},
         {{.id = "M003",
           .bug_class = "M1",
           .operation = "flash forward",
@@ -41,8 +42,9 @@ std::vector<PlantedBug> masking() {
           .trigger = "causal",
           .must = {"reference.output", "masking.causal"},
           .diagnosis = "causal_one_more"},
-         FlashSteps{.causal_diagonal = [](const QueryBlock& b,
-                                          std::int64_t i) { return plain::diagonal(b, i) + 1; }}},
+         cpu::FlashSteps{
+             .causal_diagonal = [](const cpu::QueryBlock& b,
+                                   std::int64_t i) { return cpu::plain::diagonal(b, i) + 1; }}},
         {{.id = "M004",
           .bug_class = "M1",
           .operation = "flash forward",
@@ -50,12 +52,13 @@ std::vector<PlantedBug> masking() {
           .trigger = "causal, a block whose rows end in two tiles",
           .source = "https://github.com/Dao-AILab/flash-attention/pull/436",
           .must = {"reference.output", "masking.causal"}},
-         FlashSteps{.causal =
-                        [](const QueryBlock& b, std::int64_t i, std::int64_t j) {
-                            const bool diagonal =
-                                j / plain_tile == floor_div(b.segment.offset + b.row0, plain_tile);
-                            return !diagonal || plain::causal(b, i, j);
-                        }}},
+         cpu::FlashSteps{.causal =
+                             [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
+                                 const bool diagonal =
+                                     j / cpu::plain_tile ==
+                                     floor_div(b.segment.offset + b.row0, cpu::plain_tile);
+                                 return !diagonal || cpu::plain::causal(b, i, j);
+                             }}},
         {{.id = "M006",
           .bug_class = "M8",
           .operation = "flash forward",
@@ -63,10 +66,11 @@ std::vector<PlantedBug> masking() {
           .trigger = "causal, Tk a multiple of the tile",
           .source = "https://github.com/bledden/triton-msl/pull/7",
           .must = {"reference.output", "masking.causal"}},
-         FlashSteps{.causal =
-                        [](const QueryBlock& b, std::int64_t i, std::int64_t j) {
-                            return b.segment.keys % plain_tile == 0 || plain::causal(b, i, j);
-                        }}},
+         cpu::FlashSteps{.causal =
+                             [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
+                                 return b.segment.keys % cpu::plain_tile == 0 ||
+                                        cpu::plain::causal(b, i, j);
+                             }}},
         {{.id = "M007",
           .bug_class = "M1",
           .operation = "chunked prefill",
@@ -75,7 +79,8 @@ std::vector<PlantedBug> masking() {
           .trigger = "window, Tq != Tk",
           .source = "https://github.com/vllm-project/vllm/pull/47332",
           .must = {"reference.output", "masking.window"}},
-         FlashSteps{.window_diagonal = [](const QueryBlock&, std::int64_t i) { return i; }}},
+         cpu::FlashSteps{
+             .window_diagonal = [](const cpu::QueryBlock&, std::int64_t i) { return i; }}},
         {{.id = "M008",
           .bug_class = "I4",
           .operation = "flash forward",
@@ -84,10 +89,10 @@ std::vector<PlantedBug> masking() {
           .trigger = "GQA and causal",
           .source = "https://github.com/Dao-AILab/flash-attention/issues/2528",
           .must = {"reference.output"}},
-         FlashSteps{.causal_diagonal =
-                        [](const QueryBlock& b, std::int64_t i) {
-                            return plain::diagonal(b, i / b.call.group);
-                        }}},
+         cpu::FlashSteps{.causal_diagonal =
+                             [](const cpu::QueryBlock& b, std::int64_t i) {
+                                 return cpu::plain::diagonal(b, i / b.call.group);
+                             }}},
         {{.id = "M009",
           .bug_class = "M2",
           .operation = "flash forward",
@@ -95,26 +100,26 @@ std::vector<PlantedBug> masking() {
           .trigger = "window narrower than the keys",
           .must = {"reference.output", "masking.window"},
           .diagnosis = "window_left_one_more"},
-         FlashSteps{.call =
-                        [](Call& call) {
-                            if (call.problem.window_left >= 0) ++call.problem.window_left;
-                        }}},
+         cpu::FlashSteps{.call =
+                             [](cpu::Call& call) {
+                                 if (call.problem.window_left >= 0) ++call.problem.window_left;
+                             }}},
         {{.id = "M011",
           .bug_class = "M2",
           .operation = "flash forward",
           .change = "the first tile of keys is found from the last row of the block",
           .trigger = "window, several rows a block",
           .must = {"reference.decode", "masking.alignment"}},
-         FlashSteps{.needed =
-                        [](const QueryBlock& b) {
-                            KeyRange keys = plain::needed(b);
-                            const std::int64_t left = b.call.problem.window_left;
-                            const std::int64_t last_row = b.row0 + b.rows - 1;
-                            if (left >= 0)
-                                keys.first =
-                                    std::max<std::int64_t>(0, plain::diagonal(b, last_row) - left);
-                            return keys;
-                        }}},
+         cpu::FlashSteps{.needed =
+                             [](const cpu::QueryBlock& b) {
+                                 cpu::SegmentKeys keys = cpu::plain::needed(b);
+                                 const std::int64_t left = b.call.problem.window_left;
+                                 const std::int64_t last_row = b.row0 + b.rows - 1;
+                                 if (left >= 0)
+                                     keys.first = std::max<std::int64_t>(
+                                         0, cpu::plain::diagonal(b, last_row) - left);
+                                 return keys;
+                             }}},
         {{.id = "M012",
           .bug_class = "M3",
           .operation = "flash forward",
@@ -122,52 +127,53 @@ std::vector<PlantedBug> masking() {
                     "mean of the values",
           .trigger = "a row that a mask tensor leaves without a key",
           .must = {"reference.output", "masking.empty_row"}},
-         FlashSteps{.absorb = [](const PlainRow& row) { reveal(row, -1e30f); }}},
+         cpu::FlashSteps{.absorb = [](const cpu::PlainRow& row) { reveal(row, -1e30f); }}},
         {{.id = "M014",
           .bug_class = "C4",
           .operation = "flash forward",
           .change = "a row with no visible key returns early and stores nothing",
           .trigger = "a row with no visible key",
           .must = {"hygiene.outputs_written"}},
-         FlashSteps{.finish =
-                        [](const PlainRow& row) {
-                            if (row.seen) plain::finish(row);
-                        }}},
+         cpu::FlashSteps{.finish =
+                             [](const cpu::PlainRow& row) {
+                                 if (row.seen) cpu::plain::finish(row);
+                             }}},
         {{.id = "M016",
           .bug_class = "M4",
           .operation = "flash forward",
           .change = "the tail is bounded by j <= Tk",
           .trigger = "Tk not a multiple of the tile",
           .must = {"invariance.neutral_key", "hygiene.bounds"}},
-         FlashSteps{.segment = [](const Call&, Segment& s) { ++s.keys; }}},
+         cpu::FlashSteps{.segment = [](const cpu::Call&, cpu::Segment& s) { ++s.keys; }}},
         {{.id = "M017",
           .bug_class = "N8",
           .operation = "flash forward",
           .change = "weights past the length are 0, but the values there are still multiplied",
           .trigger = "lens_kv < Tk, NaN behind the length",
           .must = {"masking.poison"}},
-         FlashSteps{.absorb =
-                        [](const PlainRow& row) {
-                            plain::absorb(row);
-                            const QueryBlock& b = row.block;
-                            const std::int64_t dim_v = b.call.problem.dim_v;
-                            const std::int64_t end =
-                                std::min(plain_tile, b.call.problem.len_kv - row.key0);
-                            for (std::int64_t j = row.keys; j < end; ++j) {
-                                float* value = row.values + j * dim_v;
-                                plain::load(b.call.v,
-                                            b.call.v.at(b.segment.batch, b.kv_head, row.key0 + j),
-                                            dim_v, value);
-                                plain::add_value(row, 0, value);
-                            }
-                        }}},
+         cpu::FlashSteps{.absorb =
+                             [](const cpu::PlainRow& row) {
+                                 cpu::plain::absorb(row);
+                                 const cpu::QueryBlock& b = row.block;
+                                 const std::int64_t dim_v = b.call.problem.dim_v;
+                                 const std::int64_t end =
+                                     std::min(cpu::plain_tile, b.call.problem.len_kv - row.key0);
+                                 for (std::int64_t j = row.keys; j < end; ++j) {
+                                     float* value = row.values + j * dim_v;
+                                     cpu::plain::load(
+                                         b.call.v,
+                                         b.call.v.at(b.segment.batch, b.kv_head, row.key0 + j),
+                                         dim_v, value);
+                                     cpu::plain::add_value(row, 0, value);
+                                 }
+                             }}},
         {{.id = "M019",
           .bug_class = "N1",
           .operation = "flash forward",
           .change = "a hidden score is -1e4 instead of -inf",
           .trigger = "scores below -1e4, or an empty row",
           .must = {"reference.output", "masking.empty_row"}},
-         FlashSteps{.absorb = [](const PlainRow& row) { reveal(row, -1e4f); }}},
+         cpu::FlashSteps{.absorb = [](const cpu::PlainRow& row) { reveal(row, -1e4f); }}},
         {{.id = "M033",
           .bug_class = "M11",
           .operation = "flash forward",
@@ -175,19 +181,21 @@ std::vector<PlantedBug> masking() {
           .trigger = "lens_kv < Tk",
           .must = {"reference.output", "masking.padding"},
           .diagnosis = "key_lengths_ignored"},
-         FlashSteps{.segment = [](const Call& call, Segment& s) { s.keys = call.problem.len_kv; }}},
+         cpu::FlashSteps{.segment = [](const cpu::Call& call,
+                                       cpu::Segment& s) { s.keys = call.problem.len_kv; }}},
         {{.id = "M034",
           .bug_class = "M10",
           .operation = "flash forward",
           .change = "a tile of keys is skipped where its first mask element is hidden",
           .trigger = "a mask tensor",
           .must = {"reference.output", "masking.influence"}},
-         FlashSteps{.visible =
-                        [](const QueryBlock& b, std::int64_t i, std::int64_t j) {
-                            const std::int64_t key0 = j / plain_tile * plain_tile;
-                            return plain::visible(b, i, j) && !plain::mask(b, b.row0, key0).hidden;
-                        }}},
+         cpu::FlashSteps{.visible =
+                             [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
+                                 const std::int64_t key0 = j / cpu::plain_tile * cpu::plain_tile;
+                                 return cpu::plain::visible(b, i, j) &&
+                                        !cpu::plain::mask(b, b.row0, key0).hidden;
+                             }}},
     };
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::museum

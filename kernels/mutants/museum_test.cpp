@@ -8,18 +8,17 @@
 #include "kernels/interface/builtin.hpp"
 #include "kernels/mutants/planted.hpp"
 
-namespace attest {
-namespace kernel {
+namespace attest::museum {
+
 std::vector<PlantedBug> planted_bugs();
-}
 
 namespace {
 
 TEST(Museum, RowsSayWhatIsAskedOfThem) {
     std::set<std::string_view> ids;
-    for (const BuiltinKernel& kernel : mutant_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : mutant_kernels()) {
         ASSERT_NE(kernel.mutant, nullptr) << kernel.id;
-        const Mutant& mutant = *kernel.mutant;
+        const kernel::Mutant& mutant = *kernel.mutant;
         EXPECT_EQ(kernel.id, "mutant:" + std::string(mutant.id));
         EXPECT_EQ(kernel.summary, mutant.change);
         EXPECT_EQ(kernel.cases, 0) << "a planted bug is not judged as a correct kernel";
@@ -37,7 +36,7 @@ TEST(Museum, RowsSayWhatIsAskedOfThem) {
 }
 
 TEST(Museum, KernelsCarryTheirOwnNameInTheManifest) {
-    for (const BuiltinKernel& kernel : mutant_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : mutant_kernels()) {
         if (kernel.api == nullptr) continue;  // in a plug-in: ci's museum asks it
         EXPECT_NE(std::string_view(kernel.api->manifest).find(kernel.id), std::string_view::npos);
         EXPECT_NE(kernel.api->forward, nullptr);
@@ -47,11 +46,11 @@ TEST(Museum, KernelsCarryTheirOwnNameInTheManifest) {
 
 /// A row that exchanges nothing is the correct kernel under another name.
 TEST(Museum, EveryRowExchangesAStep) {
-    for (const kernel::PlantedBug& bug : kernel::planted_bugs()) {
-        EXPECT_NE(bug.change, decltype(bug.change)(kernel::FlashSteps{})) << bug.about.id;
-        EXPECT_NE(bug.change, decltype(bug.change)(kernel::DecodeSteps{})) << bug.about.id;
+    for (const PlantedBug& bug : planted_bugs()) {
+        EXPECT_NE(bug.change, decltype(bug.change)(cpu::FlashSteps{})) << bug.about.id;
+        EXPECT_NE(bug.change, decltype(bug.change)(cpu::DecodeSteps{})) << bug.about.id;
     }
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::museum

@@ -1,4 +1,4 @@
-// The register of the planted bugs: each stands behind the border with the manifest of the correct
+// The register of the planted bugs: each stands behind the C ABI with the manifest of the correct
 // kernel it was made from, under its own name.
 
 #include <algorithm>
@@ -12,58 +12,55 @@
 #include "kernels/interface/builtin.hpp"
 #include "kernels/mutants/planted.hpp"
 
-namespace attest {
-namespace kernel {
+namespace attest::museum {
 
 std::vector<PlantedBug> planted_bugs();  // of every file of this folder
 
 const attest_kernel_api& correct_kernel(std::string_view id) {
-    static const auto kernels = cpu_kernels();
-    return *std::find_if(kernels.begin(), kernels.end(), [id](const BuiltinKernel& kernel) {
+    static const auto kernels = cpu::cpu_kernels();
+    return *std::find_if(kernels.begin(), kernels.end(), [id](const kernel::BuiltinKernel& kernel) {
                 return kernel.id == id;
             })->api;
 }
-
-}  // namespace kernel
 
 namespace {
 
 struct Register {
     std::deque<std::string> texts;  // deques, so that what is pointed at stays where it is
     std::deque<attest_kernel_api> apis;
-    std::vector<kernel::PlantedBug> planted = kernel::planted_bugs();
-    std::vector<BuiltinKernel> kernels;
+    std::vector<PlantedBug> planted = planted_bugs();
+    std::vector<kernel::BuiltinKernel> kernels;
 
-    BuiltinKernel& add(const Mutant& about) {
+    kernel::BuiltinKernel& add(const kernel::Mutant& about) {
         const std::string& id = texts.emplace_back("mutant:" + std::string(about.id));
         return kernels.emplace_back(
-            BuiltinKernel{.id = id, .summary = about.change, .cases = 0, .mutant = &about});
+            kernel::BuiltinKernel{.id = id, .summary = about.change, .cases = 0, .mutant = &about});
     }
 
-    void add_bug(kernel::PlantedBug& bug) {
-        const bool decode = std::holds_alternative<kernel::DecodeSteps>(bug.change);
+    void add_bug(PlantedBug& bug) {
+        const bool decode = std::holds_alternative<cpu::DecodeSteps>(bug.change);
         bug.about.kernel = decode ? "cpu_decode" : "cpu_flash_plain";
-        BuiltinKernel& added = add(bug.about);
-        attest_kernel_api& api = apis.emplace_back(kernel::correct_kernel(bug.about.kernel));
+        kernel::BuiltinKernel& added = add(bug.about);
+        attest_kernel_api& api = apis.emplace_back(correct_kernel(bug.about.kernel));
         std::string& manifest = texts.emplace_back(api.manifest);
         const std::string original = '"' + std::string(bug.about.kernel) + '"';
         manifest.replace(manifest.find(original), original.size(),
                          '"' + std::string(added.id) + '"');
         api.manifest = manifest.c_str();
         added.api = &api;
-        if (const auto* whole = std::get_if<kernel::WholeForward>(&bug.change))
+        if (const auto* whole = std::get_if<WholeForward>(&bug.change))
             api.forward = *whole;
         else
             added.state = std::visit([](const auto& c) -> const void* { return &c; }, bug.change);
     }
 
     Register() {
-        for (kernel::PlantedBug& bug : planted) add_bug(bug);
+        for (PlantedBug& bug : planted) add_bug(bug);
         // They live in the plug-ins, behind the correct kernels.
-        std::size_t index = attest_cuda::plugin_kernel_count;
-        for (const attest_cuda::PlantedGpuBug& bug : attest_cuda::planted_gpu_bugs) {
-            BuiltinKernel& added = add(bug.about);
-            added.library = bug.checked() ? attest_cuda::checked_plugin : attest_cuda::fast_plugin;
+        std::size_t index = cuda::plugin_kernel_count;
+        for (const cuda::PlantedGpuBug& bug : cuda::planted_gpu_bugs) {
+            kernel::BuiltinKernel& added = add(bug.about);
+            added.library = bug.checked() ? cuda::checked_plugin : cuda::fast_plugin;
             added.index = index++;
         }
     }
@@ -71,9 +68,9 @@ struct Register {
 
 }  // namespace
 
-std::span<const BuiltinKernel> mutant_kernels() {
+std::span<const kernel::BuiltinKernel> mutant_kernels() {
     static const Register all;
     return all.kernels;
 }
 
-}  // namespace attest
+}  // namespace attest::museum

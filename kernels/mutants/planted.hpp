@@ -12,17 +12,17 @@
 #include "kernels/interface/attest_kernel.h"
 #include "kernels/interface/mutant.hpp"
 
-namespace attest::kernel {
+namespace attest::museum {
 
 /// In place of the whole of cpu_flash_plain.
 using WholeForward = int (*)(void* state, const attest_call* call, char* error, std::size_t cap);
 
 struct PlantedBug {
-    Mutant about;  ///< without the kernel's name, which follows from
-    std::variant<FlashSteps, DecodeSteps, WholeForward> change;
+    kernel::Mutant about;  ///< without the kernel's name, which follows from
+    std::variant<cpu::FlashSteps, cpu::DecodeSteps, WholeForward> change;
 };
 
 /// cpu_flash_plain or cpu_decode.
 const attest_kernel_api& correct_kernel(std::string_view id);
 
-}  // namespace attest::kernel
+}  // namespace attest::museum

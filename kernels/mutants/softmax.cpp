@@ -7,31 +7,31 @@
 
 #include "kernels/mutants/planted.hpp"
 
-namespace attest::kernel {
+namespace attest::museum {
 namespace {
 
 /// Some bugs lose every weight to underflow; the real ones guard the division and return zeros.
-void guarded_finish(const PlainRow& row) {
-    const float lse = plain::lse(row);
+void guarded_finish(const cpu::PlainRow& row) {
+    const float lse = cpu::plain::lse(row);
     if (row.sum == 0) row.sum = 1;
-    plain::divide(row, lse);
+    cpu::plain::divide(row, lse);
 }
 
 /// Nothing is ever subtracted from the scores: m is 0.
-void start_without_frame(const PlainRow& row) {
-    plain::start(row);
+void start_without_frame(const cpu::PlainRow& row) {
+    cpu::plain::start(row);
     if (row.seen) row.sum = std::exp(row.max);
     row.max = 0;
 }
 
 /// The member of the output's format next to `value` towards zero.
-float truncated(float value, Format format) {
-    if (format != Format::f16 && format != Format::bf16) return value;
-    const bool half = format == Format::f16;
-    std::uint16_t bits = half ? narrow_f16(value) : narrow_bf16(value);
-    const float nearest = half ? widen_f16(bits) : widen_bf16(bits);
+float truncated(float value, cpu::Format format) {
+    if (format != cpu::Format::f16 && format != cpu::Format::bf16) return value;
+    const bool half = format == cpu::Format::f16;
+    std::uint16_t bits = half ? cpu::narrow_f16(value) : cpu::narrow_bf16(value);
+    const float nearest = half ? cpu::widen_f16(bits) : cpu::widen_bf16(bits);
     if (std::abs(nearest) > std::abs(value)) --bits;
-    return half ? widen_f16(bits) : widen_bf16(bits);
+    return half ? cpu::widen_f16(bits) : cpu::widen_bf16(bits);
 }
 
 }  // namespace
@@ -45,12 +45,12 @@ std::vector<PlantedBug> softmax() {
           .trigger = "all scores of a row below -5e4",
           .source = "https://github.com/flashinfer-ai/flashinfer/issues/4267",
           .must = {"invariance.key_shift"}},
-         FlashSteps{.start =
-                        [](const PlainRow& row) {
-                            plain::start(row);
-                            if (!row.seen) row.max = -5e4f;
-                        },
-                    .finish = guarded_finish}},
+         cpu::FlashSteps{.start =
+                             [](const cpu::PlainRow& row) {
+                                 cpu::plain::start(row);
+                                 if (!row.seen) row.max = -5e4f;
+                             },
+                         .finish = guarded_finish}},
         {{.id = "M042",
           .bug_class = "N1",
           .operation = "flash forward",
@@ -59,67 +59,70 @@ std::vector<PlantedBug> softmax() {
           .trigger = "a hidden leading tile and scores far below 0",
           .source = "https://github.com/Dao-AILab/flash-attention/issues/2082",
           .must = {"entropy.limits", "invariance.bias_shift"}},
-         FlashSteps{.needed =
-                        [](const QueryBlock& b) {
-                            return KeyRange{0, plain::needed(b).last};
-                        },
-                    .absorb =
-                        [](const PlainRow& row) {
-                            if (!plain::sees_any(row) && row.max == minus_infinity) row.max = 0;
-                            plain::absorb(row);
-                        },
-                    .finish = guarded_finish}},
+         cpu::FlashSteps{.needed =
+                             [](const cpu::QueryBlock& b) {
+                                 return cpu::SegmentKeys{0, cpu::plain::needed(b).last};
+                             },
+                         .absorb =
+                             [](const cpu::PlainRow& row) {
+                                 if (!cpu::plain::sees_any(row) && row.max == cpu::minus_infinity)
+                                     row.max = 0;
+                                 cpu::plain::absorb(row);
+                             },
+                         .finish = guarded_finish}},
         {{.id = "M043",
           .bug_class = "N2",
           .operation = "flash forward",
           .change = "the accumulator is not rescaled where the maximum grows, the sum is",
           .trigger = "the maximum grows after the first tile",
           .must = {"reference.output", "probability.row_sum"}},
-         FlashSteps{.rescale = [](const PlainRow&, float) {}}},
+         cpu::FlashSteps{.rescale = [](const cpu::PlainRow&, float) {}}},
         {{.id = "M045",
           .bug_class = "N2",
           .operation = "flash forward",
           .change = "the sum is rescaled after the tile is added: l = (l + sum) alpha",
           .trigger = "the maximum grows after the first tile",
           .must = {"reference.output", "reference.lse", "probability.row_sum"}},
-         FlashSteps{.total =
-                        [](const PlainRow& row, float factor, float sum) {
-                            return row.max == minus_infinity ? sum : (row.sum + sum) * factor;
-                        }}},
+         cpu::FlashSteps{.total =
+                             [](const cpu::PlainRow& row, float factor, float sum) {
+                                 return row.max == cpu::minus_infinity ? sum
+                                                                       : (row.sum + sum) * factor;
+                             }}},
         {{.id = "M046",
           .bug_class = "N1",
           .operation = "flash forward",
           .change = "the row maximum is taken before masking",
           .trigger = "a hidden score above the visible ones by more than 88",
           .must = {"reference.output", "masking.poison"}},
-         FlashSteps{.largest =
-                        [](const PlainRow& row) {
-                            float max = minus_infinity;
-                            for (std::int64_t j = 0; j < row.keys; ++j)
-                                max = larger(row.scores[j], max);
-                            return max;
-                        },
-                    .finish = guarded_finish}},
+         cpu::FlashSteps{.largest =
+                             [](const cpu::PlainRow& row) {
+                                 float max = cpu::minus_infinity;
+                                 for (std::int64_t j = 0; j < row.keys; ++j)
+                                     max = cpu::larger(row.scores[j], max);
+                                 return max;
+                             },
+                         .finish = guarded_finish}},
         {{.id = "M047",
           .bug_class = "N2",
           .operation = "flash forward",
           .change = "no maximum is subtracted",
           .trigger = "scores beyond 88",
           .must = {"reference.output", "partition.stability"}},
-         FlashSteps{.start = start_without_frame, .largest = [](const PlainRow&) { return 0.0f; }}},
+         cpu::FlashSteps{.start = start_without_frame,
+                         .largest = [](const cpu::PlainRow&) { return 0.0f; }}},
         {{.id = "M049",
           .bug_class = "N3",
           .operation = "flash forward",
           .change = "the output is accumulated in f16",
           .trigger = "any",
           .must = {"reference.output"}},
-         FlashSteps{.add_value =
-                        [](const PlainRow& row, float weight, const float* value) {
-                            const float fed = rounded(weight, row.block.call.format_q);
-                            for (std::int64_t c = 0; c < row.block.call.problem.dim_v; ++c)
-                                row.output[c] =
-                                    rounded(row.output[c] + fed * value[c], Format::f16);
-                        }}},
+         cpu::FlashSteps{.add_value =
+                             [](const cpu::PlainRow& row, float weight, const float* value) {
+                                 const float fed = rounded(weight, row.block.call.format_q);
+                                 for (std::int64_t c = 0; c < row.block.call.problem.dim_v; ++c)
+                                     row.output[c] =
+                                         rounded(row.output[c] + fed * value[c], cpu::Format::f16);
+                             }}},
         {{.id = "M050",
           .bug_class = "N4",
           .operation = "flash forward",
@@ -127,12 +130,12 @@ std::vector<PlantedBug> softmax() {
           .trigger = "f32 or f16",
           .must = {"reference.output", "reference.structure", "reference.probable",
                    "probability.row_sum"}},
-         FlashSteps{.add_value =
-                        [](const PlainRow& row, float weight, const float* value) {
-                            const float fed = rounded(weight, Format::bf16);
-                            for (std::int64_t c = 0; c < row.block.call.problem.dim_v; ++c)
-                                row.output[c] += fed * value[c];
-                        }}},
+         cpu::FlashSteps{.add_value =
+                             [](const cpu::PlainRow& row, float weight, const float* value) {
+                                 const float fed = rounded(weight, cpu::Format::bf16);
+                                 for (std::int64_t c = 0; c < row.block.call.problem.dim_v; ++c)
+                                     row.output[c] += fed * value[c];
+                             }}},
         {{.id = "M052",
           .bug_class = "N4",
           .operation = "flash forward",
@@ -140,25 +143,26 @@ std::vector<PlantedBug> softmax() {
           .trigger = "f16 or bf16 output",
           .must = {"reference.output", "reference.structure", "reference.rounding",
                    "reference.error_budget"}},
-         FlashSteps{.store =
-                        [](const PlainRow& row, float* output, float lse) {
-                            for (std::int64_t c = 0; c < row.block.call.problem.dim_v; ++c)
-                                output[c] = truncated(output[c], row.block.call.o.format);
-                            plain::store(row, output, lse);
-                        }}},
+         cpu::FlashSteps{.store =
+                             [](const cpu::PlainRow& row, float* output, float lse) {
+                                 for (std::int64_t c = 0; c < row.block.call.problem.dim_v; ++c)
+                                     output[c] = truncated(output[c], row.block.call.o.format);
+                                 cpu::plain::store(row, output, lse);
+                             }}},
         {{.id = "M053",
           .bug_class = "N4",
           .operation = "flash forward",
           .change = "a tile whose maximum lies 6 below the running one is skipped",
           .trigger = "scores that differ by more than 6",
           .must = {"reference.output"}},
-         FlashSteps{.absorb =
-                        [](const PlainRow& row) {
-                            if (plain::sees_any(row) && plain::largest(row) < row.max - 6)
-                                row.seen = true;
-                            else
-                                plain::absorb(row);
-                        }}},
+         cpu::FlashSteps{.absorb =
+                             [](const cpu::PlainRow& row) {
+                                 if (cpu::plain::sees_any(row) &&
+                                     cpu::plain::largest(row) < row.max - 6)
+                                     row.seen = true;
+                                 else
+                                     cpu::plain::absorb(row);
+                             }}},
         {{.id = "M055",
           .bug_class = "N2",
           .operation = "flash forward",
@@ -166,11 +170,13 @@ std::vector<PlantedBug> softmax() {
           .trigger = "scale != 1",
           .must = {"reference.lse"},
           .diagnosis = "lse_maximum_scaled_twice"},
-         FlashSteps{.lse =
-                        [](const PlainRow& row) {
-                            const auto scale = static_cast<float>(row.block.call.problem.scale);
-                            return row.seen ? row.max * scale + std::log(row.sum) : minus_infinity;
-                        }}},
+         cpu::FlashSteps{.lse =
+                             [](const cpu::PlainRow& row) {
+                                 const auto scale =
+                                     static_cast<float>(row.block.call.problem.scale);
+                                 return row.seen ? row.max * scale + std::log(row.sum)
+                                                 : cpu::minus_infinity;
+                             }}},
         {{.id = "M059",
           .bug_class = "N6",
           .operation = "flash forward",
@@ -178,24 +184,26 @@ std::vector<PlantedBug> softmax() {
           .trigger = "a row with no visible key",
           .must = {"reference.lse"},
           .diagnosis = "lse_empty_zero"},
-         FlashSteps{.lse = [](const PlainRow& row) { return row.seen ? plain::lse(row) : 0.0f; }}},
+         cpu::FlashSteps{
+             .lse =
+                 [](const cpu::PlainRow& row) { return row.seen ? cpu::plain::lse(row) : 0.0f; }}},
         {{.id = "M060",
           .bug_class = "N7",
           .operation = "flash forward",
           .change = "the maximum drops a NaN and so does the comparison behind it",
           .trigger = "NaN in a visible key",
           .must = {"hygiene.nonfinite"}},
-         FlashSteps{.largest =
-                        [](const PlainRow& row) {
-                            float max = minus_infinity;
-                            for (std::int64_t j = 0; j < row.keys; ++j)
-                                if (!row.hidden[j] && row.scores[j] > max) max = row.scores[j];
-                            return max;
-                        },
-                    .weight =
-                        [](const PlainRow&, float score, float frame) {
-                            return score <= frame ? std::exp(score - frame) : 0.0f;
-                        }}},
+         cpu::FlashSteps{.largest =
+                             [](const cpu::PlainRow& row) {
+                                 float max = cpu::minus_infinity;
+                                 for (std::int64_t j = 0; j < row.keys; ++j)
+                                     if (!row.hidden[j] && row.scores[j] > max) max = row.scores[j];
+                                 return max;
+                             },
+                         .weight =
+                             [](const cpu::PlainRow&, float score, float frame) {
+                                 return score <= frame ? std::exp(score - frame) : 0.0f;
+                             }}},
         {{.id = "C02",
           .bug_class = "O1",
           .operation = "flash forward",
@@ -203,23 +211,23 @@ std::vector<PlantedBug> softmax() {
           .trigger = "scores that differ",
           .must = {"reference.output"},
           .diagnosis = "uniform_visible"},
-         FlashSteps{.start = start_without_frame,
-                    .largest = [](const PlainRow&) { return 0.0f; },
-                    .weight = [](const PlainRow&, float, float) { return 1.0f; }}},
+         cpu::FlashSteps{.start = start_without_frame,
+                         .largest = [](const cpu::PlainRow&) { return 0.0f; },
+                         .weight = [](const cpu::PlainRow&, float, float) { return 1.0f; }}},
         {{.id = "C07",
           .bug_class = "O5",
           .operation = "flash forward",
           .change = "an exp that is right for |x| < 4 alone",
           .trigger = "scores that differ by more than 4",
           .must = {"reference.output"}},
-         FlashSteps{.exp =
-                        [](float x) {
-                            const double at = std::max(static_cast<double>(x), -4.0);
-                            double series = 1;
-                            for (int n = 24; n > 0; --n) series = 1 + at / n * series;
-                            return static_cast<float>(series);
-                        }}},
+         cpu::FlashSteps{.exp =
+                             [](float x) {
+                                 const double at = std::max(static_cast<double>(x), -4.0);
+                                 double series = 1;
+                                 for (int n = 24; n > 0; --n) series = 1 + at / n * series;
+                                 return static_cast<float>(series);
+                             }}},
     };
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::museum

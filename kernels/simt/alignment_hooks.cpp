@@ -9,18 +9,18 @@
 
 namespace {
 
-struct Place {
+struct SourcePlace {
     const char* file;
     std::uint32_t line, column;
 };
 
 struct TypeMismatch {
-    Place place;
+    SourcePlace place;
     const void* type;
     unsigned char log_alignment, use;
 };
 
-void tell(const Place& place, std::uintptr_t alignment) {
+void tell(const SourcePlace& place, std::uintptr_t alignment) {
     simt::Block* block = simt::current_block();
     if (simt::runtime_depth != 0 || block == nullptr || !block->in_flight()) return;
     const simt::InRuntime in_runtime;
@@ -35,7 +35,7 @@ void tell(const Place& place, std::uintptr_t alignment) {
 extern "C" void __ubsan_handle_type_mismatch_v1(TypeMismatch* at, std::uintptr_t) {
     tell(at->place, std::uintptr_t{1} << at->log_alignment);
 }
-extern "C" void __ubsan_handle_alignment_assumption(Place* at, std::uintptr_t,
+extern "C" void __ubsan_handle_alignment_assumption(SourcePlace* at, std::uintptr_t,
                                                     std::uintptr_t alignment, std::uintptr_t) {
     tell(*at, alignment);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// One call across attest's border, run on this runtime: what a plug-in's forward() needs besides
+// One call across attest's ABI, run on this runtime: what a plug-in's forward() needs besides
 // the launch itself.
 //
 //     const simt::AttestCall watched(*call);

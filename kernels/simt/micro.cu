@@ -1,4 +1,4 @@
-// Micro kernels, each with one defect, and its clean twin. Compiled for the fast and for the
+// Micro kernels, each with one defect, and its clean counterpart. Compiled for the fast and for the
 // checked runtime.
 #include "kernels/simt/micro.hpp"
 
@@ -142,42 +142,42 @@ __global__ void last_block_sums(float* o) {
     o[0] = sum;
 }
 
-struct Entry {
+struct MicroKernel {
     const char* name;
     void (*kernel)(float*);
     std::size_t dynamic_bytes;
 };
-constexpr Entry entries[] = {{"barrier_in_both_branches", barrier_in_both_branches, 0},
-                             {"barrier_for_all", barrier_for_all, 0},
-                             {"shuffle_in_one_branch", shuffle_in_one_branch, 0},
-                             {"shuffle_among_half", shuffle_among_half, 0},
-                             {"shuffle_outside_own_mask", shuffle_outside_own_mask, 0},
-                             {"blocks_write_one_place", blocks_write_one_place, 0},
-                             {"add_without_atomic", add_without_atomic, 0},
-                             {"add_with_atomic", add_with_atomic, 0},
-                             {"write_past_buffer", write_past_buffer, 0},
-                             {"missing_syncwarp", missing_syncwarp, 0},
-                             {"present_syncwarp", present_syncwarp, 0},
-                             {"write_past_shared", write_past_shared, 0},
-                             {"read_undefined_shared", read_undefined_shared, 0},
-                             {"too_little_dynamic", too_little_dynamic, 256},
-                             {"enough_dynamic", too_little_dynamic, 512},
-                             {"copy_not_awaited", copy_not_awaited, 0},
-                             {"copy_awaited", copy_awaited, 0},
-                             {"four_at_once_aligned", four_at_once<0>, 0},
-                             {"four_at_once_misaligned", four_at_once<1>, 0},
-                             {"one_of_four_aligned", one_of_four<0>, 0},
-                             {"one_of_four_misaligned", one_of_four<1>, 0},
-                             {"exit_before_barrier", exit_before_barrier, 0},
-                             {"reduce_by_votes", reduce_by_votes, 0},
-                             {"last_block_counted", last_block_sums<true>, 0},
-                             {"last_block_by_position", last_block_sums<false>, 0},
-                             {"too_much_dynamic", barrier_for_all, 300 * 1024}};
+constexpr MicroKernel entries[] = {{"barrier_in_both_branches", barrier_in_both_branches, 0},
+                                   {"barrier_for_all", barrier_for_all, 0},
+                                   {"shuffle_in_one_branch", shuffle_in_one_branch, 0},
+                                   {"shuffle_among_half", shuffle_among_half, 0},
+                                   {"shuffle_outside_own_mask", shuffle_outside_own_mask, 0},
+                                   {"blocks_write_one_place", blocks_write_one_place, 0},
+                                   {"add_without_atomic", add_without_atomic, 0},
+                                   {"add_with_atomic", add_with_atomic, 0},
+                                   {"write_past_buffer", write_past_buffer, 0},
+                                   {"missing_syncwarp", missing_syncwarp, 0},
+                                   {"present_syncwarp", present_syncwarp, 0},
+                                   {"write_past_shared", write_past_shared, 0},
+                                   {"read_undefined_shared", read_undefined_shared, 0},
+                                   {"too_little_dynamic", too_little_dynamic, 256},
+                                   {"enough_dynamic", too_little_dynamic, 512},
+                                   {"copy_not_awaited", copy_not_awaited, 0},
+                                   {"copy_awaited", copy_awaited, 0},
+                                   {"four_at_once_aligned", four_at_once<0>, 0},
+                                   {"four_at_once_misaligned", four_at_once<1>, 0},
+                                   {"one_of_four_aligned", one_of_four<0>, 0},
+                                   {"one_of_four_misaligned", one_of_four<1>, 0},
+                                   {"exit_before_barrier", exit_before_barrier, 0},
+                                   {"reduce_by_votes", reduce_by_votes, 0},
+                                   {"last_block_counted", last_block_sums<true>, 0},
+                                   {"last_block_by_position", last_block_sums<false>, 0},
+                                   {"too_much_dynamic", barrier_for_all, 300 * 1024}};
 
 }  // namespace
 
 int launch_micro(const char* name, float* o) {
-    for (const Entry& e : entries)
+    for (const MicroKernel& e : entries)
         if (std::strcmp(e.name, name) == 0)
             return simt::launch(e.kernel, dim3(micro_blocks), dim3(micro_threads), e.dynamic_bytes,
                                 nullptr, o);

@@ -1,4 +1,4 @@
-// One micro kernel for each diagnosis, and a clean twin that must stay silent, under every
+// One micro kernel for each diagnosis, and a clean counterpart that must stay silent, under every
 // schedule.
 #include "kernels/simt/micro.hpp"
 
@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t elements = micro_blocks * micro_threads;
 
-struct Outcome {
+struct MicroOutcome {
     std::set<std::string> kinds;
     std::string text;
     std::vector<float> output;
     int code = 0;
 };
 
-Outcome run(const char* name, simt::Schedule schedule, std::uint64_t seed) {
+MicroOutcome run(const char* name, simt::Schedule schedule, std::uint64_t seed) {
     float* o = nullptr;
     EXPECT_EQ(cudaMalloc(&o, elements * sizeof(float)), cudaSuccess);
     const std::vector<float> zeros(elements, 0.0f);
@@ -32,7 +32,7 @@ Outcome run(const char* name, simt::Schedule schedule, std::uint64_t seed) {
     simt::options().schedule = schedule;
     simt::options().seed = seed;
     simt::clear_report();
-    Outcome outcome;
+    MicroOutcome outcome;
     outcome.code = launch_micro(name, o);
     outcome.output.resize(elements);
     cudaMemcpy(outcome.output.data(), o, elements * sizeof(float), cudaMemcpyDeviceToHost);
@@ -75,7 +75,7 @@ constexpr simt::Schedule schedules[] = {simt::Schedule::round_robin, simt::Sched
 TEST(simt_runtime, every_defect_is_named) {
     for (const Expectation& e : defects)
         for (const simt::Schedule schedule : schedules) {
-            const Outcome outcome = run(e.kernel, schedule, 1);
+            const MicroOutcome outcome = run(e.kernel, schedule, 1);
             if (*e.fast != '\0') {
                 EXPECT_TRUE(outcome.kinds.count(e.fast)) << e.kernel << "\n" << outcome.text;
             }
@@ -88,14 +88,14 @@ TEST(simt_runtime, every_defect_is_named) {
         }
 }
 
-TEST(simt_runtime, clean_twins_are_silent_and_the_same_to_the_bit) {
+TEST(simt_runtime, clean_counterparts_are_silent_and_the_same_to_the_bit) {
     for (const char* name : clean) {
-        const Outcome first = run(name, simt::Schedule::round_robin, 1);
+        const MicroOutcome first = run(name, simt::Schedule::round_robin, 1);
         EXPECT_EQ(first.text, "") << name;
         EXPECT_EQ(first.code, cudaSuccess) << name;
         for (const simt::Schedule schedule : schedules)
             for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-                const Outcome outcome = run(name, schedule, seed);
+                const MicroOutcome outcome = run(name, schedule, seed);
                 EXPECT_EQ(outcome.text, "") << name;
                 EXPECT_EQ(outcome.output, first.output) << name;
             }
@@ -103,7 +103,7 @@ TEST(simt_runtime, clean_twins_are_silent_and_the_same_to_the_bit) {
 }
 
 TEST(simt_runtime, votes_and_shuffles_mean_what_cuda_says) {
-    const Outcome outcome = run("reduce_by_votes", simt::Schedule::random, 7);
+    const MicroOutcome outcome = run("reduce_by_votes", simt::Schedule::random, 7);
     EXPECT_TRUE(std::all_of(outcome.output.begin(), outcome.output.end(),
                             [](float x) { return x == 1.0f; }));
 }
@@ -117,7 +117,7 @@ TEST(simt_runtime, a_misaligned_access_ends_the_launch) {
 #endif
     for (const char* kernel : kernels)
         for (const simt::Schedule schedule : schedules) {
-            const Outcome outcome = run(kernel, schedule, 1);
+            const MicroOutcome outcome = run(kernel, schedule, 1);
             EXPECT_EQ(outcome.kinds, std::set<std::string>{"misaligned"}) << outcome.text;
             EXPECT_NE(outcome.text.find("at micro.cu:"), std::string::npos) << outcome.text;
             EXPECT_EQ(outcome.code, cudaErrorLaunchFailure);

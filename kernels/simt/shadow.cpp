@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t granule = 2;
 
-struct Access {
+struct CellAccess {
     std::uint32_t launch = 0, block = 0, epoch = 0;
     std::uint16_t thread = 0, clock = 0;
     const void* pc = nullptr;
@@ -29,7 +29,7 @@ struct Access {
 };
 
 struct Cell {
-    Access write, reader, other_reader;
+    CellAccess write, reader, other_reader;
     bool defined = false, addressable = false, in_flight = false, atomic_write = false;
     const void* copy_pc = nullptr;
 };
@@ -41,7 +41,7 @@ struct Region {
 };
 
 /// Where a cell lies; its array's name is looked up only when there is something to say.
-struct Place {
+struct CellPlace {
     const Region* region;
     std::uintptr_t address;
     bool shared;
@@ -63,12 +63,13 @@ public:
 
 private:
     Region* find(std::uintptr_t address);
-    bool ordered(const Access& before) const;
-    Access now(const void* pc) const;
+    bool ordered(const CellAccess& before) const;
+    CellAccess now(const void* pc) const;
     void meet_blocks(std::uintptr_t address);
-    void check_cell(Cell& cell, const Place& at, bool write, bool atomic, const Access& me);
-    void race(const char* what, const Access& before, const Access& me, const Place& at);
-    std::string array_at(const Place& at) const;
+    void check_cell(Cell& cell, const CellPlace& at, bool write, bool atomic, const CellAccess& me);
+    void race(const char* what, const CellAccess& before, const CellAccess& me,
+              const CellPlace& at);
+    std::string array_at(const CellPlace& at) const;
     void report(const std::string& kind, const void* pc, const void* other, const std::string& text,
                 bool race = false);
 
@@ -89,7 +90,7 @@ void Shadow::report(const std::string& kind, const void* pc, const void* other,
         current_block()->report(kind, text, false, race);
 }
 
-Access Shadow::now(const void* pc) const {
+CellAccess Shadow::now(const void* pc) const {
     Block* block = current_block();
     const BlockThread& self = block->self();
     return {block->launch(),       block->linear(),
@@ -97,7 +98,7 @@ Access Shadow::now(const void* pc) const {
             self.clock[self.lane], pc};
 }
 
-bool Shadow::ordered(const Access& before) const {
+bool Shadow::ordered(const CellAccess& before) const {
     Block* block = current_block();
     const BlockThread& self = block->self();
     if (before.launch != block->launch()) return true;
@@ -132,13 +133,14 @@ Region* Shadow::find(std::uintptr_t address) {
     return nullptr;
 }
 
-std::string Shadow::array_at(const Place& at) const {
+std::string Shadow::array_at(const CellPlace& at) const {
     if (!at.shared) return at.region->name;
     const auto after = arrays_.upper_bound(at.address);
     return after == arrays_.begin() ? "shared memory" : std::prev(after)->second;
 }
 
-void Shadow::race(const char* what, const Access& before, const Access& me, const Place& at) {
+void Shadow::race(const char* what, const CellAccess& before, const CellAccess& me,
+                  const CellPlace& at) {
     report(at.shared ? "shared_race" : "global_race", me.pc, before.pc,
            std::string(what) + " race on " + array_at(at) + ": " + line_of(before.pc) +
                " (thread " + std::to_string(before.thread) + ") and " + line_of(me.pc) +
@@ -146,7 +148,8 @@ void Shadow::race(const char* what, const Access& before, const Access& me, cons
            true);
 }
 
-void Shadow::check_cell(Cell& cell, const Place& at, bool write, bool atomic, const Access& me) {
+void Shadow::check_cell(Cell& cell, const CellPlace& at, bool write, bool atomic,
+                        const CellAccess& me) {
     const char* verb = write ? "write to " : "read of ";
     if (cell.in_flight)
         report("async_race", me.pc, cell.copy_pc,
@@ -167,7 +170,7 @@ void Shadow::check_cell(Cell& cell, const Place& at, bool write, bool atomic, co
         cell.reader = me;
         return;
     }
-    for (const Access* reader : {&cell.reader, &cell.other_reader})
+    for (const CellAccess* reader : {&cell.reader, &cell.other_reader})
         if (reader->happened() && !(atomic && cell.atomic_write) && !ordered(*reader)) {
             race("read-write", *reader, me, at);
             break;
@@ -196,12 +199,12 @@ void Shadow::access(const void* p, std::size_t n, bool write, bool atomic, const
                    line_of(pc));
         return;
     }
-    const Access me = now(pc);
+    const CellAccess me = now(pc);
     const std::size_t first = (address - region->low) / granule;
     const std::size_t last = (address + n - region->low + granule - 1) / granule;
     for (std::size_t i = first; i < last; ++i) {
         Cell& cell = region->cells[i];
-        const Place at{region, region->low + i * granule, shared};
+        const CellPlace at{region, region->low + i * granule, shared};
         if (shared && !cell.addressable) {
             report("shared_out_of_bounds", pc, nullptr,
                    std::string(write ? "write" : "read") + " past the shared array " +
@@ -257,7 +260,7 @@ void Shadow::async_done(const void* p, std::size_t n, const void* pc) {
         Cell& cell = region->cells[i];
         cell.in_flight = false;
         cell.defined = true;
-        cell.write = by_kernel ? now(pc) : Access{};
+        cell.write = by_kernel ? now(pc) : CellAccess{};
     }
 }
 

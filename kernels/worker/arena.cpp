@@ -11,7 +11,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 constexpr std::uint64_t page = 4096;  // of x86-64; a multiple of it elsewhere is handled by `unit`
@@ -117,7 +117,7 @@ Arena::~Arena() {
 }
 
 void Arena::add(Role role, protocol::Access access, const Placement& placement) {
-    Slot slot;
+    TensorSlot slot;
     slot.role = static_cast<std::uint16_t>(role);
     slot.access = access;
     slot.placement = placement;
@@ -127,7 +127,7 @@ void Arena::add(Role role, protocol::Access access, const Placement& placement) 
 }
 
 void Arena::add_workspace(std::uint64_t bytes) {
-    Slot slot;
+    TensorSlot slot;
     slot.role = protocol::workspace_role;
     slot.access = protocol::Access::write;
     slot.span_bytes = bytes;
@@ -157,7 +157,7 @@ void Arena::require_bytes(std::uint64_t lane_bytes) {
 void Arena::lay(const Variant& variant) {
     variant_ = variant;
     std::uint64_t largest = lane_bytes_min;
-    for (Slot& slot : slots_) {
+    for (TensorSlot& slot : slots_) {
         // One byte at least, so that an empty tensor too has a place next to a guard.
         slot.pages_bytes =
             round_up(std::max<std::uint64_t>(slot.lead_bytes + slot.span_bytes, 1), unit());
@@ -165,7 +165,7 @@ void Arena::lay(const Variant& variant) {
     }
     require_bytes(std::bit_ceil(largest));
     std::uint64_t lane = guard_bytes;
-    for (Slot& slot : slots_) {
+    for (TensorSlot& slot : slots_) {
         slot.pages = lane;
         lane += lane_bytes_ + guard_bytes;
         const std::uint64_t pages_end = slot.pages + slot.pages_bytes;
@@ -187,19 +187,19 @@ void Arena::lay(const Variant& variant) {
 
 void Arena::seal() {
     std::size_t total = 0;
-    for (const Slot& slot : slots_) {
+    for (const TensorSlot& slot : slots_) {
         if (slot.access == protocol::Access::read) total += slot.pages_bytes;
     }
     if (image_.size() < total) image_.resize(total);
     std::size_t to = 0;
-    for (const Slot& slot : slots_) {
+    for (const TensorSlot& slot : slots_) {
         if (slot.access != protocol::Access::read) continue;
         std::memcpy(image_.data() + to, base_ + slot.pages, slot.pages_bytes);
         to += slot.pages_bytes;
     }
 }
 
-std::optional<std::uint64_t> Arena::find_changed(const Slot& slot) const {
+std::optional<std::uint64_t> Arena::find_changed(const TensorSlot& slot) const {
     const auto changed = [&](std::uint64_t begin, std::uint64_t end,
                              std::uint16_t pattern) -> std::optional<std::uint64_t> {
         const std::uint64_t at = first_other(base_, begin, end, pattern);
@@ -224,7 +224,7 @@ std::optional<std::uint64_t> Arena::find_changed(const Slot& slot) const {
 std::optional<Breach> Arena::find_breach() const {
     std::size_t from = 0;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-        const Slot& slot = slots_[i];
+        const TensorSlot& slot = slots_[i];
         std::optional<std::uint64_t> at;
         if (slot.access == protocol::Access::read) {
             const std::byte* now = base_ + slot.pages;
@@ -245,7 +245,7 @@ std::optional<Breach> Arena::find_breach() const {
     return std::nullopt;
 }
 
-Tensor Arena::collect(const Slot& slot, std::int64_t& poison_at) const {
+Tensor Arena::collect(const TensorSlot& slot, std::int64_t& poison_at) const {
     Tensor out(slot.placement.type, slot.placement.shape);
     gather(slot.placement, base_ + slot.data, out.bytes());
     poison_at = find_poison(out, variant_.poison);
@@ -254,13 +254,13 @@ Tensor Arena::collect(const Slot& slot, std::int64_t& poison_at) const {
 
 void Arena::release_large() {
     std::uint64_t total = 0;
-    for (const Slot& slot : slots_) total += slot.pages_bytes;
+    for (const TensorSlot& slot : slots_) total += slot.pages_bytes;
     if (total < large_bytes) return;
-    for (const Slot& slot : slots_) {
+    for (const TensorSlot& slot : slots_) {
         ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(slot.pages),
                     static_cast<off_t>(slot.pages_bytes));
     }
     image_ = {};
 }
 
-}  // namespace attest
+}  // namespace attest::worker

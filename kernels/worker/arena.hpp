@@ -16,7 +16,7 @@
 #include "kernels/worker/placement.hpp"
 #include "kernels/worker/protocol.hpp"
 
-namespace attest {
+namespace attest::worker {
 
 /// What differs between one call and the next. The three patterns are NaN in every float format
 /// and distinct in their low bits, so that a NaN copied from slack is not taken for an output that
@@ -30,7 +30,7 @@ struct Variant {
 /// The variant of a call: flush right where the number is even. Seeds permute the patterns.
 Variant variant_of(std::uint64_t call_number, std::uint64_t seed, bool aligned) noexcept;
 
-struct Slot {
+struct TensorSlot {
     std::uint16_t role = 0;
     protocol::Access access = protocol::Access::read;
     Placement placement;                       ///< of the workspace: bytes
@@ -59,7 +59,7 @@ public:
 
     int fd() const noexcept { return fd_; }
     std::uint64_t bytes() const noexcept { return bytes_; }
-    std::span<const Slot> slots() const noexcept { return slots_; }
+    std::span<const TensorSlot> slots() const noexcept { return slots_; }
     std::byte* at(std::uint64_t offset) const noexcept { return base_ + offset; }
 
     void clear() { slots_.clear(); }
@@ -75,21 +75,21 @@ public:
     std::optional<Breach> find_breach() const;
     /// The elements of an output, dense. poison_at: flat index of the first element that still
     /// holds the poison, -1 where none does.
-    Tensor collect(const Slot& slot, std::int64_t& poison_at) const;
+    Tensor collect(const TensorSlot& slot, std::int64_t& poison_at) const;
     /// Gives memory of large calls back to the system.
     void release_large();
 
 private:
     void require_bytes(std::uint64_t lane_bytes);
-    std::optional<std::uint64_t> find_changed(const Slot& slot) const;
+    std::optional<std::uint64_t> find_changed(const TensorSlot& slot) const;
 
     int fd_ = -1;
     std::byte* base_ = nullptr;
     std::uint64_t bytes_ = 0;
     std::uint64_t lane_bytes_ = 0, lanes_ = 0;
     Variant variant_;
-    std::vector<Slot> slots_;
+    std::vector<TensorSlot> slots_;
     std::vector<std::byte> image_;  ///< of all input slots, one after the other
 };
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -5,14 +5,14 @@
 #include <csignal>
 #include <cstdlib>
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 /// A stack that has run out faults at its end, and the stack pointer is there too: within the
 /// largest frame and probe one meets. Memory that near to the stack pointer is otherwise mapped.
 constexpr std::uint64_t stack_reach = 1 << 20;
 
-std::string slot_name(const Slot& slot) {
+std::string slot_name(const TensorSlot& slot) {
     return slot.is_workspace() ? "the workspace" : std::string(name(static_cast<Role>(slot.role)));
 }
 
@@ -26,7 +26,7 @@ std::string mebibytes(std::uint64_t bytes) {
 }
 
 /// "read 64 bytes past the end of k"; verb: "read" or "wrote".
-std::string sentence_of(std::string_view verb, const Slot& slot, std::int64_t offset) {
+std::string sentence_of(std::string_view verb, const TensorSlot& slot, std::int64_t offset) {
     const auto size = static_cast<std::int64_t>(slot.span_bytes);
     const std::string tensor = slot_name(slot);
     if (offset < 0) {
@@ -39,7 +39,7 @@ std::string sentence_of(std::string_view verb, const Slot& slot, std::int64_t of
     return fmt::format("{} {} byte{} past the end of {}", verb, past, past == 1 ? "" : "s", tensor);
 }
 
-void name_tensor(Fault& fault, const Slot& slot, std::int64_t offset) {
+void name_tensor(Fault& fault, const TensorSlot& slot, std::int64_t offset) {
     if (slot.is_workspace()) {
         fault.workspace = true;
     } else {
@@ -51,10 +51,10 @@ void name_tensor(Fault& fault, const Slot& slot, std::int64_t offset) {
 
 /// The slot nearest to an address of the shared memory: the guards on both sides of a tensor are
 /// its own up to the middle between it and the next.
-const Slot* nearest_slot(std::span<const Slot> slots, std::int64_t address) {
-    const Slot* best = nullptr;
+const TensorSlot* nearest_slot(std::span<const TensorSlot> slots, std::int64_t address) {
+    const TensorSlot* best = nullptr;
     std::int64_t best_distance = 0;
-    for (const Slot& slot : slots) {
+    for (const TensorSlot& slot : slots) {
         const auto begin = static_cast<std::int64_t>(slot.data);
         const auto end = static_cast<std::int64_t>(slot.end());
         const std::int64_t distance = address < begin  ? begin - address
@@ -68,7 +68,7 @@ const Slot* nearest_slot(std::span<const Slot> slots, std::int64_t address) {
     return best;
 }
 
-bool memory_ran_out(const protocol::Fault& words, const SessionOptions& options) {
+bool memory_ran_out(const protocol::FaultFrame& words, const SessionOptions& options) {
     if (words.allocation_failed != 0) return true;
     // The limit counts what was mapped before the kernel ran, too. A crash with more than half of
     // the kernel's share in use is laid to the memory: a C kernel that is refused memory goes on to
@@ -77,17 +77,17 @@ bool memory_ran_out(const protocol::Fault& words, const SessionOptions& options)
            words.memory_used + options.memory_bytes / 2 >= words.memory_limit;
 }
 
-Fault::Access access_of(const protocol::Fault& words) {
+Fault::Access access_of(const protocol::FaultFrame& words) {
     return words.access == 2   ? Fault::Access::write
            : words.access == 1 ? Fault::Access::read
                                : Fault::Access::none;
 }
 
-Fault in_shared_memory(const protocol::Fault& words, std::span<const Slot> slots) {
+Fault in_shared_memory(const protocol::FaultFrame& words, std::span<const TensorSlot> slots) {
     Fault fault;
     fault.signal = signal_name(static_cast<int>(words.signal));
     const auto address = static_cast<std::int64_t>(words.address - words.arena);
-    const Slot* slot = nearest_slot(slots, address);
+    const TensorSlot* slot = nearest_slot(slots, address);
     if (slot == nullptr) {
         fault.kind = Fault::Kind::outside_all;
         fault.sentence = "touched the tensors of an earlier call";
@@ -110,7 +110,7 @@ Fault in_shared_memory(const protocol::Fault& words, std::span<const Slot> slots
     return fault;
 }
 
-Fault of_signal(const protocol::Fault& words, std::span<const Slot> slots) {
+Fault of_signal(const protocol::FaultFrame& words, std::span<const TensorSlot> slots) {
     const int signal = static_cast<int>(words.signal);
     if (signal == SIGSEGV || signal == SIGBUS) {
         if (words.arena_bytes != 0 && words.address - words.arena < words.arena_bytes) {
@@ -184,42 +184,42 @@ Finding of_exit(const ExitStatus& status) {
 
 }  // namespace
 
-Finding examine(const Remains& remains, std::span<const Slot> slots,
+Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
                 const SessionOptions& options) {
     Finding finding;
-    if (remains.killed_by_host && remains.event == WorkerProcess::Event::timeout) {
+    if (death.killed_by_host && death.event == WorkerProcess::Event::timeout) {
         finding.outcome = Outcome::hang;
         finding.fault.sentence =
             fmt::format("did not return within {}", seconds_text(options.timeout));
         return finding;
     }
-    const bool too_much = remains.killed_by_host ||
-                          (remains.last_words && memory_ran_out(*remains.last_words, options));
+    const bool too_much =
+        death.killed_by_host || (death.last_words && memory_ran_out(*death.last_words, options));
     if (too_much) {
         finding.outcome = Outcome::memory;
-        if (remains.last_words) {
-            finding.fault.signal = signal_name(static_cast<int>(remains.last_words->signal));
+        if (death.last_words) {
+            finding.fault.signal = signal_name(static_cast<int>(death.last_words->signal));
         }
         finding.fault.sentence =
             fmt::format("ran out of memory: {} are allowed", mebibytes(options.memory_bytes));
         return finding;
     }
-    if (!remains.last_words) {
-        finding = of_exit(remains.status);
+    if (!death.last_words) {
+        finding = of_exit(death.status);
     } else {
-        finding.fault = of_signal(*remains.last_words, slots);
-        finding.fault.sentence += where(remains.last_words->phase);
+        finding.fault = of_signal(*death.last_words, slots);
+        finding.fault.sentence += where(death.last_words->phase);
     }
     // abort() itself lies in the C library, which says nothing of who called it.
     const bool tells = finding.fault.kind != Fault::Kind::abort_called;
-    if (tells && !remains.location.empty()) {
-        finding.fault.sentence += fmt::format(", at {}", remains.location);
+    if (tells && !death.location.empty()) {
+        finding.fault.sentence += fmt::format(", at {}", death.location);
     }
     return finding;
 }
 
-Fault describe_breach(const Breach& breach, std::span<const Slot> slots) {
-    const Slot& slot = slots[breach.slot];
+Fault describe_breach(const Breach& breach, std::span<const TensorSlot> slots) {
+    const TensorSlot& slot = slots[breach.slot];
     Fault fault;
     fault.kind = breach.in_tensor ? Fault::Kind::write_input : Fault::Kind::write_outside;
     if (!breach.in_tensor) fault.stray = Fault::Access::write;
@@ -234,12 +234,12 @@ Fault describe_breach(const Breach& breach, std::span<const Slot> slots) {
     return fault;
 }
 
-std::string describe_end(const Remains& remains) {
-    if (remains.last_words) {
-        return "died of " + signal_name(static_cast<int>(remains.last_words->signal));
+std::string describe_end(const WorkerDeath& death) {
+    if (death.last_words) {
+        return "died of " + signal_name(static_cast<int>(death.last_words->signal));
     }
-    if (remains.status.signal != 0) return "died of " + signal_name(remains.status.signal);
-    return fmt::format("ended by itself with exit code {}", remains.status.code);
+    if (death.status.signal != 0) return "died of " + signal_name(death.status.signal);
+    return fmt::format("ended by itself with exit code {}", death.status.code);
 }
 
-}  // namespace attest
+}  // namespace attest::worker

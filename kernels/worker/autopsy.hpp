@@ -10,10 +10,10 @@
 #include "kernels/worker/process.hpp"
 #include "kernels/worker/session.hpp"
 
-namespace attest {
+namespace attest::worker {
 
-struct Remains {
-    std::optional<protocol::Fault> last_words;
+struct WorkerDeath {
+    std::optional<protocol::FaultFrame> last_words;
     std::string location;  ///< "libmine.so+0x1a40 (flash_row)", from the worker
     ExitStatus status;
     bool killed_by_host = false;  ///< timeout or memory: then `event` says which
@@ -26,12 +26,13 @@ struct Finding {
 };
 
 /// memory_bytes and timeout are the session's, for the sentence.
-Finding examine(const Remains& remains, std::span<const Slot> slots, const SessionOptions& options);
+Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
+                const SessionOptions& options);
 
 /// A call that returned, but not without a trace.
-Fault describe_breach(const Breach& breach, std::span<const Slot> slots);
+Fault describe_breach(const Breach& breach, std::span<const TensorSlot> slots);
 
 /// "died of SIGSEGV", "called exit(3)": how a process ended that was not examined further.
-std::string describe_end(const Remains& remains);
+std::string describe_end(const WorkerDeath& death);
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -4,12 +4,13 @@
 
 #include "kernels/interface/builtin.hpp"
 
-namespace attest {
+namespace attest::kernel {
 
 std::span<const BuiltinKernel> builtin_kernels() {
     static const std::vector<BuiltinKernel> all = [] {
         std::vector<BuiltinKernel> kernels;
-        for (const auto& room : {cpu_kernels(), cuda_kernels(), mutant_kernels()}) {
+        for (const auto& room :
+             {cpu::cpu_kernels(), cuda::cuda_kernels(), museum::mutant_kernels()}) {
             kernels.insert(kernels.end(), room.begin(), room.end());
         }
         return kernels;
@@ -17,4 +18,4 @@ std::span<const BuiltinKernel> builtin_kernels() {
     return all;
 }
 
-}  // namespace attest
+}  // namespace attest::kernel

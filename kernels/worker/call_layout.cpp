@@ -2,7 +2,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 /// The outputs of a forward call, in the order of roles.
@@ -36,7 +36,7 @@ void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
                   std::uint64_t workspace_bytes, const Variant& variant) {
     add_slots(arena, problem, inputs, workspace_bytes);
     arena.lay(variant);
-    for (const Slot& slot : arena.slots()) {
+    for (const TensorSlot& slot : arena.slots()) {
         if (slot.access != protocol::Access::read) continue;
         const auto role = static_cast<Role>(slot.role);
         if (pool_shape_of(problem, role)) {
@@ -50,4 +50,4 @@ void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
     arena.seal();
 }
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -58,7 +58,7 @@ void send_location(std::uint64_t instruction) {
     const char* file = slash == nullptr ? info.dli_fname : slash + 1;
     const auto offset = instruction - reinterpret_cast<std::uint64_t>(info.dli_fbase);
     struct {
-        protocol::Location frame;
+        protocol::LocationFrame frame;
         std::array<char, 512> text{};
     } message;
     const bool named = info.dli_sname != nullptr;
@@ -68,7 +68,7 @@ void send_location(std::uint64_t instruction) {
                       named ? info.dli_sname : "", named ? ")" : "");
     if (wrote <= 0) return;
     const std::size_t length = std::min(static_cast<std::size_t>(wrote), message.text.size() - 1);
-    message.frame.header.kind = protocol::Kind::location;
+    message.frame.header.kind = protocol::FrameKind::location;
     message.frame.header.size = static_cast<std::uint32_t>(sizeof message.frame + length);
     message.frame.text_bytes = static_cast<std::uint32_t>(length);
     send_now(&message, message.frame.header.size);
@@ -76,8 +76,8 @@ void send_location(std::uint64_t instruction) {
 
 void on_signal(int signal, siginfo_t* info, void* context) {
     const MachineState machine = machine_state(*static_cast<const ucontext_t*>(context));
-    protocol::Fault fault;
-    fault.header.kind = protocol::Kind::fault;
+    protocol::FaultFrame fault;
+    fault.header.kind = protocol::FrameKind::fault;
     fault.header.size = sizeof fault;
     fault.signal = static_cast<std::uint32_t>(signal);
     fault.code = info->si_code;

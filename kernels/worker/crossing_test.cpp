@@ -1,5 +1,5 @@
-// A problem as it crosses the border: every field, in the bytes that C, Python and the page on the
-// protocol say.
+// A problem as it crosses to the worker: every field, in the bytes that C, Python and the page on
+// the protocol say.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include "reference/problem/fields.hpp"
 #include "reference/problem/names.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 /// Differs from a problem of zeros in every field that crosses.
@@ -71,33 +71,33 @@ std::string text_of(const attest_problem& problem, const Line& line) {
 }
 
 TEST(Crossing, FillsEveryMemberOfTheBordersStruct) {
-    attest_problem border = to_border(everything());
-    border.call_number = 1;
+    attest_problem abi = to_abi(everything());
+    abi.call_number = 1;
     std::size_t end = 0;
     for (const Line& line : layout()) {
         EXPECT_EQ(line.offset, (end + size_of(line) - 1) / size_of(line) * size_of(line))
             << line.name << ": a member before it has no row";
-        EXPECT_NE(text_of(border, line), "0") << line.name;
-        EXPECT_NE(text_of(border, line), "0.0") << line.name;
+        EXPECT_NE(text_of(abi, line), "0") << line.name;
+        EXPECT_NE(text_of(abi, line), "0.0") << line.name;
         end = line.offset + size_of(line);
     }
-    EXPECT_EQ(end, sizeof border);
-    EXPECT_EQ(border.struct_size, sizeof border);
-    EXPECT_EQ(border.flags,
+    EXPECT_EQ(end, sizeof abi);
+    EXPECT_EQ(abi.struct_size, sizeof abi);
+    EXPECT_EQ(abi.flags,
               unsigned{ATTEST_FLAG_PACKED | ATTEST_FLAG_RING | ATTEST_FLAG_KEYS_ROTATED});
-    EXPECT_EQ(border.softcap, 30);
-    EXPECT_EQ(border.window_right, 5);
-    EXPECT_EQ(border.rope_kind, ATTEST_ROPE_HALF);
-    EXPECT_EQ(border.format_kv, ATTEST_BF16);
+    EXPECT_EQ(abi.softcap, 30);
+    EXPECT_EQ(abi.window_right, 5);
+    EXPECT_EQ(abi.rope_kind, ATTEST_ROPE_HALF);
+    EXPECT_EQ(abi.format_kv, ATTEST_BF16);
 }
 
 TEST(Crossing, WritesDefaultsOut) {
-    const attest_problem border = to_border(parse_problem("d4 rope half"));
-    EXPECT_EQ(border.scale, 0.5);
-    EXPECT_EQ(border.dim_v, 4);
-    EXPECT_EQ(border.rope_dims, 4);
-    EXPECT_EQ(border.window_left, -1);
-    EXPECT_EQ(to_border(parse_problem("d4")).rope_base, 0);
+    const attest_problem abi = to_abi(parse_problem("d4 rope half"));
+    EXPECT_EQ(abi.scale, 0.5);
+    EXPECT_EQ(abi.dim_v, 4);
+    EXPECT_EQ(abi.rope_dims, 4);
+    EXPECT_EQ(abi.window_left, -1);
+    EXPECT_EQ(to_abi(parse_problem("d4")).rope_base, 0);
 }
 
 TEST(Crossing, IsThePageOnTheProtocol) {
@@ -111,18 +111,18 @@ TEST(Crossing, IsThePageOnTheProtocol) {
 }
 
 TEST(Crossing, TellsPythonTheSame) {
-    ASSERT_EQ(::chdir(test::example("").c_str()), 0);
+    ASSERT_EQ(::chdir(example("").c_str()), 0);
     Problem problem = everything();
-    Session session(parse_kernel_spec("python:tells_problem:forward"), {});
+    Session session(kernel::parse_kernel_spec("python:tells_problem:forward"), {});
     std::string told;
     EXPECT_FALSE(session.supports(problem, &told));
-    const attest_problem border = to_border(problem);
+    const attest_problem abi = to_abi(problem);
     std::string wanted = "Problem(";
     for (const Line& line : layout()) {
         if (line.name == "struct_size") continue;
         if (wanted.back() != '(') wanted += ", ";
         wanted += line.name + "=";
-        const std::string number = text_of(border, line);
+        const std::string number = text_of(abi, line);
         if (line.name.starts_with("format_"))
             wanted += fmt::format("<Format.{}: {}>", precision_names()[std::stoul(number)], number);
         else
@@ -136,4 +136,4 @@ TEST(Crossing, TellsPythonTheSame) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

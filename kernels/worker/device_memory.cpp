@@ -31,7 +31,7 @@ void find(void* runtime, const char* name, Function& function) {
     if (function == nullptr) throw LoadFailure(fmt::format("its CUDA runtime has no {}", name));
 }
 
-std::string name_of(const protocol::Tensor& t) {
+std::string name_of(const protocol::WireTensor& t) {
     return t.role == protocol::workspace_role ? "the workspace"
                                               : std::string(name(static_cast<Role>(t.role)));
 }
@@ -75,10 +75,10 @@ void DeviceMemory::check(int code, const char* what) const {
         fmt::format("{}: CUDA error {}, {}{}", what, code, cuda_.error_string(code), beside));
 }
 
-bool DeviceMemory::find_guarded_rooms(std::span<const protocol::Tensor> tensors) {
+bool DeviceMemory::find_guarded_rooms(std::span<const protocol::WireTensor> tensors) {
     if (guards_ == nullptr) return false;
     rooms_.clear();
-    for (const protocol::Tensor& tensor : tensors) {
+    for (const protocol::WireTensor& tensor : tensors) {
         rooms_.push_back(guards_->room(rooms_.size(), tensor.pages_bytes + zone_bytes));
         if (!rooms_.back().empty()) continue;
         guards_.reset();
@@ -102,22 +102,23 @@ void DeviceMemory::grow_arena(std::size_t bytes) {
     arena_bytes_ = bytes;
 }
 
-void DeviceMemory::begin(std::span<const protocol::Tensor> tensors, std::uint32_t call_number) {
+void DeviceMemory::begin(std::span<const protocol::WireTensor> tensors, std::uint32_t call_number) {
     call_number_ = call_number;
     laid_.clear();
     if (find_guarded_rooms(tensors)) return;
     std::size_t wanted = 0;
-    for (const protocol::Tensor& tensor : tensors) wanted += tensor.pages_bytes + 2 * zone_bytes;
+    for (const protocol::WireTensor& tensor : tensors)
+        wanted += tensor.pages_bytes + 2 * zone_bytes;
     if (wanted > arena_bytes_) grow_arena(wanted);
     rooms_.clear();
     std::byte* next = arena_;
-    for (const protocol::Tensor& tensor : tensors) {
+    for (const protocol::WireTensor& tensor : tensors) {
         rooms_.emplace_back(next, tensor.pages_bytes + 2 * zone_bytes);
         next += rooms_.back().size();
     }
 }
 
-void* DeviceMemory::lay(const protocol::Tensor& tensor, std::byte* pages) {
+void* DeviceMemory::lay(const protocol::WireTensor& tensor, std::byte* pages) {
     const std::span<std::byte> room = rooms_[laid_.size()];
     // Pages are pages on the device, too: what is a multiple of 64 bytes here is one there.
     const bool even = call_number_ % 2 == 0, guarded = guards_ != nullptr;

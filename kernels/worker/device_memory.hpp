@@ -48,10 +48,10 @@ public:
 
     /// Makes room for a call's tensors; pages of the earlier call are gone. Throws DeviceLost and
     /// DeviceFull.
-    void begin(std::span<const protocol::Tensor> tensors, std::uint32_t call_number);
+    void begin(std::span<const protocol::WireTensor> tensors, std::uint32_t call_number);
     /// Copies the next tensor's pages, which lie at `pages`; the device's address of its first
     /// element.
-    void* lay(const protocol::Tensor& tensor, std::byte* pages);
+    void* lay(const protocol::WireTensor& tensor, std::byte* pages);
     /// Waits for the call's stream, copies outputs back. What the kernel did that it must not;
     /// empty: nothing. Throws DeviceLost.
     std::string finish();
@@ -68,14 +68,14 @@ private:
         const char* (*error_string)(int);
     };
     struct Laid {
-        protocol::Tensor tensor;
+        protocol::WireTensor tensor;
         std::byte* host;
         std::byte* device;           ///< the zone before the pages, or the pages
         std::size_t before, behind;  ///< bytes of the zones
 
         std::size_t bytes() const { return before + tensor.pages_bytes + behind; }
     };
-    bool find_guarded_rooms(std::span<const protocol::Tensor> tensors);
+    bool find_guarded_rooms(std::span<const protocol::WireTensor> tensors);
     void grow_arena(std::size_t bytes);
     void check(int code, const char* what) const;
     std::string examine(const Laid& laid, const std::vector<std::byte>& now) const;

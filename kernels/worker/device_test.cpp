@@ -9,7 +9,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 Problem dense_problem() {
@@ -21,7 +21,7 @@ Problem dense_problem() {
     return p;
 }
 
-enum Kernel {
+enum DeviceKernel {
     write_ones,
     write_behind,
     change_an_input,
@@ -36,18 +36,20 @@ enum Kernel {
 };
 
 /// A variable of the environment, for the workers that are started while this lives.
-struct Setting {
+struct EnvironmentSetting {
     const char* variable;
-    Setting(const char* name, const char* value) : variable(name) { ::setenv(name, value, 1); }
-    ~Setting() { ::unsetenv(variable); }
+    EnvironmentSetting(const char* name, const char* value) : variable(name) {
+        ::setenv(name, value, 1);
+    }
+    ~EnvironmentSetting() { ::unsetenv(variable); }
 };
 
-struct Device {
+struct DeviceSession {
     Session session;
     Problem problem = dense_problem();
 
-    explicit Device(Kernel kernel)
-        : session(test::example_spec("libon_device.so#" + std::to_string(kernel)), {}) {}
+    explicit DeviceSession(DeviceKernel kernel)
+        : session(example_spec("libon_device.so#" + std::to_string(kernel)), {}) {}
     CallResult call() {
         return session.forward(problem, make_inputs({.problem = problem, .values = {}}));
     }
@@ -75,12 +77,12 @@ constexpr const char* illegal =
     "the kernel: CUDA error 700, an illegal memory access was encountered";
 
 TEST(DeviceMemory, OutputsComeBackFromBothSidesOfTheZones) {
-    Device device(write_ones);
+    DeviceSession device(write_ones);
     for (int n = 0; n < 4; ++n) device.expect_ones();
 }
 
 TEST(DeviceMemory, AWriteBehindAnOutputIsSeen) {
-    Device device(write_behind);
+    DeviceSession device(write_behind);
     const CallResult flush = device.call();  // behind o its pages end
     EXPECT_EQ(flush.outcome, Outcome::error);
     EXPECT_EQ(flush.reason, "wrote behind the pages of o");
@@ -91,13 +93,13 @@ TEST(DeviceMemory, AWriteBehindAnOutputIsSeen) {
 }
 
 TEST(DeviceMemory, AChangedInputIsNamed) {
-    const CallResult result = Device(change_an_input).call();
+    const CallResult result = DeviceSession(change_an_input).call();
     EXPECT_EQ(result.outcome, Outcome::error);
     EXPECT_EQ(result.reason, "changed its input q");
 }
 
 TEST(DeviceMemory, ALostContextIsAVerdictAndTheNextCaseIsJudgedAfresh) {
-    Device device(lose_the_context);
+    DeviceSession device(lose_the_context);
     for (int n = 0; n < 2; ++n) {
         device.problem.len_q = 2;
         device.expect_ones();
@@ -109,19 +111,19 @@ TEST(DeviceMemory, ALostContextIsAVerdictAndTheNextCaseIsJudgedAfresh) {
 }
 
 TEST(DeviceMemory, AnUnwrittenOutputIsSeen) {
-    const CallResult result = Device(write_nothing).call();
+    const CallResult result = DeviceSession(write_nothing).call();
     EXPECT_EQ(result.outcome, Outcome::ok);
     EXPECT_TRUE(result.outputs_unwritten);
 }
 
 TEST(DeviceMemory, AKernelMayUseTheDefaultStream) {
-    Device device(use_the_default_stream);
+    DeviceSession device(use_the_default_stream);
     for (int n = 0; n < 4; ++n) device.expect_ones();
 }
 
 TEST(DeviceMemory, WhatRestsOnAnEarlierCallIsSeen) {
-    for (Kernel kernel : {use_the_first_calls_stream, leave_the_first_calls_result}) {
-        Device device(kernel);
+    for (DeviceKernel kernel : {use_the_first_calls_stream, leave_the_first_calls_result}) {
+        DeviceSession device(kernel);
         device.expect_ones();
         const CallResult result = device.call();
         EXPECT_EQ(result.outcome, Outcome::ok) << kernel;
@@ -130,8 +132,8 @@ TEST(DeviceMemory, WhatRestsOnAnEarlierCallIsSeen) {
 }
 
 TEST(DeviceGuards, OutputsComeBackFromRoomsThatGrow) {
-    const Setting guards("ATTEST_TEST_GUARDS", "");
-    Device device(write_ones);
+    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", "");
+    DeviceSession device(write_ones);
     for (std::int64_t len : {3, 3, 4000, 4000, 5, 70000, 70000, 5}) {
         device.problem.len_q = len;
         device.expect_ones();
@@ -140,8 +142,8 @@ TEST(DeviceGuards, OutputsComeBackFromRoomsThatGrow) {
 
 TEST(DeviceGuards, AlignmentIsThatOfTheHost) {
     for (const char* guarded : {"ATTEST_TEST_GUARDS", "ATTEST_TEST_NOTHING"}) {
-        const Setting guards(guarded, "");
-        Device device(write_ones_where_aligned);
+        const EnvironmentSetting guards(guarded, "");
+        DeviceSession device(write_ones_where_aligned);
         device.problem.dim_qk = device.problem.dim_v = 5;
         for (std::int64_t len : {1, 2, 3, 7, 300}) {
             device.problem.len_q = len;
@@ -151,19 +153,19 @@ TEST(DeviceGuards, AlignmentIsThatOfTheHost) {
 }
 
 TEST(DeviceGuards, WhatReachesPastATensorLosesTheContext) {
-    const Setting guards("ATTEST_TEST_GUARDS", "");
-    for (Kernel kernel : {write_behind, look_behind}) {
-        Device device(kernel);
+    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", "");
+    for (DeviceKernel kernel : {write_behind, look_behind}) {
+        DeviceSession device(kernel);
         device.expect_lost(std::string(illegal) + "; each tensor ends at a guard page");
     }
-    Device device(look_before);
+    DeviceSession device(look_before);
     device.expect_ones();
     device.expect_lost(std::string(illegal) + "; each tensor begins at a guard page");
 }
 
 TEST(DeviceGuards, OnTheOtherSideLiesAZone) {
-    const Setting guards("ATTEST_TEST_GUARDS", "");
-    Device device(write_behind);
+    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", "");
+    DeviceSession device(write_behind);
     device.problem.len_q = 64;  // of 16 elements: a page
     device.session.begin_case(1);
     const CallResult result = device.call();
@@ -172,18 +174,19 @@ TEST(DeviceGuards, OnTheOtherSideLiesAZone) {
 }
 
 TEST(DeviceGuards, WhereTheDriverRefusesThereAreZonesAlone) {
-    Device without(look_behind);
+    DeviceSession without(look_behind);
     without.expect_ones();
-    const Setting guards("ATTEST_TEST_GUARDS", ""), room("ATTEST_TEST_MEMORY", "6000000");
-    Device device(write_behind);
+    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", ""),
+        room("ATTEST_TEST_MEMORY", "6000000");
+    DeviceSession device(write_behind);
     device.problem.dim_v = 1;
     device.problem.len_q = 80000;  // q takes 5 MB, and with guards 8 MiB
     EXPECT_EQ(device.call().reason, "wrote behind the pages of o");
 }
 
 TEST(DeviceMemory, ADeviceThatIsFullAccusesNobody) {
-    const Setting room("ATTEST_TEST_MEMORY", "1000000");
-    Device device(write_ones);
+    const EnvironmentSetting room("ATTEST_TEST_MEMORY", "1000000");
+    DeviceSession device(write_ones);
     device.expect_ones();
     device.problem.len_q = 80000;
     const CallResult result = device.call();
@@ -194,9 +197,9 @@ TEST(DeviceMemory, ADeviceThatIsFullAccusesNobody) {
 }
 
 TEST(DeviceMemory, WithoutADeviceThereIsOneLine) {
-    const Setting none("ATTEST_TEST_NO_DEVICE", "1");
+    const EnvironmentSetting none("ATTEST_TEST_NO_DEVICE", "1");
     try {
-        Device device(write_ones);
+        DeviceSession device(write_ones);
         ADD_FAILURE() << "it was loaded";
     } catch (const BadInput& e) {
         EXPECT_NE(
@@ -207,4 +210,4 @@ TEST(DeviceMemory, WithoutADeviceThereIsOneLine) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

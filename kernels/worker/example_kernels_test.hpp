@@ -11,15 +11,15 @@
 #include "reference/problem/case.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest::test {
+namespace attest::worker {
 
 inline std::string example(const std::string& file) {
     const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     return (here.parent_path() / "examples" / file).string();
 }
 
-inline KernelSpec example_spec(const std::string& file) {
-    return parse_kernel_spec(example(file));
+inline kernel::KernelSpec example_spec(const std::string& file) {
+    return kernel::parse_kernel_spec(example(file));
 }
 
 /// Address sanitizer's shadow leaves no room for a limit on the address space.
@@ -31,7 +31,7 @@ inline bool sanitized() {
 /// the scale is 1. The chosen key scores 1024 and every other 0; exp(-1024) is 0 even in f64, so
 /// the output is the chosen value row to the bit, and the LSE is 1024. Values are small integers,
 /// members of every format.
-struct Choice {
+struct ChosenKeys {
     Problem problem;
     TensorSet inputs;
 
@@ -47,9 +47,9 @@ struct Choice {
 };
 
 /// The problem needs len_q <= len_kv <= dim_qk. k and v are logical, whatever the cache.
-inline Choice make_choice(Problem problem) {
+inline ChosenKeys make_choice(Problem problem) {
     problem.scale = 1.0;
-    Choice choice{problem, make_inputs({.problem = problem, .values = {}})};
+    ChosenKeys choice{problem, make_inputs({.problem = problem, .values = {}})};
     const Problem& p = choice.problem;
     Tensor q(type_of(p, Role::q), {p.batch, p.heads_q, p.len_q, p.dim_qk});
     Tensor k(type_of(p, Role::k), {p.batch, p.heads_kv, p.len_kv, p.dim_qk});
@@ -61,7 +61,7 @@ inline Choice make_choice(Problem problem) {
             for (std::int64_t j = 0; j < p.len_kv; ++j) {
                 k.put(b, h, j, j, 16);
                 for (std::int64_t c = 0; c < value_dim(p); ++c)
-                    v.put(b, h, j, c, Choice::value(b, h, j, c));
+                    v.put(b, h, j, c, ChosenKeys::value(b, h, j, c));
             }
         }
     }
@@ -72,7 +72,7 @@ inline Choice make_choice(Problem problem) {
 }
 
 /// What is wrong with a result; empty where it is right to the bit.
-inline std::string wrong(const Choice& choice, const CallResult& result) {
+inline std::string wrong(const ChosenKeys& choice, const CallResult& result) {
     const Problem& p = choice.problem;
     if (result.outcome != Outcome::ok) {
         return std::string(name(result.outcome)) + ": " + result.reason;
@@ -86,7 +86,8 @@ inline std::string wrong(const Choice& choice, const CallResult& result) {
             for (std::int64_t i = 0; i < p.len_q; ++i) {
                 if (result.outputs[Role::lse].at(b, h, i, 0) != 1024) return "an LSE is not 1024";
                 for (std::int64_t c = 0; c < value_dim(p); ++c) {
-                    const double wanted = Choice::value(b, h / group_size(p), choice.chosen(i), c);
+                    const double wanted =
+                        ChosenKeys::value(b, h / group_size(p), choice.chosen(i), c);
                     if (result.outputs[Role::o].at(b, h, i, c) != wanted) {
                         return "o[" + std::to_string(b) + " " + std::to_string(h) + " " +
                                std::to_string(i) + " " + std::to_string(c) + "] is " +
@@ -98,4 +99,4 @@ inline std::string wrong(const Choice& choice, const CallResult& result) {
     return {};
 }
 
-}  // namespace attest::test
+}  // namespace attest::worker

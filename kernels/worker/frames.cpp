@@ -12,7 +12,7 @@
 namespace attest::worker {
 
 void send_frame(std::span<std::byte> frame, std::string_view text) {
-    protocol::Header header;
+    protocol::FrameHeader header;
     std::memcpy(&header, frame.data(), sizeof header);
     text = text.substr(0, protocol::frame_bytes_max - frame.size());
     header.size = static_cast<std::uint32_t>(frame.size() + text.size());
@@ -31,8 +31,8 @@ void send_frame(std::span<std::byte> frame, std::string_view text) {
     if (sent < 0) ::_exit(0);
 }
 
-void send_text(protocol::Kind kind, std::uint32_t sequence, std::string_view text) {
-    protocol::Text frame;
+void send_text(protocol::FrameKind kind, std::uint32_t sequence, std::string_view text) {
+    protocol::TextFrame frame;
     frame.header.kind = kind;
     frame.header.sequence = sequence;
     text = text.substr(0, protocol::frame_bytes_max - sizeof frame);

@@ -19,7 +19,7 @@ void send(Frame frame, std::string_view text = {}) {
 }
 
 /// manifest or load_error.
-void send_text(protocol::Kind kind, std::uint32_t sequence, std::string_view text);
+void send_text(protocol::FrameKind kind, std::uint32_t sequence, std::string_view text);
 
 /// The next frame, empty where the host has closed the socket.
 std::span<const std::byte> receive_frame();

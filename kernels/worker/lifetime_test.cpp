@@ -15,13 +15,10 @@
 #include "kernels/worker/session.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 using std::chrono::milliseconds;
-using test::Choice;
-using test::make_choice;
-using test::wrong;
 
 /// Field of /proc/PID/stat after the name: 'R', 'S', 'Z', ...; 0 where there is no such process.
 char process_state(pid_t pid) {
@@ -59,15 +56,15 @@ std::uint64_t private_bytes(pid_t pid) {
     return (resident - shared) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-Choice some_choice(std::int64_t len) {
+ChosenKeys some_choice(std::int64_t len) {
     Problem p;
     p.len_q = p.len_kv = p.dim_qk = len;
     return make_choice(p);
 }
 
 TEST(Lifetime, AKilledHostLeavesNoWorker) {
-    const std::string program = test::example("../worker/session_host");
-    const std::string kernel = test::example("libmisbehaving.so#8");  // never_return
+    const std::string program = example("../worker/session_host");
+    const std::string kernel = example("libmisbehaving.so#8");  // never_return
     const char* arguments[] = {program.c_str(), kernel.c_str(), nullptr};
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -104,15 +101,15 @@ std::vector<std::string> other_files(pid_t pid) {
 
 TEST(Lifetime, AWorkerHasNoFileOfItsHost) {
     const int inherited = ::open("/dev/full", O_WRONLY);  // not closed by exec
-    const Session session(parse_kernel_spec("cpu_naive"), SessionOptions{});
+    const Session session(kernel::parse_kernel_spec("cpu_naive"), SessionOptions{});
     EXPECT_EQ(other_files(session.process_id()), std::vector<std::string>{});
     ::close(inherited);
 }
 
 TEST(Lifetime, WhatIsPreloadedKeepsItsFiles) {
-    if (test::sanitized()) GTEST_SKIP() << "a sanitizer wants to be preloaded first";
-    ::setenv("LD_PRELOAD", test::example("libpreloaded.so").c_str(), 1);
-    const Session session(parse_kernel_spec("cpu_naive"), SessionOptions{});
+    if (sanitized()) GTEST_SKIP() << "a sanitizer wants to be preloaded first";
+    ::setenv("LD_PRELOAD", example("libpreloaded.so").c_str(), 1);
+    const Session session(kernel::parse_kernel_spec("cpu_naive"), SessionOptions{});
     ::unsetenv("LD_PRELOAD");
     EXPECT_EQ(other_files(session.process_id()), std::vector<std::string>{"/dev/zero"});
 }
@@ -122,7 +119,7 @@ TEST(Lifetime, AWorkerThatIsGivenTimeEndsByItself) {
     ::setenv("ATTEST_WORKER_OUTPUT", file.c_str(), 1);
     const auto said = [&](milliseconds farewell) {
         std::filesystem::remove(file);
-        Session(test::example_spec("libon_device.so"), {.farewell = farewell});
+        Session(example_spec("libon_device.so"), {.farewell = farewell});
         std::string word;
         std::ifstream(file) >> word;
         return word;
@@ -135,11 +132,12 @@ TEST(Lifetime, AWorkerThatIsGivenTimeEndsByItself) {
 TEST(Lifetime, AWorkerOutlivesTheThreadThatOpenedItsSession) {
     std::unique_ptr<Session> session;
     std::thread([&] {
-        session = std::make_unique<Session>(parse_kernel_spec("cpu_naive"), SessionOptions{});
+        session =
+            std::make_unique<Session>(kernel::parse_kernel_spec("cpu_naive"), SessionOptions{});
     }).join();
     const pid_t worker = session->process_id();
     std::this_thread::sleep_for(milliseconds(100));
-    const Choice choice = some_choice(4);
+    const ChosenKeys choice = some_choice(4);
     EXPECT_EQ(wrong(choice, session->forward(choice.problem, choice.inputs)), "");
     EXPECT_EQ(session->process_id(), worker);
 }
@@ -147,7 +145,7 @@ TEST(Lifetime, AWorkerOutlivesTheThreadThatOpenedItsSession) {
 TEST(Lifetime, ADestroyedSessionLeavesNoWorker) {
     pid_t worker = 0;
     {
-        const Session session(parse_kernel_spec("cpu_naive"), {});
+        const Session session(kernel::parse_kernel_spec("cpu_naive"), {});
         worker = session.process_id();
         EXPECT_FALSE(is_gone(worker));
     }
@@ -155,18 +153,18 @@ TEST(Lifetime, ADestroyedSessionLeavesNoWorker) {
 }
 
 TEST(Lifetime, RestartMeansAFreshProcess) {
-    Session session(parse_kernel_spec("cpu_naive"), {});
+    Session session(kernel::parse_kernel_spec("cpu_naive"), {});
     const pid_t before = session.process_id();
     session.restart();
     EXPECT_NE(session.process_id(), before);
     EXPECT_TRUE(is_gone(before));
-    const Choice choice = some_choice(4);
+    const ChosenKeys choice = some_choice(4);
     EXPECT_EQ(wrong(choice, session.forward(choice.problem, choice.inputs)), "");
 }
 
 TEST(Lifetime, ADeadWorkerIsReplacedBeforeTheNextCall) {
-    Session session(parse_kernel_spec("cpu_naive"), {});
-    const Choice choice = some_choice(4);
+    Session session(kernel::parse_kernel_spec("cpu_naive"), {});
+    const ChosenKeys choice = some_choice(4);
     for (int i = 0; i < 3; ++i) {
         const pid_t worker = session.process_id();
         ::kill(worker, SIGTERM);
@@ -178,8 +176,8 @@ TEST(Lifetime, ADeadWorkerIsReplacedBeforeTheNextCall) {
 
 TEST(Lifetime, TwoSessionsAtOnce) {
     const auto work = [](std::int64_t len) {
-        Session session(parse_kernel_spec("cpu_naive"), {});
-        const Choice choice = some_choice(len);
+        Session session(kernel::parse_kernel_spec("cpu_naive"), {});
+        const ChosenKeys choice = some_choice(len);
         for (int i = 0; i < 200; ++i) {
             EXPECT_EQ(wrong(choice, session.forward(choice.problem, choice.inputs)), "");
         }
@@ -190,10 +188,10 @@ TEST(Lifetime, TwoSessionsAtOnce) {
 }
 
 TEST(Lifetime, CallsAndRestartsLeakNothing) {
-    Session session(parse_kernel_spec("cpu_naive"), {});
+    Session session(kernel::parse_kernel_spec("cpu_naive"), {});
     const auto calls = [&](int count) {
         for (int i = 0; i < count; ++i) {
-            const Choice choice = some_choice(1 + i % 40);
+            const ChosenKeys choice = some_choice(1 + i % 40);
             ASSERT_EQ(wrong(choice, session.forward(choice.problem, choice.inputs)), "");
         }
     };
@@ -203,7 +201,7 @@ TEST(Lifetime, CallsAndRestartsLeakNothing) {
     const std::uint64_t host = private_bytes(::getpid()),
                         worker = private_bytes(session.process_id());
     calls(2000);
-    if (!test::sanitized()) {
+    if (!sanitized()) {
         // A leak of a page a call would be 8 MB; allocators keep a few pages of slack.
         EXPECT_LT(private_bytes(::getpid()), host + (1 << 20));
         EXPECT_LT(private_bytes(session.process_id()), worker + (1 << 20));
@@ -216,7 +214,7 @@ TEST(Lifetime, CallsAndRestartsLeakNothing) {
 }
 
 TEST(Lifetime, ALargeCallGivesItsMemoryBack) {
-    Session session(parse_kernel_spec("cpu_naive"), {});
+    Session session(kernel::parse_kernel_spec("cpu_naive"), {});
     Problem p;
     p.heads_q = p.heads_kv = 64;
     p.len_kv = 1024;
@@ -230,9 +228,9 @@ TEST(Lifetime, ALargeCallGivesItsMemoryBack) {
         return shared * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     };
     EXPECT_LT(shared_bytes(), 64u << 20);
-    const Choice choice = some_choice(4);
+    const ChosenKeys choice = some_choice(4);
     EXPECT_EQ(wrong(choice, session.forward(choice.problem, choice.inputs)), "");
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

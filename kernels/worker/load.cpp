@@ -30,7 +30,7 @@ constexpr std::size_t struct_size_min =
 /// A manifest with a mistake is the host's to report.
 bool declares_device_memory(const char* manifest) {
     try {
-        return parse_manifest(manifest, "").memory == Memory::cuda;
+        return kernel::parse_manifest(manifest, "").memory == kernel::Memory::cuda;
     } catch (const BadInput&) {
         return false;
     }
@@ -125,14 +125,14 @@ std::string describe_current_exception() {
     }
 }
 
-std::string absent_library(const BuiltinKernel& kernel) {
+std::string absent_library(const kernel::BuiltinKernel& kernel) {
     if (kernel.api != nullptr || std::filesystem::exists(beside_worker(kernel.library))) return {};
     return fmt::format("not built here: {} is not beside attest_worker; ci/build {} makes it",
                        kernel.library, std::filesystem::path(kernel.library).stem().string());
 }
 
 LoadedKernel load_builtin(const std::string& id) {
-    for (const BuiltinKernel& kernel : builtin_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : kernel::builtin_kernels()) {
         if (kernel.id != id) continue;
         if (kernel.api != nullptr) {
             LoadedKernel loaded = adopt(kernel.api);

@@ -26,7 +26,7 @@ struct LoadedKernel {
 };
 
 /// Why a built-in kernel is not to be had: its plug-in is not beside the worker. Empty where it is.
-std::string absent_library(const BuiltinKernel& kernel);
+std::string absent_library(const kernel::BuiltinKernel& kernel);
 
 /// Throws LoadFailure.
 LoadedKernel load_builtin(const std::string& id);

@@ -13,7 +13,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,14 +23,14 @@ std::string error_of(const std::string& kernel, const std::string& interpreter =
     const auto text_of = [](const auto& error) {
         std::string text = error.what();
         for (const std::string& line : error.details()) text += "\n" + line;
-        const std::string folder = test::example("");
+        const std::string folder = example("");
         for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
             text.replace(at, folder.size(), "./");
         }
         return text;
     };
     try {
-        const Session session(parse_kernel_spec(kernel, interpreter), {});
+        const Session session(kernel::parse_kernel_spec(kernel, interpreter), {});
     } catch (const BadInput& error) {
         return text_of(error);
     } catch (const LoadCrash& error) {
@@ -40,13 +40,13 @@ std::string error_of(const std::string& kernel, const std::string& interpreter =
 }
 
 std::string misbehaving(int index) {
-    return error_of(test::example(fmt::format("libmisbehaving.so#{}", index)));
+    return error_of(example(fmt::format("libmisbehaving.so#{}", index)));
 }
 
 class LoadError : public testing::Test {
 protected:
     LoadError() {
-        EXPECT_EQ(::chdir(test::example("").c_str()), 0);
+        EXPECT_EQ(::chdir(example("").c_str()), 0);
         folder_ = fs::temp_directory_path() / fmt::format("attest_load_error_{}", ::getpid());
         fs::create_directories(folder_);
     }
@@ -63,14 +63,14 @@ protected:
 };
 
 TEST_F(LoadError, NotAPlugin) {
-    EXPECT_EQ(error_of(test::example("libnot_a_plugin.so")),
+    EXPECT_EQ(error_of(example("libnot_a_plugin.so")),
               "./libnot_a_plugin.so: exports no attest_get_kernel\n"
               "it exports 1 symbol; did you mean attest_get_kernels?\n"
               "declare it extern \"C\" and ATTEST_EXPORT, as attest_kernel.h does");
 }
 
 TEST_F(LoadError, Unloadable) {
-    EXPECT_EQ(error_of(test::example("libunloadable.so")),
+    EXPECT_EQ(error_of(example("libunloadable.so")),
               "./libunloadable.so: cannot be loaded: libnot_found.so not found\n"
               "needed by ./libunloadable.so; set LD_LIBRARY_PATH or link it statically");
 }
@@ -90,7 +90,7 @@ TEST_F(LoadError, NoSuchBuiltin) {
 }
 
 TEST_F(LoadError, NoSuchIndex) {
-    EXPECT_EQ(error_of(test::example("libplugin.so#7")),
+    EXPECT_EQ(error_of(example("libplugin.so#7")),
               "./libplugin.so#7: has no kernel number 7; its last is number 0");
 }
 
@@ -206,7 +206,7 @@ reply = struct.pack("<IiQQII", 77, 0, 0, lie, lie, 0)
 host.send(header.pack(magic, 2, 7, 49, sequence) + reply + b"!")
 host.recv(1 << 17)
 )");
-    Session session(parse_kernel_spec("exec:" + program), {});
+    Session session(kernel::parse_kernel_spec("exec:" + program), {});
     EXPECT_EQ(session.manifest().name, "liar");
     const Problem problem;
     const CallResult result =
@@ -230,9 +230,9 @@ host.recv(1 << 17)
 
 TEST_F(LoadError, AFileNamesAKernel) {
     EXPECT_EQ(
-        error_of(file("mine.json", "{\"library\": \"" + test::example("libplugin.so") + "\"}")),
+        error_of(file("mine.json", "{\"library\": \"" + example("libplugin.so") + "\"}")),
         "");
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

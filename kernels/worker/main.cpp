@@ -28,9 +28,10 @@ namespace attest::worker {
 namespace {
 
 int list() {
-    for (const BuiltinKernel& kernel : builtin_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : kernel::builtin_kernels()) {
         const std::string absent = absent_library(kernel);
-        fmt::print("{}\n", catalogue_line(kernel, absent.empty() ? kernel.summary : absent));
+        fmt::print("{}\n",
+                   kernel::catalogue_line(kernel, absent.empty() ? kernel.summary : absent));
     }
     return 0;
 }
@@ -71,7 +72,7 @@ int run(pid_t host, const std::string& how, const std::vector<std::string>& rest
         serve(kernel);
         if (kernel.api.destroy != nullptr) kernel.api.destroy(kernel.state);
     } catch (const LoadFailure& failure) {
-        send_text(protocol::Kind::load_error, 0, failure.what());
+        send_text(protocol::FrameKind::load_error, 0, failure.what());
     }
     // Not exit(): what a plug-in registered to run then is not worth a crash nobody asked about.
     ::_exit(0);

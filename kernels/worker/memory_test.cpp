@@ -9,7 +9,7 @@
 
 #include "kernels/worker/arena.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 rc::Gen<std::int64_t> small(std::int64_t most) {
@@ -104,9 +104,9 @@ TEST(Variant, PatternsAreNanInEveryFormatAndDistinct) {
 }
 
 /// One input and one output laid out, the input sealed.
-struct Laid {
-    Laid(const Placement& input, const Placement& output, std::uint64_t call,
-         bool aligned = false) {
+struct LaidCall {
+    LaidCall(const Placement& input, const Placement& output, std::uint64_t call,
+             bool aligned = false) {
         arena.add(Role::q, protocol::Access::read, input);
         arena.add(Role::o, protocol::Access::write, output);
         arena.add_workspace(10);
@@ -120,8 +120,8 @@ struct Laid {
 RC_GTEST_PROP(Arena, TensorsAreFlushWithTheirPages, ()) {
     const Placement p = any_placement();
     const auto call = static_cast<std::uint64_t>(*small(1));
-    const Laid laid(p, p, call);
-    for (const Slot& slot : laid.arena.slots()) {
+    const LaidCall laid(p, p, call);
+    for (const TensorSlot& slot : laid.arena.slots()) {
         if (slot.is_workspace()) continue;
         if (call == 0) {
             RC_ASSERT(slot.end() == slot.pages + slot.pages_bytes);
@@ -134,8 +134,8 @@ RC_GTEST_PROP(Arena, TensorsAreFlushWithTheirPages, ()) {
 RC_GTEST_PROP(Arena, AlignedTensorsBeginAt64Bytes, ()) {
     Placement p = any_placement();
     p.lead = 0;
-    const Laid laid(p, p, static_cast<std::uint64_t>(*small(1)), true);
-    for (const Slot& slot : laid.arena.slots()) {
+    const LaidCall laid(p, p, static_cast<std::uint64_t>(*small(1)), true);
+    for (const TensorSlot& slot : laid.arena.slots()) {
         RC_ASSERT(slot.data % 64 == 0);
         RC_ASSERT(slot.data >= slot.pages);
         RC_ASSERT(slot.end() <= slot.pages + slot.pages_bytes);
@@ -144,9 +144,9 @@ RC_GTEST_PROP(Arena, AlignedTensorsBeginAt64Bytes, ()) {
 
 RC_GTEST_PROP(Arena, WritingAllElementsAndTheWorkspaceIsNoBreach, ()) {
     const Placement p = any_placement();
-    const Laid laid(p, p, static_cast<std::uint64_t>(*small(1)));
-    const Slot& output = laid.arena.slots()[1];
-    const Slot& workspace = laid.arena.slots()[2];
+    const LaidCall laid(p, p, static_cast<std::uint64_t>(*small(1)));
+    const TensorSlot& output = laid.arena.slots()[1];
+    const TensorSlot& workspace = laid.arena.slots()[2];
     const Tensor written = numbered(p);
     scatter(p, written.bytes(), laid.arena.at(output.data));
     for (std::uint64_t i = 0; i < 10; ++i) *laid.arena.at(workspace.data + i) = std::byte{9};
@@ -158,8 +158,8 @@ RC_GTEST_PROP(Arena, WritingAllElementsAndTheWorkspaceIsNoBreach, ()) {
 
 RC_GTEST_PROP(Arena, UnwrittenElementsAreFound, ()) {
     const Placement p = any_placement(false);
-    const Laid laid(p, p, static_cast<std::uint64_t>(*small(1)));
-    const Slot& output = laid.arena.slots()[1];
+    const LaidCall laid(p, p, static_cast<std::uint64_t>(*small(1)));
+    const TensorSlot& output = laid.arena.slots()[1];
     Tensor written = numbered(p);
     const std::int64_t left_out = *small(written.size() - 1);
     std::int64_t poison_at = -1;
@@ -173,9 +173,9 @@ RC_GTEST_PROP(Arena, UnwrittenElementsAreFound, ()) {
 
 RC_GTEST_PROP(Arena, AnyStrayByteIsFound, ()) {
     const Placement p = any_placement();
-    const Laid laid(p, p, static_cast<std::uint64_t>(*small(1)));
+    const LaidCall laid(p, p, static_cast<std::uint64_t>(*small(1)));
     const auto which = static_cast<std::size_t>(*small(2));
-    const Slot& slot = laid.arena.slots()[which];
+    const TensorSlot& slot = laid.arena.slots()[which];
     // Every byte of the pages is stray, but an output's elements and the workspace.
     std::vector<bool> free(slot.pages_bytes);
     const std::uint64_t data = slot.data - slot.pages;
@@ -201,4 +201,4 @@ RC_GTEST_PROP(Arena, AnyStrayByteIsFound, ()) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

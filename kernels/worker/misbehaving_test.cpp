@@ -11,7 +11,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 using std::chrono::milliseconds;
@@ -41,9 +41,9 @@ protected:
 
     void open(std::string_view kernel) {
         const auto at = std::find(names.begin(), names.end(), kernel) - names.begin();
-        const std::string library = test::example("libmisbehaving.so");
+        const std::string library = example("libmisbehaving.so");
         session_ = std::make_unique<Session>(
-            parse_kernel_spec(library + "#" + std::to_string(at)),
+            kernel::parse_kernel_spec(library + "#" + std::to_string(at)),
             SessionOptions{.timeout = milliseconds(5000), .memory_bytes = 256u << 20});
         ASSERT_EQ(session_->manifest().name, kernel);
     }
@@ -258,4 +258,4 @@ TEST_F(Misbehaving, CrashingWhenAsked) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

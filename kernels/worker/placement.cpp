@@ -7,7 +7,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 /// The axes from the outermost to the innermost of memory.
@@ -209,4 +209,4 @@ void scatter_pages(const Placement& pool, const Tensor& logical, const Tensor& b
     }
 }
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -1,5 +1,5 @@
 #pragma once
-// Where the elements of one tensor lie at the border: strides from a Layout, and the copying
+// Where the elements of one tensor lie in a call: strides from a Layout, and the copying
 // between a dense logical tensor and that memory.
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::worker {
 
 /// A tensor's memory, in elements from its first one. Rows are the innermost runs of memory; they
 /// follow each other every row_stride elements.
@@ -47,4 +47,4 @@ void gather(const Placement& placement, const std::byte* memory, std::span<std::
 void scatter_pages(const Placement& pool, const Tensor& logical, const Tensor& block_table,
                    const Tensor* lens_kv, std::byte* memory);
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -18,7 +18,7 @@
 #include "kernels/worker/spawner.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 /// How long a wait lasts before the deadline, the memory and the process itself are looked at. Only
@@ -26,15 +26,16 @@ namespace {
 constexpr std::chrono::milliseconds slice{20};
 
 /// The answer that is waited for, or what may come at any time.
-bool is_wanted(std::span<const std::byte> frame, protocol::Kind kind, std::uint32_t sequence) {
-    protocol::Header header;
+bool is_wanted(std::span<const std::byte> frame, protocol::FrameKind kind, std::uint32_t sequence) {
+    protocol::FrameHeader header;
     if (frame.size() < sizeof header) return false;
     std::memcpy(&header, frame.data(), sizeof header);
     if (header.magic != protocol::magic || header.size != frame.size()) return false;
     // An answer in another version is passed on while there is somebody to tell: at hello.
-    if (header.version != protocol::version && kind != protocol::Kind::manifest) return false;
+    if (header.version != protocol::version && kind != protocol::FrameKind::manifest) return false;
     return (header.kind == kind && header.sequence == sequence) ||
-           header.kind == protocol::Kind::fault || header.kind == protocol::Kind::load_error;
+           header.kind == protocol::FrameKind::fault ||
+           header.kind == protocol::FrameKind::load_error;
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
     const timeval wait{0, std::chrono::microseconds(slice).count()};
     ::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     socket_ = ends[0];
-    std::vector<std::string> command = {worker_program(), fmt::format("{}", ::getpid())};
+    std::vector<std::string> command = {kernel::worker_program(), fmt::format("{}", ::getpid())};
     command.insert(command.end(), arguments.begin(), arguments.end());
     try {
         pid_ = spawn_worker(command, ends[1], memory_fd);
@@ -80,7 +81,7 @@ bool WorkerProcess::send(const void* frame, std::size_t bytes) noexcept {
     return sent == static_cast<ssize_t>(bytes);
 }
 
-WorkerProcess::Received WorkerProcess::receive(protocol::Kind kind, std::uint32_t sequence,
+WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::uint32_t sequence,
                                                Clock::time_point deadline,
                                                std::uint64_t memory_bytes) {
     for (;;) {
@@ -141,4 +142,4 @@ std::uint64_t WorkerProcess::private_memory() const {
     return resident > shared ? (resident - shared) * page : 0;
 }
 
-}  // namespace attest
+}  // namespace attest::worker

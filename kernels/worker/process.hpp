@@ -11,7 +11,7 @@
 
 #include "kernels/worker/protocol.hpp"
 
-namespace attest {
+namespace attest::worker {
 
 /// How a process ended. signal is 0 where it exited by itself.
 struct ExitStatus {
@@ -47,7 +47,7 @@ public:
     /// (load_error, fault). Frames that are malformed are dropped: what comes from a kernel's
     /// process is not to be trusted. memory_bytes: private resident memory at which to give up, 0
     /// for none.
-    Received receive(protocol::Kind kind, std::uint32_t sequence, Clock::time_point deadline,
+    Received receive(protocol::FrameKind kind, std::uint32_t sequence, Clock::time_point deadline,
                      std::uint64_t memory_bytes);
 
     /// Kills the process and everything in its group, and says how it had ended. Waits `patience`
@@ -67,4 +67,4 @@ private:
     std::vector<std::byte> buffer_;
 };
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -11,7 +11,7 @@
 #include "kernels/interface/attest_kernel.h"
 #include "kernels/worker/protocol_data.hpp"
 
-namespace attest::protocol {
+namespace attest::worker::protocol {
 
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
@@ -25,7 +25,7 @@ inline constexpr std::size_t text_bytes_max = 4096;  // of a reason or an error
 inline constexpr std::size_t tensors_max = ATTEST_ROLE_COUNT + 1;
 inline constexpr std::uint16_t workspace_role = 0xFFFF;
 
-enum class Kind : std::uint16_t {
+enum class FrameKind : std::uint16_t {
     hello = 1,       // host: the first frame
     manifest = 2,    // worker: hello's answer, JSON text
     load_error = 3,  // worker: hello's answer where the kernel cannot be loaded: lines of text
@@ -37,30 +37,30 @@ enum class Kind : std::uint16_t {
     location = 9     // worker: after fault, where in the code: text
 };
 
-struct Header {
+struct FrameHeader {
     std::uint32_t magic = protocol::magic;
     std::uint16_t version = protocol::version;
-    Kind kind = Kind::hello;
+    FrameKind kind = FrameKind::hello;
     std::uint32_t size = 0;      // of the whole frame
     std::uint32_t sequence = 0;  // an answer repeats its question's
 };
 
-struct Hello {
-    Header header;
+struct HelloFrame {
+    FrameHeader header;
     std::uint64_t memory_bytes = 0;  // what the kernel may allocate; 0: no limit
     std::uint32_t abi_version = ATTEST_ABI_VERSION;
     std::uint32_t text_bytes = 0;  // of problem_layout(), which follows
 };
 
-struct Supports {
-    Header header;
+struct SupportsFrame {
+    FrameHeader header;
     std::uint32_t text_bytes = 0;  // of the features it uses, which follow the problem
     std::uint32_t reserved = 0;
-    attest_problem problem{};  // as the border has it: problem.struct_size bytes
+    attest_problem problem{};  // as the ABI has it: problem.struct_size bytes
 };
 
-struct Answer {
-    Header header;
+struct AnswerFrame {
+    FrameHeader header;
     std::uint32_t yes = 0;
     std::uint32_t text_bytes = 0;  // of the reason, which follows
     std::uint64_t workspace_bytes = 0;
@@ -68,28 +68,28 @@ struct Answer {
 
 enum class Operation : std::uint32_t { forward = 0, backward = 1, append = 2 };
 
-struct Call {
-    Header header;
+struct CallFrame {
+    FrameHeader header;
     std::uint64_t memory_bytes = 0;     // size of the shared memory now
     std::uint64_t workspace_bytes = 0;  // the workspace's place is a tensor of role 0xFFFF
     Operation operation = Operation::forward;
     std::uint32_t tensor_count = 0;
     attest_problem problem{};
-    std::array<Tensor, tensors_max> tensors{};  // tensor_count of them are sent
+    std::array<WireTensor, tensors_max> tensors{};  // tensor_count of them are sent
 };
 
 enum class Status : std::uint32_t {
     done = 0,
     error = 1,      // the kernel returned non-zero; text
     workspace = 2,  // nothing was run: the kernel wants workspace_bytes
-    exception = 3,  // an exception reached the border; text
+    exception = 3,  // an exception left the kernel; text
     memory = 4,     // an allocation failed; text
     absent = 5,     // the kernel has no such operation
     lost = 6        // the process can answer nothing further, and ends; text
 };
 
-struct Reply {
-    Header header;
+struct ReplyFrame {
+    FrameHeader header;
     Status status = Status::done;
     std::int32_t code = 0;              // what the kernel returned
     std::uint64_t workspace_bytes = 0;  // wanted
@@ -108,8 +108,8 @@ enum class Phase : std::uint32_t {
     idle = 6
 };
 
-struct Fault {
-    Header header;
+struct FaultFrame {
+    FrameHeader header;
     std::uint32_t signal = 0;
     std::int32_t code = 0;     // si_code
     std::uint32_t access = 0;  // 0 unknown, 1 read, 2 write
@@ -123,8 +123,8 @@ struct Fault {
     std::uint32_t reserved = 0;
 };
 
-struct Location {
-    Header header;
+struct LocationFrame {
+    FrameHeader header;
     std::uint32_t text_bytes = 0;
     std::uint32_t reserved = 0;
 };
@@ -134,16 +134,17 @@ struct Location {
 enum class Missing : std::uint32_t { other = 0, numpy = 1 };
 
 /// A text alone: manifest and load_error.
-struct Text {
-    Header header;
+struct TextFrame {
+    FrameHeader header;
     std::uint32_t text_bytes = 0;
     Missing missing = Missing::other;
 };
 
-static_assert(sizeof(Header) == 16 && sizeof(Hello) == 32);
-static_assert(offsetof(Supports, problem) == 24 && sizeof(Answer) == 32);
-static_assert(offsetof(Call, problem) == 40 && sizeof(attest_problem) % 8 == 0);
-static_assert(offsetof(Call, tensors) == offsetof(Call, problem) + sizeof(attest_problem));
-static_assert(sizeof(Reply) == 48 && sizeof(Fault) == 96 && sizeof(Text) == 24);
+static_assert(sizeof(FrameHeader) == 16 && sizeof(HelloFrame) == 32);
+static_assert(offsetof(SupportsFrame, problem) == 24 && sizeof(AnswerFrame) == 32);
+static_assert(offsetof(CallFrame, problem) == 40 && sizeof(attest_problem) % 8 == 0);
+static_assert(offsetof(CallFrame, tensors) ==
+              offsetof(CallFrame, problem) + sizeof(attest_problem));
+static_assert(sizeof(ReplyFrame) == 48 && sizeof(FaultFrame) == 96 && sizeof(TextFrame) == 24);
 
-}  // namespace attest::protocol
+}  // namespace attest::worker::protocol

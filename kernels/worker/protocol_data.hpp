@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace attest::protocol {
+namespace attest::worker::protocol {
 
 enum class Access : std::uint8_t { read = 1, write = 2 };
 
-struct Tensor {
+struct WireTensor {
     std::uint16_t role = 0;
     std::uint8_t code = 0, bits = 0;  // DLPack's
     Access access = Access::read;
@@ -21,6 +21,6 @@ struct Tensor {
     std::array<std::int64_t, 4> stride{};      // in elements
 };
 
-static_assert(sizeof(Tensor) == 96 && offsetof(Tensor, shape) == 32);
+static_assert(sizeof(WireTensor) == 96 && offsetof(WireTensor, shape) == 32);
 
-}  // namespace attest::protocol
+}  // namespace attest::worker::protocol

@@ -11,7 +11,7 @@
 #include "kernels/worker/session.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 class Python : public testing::Test {
 protected:
     Python() {
-        EXPECT_EQ(::chdir(test::example("").c_str()), 0);
+        EXPECT_EQ(::chdir(example("").c_str()), 0);
         problem_.len_q = 3;
         problem_.len_kv = 5;
         problem_.dim_qk = 4;
@@ -28,7 +28,7 @@ protected:
 
     CallResult call(const std::string& function, std::uint64_t number = 0) {
         session_ = std::make_unique<Session>(
-            parse_kernel_spec("python:misbehaving:" + function),
+            kernel::parse_kernel_spec("python:misbehaving:" + function),
             SessionOptions{.timeout = milliseconds(20000), .memory_bytes = 256u << 20});
         for (std::uint64_t i = 0; i < number; ++i) session_->forward(problem_, inputs_);
         return session_->forward(problem_, inputs_);
@@ -109,8 +109,9 @@ TEST_F(Python, WritingBeforeTheStart) {
 
 TEST_F(Python, NeverReturning) {
     call("fills_in_place");
-    session_ = std::make_unique<Session>(parse_kernel_spec("python:misbehaving:never_returns"),
-                                         SessionOptions{.timeout = milliseconds(500)});
+    session_ =
+        std::make_unique<Session>(kernel::parse_kernel_spec("python:misbehaving:never_returns"),
+                                  SessionOptions{.timeout = milliseconds(500)});
     EXPECT_EQ(session_->forward(problem_, inputs_).outcome, Outcome::hang);
 }
 
@@ -137,7 +138,7 @@ TEST_F(Python, RoundsToBfloat16AsEverybodyDoes) {
     for (std::size_t i = 0; i < bits.size(); ++i) {
         inputs_[Role::q].set_bits(static_cast<std::int64_t>(i), bits[i]);
     }
-    Session session(parse_kernel_spec("python:narrowing:forward"), {});
+    Session session(kernel::parse_kernel_spec("python:narrowing:forward"), {});
     const CallResult result = session.forward(problem_, inputs_);
     ASSERT_EQ(result.outcome, Outcome::ok) << result.reason;
     const Tensor& o = result.outputs[Role::o];
@@ -159,4 +160,4 @@ TEST_F(Python, DeclaresWhatItIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

@@ -28,20 +28,20 @@ public:
 
     /// False where the frame is none of ours.
     bool handle(std::span<const std::byte> frame) {
-        protocol::Header header;
+        protocol::FrameHeader header;
         if (frame.size() < sizeof header) return false;
         std::memcpy(&header, frame.data(), sizeof header);
         if (header.magic != protocol::magic || header.version != protocol::version) return false;
         sequence_ = header.sequence;
         circumstances.allocation_failed = false;
         switch (header.kind) {
-            case protocol::Kind::hello:
+            case protocol::FrameKind::hello:
                 hello(frame);
                 return true;
-            case protocol::Kind::supports:
+            case protocol::FrameKind::supports:
                 supports(frame);
                 return true;
-            case protocol::Kind::call:
+            case protocol::FrameKind::call:
                 call(frame);
                 return true;
             default:
@@ -51,16 +51,16 @@ public:
 
 private:
     void hello(std::span<const std::byte> frame) {
-        protocol::Hello hello;
+        protocol::HelloFrame hello;
         std::memcpy(&hello, frame.data(), std::min(frame.size(), sizeof hello));
         // A CUDA context reserves more addresses than any machine has memory.
         if (!device_) allow_memory(hello.memory_bytes);
         circumstances.phase = Phase::idle;
-        send_text(protocol::Kind::manifest, sequence_, kernel_.api.manifest);
+        send_text(protocol::FrameKind::manifest, sequence_, kernel_.api.manifest);
     }
 
     void supports(std::span<const std::byte> frame) {
-        protocol::Supports question;
+        protocol::SupportsFrame question;
         std::memcpy(&question, frame.data(), std::min(frame.size(), sizeof question));
         const attest_problem& problem = question.problem;
         text_.fill(0);
@@ -69,8 +69,8 @@ private:
         std::string thrown = caught([&] {
             yes = kernel_.api.supports(kernel_.state, &problem, text_.data(), text_.size() - 1);
         });
-        protocol::Answer answer;
-        answer.header.kind = protocol::Kind::answer;
+        protocol::AnswerFrame answer;
+        answer.header.kind = protocol::FrameKind::answer;
         answer.header.sequence = sequence_;
         if (yes != 0 && thrown.empty()) {
             answer.yes = 1;
@@ -88,10 +88,10 @@ private:
     }
 
     void call(std::span<const std::byte> frame) {
-        protocol::Call& c = call_;
+        protocol::CallFrame& c = call_;
         std::memcpy(&c, frame.data(), std::min(frame.size(), sizeof c));
-        protocol::Reply reply;
-        reply.header.kind = protocol::Kind::reply;
+        protocol::ReplyFrame reply;
+        reply.header.kind = protocol::FrameKind::reply;
         reply.header.sequence = sequence_;
         std::string text;
         if (c.tensor_count > protocol::tensors_max) {
@@ -121,7 +121,7 @@ private:
         if (reply.status == Status::lost) ::_exit(0);
     }
 
-    std::string run(const protocol::Call& c, protocol::Reply& reply) {
+    std::string run(const protocol::CallFrame& c, protocol::ReplyFrame& reply) {
         const attest_problem& problem = c.problem;
         reply.workspace_bytes = workspace(problem);
         if (reply.workspace_bytes != c.workspace_bytes) {
@@ -138,14 +138,14 @@ private:
         memory_.resize(c.memory_bytes);
         const auto tensors = std::span(c.tensors).first(c.tensor_count);
         memory_.open(tensors);
-        attest_call border = lay_out(tensors, reply.outputs);
-        border.problem = &problem;
-        border.workspace_bytes = c.workspace_bytes;
+        attest_call call = lay_out(tensors, reply.outputs);
+        call.problem = &problem;
+        call.workspace_bytes = c.workspace_bytes;
         // The text buffer is cleared for its first byte only: a kernel writes a terminated text.
         text_[0] = 0;
         text_.back() = 0;
         circumstances.phase = Phase::operation;
-        reply.code = operation(kernel_.state, &border, text_.data(), text_.size() - 1);
+        reply.code = operation(kernel_.state, &call, text_.data(), text_.size() - 1);
         circumstances.phase = Phase::idle;
         const std::string misdeed = device_ ? device_->finish() : std::string();
         if (reply.code == 0 && misdeed.empty()) return {};
@@ -155,18 +155,18 @@ private:
                              : fmt::format("returned {} without a text", reply.code);
     }
 
-    attest_call lay_out(std::span<const protocol::Tensor> tensors, std::uint64_t& outputs) {
-        attest_call border{};
-        border.struct_size = sizeof border;
+    attest_call lay_out(std::span<const protocol::WireTensor> tensors, std::uint64_t& outputs) {
+        attest_call call{};
+        call.struct_size = sizeof call;
         if (device_) {
             device_->begin(tensors, call_.problem.call_number);
-            border.stream = device_->stream();
+            call.stream = device_->stream();
         }
         for (std::size_t i = 0; i < tensors.size(); ++i) {
-            const protocol::Tensor& t = tensors[i];
+            const protocol::WireTensor& t = tensors[i];
             void* const data = device_ ? device_->lay(t, memory_.at(t.pages)) : memory_.at(t.data);
             if (t.role == protocol::workspace_role) {
-                border.workspace = data;
+                call.workspace = data;
                 continue;
             }
             if (t.role >= ATTEST_ROLE_COUNT) continue;
@@ -180,10 +180,10 @@ private:
                          shapes_[i].data(),
                          strides_[i].data(),
                          0};
-            border.tensor[t.role] = &d;
+            call.tensor[t.role] = &d;
             if (t.access == protocol::Access::write) outputs |= std::uint64_t{1} << t.role;
         }
-        return border;
+        return call;
     }
 
     std::uint64_t workspace(const attest_problem& problem) {
@@ -198,7 +198,7 @@ private:
     SharedMemory memory_;
     std::optional<DeviceMemory> device_;
     std::uint32_t sequence_ = 0;
-    protocol::Call call_;
+    protocol::CallFrame call_;
     std::array<char, protocol::text_bytes_max> text_{};
     std::array<DLTensor, protocol::tensors_max> tensors_{};
     std::array<std::array<std::int64_t, 4>, protocol::tensors_max> shapes_{}, strides_{};

@@ -12,7 +12,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 /// Laws go back and forth between a problem and its variations: that many answers are kept.
@@ -62,11 +62,11 @@ std::string_view name(Fault::Access access) noexcept {
 }
 
 struct Session::State {
-    KernelSpec spec;
+    kernel::KernelSpec spec;
     SessionOptions options;
     Arena arena;
     std::unique_ptr<WorkerLink> link;
-    Manifest manifest;
+    kernel::Manifest manifest;
     bool aligned = false;
     std::uint64_t call_number = 0;
     std::vector<KnownAnswer> answers;
@@ -94,11 +94,11 @@ struct Session::State {
     }
 
     /// The kernel's answer, asked or remembered. A death leaves no link behind.
-    std::variant<WorkerLink::SupportAnswer, Remains> ask(const SupportQuestion& question) {
+    std::variant<WorkerLink::SupportAnswer, WorkerDeath> ask(const SupportQuestion& question) {
         if (link == nullptr) start();
         if (const auto* known = find(question)) return *known;
         auto answer = link->ask_support(question, options);
-        if (std::holds_alternative<Remains>(answer)) {
+        if (std::holds_alternative<WorkerDeath>(answer)) {
             link.reset();
         } else {
             keep(question, std::get<WorkerLink::SupportAnswer>(answer));
@@ -106,25 +106,26 @@ struct Session::State {
         return answer;
     }
 
-    std::variant<WorkerLink::CallAnswer, Remains> send(const attest_problem& problem,
-                                                       std::uint64_t workspace_bytes,
-                                                       double& seconds) {
-        protocol::Call frame;
+    std::variant<WorkerLink::CallAnswer, WorkerDeath> send(const attest_problem& problem,
+                                                           std::uint64_t workspace_bytes,
+                                                           double& seconds) {
+        protocol::CallFrame frame;
         frame.problem = problem;
         frame.problem.call_number = static_cast<std::uint32_t>(call_number);
         frame.memory_bytes = arena.bytes();
         frame.workspace_bytes = workspace_bytes;
-        for (const Slot& slot : arena.slots()) frame.tensors[frame.tensor_count++] = to_wire(slot);
+        for (const TensorSlot& slot : arena.slots())
+            frame.tensors[frame.tensor_count++] = to_wire(slot);
         const auto start = WorkerProcess::Clock::now();
         auto answer = link->call(frame, options);
         seconds = std::chrono::duration<double>(WorkerProcess::Clock::now() - start).count();
         return answer;
     }
 
-    CallResult died(const Remains& remains, std::span<const Slot> slots) {
+    CallResult died(const WorkerDeath& death, std::span<const TensorSlot> slots) {
         link.reset();
         CallResult result;
-        Finding finding = examine(remains, slots, options);
+        Finding finding = examine(death, slots, options);
         result.outcome = finding.outcome;
         result.reason = finding.fault.sentence;
         result.fault = std::move(finding.fault);
@@ -132,7 +133,7 @@ struct Session::State {
     }
 
     void collect_outputs(std::uint64_t returned, CallResult& result) {
-        for (const Slot& slot : arena.slots()) {
+        for (const TensorSlot& slot : arena.slots()) {
             if (slot.access != protocol::Access::write || slot.is_workspace()) continue;
             if ((returned >> slot.role & 1) == 0) continue;
             std::int64_t poison_at = -1;
@@ -195,13 +196,14 @@ struct Session::State {
     }
 };
 
-Session::Session(const KernelSpec& spec, const SessionOptions& options)
+Session::Session(const kernel::KernelSpec& spec, const SessionOptions& options)
     : state_(std::make_unique<State>()) {
     state_->spec = spec;
     state_->options = options;
     state_->start();
-    const std::string source = spec.border == Border::python ? "python" : spec.text;
-    state_->manifest = parse_manifest(state_->link->manifest_text(), source);
+    const std::string source =
+        spec.interface == kernel::KernelInterface::python ? "python" : spec.text;
+    state_->manifest = kernel::parse_manifest(state_->link->manifest_text(), source);
     set_timeout(options.timeout);
     // A kernel that says what it can do, and says nothing of layouts, may count on the alignment
     // that every allocator gives; any other has to do without.
@@ -211,14 +213,14 @@ Session::Session(const KernelSpec& spec, const SessionOptions& options)
 
 Session::~Session() = default;
 
-const Manifest& Session::manifest() const noexcept {
+const kernel::Manifest& Session::manifest() const noexcept {
     return state_->manifest;
 }
 
 bool Session::supports(const Problem& problem, std::string* reason) {
-    const auto answer = state_->ask({to_border(problem), features_of(problem)});
-    if (const auto* remains = std::get_if<Remains>(&answer)) {
-        const Finding finding = examine(*remains, {}, state_->options);
+    const auto answer = state_->ask({to_abi(problem), features_of(problem)});
+    if (const auto* death = std::get_if<WorkerDeath>(&answer)) {
+        const Finding finding = examine(*death, {}, state_->options);
         throw BadInput(fmt::format("{}: its process was lost when it was asked what it supports",
                                    state_->spec.text),
                        {finding.fault.sentence, print(problem)});
@@ -230,9 +232,9 @@ bool Session::supports(const Problem& problem, std::string* reason) {
 
 CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
     State& s = *state_;
-    const SupportQuestion question{to_border(problem), features_of(problem)};
+    const SupportQuestion question{to_abi(problem), features_of(problem)};
     const auto supported = s.ask(question);
-    if (const auto* remains = std::get_if<Remains>(&supported)) return s.died(*remains, {});
+    if (const auto* death = std::get_if<WorkerDeath>(&supported)) return s.died(*death, {});
     const auto& said = std::get<WorkerLink::SupportAnswer>(supported);
     if (!said.yes) {
         CallResult result;
@@ -247,8 +249,8 @@ CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
         lay_out_call(s.arena, problem, inputs, workspace_bytes, variant);
         double seconds = 0;
         auto answer = s.send(question.problem, workspace_bytes, seconds);
-        if (const auto* remains = std::get_if<Remains>(&answer)) {
-            result = s.died(*remains, s.arena.slots());
+        if (const auto* death = std::get_if<WorkerDeath>(&answer)) {
+            result = s.died(*death, s.arena.slots());
             result.seconds = seconds;
             break;
         }
@@ -285,4 +287,4 @@ int Session::process_id() const noexcept {
     return state_->link != nullptr ? state_->link->process_id() : 0;
 }
 
-}  // namespace attest
+}  // namespace attest::worker

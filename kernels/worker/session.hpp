@@ -16,7 +16,7 @@
 #include "kernels/interface/worker_directory.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::worker {
 
 enum class Outcome : std::uint8_t { ok, refused, error, crash, hang, memory };
 std::string_view name(Outcome outcome) noexcept;
@@ -81,12 +81,12 @@ public:
     /// Starts the worker and loads the kernel. Throws BadInput where the kernel cannot be loaded
     /// (not a plug-in, wrong ABI, bad manifest, missing module), LoadCrash where its process died
     /// while loading.
-    Session(const KernelSpec& spec, const SessionOptions& options);
+    Session(const kernel::KernelSpec& spec, const SessionOptions& options);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    const Manifest& manifest() const noexcept;
+    const kernel::Manifest& manifest() const noexcept;
 
     /// The kernel's own answer; the reason is empty where it says yes. A crash inside supports() is
     /// a BadInput.
@@ -122,4 +122,4 @@ private:
     std::vector<std::string> details_;
 };
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -10,12 +10,12 @@
 #include "reference/problem/inputs.hpp"
 
 int main(int argc, char** argv) {
-    using namespace attest;
     if (argc != 2) return 2;
-    Session session(parse_kernel_spec(argv[1]), {.timeout = std::chrono::minutes(10)});
+    attest::worker::Session session(attest::kernel::parse_kernel_spec(argv[1]),
+                                    {.timeout = std::chrono::minutes(10)});
     fmt::print("{}\n", session.process_id());
     std::fflush(stdout);
-    const Problem problem;
-    session.forward(problem, make_inputs({.problem = problem, .values = {}}));
+    const attest::Problem problem;
+    session.forward(problem, attest::make_inputs({.problem = problem, .values = {}}));
     return 0;
 }

@@ -1,4 +1,4 @@
-// What goes in comes out: every border, every layout, both sides of the guards, to the bit.
+// What goes in comes out: every interface, every layout, both sides of the guards, to the bit.
 
 #include "kernels/worker/session.hpp"
 
@@ -10,13 +10,8 @@
 
 #include "kernels/worker/example_kernels_test.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
-
-using test::Choice;
-using test::example;
-using test::make_choice;
-using test::wrong;
 
 Problem small_problem() {
     Problem p;
@@ -33,7 +28,7 @@ Problem small_problem() {
 
 /// Both sides: an even and an odd call.
 void expect_right(Session& session, const Problem& problem) {
-    const Choice choice = make_choice(problem);
+    const ChosenKeys choice = make_choice(problem);
     std::string reason;
     ASSERT_TRUE(session.supports(choice.problem, &reason)) << reason;
     for (int side = 0; side < 2; ++side) {
@@ -42,26 +37,27 @@ void expect_right(Session& session, const Problem& problem) {
     }
 }
 
-class EveryBorder : public testing::TestWithParam<const char*> {
+class EveryInterface : public testing::TestWithParam<const char*> {
 protected:
-    static KernelSpec spec() {
+    static kernel::KernelSpec spec() {
         const std::string text = GetParam();
-        if (text.starts_with("./")) return parse_kernel_spec(example(text.substr(2)));
-        if (text.starts_with("exec:")) return parse_kernel_spec("exec:" + example(text.substr(5)));
+        if (text.starts_with("./")) return kernel::parse_kernel_spec(example(text.substr(2)));
+        if (text.starts_with("exec:"))
+            return kernel::parse_kernel_spec("exec:" + example(text.substr(5)));
         if (text.starts_with("python:")) {
             // The worker's folder is the current one, and the first that Python searches.
             EXPECT_EQ(::chdir(example("").c_str()), 0);
         }
-        return parse_kernel_spec(text);
+        return kernel::parse_kernel_spec(text);
     }
 };
 
-TEST_P(EveryBorder, AnswersToTheBit) {
+TEST_P(EveryInterface, AnswersToTheBit) {
     Session session(spec(), {});
     expect_right(session, small_problem());
 }
 
-TEST_P(EveryBorder, ReadsEveryLayout) {
+TEST_P(EveryInterface, ReadsEveryLayout) {
     Session session(spec(), {});
     for (AxisOrder order : {AxisOrder::bhtd, AxisOrder::bthd, AxisOrder::tbhd, AxisOrder::bhdt}) {
         for (std::int64_t pad : {0, 3}) {
@@ -75,7 +71,7 @@ TEST_P(EveryBorder, ReadsEveryLayout) {
     }
 }
 
-TEST_P(EveryBorder, GrowsAndShrinksFromCallToCall) {
+TEST_P(EveryInterface, GrowsAndShrinksFromCallToCall) {
     Session session(spec(), {});
     for (std::int64_t len : {1, 24, 3, 32, 1, 24}) {
         Problem p = small_problem();
@@ -84,7 +80,7 @@ TEST_P(EveryBorder, GrowsAndShrinksFromCallToCall) {
     }
 }
 
-TEST_P(EveryBorder, RefusesWithAReason) {
+TEST_P(EveryInterface, RefusesWithAReason) {
     Session session(spec(), {});
     Problem p = small_problem();
     p.dropout.p = 0.5;
@@ -96,7 +92,7 @@ TEST_P(EveryBorder, RefusesWithAReason) {
     EXPECT_EQ(result.reason, reason);
 }
 
-TEST_P(EveryBorder, EmptyAxesAreFine) {
+TEST_P(EveryInterface, EmptyAxesAreFine) {
     Session session(spec(), {});
     Problem p = small_problem();
     p.mask.causal = false;
@@ -124,7 +120,7 @@ std::string test_name(const testing::TestParamInfo<const char*>& info) {
     return text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Worker, EveryBorder,
+INSTANTIATE_TEST_SUITE_P(Worker, EveryInterface,
                          testing::Values("cpu_naive", "./libplugin.so",
                                          "python:numpy_attention:forward", "exec:plain_program.py"),
                          test_name);
@@ -132,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Worker, EveryBorder,
 TEST(Session, CarriesEveryFormat) {
     for (const char* kernel : {"cpu_naive", "python:numpy_attention:forward"}) {
         ASSERT_EQ(::chdir(example("").c_str()), 0);
-        Session session(parse_kernel_spec(kernel), {});
+        Session session(kernel::parse_kernel_spec(kernel), {});
         for (Precision format : {Precision::f64, Precision::f32, Precision::f16, Precision::bf16}) {
             Problem p = small_problem();
             p.format_q = p.format_kv = p.format_o = format;
@@ -142,7 +138,7 @@ TEST(Session, CarriesEveryFormat) {
 }
 
 TEST(Session, LaysSequencesIntoPages) {
-    Session session(parse_kernel_spec("cpu_naive"), {});
+    Session session(kernel::parse_kernel_spec("cpu_naive"), {});
     for (AxisOrder order : {AxisOrder::bhtd, AxisOrder::bthd}) {
         Problem p = small_problem();
         p.cache = {.present = true, .len = p.len_kv - p.len_q, .page_size = 4};
@@ -152,4 +148,4 @@ TEST(Session, LaysSequencesIntoPages) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::worker

@@ -34,9 +34,9 @@ void SharedMemory::protect(std::uint64_t begin, std::uint64_t end, int protectio
     }
 }
 
-void SharedMemory::open(std::span<const protocol::Tensor> tensors) {
+void SharedMemory::open(std::span<const protocol::WireTensor> tensors) {
     wanted_.clear();
-    for (const protocol::Tensor& t : tensors) {
+    for (const protocol::WireTensor& t : tensors) {
         if (t.pages > bytes_ || t.pages_bytes > bytes_ - t.pages) {
             throw std::runtime_error("a tensor lies outside the shared memory");
         }

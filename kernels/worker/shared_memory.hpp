@@ -23,7 +23,7 @@ public:
 
     /// Opens exactly the pages of these tensors. Throws std::runtime_error on pages outside the
     /// memory.
-    void open(std::span<const protocol::Tensor> tensors);
+    void open(std::span<const protocol::WireTensor> tensors);
 
     std::byte* at(std::uint64_t offset) const noexcept { return base_ + offset; }
 

@@ -15,7 +15,7 @@
 #include "kernels/worker/protocol.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 struct Request {
@@ -120,4 +120,4 @@ pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int m
     return spawner.start(request);
 }
 
-}  // namespace attest
+}  // namespace attest::worker

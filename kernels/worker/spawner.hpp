@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-namespace attest {
+namespace attest::worker {
 
 /// Starts a program in a process group of its own, with this program's environment, default
 /// signals, nothing to read, the two descriptors in the places the protocol names, and no other
 /// open. Throws InternalError.
 pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd);
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -9,7 +9,7 @@
 #include "reference/problem/fields.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 static_assert(static_cast<int>(Role::block_table) == ATTEST_ROLE_BLOCK_TABLE);
@@ -59,7 +59,7 @@ Problem written_out(Problem p) {
     return p;
 }
 
-/// A field's value as a number of the border's type; 1 where a flag is set or a list has members.
+/// A field's value as a number of the ABI's type; 1 where a flag is set or a list has members.
 template <typename Target>
 struct Convert {
     Target operator()(const std::optional<double>& x) const {
@@ -77,12 +77,12 @@ Target number(const FieldValue& value) {
     return std::visit(Convert<Target>{}, value);
 }
 
-/// Puts one field into the border's struct.
+/// Puts one field into the ABI's struct.
 struct Put {
     attest_problem& to;
     const FieldValue& value;
     void operator()(std::monostate) const {}
-    void operator()(BorderPlace::Flag bit) const {
+    void operator()(AbiPlace::Flag bit) const {
         if (number<int>(value) != 0) to.flags |= bit;
     }
     template <typename Member>
@@ -97,7 +97,7 @@ struct Describe {
     std::map<std::size_t, std::string>& lines;
 
     void operator()(std::monostate) const {}
-    void operator()(BorderPlace::Flag) const {}
+    void operator()(AbiPlace::Flag) const {}
     void operator()(std::int64_t attest_problem::*member) const { line("i64", member); }
     void operator()(std::int32_t attest_problem::*member) const { line("i32", member); }
     void operator()(std::uint64_t attest_problem::*member) const { line("u64", member); }
@@ -109,7 +109,7 @@ struct Describe {
         const auto offset =
             static_cast<std::size_t>(reinterpret_cast<const char*>(&(whole.*member)) -
                                      reinterpret_cast<const char*>(&whole));
-        lines[offset] = fmt::format("{} {} {}", field.border.name, type, offset);
+        lines[offset] = fmt::format("{} {} {}", field.abi.name, type, offset);
         if (const FieldNames words = field.place.names(); !words.empty())
             lines[offset].append(" ").append(joined(words, ","));
     }
@@ -117,20 +117,19 @@ struct Describe {
 
 }  // namespace
 
-attest_problem to_border(const Problem& problem) {
-    attest_problem border;
+attest_problem to_abi(const Problem& problem) {
+    attest_problem abi;
     // The gaps too: answers of supports() are remembered by these bytes.
-    std::memset(&border, 0, sizeof border);
-    border.struct_size = sizeof border;
+    std::memset(&abi, 0, sizeof abi);
+    abi.struct_size = sizeof abi;
     const Problem p = written_out(problem);
-    for (const Field& field : fields())
-        std::visit(Put{border, field.place.get(p)}, field.border.member);
-    return border;
+    for (const Field& field : fields()) std::visit(Put{abi, field.place.get(p)}, field.abi.member);
+    return abi;
 }
 
 std::string problem_layout() {
     std::map<std::size_t, std::string> lines;
-    for (const Field& field : fields()) std::visit(Describe{field, lines}, field.border.member);
+    for (const Field& field : fields()) std::visit(Describe{field, lines}, field.abi.member);
     const auto add = [&](const char* name, const char* type, std::size_t offset) {
         lines[offset] = fmt::format("{} {} {}", name, type, offset);
     };
@@ -142,8 +141,8 @@ std::string problem_layout() {
     return text;
 }
 
-protocol::Tensor to_wire(const Slot& slot) noexcept {
-    protocol::Tensor t;
+protocol::WireTensor to_wire(const TensorSlot& slot) noexcept {
+    protocol::WireTensor t;
     t.role = slot.role;
     t.access = slot.access;
     t.data = slot.data;
@@ -166,4 +165,4 @@ protocol::Tensor to_wire(const Slot& slot) noexcept {
     return t;
 }
 
-}  // namespace attest
+}  // namespace attest::worker

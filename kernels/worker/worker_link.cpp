@@ -10,7 +10,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::worker {
 namespace {
 
 using Clock = WorkerProcess::Clock;
@@ -26,15 +26,17 @@ constexpr std::string_view system_interpreter = "/usr/bin/python3";
 std::mutex interpreter_mutex;
 std::string known_interpreter;
 
-std::vector<std::string> arguments_of(const KernelSpec& spec, const std::string& interpreter) {
-    switch (spec.border) {
-        case Border::builtin:
+std::vector<std::string> arguments_of(const kernel::KernelSpec& spec,
+                                      const std::string& interpreter) {
+    switch (spec.interface) {
+        case kernel::KernelInterface::builtin:
             return {"builtin", spec.id};
-        case Border::c_abi:
+        case kernel::KernelInterface::c_abi:
             return {"library", spec.path, fmt::format("{}", spec.index)};
-        case Border::python:
-            return {"python", interpreter, worker_python_directory(), spec.module, spec.function};
-        case Border::executable:
+        case kernel::KernelInterface::python:
+            return {"python", interpreter, kernel::worker_python_directory(), spec.module,
+                    spec.function};
+        case kernel::KernelInterface::executable:
             break;
     }
     std::vector<std::string> arguments = {"program", spec.path};
@@ -42,8 +44,8 @@ std::vector<std::string> arguments_of(const KernelSpec& spec, const std::string&
     return arguments;
 }
 
-std::string source_of(const KernelSpec& spec) {
-    return spec.border == Border::python ? "python" : spec.text;
+std::string source_of(const kernel::KernelSpec& spec) {
+    return spec.interface == kernel::KernelInterface::python ? "python" : spec.text;
 }
 
 template <typename Frame>
@@ -63,7 +65,7 @@ std::vector<std::byte> frame_with_text(const Frame& fixed, std::string_view text
 
 /// Fills in what the header of a whole frame says of it.
 void number(std::span<std::byte> frame, std::uint32_t sequence) {
-    auto header = read_frame<protocol::Header>(frame);
+    auto header = read_frame<protocol::FrameHeader>(frame);
     header.sequence = sequence;
     header.size = static_cast<std::uint32_t>(frame.size());
     std::memcpy(frame.data(), &header, sizeof header);
@@ -105,9 +107,9 @@ BadInput load_failure(const std::string& source, const std::string& text) {
     return BadInput(fmt::format("{}: {}", source, lines.front()), std::move(details));
 }
 
-std::string load_phase(const KernelSpec& spec, const Remains& remains) {
-    if (!remains.last_words) return "while it was loaded";
-    switch (remains.last_words->phase) {
+std::string load_phase(const kernel::KernelSpec& spec, const WorkerDeath& death) {
+    if (!death.last_words) return "while it was loaded";
+    switch (death.last_words->phase) {
         case protocol::Phase::get_kernel:
             return fmt::format("inside attest_get_kernel({}, {})", ATTEST_ABI_VERSION, spec.index);
         case protocol::Phase::create:
@@ -117,10 +119,10 @@ std::string load_phase(const KernelSpec& spec, const Remains& remains) {
     }
 }
 
-LoadCrash load_crash(const KernelSpec& spec, const Remains& remains, bool same) {
+LoadCrash load_crash(const kernel::KernelSpec& spec, const WorkerDeath& death, bool same) {
     std::vector<std::string> details;
-    if (!remains.location.empty()) details.push_back("at " + remains.location);
-    const bool hung = remains.killed_by_host;
+    if (!death.location.empty()) details.push_back("at " + death.location);
+    const bool hung = death.killed_by_host;
     details.push_back(
         hung ? "no law was checked"
         : same
@@ -132,13 +134,13 @@ LoadCrash load_crash(const KernelSpec& spec, const Remains& remains, bool same) 
             fmt::format("{}: it was not loaded within {} s", source, load_time_min.count() / 1000),
             std::move(details));
     }
-    return LoadCrash(fmt::format("{}: its process {} {}", source, describe_end(remains),
-                                 load_phase(spec, remains)),
-                     std::move(details));
+    return LoadCrash(
+        fmt::format("{}: its process {} {}", source, describe_end(death), load_phase(spec, death)),
+        std::move(details));
 }
 
-bool same_end(const Remains& a, const Remains& b) {
-    const auto end = [](const Remains& r) {
+bool same_end(const WorkerDeath& a, const WorkerDeath& b) {
+    const auto end = [](const WorkerDeath& r) {
         const int signal = r.last_words ? static_cast<int>(r.last_words->signal) : r.status.signal;
         return std::tuple(signal, signal == 0 ? r.status.code : 0, r.location);
     };
@@ -147,26 +149,27 @@ bool same_end(const Remains& a, const Remains& b) {
 
 }  // namespace
 
-WorkerLink::WorkerLink(const KernelSpec& spec, const SessionOptions& options, const Arena& arena) {
-    Remains first;
+WorkerLink::WorkerLink(const kernel::KernelSpec& spec, const SessionOptions& options,
+                       const Arena& arena) {
+    WorkerDeath first;
     bool same = true;
     for (int attempt = 0; attempt < load_attempts; ++attempt) {
-        Remains remains;
+        WorkerDeath death;
         std::string interpreter = spec.interpreter;
-        const bool by_default =
-            spec.border == Border::python && spec.interpreter == default_interpreter;
+        const bool by_default = spec.interface == kernel::KernelInterface::python &&
+                                spec.interpreter == default_interpreter;
         if (by_default) {
             const std::lock_guard lock(interpreter_mutex);
             if (!known_interpreter.empty()) interpreter = known_interpreter;
         }
         bool alive = false;
         try {
-            alive = load_once(spec, interpreter, arena, options, remains);
+            alive = load_once(spec, interpreter, arena, options, death);
         } catch (const LacksNumpy& missing) {
             if (!by_default || interpreter != default_interpreter) throw;
             interpreter = system_interpreter;
             try {
-                alive = load_once(spec, interpreter, arena, options, remains);
+                alive = load_once(spec, interpreter, arena, options, death);
             } catch (const LacksNumpy&) {
                 throw missing;
             }
@@ -179,20 +182,20 @@ WorkerLink::WorkerLink(const KernelSpec& spec, const SessionOptions& options, co
             memory_at_start_ = process_->private_memory();
             return;
         }
-        if (remains.killed_by_host) throw load_crash(spec, remains, true);
-        if (attempt == 0) first = remains;
-        same = same && same_end(first, remains);
+        if (death.killed_by_host) throw load_crash(spec, death, true);
+        if (attempt == 0) first = death;
+        same = same && same_end(first, death);
     }
     throw load_crash(spec, first, same);
 }
 
-bool WorkerLink::load_once(const KernelSpec& spec, const std::string& interpreter,
-                           const Arena& arena, const SessionOptions& options, Remains& remains) {
+bool WorkerLink::load_once(const kernel::KernelSpec& spec, const std::string& interpreter,
+                           const Arena& arena, const SessionOptions& options, WorkerDeath& death) {
     process_.reset();
     process_ = std::make_unique<WorkerProcess>(arguments_of(spec, interpreter), arena.fd(),
                                                options.farewell);
     sequence_ = 1;
-    protocol::Hello hello;
+    protocol::HelloFrame hello;
     hello.memory_bytes = options.memory_bytes;
     const std::string layout = problem_layout();
     hello.text_bytes = static_cast<std::uint32_t>(layout.size());
@@ -200,50 +203,50 @@ bool WorkerLink::load_once(const KernelSpec& spec, const std::string& interprete
     number(frame, sequence_);
     process_->send(frame.data(), frame.size());
     const auto deadline = Clock::now() + std::max(load_time_min, options.timeout);
-    const auto received = process_->receive(protocol::Kind::manifest, sequence_, deadline, 0);
+    const auto received = process_->receive(protocol::FrameKind::manifest, sequence_, deadline, 0);
     if (received.event == WorkerProcess::Event::frame) {
-        const auto text = read_frame<protocol::Text>(received.frame);
+        const auto text = read_frame<protocol::TextFrame>(received.frame);
         if (text.header.version != protocol::version)
             throw BadInput(fmt::format("{}: it speaks version {} of the frames, attest version {}",
                                        source_of(spec), text.header.version, protocol::version),
                            {"kernels/worker/PROTOCOL.md says what they are"});
         const std::string content = read_text(received.frame, sizeof text, text.text_bytes);
-        if (text.header.kind == protocol::Kind::load_error) {
+        if (text.header.kind == protocol::FrameKind::load_error) {
             const BadInput failure = load_failure(source_of(spec), content);
             if (text.missing == protocol::Missing::numpy) throw LacksNumpy(failure);
             throw failure;
         }
-        if (text.header.kind == protocol::Kind::manifest) {
+        if (text.header.kind == protocol::FrameKind::manifest) {
             manifest_text_ = content;
             return true;
         }
     }
-    remains = collect_remains(received);
+    death = read_death(received);
     return false;
 }
 
-Remains WorkerLink::collect_remains(WorkerProcess::Received received) {
-    Remains remains;
-    remains.event = received.event;
-    remains.killed_by_host = received.event == WorkerProcess::Event::timeout ||
-                             received.event == WorkerProcess::Event::memory;
+WorkerDeath WorkerLink::read_death(WorkerProcess::Received received) {
+    WorkerDeath death;
+    death.event = received.event;
+    death.killed_by_host = received.event == WorkerProcess::Event::timeout ||
+                           received.event == WorkerProcess::Event::memory;
     if (received.event == WorkerProcess::Event::frame) {
-        remains.last_words = read_frame<protocol::Fault>(received.frame);
-        const auto place =
-            process_->receive(protocol::Kind::location, 0, Clock::now() + last_words_patience, 0);
+        death.last_words = read_frame<protocol::FaultFrame>(received.frame);
+        const auto place = process_->receive(protocol::FrameKind::location, 0,
+                                             Clock::now() + last_words_patience, 0);
         if (place.event == WorkerProcess::Event::frame) {
-            const auto location = read_frame<protocol::Location>(place.frame);
-            remains.location =
+            const auto location = read_frame<protocol::LocationFrame>(place.frame);
+            death.location =
                 printable(read_text(place.frame, sizeof location, location.text_bytes), 200);
         }
     }
-    remains.status =
-        process_->end(remains.killed_by_host ? std::chrono::milliseconds(0) : last_words_patience);
-    return remains;
+    death.status =
+        process_->end(death.killed_by_host ? std::chrono::milliseconds(0) : last_words_patience);
+    return death;
 }
 
-std::variant<std::span<const std::byte>, Remains> WorkerLink::exchange(
-    std::span<std::byte> question, protocol::Kind answer, const SessionOptions& options) {
+std::variant<std::span<const std::byte>, WorkerDeath> WorkerLink::exchange(
+    std::span<std::byte> question, protocol::FrameKind answer, const SessionOptions& options) {
     number(question, ++sequence_);
     const auto deadline = Clock::now() + options.timeout;
     process_->send(question.data(), question.size());  // where it fails, receive() sees it too
@@ -251,41 +254,41 @@ std::variant<std::span<const std::byte>, Remains> WorkerLink::exchange(
         process_->receive(answer, sequence_, deadline,
                           options.memory_bytes == 0 ? 0 : options.memory_bytes + memory_at_start_);
     if (received.event == WorkerProcess::Event::frame &&
-        read_frame<protocol::Header>(received.frame).kind == answer) {
+        read_frame<protocol::FrameHeader>(received.frame).kind == answer) {
         return received.frame;
     }
-    return collect_remains(received);
+    return read_death(received);
 }
 
-std::variant<WorkerLink::SupportAnswer, Remains> WorkerLink::ask_support(
+std::variant<WorkerLink::SupportAnswer, WorkerDeath> WorkerLink::ask_support(
     const SupportQuestion& question, const SessionOptions& options) {
-    protocol::Supports fixed;
-    fixed.header.kind = protocol::Kind::supports;
+    protocol::SupportsFrame fixed;
+    fixed.header.kind = protocol::FrameKind::supports;
     fixed.problem = question.problem;
     const std::string features = names_of(question.features);
     fixed.text_bytes = static_cast<std::uint32_t>(features.size());
     std::vector<std::byte> frame = frame_with_text(fixed, features);
-    auto exchanged = exchange(frame, protocol::Kind::answer, options);
-    if (auto* remains = std::get_if<Remains>(&exchanged)) return std::move(*remains);
+    auto exchanged = exchange(frame, protocol::FrameKind::answer, options);
+    if (auto* death = std::get_if<WorkerDeath>(&exchanged)) return std::move(*death);
     const auto received = std::get<std::span<const std::byte>>(exchanged);
-    const auto answer = read_frame<protocol::Answer>(received);
+    const auto answer = read_frame<protocol::AnswerFrame>(received);
     return SupportAnswer{answer.yes != 0, read_text(received, sizeof answer, answer.text_bytes),
                          answer.workspace_bytes};
 }
 
-std::variant<WorkerLink::CallAnswer, Remains> WorkerLink::call(protocol::Call& frame,
-                                                               const SessionOptions& options) {
-    frame.header.kind = protocol::Kind::call;
+std::variant<WorkerLink::CallAnswer, WorkerDeath> WorkerLink::call(protocol::CallFrame& frame,
+                                                                   const SessionOptions& options) {
+    frame.header.kind = protocol::FrameKind::call;
     const std::size_t bytes =
-        offsetof(protocol::Call, tensors) + frame.tensor_count * sizeof(protocol::Tensor);
+        offsetof(protocol::CallFrame, tensors) + frame.tensor_count * sizeof(protocol::WireTensor);
     const auto sent = std::as_writable_bytes(std::span(&frame, 1)).first(bytes);
-    auto exchanged = exchange(sent, protocol::Kind::reply, options);
-    if (auto* remains = std::get_if<Remains>(&exchanged)) return std::move(*remains);
+    auto exchanged = exchange(sent, protocol::FrameKind::reply, options);
+    if (auto* death = std::get_if<WorkerDeath>(&exchanged)) return std::move(*death);
     const auto received = std::get<std::span<const std::byte>>(exchanged);
     CallAnswer answer;
-    answer.reply = read_frame<protocol::Reply>(received);
+    answer.reply = read_frame<protocol::ReplyFrame>(received);
     answer.text = read_text(received, sizeof answer.reply, answer.reply.text_bytes);
     return answer;
 }
 
-}  // namespace attest
+}  // namespace attest::worker

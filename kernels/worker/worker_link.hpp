@@ -12,7 +12,7 @@
 #include "kernels/worker/process.hpp"
 #include "kernels/worker/session.hpp"
 
-namespace attest {
+namespace attest::worker {
 
 /// What supports() is asked about. A worker that has nothing but a manifest to answer by is told
 /// the features' names.
@@ -29,31 +29,32 @@ public:
         std::uint64_t workspace_bytes = 0;
     };
     struct CallAnswer {
-        protocol::Reply reply;
+        protocol::ReplyFrame reply;
         std::string text;
     };
 
     /// Starts the worker and loads the kernel: BadInput, LoadCrash or InternalError. A crash while
     /// loading is tried three times.
-    WorkerLink(const KernelSpec& spec, const SessionOptions& options, const Arena& arena);
+    WorkerLink(const kernel::KernelSpec& spec, const SessionOptions& options, const Arena& arena);
 
     const std::string& manifest_text() const noexcept { return manifest_text_; }
     pid_t process_id() const noexcept { return process_->id(); }
 
-    std::variant<SupportAnswer, Remains> ask_support(const SupportQuestion& question,
-                                                     const SessionOptions& options);
+    std::variant<SupportAnswer, WorkerDeath> ask_support(const SupportQuestion& question,
+                                                         const SessionOptions& options);
     /// The frame's fixed part is filled by the caller, header excepted.
-    std::variant<CallAnswer, Remains> call(protocol::Call& frame, const SessionOptions& options);
+    std::variant<CallAnswer, WorkerDeath> call(protocol::CallFrame& frame,
+                                               const SessionOptions& options);
 
 private:
     /// Starts one process; false where it died before it said anything.
-    bool load_once(const KernelSpec& spec, const std::string& interpreter, const Arena& arena,
-                   const SessionOptions& options, Remains& remains);
+    bool load_once(const kernel::KernelSpec& spec, const std::string& interpreter,
+                   const Arena& arena, const SessionOptions& options, WorkerDeath& death);
     /// Sends a whole frame, whose header lacks its size and number, and waits for the answer.
-    std::variant<std::span<const std::byte>, Remains> exchange(std::span<std::byte> question,
-                                                               protocol::Kind answer,
-                                                               const SessionOptions& options);
-    Remains collect_remains(WorkerProcess::Received received);
+    std::variant<std::span<const std::byte>, WorkerDeath> exchange(std::span<std::byte> question,
+                                                                   protocol::FrameKind answer,
+                                                                   const SessionOptions& options);
+    WorkerDeath read_death(WorkerProcess::Received received);
 
     std::unique_ptr<WorkerProcess> process_;
     std::string manifest_text_;
@@ -61,4 +62,4 @@ private:
     std::uint64_t memory_at_start_ = 0;
 };
 
-}  // namespace attest
+}  // namespace attest::worker

@@ -3,9 +3,9 @@
 #include <bit>
 #include <map>
 
-#include "properties/diagnosis/relation.hpp"
+#include "properties/diagnosis/condition.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -31,7 +31,7 @@ private:
     std::vector<std::uint64_t> words_;
 };
 
-struct Found {
+struct Separation {
     bool any = false;
     std::size_t first = 0, second = 0;  // relations; equal: one alone
     std::int64_t inside = 0;
@@ -46,19 +46,19 @@ double chance(std::int64_t inside, std::int64_t of, std::int64_t failed) {
     return p;
 }
 
-std::string joined(const Relation& a, const Relation& b) {
+std::string joined(const Condition& a, const Condition& b) {
     if (!a.condition.empty() && !b.condition.empty())
         return "only " + a.says + " and " + b.condition;
     return "only " + a.says + ", " + b.says;
 }
 
-void draw(Boundary& boundary, const std::vector<const CaseRecord*>& cases) {
+void draw(Boundary& boundary, const std::vector<const search::CaseRecord*>& cases) {
     std::map<std::array<std::int64_t, 2>, std::int64_t> points;
-    for (const CaseRecord* record : cases) {
+    for (const search::CaseRecord* record : cases) {
         std::array<std::int64_t, 2> at{};
         for (std::size_t n = 0; n < boundary.axes.size(); ++n)
-            at[n] = quantity_of(record->subject.problem, boundary.axes[n]);
-        const bool failed = record->verdict.decision == Decision::violated;
+            at[n] = quantity_of(record->tried.problem, boundary.axes[n]);
+        const bool failed = record->verdict.decision == law::Decision::violated;
         // A place where one case fails is drawn as failing.
         auto& value = points[at];
         value = std::max<std::int64_t>(value, failed ? 1 : 0);
@@ -71,14 +71,14 @@ void draw(Boundary& boundary, const std::vector<const CaseRecord*>& cases) {
             boundary.points.push_back({at[0], at[1], 0});
 }
 
-Found search(const std::vector<Relation>& all, const std::vector<CaseBits>& true_of,
-             const CaseBits& failing, std::int64_t of) {
+Separation search(const std::vector<Condition>& all, const std::vector<CaseBits>& true_of,
+                  const CaseBits& failing, std::int64_t of) {
     const std::int64_t failed = failing.count();
     std::vector<std::size_t> necessary;
     for (std::size_t n = 0; n < all.size(); ++n)
         if ((true_of[n] & failing).count() == failed && true_of[n].count() < of)
             necessary.push_back(n);
-    Found best;
+    Separation best;
     for (const std::size_t n : necessary) {
         const std::int64_t inside = true_of[n].count();
         if (!best.any || inside < best.inside) best = {true, n, n, inside};
@@ -87,7 +87,7 @@ Found search(const std::vector<Relation>& all, const std::vector<CaseBits>& true
     // Two relations are worth their words where they leave at most half of the holding cases inside
     // that one leaves.
     const std::int64_t holding = best.inside - failed;
-    Found pair;
+    Separation pair;
     for (std::size_t a = 0; a < necessary.size(); ++a)
         for (std::size_t b = a + 1; b < necessary.size(); ++b) {
             const std::int64_t inside = (true_of[necessary[a]] & true_of[necessary[b]]).count();
@@ -108,27 +108,28 @@ Found search(const std::vector<Relation>& all, const std::vector<CaseBits>& true
 
 }  // namespace
 
-Boundary find_boundary(const std::vector<CaseRecord>& records, const Case* smallest) {
-    std::vector<const CaseRecord*> cases;
-    for (const CaseRecord& record : records)
-        if (record.number >= 0 && (record.verdict.decision == Decision::violated ||
-                                   record.verdict.decision == Decision::holds))
+Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Case* smallest) {
+    std::vector<const search::CaseRecord*> cases;
+    for (const search::CaseRecord& record : records)
+        if (record.number >= 0 && (record.verdict.decision == law::Decision::violated ||
+                                   record.verdict.decision == law::Decision::holds))
             cases.push_back(&record);
-    const std::vector<Relation> all = relations();
+    const std::vector<Condition> all = conditions();
     std::vector<CaseBits> true_of(all.size(), CaseBits(cases.size()));
     CaseBits failing(cases.size());
     for (std::size_t k = 0; k < cases.size(); ++k) {
-        if (cases[k]->verdict.decision == Decision::violated) failing.set(k);
+        if (cases[k]->verdict.decision == law::Decision::violated) failing.set(k);
         for (std::size_t n = 0; n < all.size(); ++n)
-            if ((smallest == nullptr || all[n].holds(*smallest)) && all[n].holds(cases[k]->subject))
+            if ((smallest == nullptr || all[n].holds(*smallest)) && all[n].holds(cases[k]->tried))
                 true_of[n].set(k);
     }
     Boundary boundary;
     const std::int64_t of = static_cast<std::int64_t>(cases.size()), failed = failing.count();
-    const Found found = failed > 0 && failed < of ? search(all, true_of, failing, of) : Found{};
+    const Separation found =
+        failed > 0 && failed < of ? search(all, true_of, failing, of) : Separation{};
     boundary.axes = {"len_kv", "len_q"};
     if (found.any) {
-        const Relation &a = all[found.first], &b = all[found.second];
+        const Condition &a = all[found.first], &b = all[found.second];
         boundary.found = true;
         boundary.says = found.first == found.second ? "only " + a.says : joined(a, b);
         boundary.inside = found.inside;
@@ -147,4 +148,4 @@ Boundary find_boundary(const std::vector<CaseRecord>& records, const Case* small
     return boundary;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -9,7 +9,7 @@
 
 #include "properties/search/judge.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 struct Boundary {
     bool found = false;  ///< a relation separates; else `says` tells what is known
@@ -22,6 +22,7 @@ struct Boundary {
 /// A relation is reported where every failing case fulfils it and so good a separation would come
 /// by chance, over all relations tried, in less than one run of a hundred. None that `smallest`, a
 /// failing case too, does not fulfil.
-Boundary find_boundary(const std::vector<CaseRecord>& records, const Case* smallest = nullptr);
+Boundary find_boundary(const std::vector<search::CaseRecord>& records,
+                       const Case* smallest = nullptr);
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -7,22 +7,22 @@
 #include "reference/problem/case.hpp"
 #include "reference/problem/counter.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 namespace {
 
 // Cases drawn as plainly as can be, failing where the planted condition says so.
-std::vector<CaseRecord> drawn(std::size_t count, std::uint64_t seed,
-                              const std::function<bool(const Case&)>& fails) {
+std::vector<search::CaseRecord> drawn(std::size_t count, std::uint64_t seed,
+                                      const std::function<bool(const Case&)>& fails) {
     constexpr std::int64_t landmarks[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129};
-    std::vector<CaseRecord> records;
+    std::vector<search::CaseRecord> records;
     std::uint64_t index = 0;
     const auto pick = [&](std::uint64_t n) {
         return static_cast<std::int64_t>(counter_bits(seed, 1, index++) % n);
     };
     for (std::size_t n = 0; n < count; ++n) {
-        CaseRecord record;
+        search::CaseRecord record;
         record.number = static_cast<std::int64_t>(n);
-        Problem& p = record.subject.problem;
+        Problem& p = record.tried.problem;
         p.len_q = landmarks[pick(15)];
         p.len_kv = pick(4) == 0 ? p.len_q : landmarks[pick(15)];
         p.dim_qk = landmarks[pick(10)];
@@ -32,7 +32,8 @@ std::vector<CaseRecord> drawn(std::size_t count, std::uint64_t seed,
         p.softcap = pick(4) == 0 ? 5 : 0;
         const Precision formats[] = {Precision::f32, Precision::f16, Precision::bf16};
         p.format_q = p.format_kv = p.format_o = formats[pick(3)];
-        record.verdict.decision = fails(record.subject) ? Decision::violated : Decision::holds;
+        record.verdict.decision =
+            fails(record.tried) ? law::Decision::violated : law::Decision::holds;
         records.push_back(record);
     }
     return records;
@@ -63,7 +64,8 @@ TEST(Boundary, CountsAndPointsAreThoseOfTheCases) {
     const Boundary b = find_boundary(records);
     ASSERT_TRUE(b.found);
     std::int64_t failed = 0;
-    for (const CaseRecord& r : records) failed += r.verdict.decision == Decision::violated;
+    for (const search::CaseRecord& r : records)
+        failed += r.verdict.decision == law::Decision::violated;
     EXPECT_EQ(b.inside_failed, failed);
     EXPECT_EQ(b.inside, failed);
     EXPECT_EQ(b.outside_failed, 0);
@@ -101,4 +103,4 @@ TEST(Boundary, NoCasesNoBoundary) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::diagnosis

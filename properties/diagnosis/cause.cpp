@@ -13,7 +13,7 @@
 #include "properties/search/law_report.hpp"
 #include "properties/search/size_order.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -28,12 +28,12 @@ std::string without_numbers(std::string text) {
 // A stray access is told from others by what it did alone, and a lost GPU by that alone; any other
 // death by all that is said of it.
 std::string way_to_die(const CounterexampleReport& c) {
-    if (c.example.outcome == Outcome::hang) return "hang";
-    if (c.example.outcome == Outcome::memory) return "memory";
+    if (c.example.outcome == worker::Outcome::hang) return "hang";
+    if (c.example.outcome == worker::Outcome::memory) return "memory";
     if (const auto& fault = c.example.fault) {
-        if (fault->stray == Fault::Access::read) return "read";
-        if (fault->stray == Fault::Access::write) return "write";
-        if (fault->kind == Fault::Kind::context_lost) return "context lost";
+        if (fault->stray == worker::Fault::Access::read) return "read";
+        if (fault->stray == worker::Fault::Access::write) return "write";
+        if (fault->kind == worker::Fault::Kind::context_lost) return "context lost";
     }
     return without_numbers(c.violation().problem);
 }
@@ -42,18 +42,18 @@ std::string way_to_die(const CounterexampleReport& c) {
 // tells them apart: a kernel has one defect more often than thirty. But answers that are wrong by
 // themselves are apart from those that are right.
 struct Explanation {
-    enum class Kind : std::uint8_t { death, deviation, company, unexplained };
+    enum class Kind : std::uint8_t { death, deviation, earlier_calls, unexplained };
     Kind kind = Kind::unexplained;
     std::string which;
     auto operator<=>(const Explanation&) const = default;
 };
-const Explanation company{Explanation::Kind::company, ""};
+const Explanation earlier_calls{Explanation::Kind::earlier_calls, ""};
 const Explanation unexplained{Explanation::Kind::unexplained, ""};
 
 Explanation explanation_of(const CounterexampleReport& c) {
     if (c.died()) return {Explanation::Kind::death, way_to_die(c)};
     const Diagnosis& d = c.diagnosis;
-    if (d.cases == 0) return company;
+    if (d.cases == 0) return earlier_calls;
     if (!d.known) return unexplained;
     return {Explanation::Kind::deviation, d.id == "nan" ? "not_finite" : d.id};
 }
@@ -71,33 +71,33 @@ void join(Groups& groups, const Explanation& from, const Explanation& into) {
 // a failure that nothing else explains is put down to it. And laws that fail on calls of their own
 // making, where the case alone is right, add nothing to a single defect found otherwise.
 void join_company(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
-    const auto found = groups.find(company);
+    const auto found = groups.find(earlier_calls);
     if (found == groups.end()) return;
     const bool remembers = std::ranges::any_of(
         found->second, [&](std::size_t n) { return counterexamples[n].diagnosis.known; });
     if (remembers) {
-        if (groups.contains(unexplained)) join(groups, unexplained, company);
+        if (groups.contains(unexplained)) join(groups, unexplained, earlier_calls);
         return;
     }
     std::vector<Explanation> others;
     for (const auto& [explanation, members] : groups)
-        if (explanation != company && explanation.kind != Explanation::Kind::death)
+        if (explanation != earlier_calls && explanation.kind != Explanation::Kind::death)
             others.push_back(explanation);
-    if (others.size() == 1) join(groups, company, others.front());
+    if (others.size() == 1) join(groups, earlier_calls, others.front());
 }
 
 // The lead is the one a person reads first: explained, repeated in a fresh process, of the law
 // whose sentence says most of this kind of defect; else of the reference, so that it is the same in
 // every run; else small. A law that builds larger cases from its own has tiny ones: they come last.
 auto rank(const CounterexampleReport& c) {
-    const Property* law = find_property(c.example.law);
-    const Tells tells = law == nullptr ? Tells::nothing : law->tells;
+    const law::Property* law = law::find_property(c.example.law);
+    const law::Tells tells = law == nullptr ? law::Tells::nothing : law->tells;
     const bool telling =
-        tells != Tells::nothing && tells == (c.died() ? Tells::death : c.diagnosis.tells);
-    const int kind = telling ? 0 : tells == Tells::truth ? 1 : 2;
-    const SizeKey size = size_key(c.example.smallest);
+        tells != law::Tells::nothing && tells == (c.died() ? law::Tells::death : c.diagnosis.tells);
+    const int kind = telling ? 0 : tells == law::Tells::truth ? 1 : 2;
+    const search::SizeKey size = search::size_key(c.example.smallest);
     const std::int64_t scores = kind == 0 ? size.numbers.front() : 0;
-    const std::ptrdiff_t place = kind < 2 ? law - catalogue().data() : 0;
+    const std::ptrdiff_t place = kind < 2 ? law - law::catalogue().data() : 0;
     return std::tuple(!c.diagnosis.known, !c.example.confirmed, kind, scores, place, size);
 }
 
@@ -161,7 +161,7 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
         const CounterexampleReport& lead = counterexamples[lead_of(members, counterexamples)];
         CauseReport cause{fmt::format("c{}", causes.size() + 1),
                           capitalised(lead.violation().problem),
-                          short_id(lead.example.id),
+                          search::short_id(lead.example.id),
                           {},
                           lead.diagnosis.known};
         for (const std::size_t n : members) {
@@ -173,4 +173,4 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     return causes;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

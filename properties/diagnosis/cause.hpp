@@ -8,7 +8,7 @@
 
 #include "properties/diagnosis/counterexample_report.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 struct CauseReport {
     std::string id, title;
@@ -21,4 +21,4 @@ struct CauseReport {
 /// it.
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples);
 
-}  // namespace attest
+}  // namespace attest::diagnosis

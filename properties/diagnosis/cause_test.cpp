@@ -7,7 +7,7 @@
 #include "reference/problem/case.hpp"
 #include "reference/problem/digest.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 namespace {
 
 CounterexampleReport counterexample(const std::string& law, const std::string& deviation,
@@ -19,9 +19,9 @@ CounterexampleReport counterexample(const std::string& law, const std::string& d
     c.example.verdict.violation.emplace().problem = "sentence of " + law;
     c.diagnosis.known = !deviation.empty();
     c.diagnosis.id = deviation;
-    c.diagnosis.tells = deviation == "causal_top_left" ? Tells::sight
-                        : deviation == "remembers"     ? Tells::memory
-                                                       : Tells::nothing;
+    c.diagnosis.tells = deviation == "causal_top_left" ? law::Tells::visibility
+                        : deviation == "remembers"     ? law::Tells::memory
+                                                       : law::Tells::nothing;
     c.diagnosis.cases = 3;
     return c;
 }
@@ -51,7 +51,7 @@ TEST(Cause, OneDefectIsOneCause) {
     EXPECT_EQ(causes[0].lead, id_of(all[2]));  // masking before reference, and smaller
     EXPECT_EQ(causes[0].title, "Sentence of masking.causal");
     EXPECT_EQ(causes[1].laws.size(), 3u);      // what nothing explains
-    EXPECT_EQ(causes[2].lead, id_of(all[5]));  // right by itself, wrong in company
+    EXPECT_EQ(causes[2].lead, id_of(all[5]));  // right by itself, wrong after other calls
     EXPECT_EQ(forgetful[4].cause, "c2");
     const std::vector<CauseReport> remembering = group_causes(all);
     ASSERT_EQ(remembering.size(), 2u);
@@ -80,17 +80,17 @@ TEST(Cause, TheSameDeathIsOneCause) {
     const std::string small = "b1 hq1 hkv1 tq1 tk1 d1 f32";
     std::vector<CounterexampleReport> all{counterexample("masking.causal", "", small),
                                           counterexample("hygiene.bounds", "", small)};
-    const auto died_of = [&](std::size_t n, Fault::Kind kind, Fault::Access stray,
+    const auto died_of = [&](std::size_t n, worker::Fault::Kind kind, worker::Fault::Access stray,
                              const std::string& sentence) {
-        Counterexample& c = all[n].example;
-        c.outcome = Outcome::crash;
-        c.fault = Fault{};
+        search::Counterexample& c = all[n].example;
+        c.outcome = worker::Outcome::crash;
+        c.fault = worker::Fault{};
         c.fault->kind = kind;
         c.fault->stray = stray;
         c.fault->sentence = c.verdict.violation->problem = sentence;
     };
-    using enum Fault::Kind;
-    using enum Fault::Access;
+    using enum worker::Fault::Kind;
+    using enum worker::Fault::Access;
     died_of(0, read_outside, read, "read 64 bytes past the end of k");
     died_of(1, read_outside, read, "read 4 bytes before the begin of v");
     const std::vector<CauseReport> causes = group_causes(all);
@@ -104,12 +104,12 @@ TEST(Cause, TheSameDeathIsOneCause) {
     died_of(0, context_lost, none, "each tensor ends");
     died_of(1, context_lost, none, "each tensor begins");
     EXPECT_EQ(group_causes(all).size(), 1u);
-    died_of(0, Fault::Kind::signal, none, "SIGFPE at 0x7f12");
-    died_of(1, Fault::Kind::signal, none, "SIGFPE at 0x8a34");
+    died_of(0, worker::Fault::Kind::signal, none, "SIGFPE at 0x7f12");
+    died_of(1, worker::Fault::Kind::signal, none, "SIGFPE at 0x8a34");
     EXPECT_EQ(group_causes(all).size(), 1u);
-    died_of(1, Fault::Kind::signal, none, "SIGILL at 0x8a34");
+    died_of(1, worker::Fault::Kind::signal, none, "SIGILL at 0x8a34");
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::diagnosis

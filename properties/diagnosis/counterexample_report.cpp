@@ -8,7 +8,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -17,14 +17,14 @@ constexpr std::int64_t map_max = 128;    // rows and columns; larger ones are ta
 constexpr std::int64_t map_products = 4'000'000;  // about 10 ms of the reference
 
 // A death breaks no element; the sentence says it all.
-Violation death_of(const Counterexample& c) {
-    Violation v;
+law::Violation death_of(const search::Counterexample& c) {
+    law::Violation v;
     v.problem = c.fault ? c.fault->sentence : c.verdict.reason.text;
-    v.bound_kind = BoundKind::declared;
+    v.bound_kind = law::BoundKind::declared;
     return v;
 }
 
-std::optional<std::int64_t> ulps_of(const Violation& v, const Problem& problem) {
+std::optional<std::int64_t> ulps_of(const law::Violation& v, const Problem& problem) {
     if (!std::isfinite(v.expected) || !std::isfinite(v.observed) || v.expected == 0 ||
         v.observed == 0 || std::signbit(v.expected) != std::signbit(v.observed))
         return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::int64_t> ulps_of(const Violation& v, const Problem& problem) 
 }
 
 // Weights of batch 0, head 0 of the smallest case, as the reference and as the kernel has them.
-std::optional<HeadWeights> weights_of(Subject& kernel, const Case& smallest) {
+std::optional<HeadWeights> weights_of(search::Kernel& kernel, const Case& smallest) {
     const Problem& p = smallest.problem;
     if (p.len_q > weights_max || p.len_kv > weights_max) return std::nullopt;
     auto observed = read_weights(kernel, smallest, 0, 0);
@@ -44,7 +44,7 @@ std::optional<HeadWeights> weights_of(Subject& kernel, const Case& smallest) {
     const TensorSet inputs = make_inputs(smallest);
     for (std::int64_t i = 0; i < p.len_q; ++i)
         weights.expected.push_back(
-            row_detail(p, kernel.manifest().dialect, inputs, 0, 0, i).weights);
+            oracle::row_detail(p, kernel.manifest().dialect, inputs, 0, 0, i).weights);
     return weights;
 }
 
@@ -55,11 +55,11 @@ int level_of(double ratio) {
 }
 
 // Every head's levels, one after the other.
-std::vector<int> levels_of(const Tensor& o, const Expected& truth, Precision format) {
+std::vector<int> levels_of(const Tensor& o, const bound::Expected& truth, Precision format) {
     std::vector<int> levels;
     for (std::int64_t n = 0; n < o.size(); ++n)
-        levels.push_back(
-            level_of(error_ratio(o.get(n), truth.output[static_cast<std::size_t>(n)], format)));
+        levels.push_back(level_of(
+            bound::error_ratio(o.get(n), truth.output[static_cast<std::size_t>(n)], format)));
     return levels;
 }
 
@@ -77,14 +77,14 @@ std::int64_t worst_head(const std::vector<int>& levels, std::int64_t head_size) 
     return worst;
 }
 
-std::optional<ErrorMap> map_of(Subject& kernel, const Case& found) {
+std::optional<ErrorMap> map_of(search::Kernel& kernel, const Case& found) {
     const Problem& p = found.problem;
     if (score_count(p) * (p.dim_qk + value_dim(p)) > map_products) return std::nullopt;
     const TensorSet inputs = make_inputs(found);
-    const CallResult result = kernel.forward(p, inputs);
-    if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
-    const Manifest& manifest = kernel.manifest();
-    const Expected truth = attend(p, manifest.dialect, manifest.numerics, inputs);
+    const worker::CallResult result = kernel.forward(p, inputs);
+    if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
+    const kernel::Manifest& manifest = kernel.manifest();
+    const bound::Expected truth = oracle::attend(p, manifest.dialect, manifest.numerics, inputs);
     const std::vector<int> levels = levels_of(result.outputs[Role::o], truth, p.format_o);
     const std::int64_t dim = value_dim(p), head_size = p.len_q * dim;
     const std::int64_t worst = worst_head(levels, head_size);
@@ -105,10 +105,11 @@ std::optional<ErrorMap> map_of(Subject& kernel, const Case& found) {
 
 }  // namespace
 
-CounterexampleReport counterexample_report(const LawResult& result, Subject* kernel) {
+CounterexampleReport counterexample_report(const search::LawResult& result,
+                                           search::Kernel* kernel) {
     CounterexampleReport report;
     report.example = *result.counterexample;
-    const Counterexample& c = report.example;
+    const search::Counterexample& c = report.example;
     if (!c.verdict.violation) report.example.verdict.violation = death_of(c);
     report.ulps = ulps_of(report.violation(), c.smallest.problem);
     report.boundary = find_boundary(result.records, &c.smallest);
@@ -117,11 +118,11 @@ CounterexampleReport counterexample_report(const LawResult& result, Subject* ker
     try {
         report.pictures = pictures_of(*kernel, c.smallest);
         report.weights = weights_of(*kernel, c.smallest);
-        report.map = map_of(*kernel, c.found.subject);
+        report.map = map_of(*kernel, c.found.tried);
     } catch (const BadInput&) {
         // A relative of the case that means nothing; the pictures are an addition.
     }
     return report;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -13,7 +13,7 @@
 #include "properties/diagnosis/sanitizer_report.hpp"
 #include "properties/search/conclude.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 /// Weights of one head of the smallest case: [len_q][len_kv].
 struct HeadWeights {
@@ -28,7 +28,7 @@ struct ErrorMap {
 };
 
 struct CounterexampleReport {
-    Counterexample example;            ///< its verdict has a violation
+    search::Counterexample example;    ///< its verdict has a violation
     std::optional<std::int64_t> ulps;  ///< between expected and observed, where both have one sign
     Boundary boundary;
     Diagnosis diagnosis;
@@ -38,12 +38,12 @@ struct CounterexampleReport {
     std::vector<SanitizerEntry> sanitizer;
     std::string cause;  ///< id of the cause it belongs to
 
-    const Violation& violation() const { return *example.verdict.violation; }
+    const law::Violation& violation() const { return *example.verdict.violation; }
     /// Not a wrong answer but no answer, or a broken neighbour.
-    bool died() const { return example.outcome != Outcome::ok || example.fault; }
+    bool died() const { return example.outcome != worker::Outcome::ok || example.fault; }
 };
 
 /// Finds out. A null kernel is not asked; nor is one that dies of the case.
-CounterexampleReport counterexample_report(const LawResult& result, Subject* kernel);
+CounterexampleReport counterexample_report(const search::LawResult& result, search::Kernel* kernel);
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -3,7 +3,7 @@
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 std::span<const Deviation> deviations() {
     static const std::vector<Deviation> list = [] {
@@ -16,16 +16,16 @@ std::span<const Deviation> deviations() {
     return list;
 }
 
-std::optional<Expected> predict(const Deviation& deviation, const Specification& asked,
-                                const Expected& truth) {
+std::optional<bound::Expected> predict(const Deviation& deviation, const Specification& asked,
+                                       const bound::Expected& truth) {
     try {
         if (deviation.formula) return deviation.formula(asked, truth);
         const std::optional<Specification> other = deviation.respecify(asked);
         if (!other) return std::nullopt;
-        return attend(other->problem, other->dialect, other->numerics, other->inputs);
+        return oracle::attend(other->problem, other->dialect, other->numerics, other->inputs);
     } catch (const BadInput&) {
         return std::nullopt;  // the deviation makes a problem of this call that has no meaning
     }
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

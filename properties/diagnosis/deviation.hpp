@@ -16,7 +16,7 @@
 #include "reference/problem/problem.hpp"
 #include "reference/problem/tensor.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 /// Everything the reference needs to answer one call.
 struct Specification {
@@ -36,12 +36,14 @@ struct Deviation {
 
     /// The answer itself, where no specification of attention gives it; `truth` is the reference's
     /// answer. An empty output or lse is not judged.
-    std::function<std::optional<Expected>(const Specification&, const Expected& truth)> formula;
+    std::function<std::optional<bound::Expected>(const Specification&,
+                                                 const bound::Expected& truth)>
+        formula;
 
     /// What the kernel declares of this point, in words; empty where the problem alone says it.
     std::function<std::string(const Specification&)> declares;
 
-    Tells tells = Tells::nothing;  ///< what a law has to tell to show it best
+    law::Tells tells = law::Tells::nothing;  ///< what a law has to tell to show it best
 };
 
 /// All known deviations. Where two explain an output equally well, the earlier one is reported, so
@@ -57,7 +59,7 @@ std::vector<Deviation> output_deviations();
 std::vector<Deviation> lse_deviations();
 
 /// What a deviation expects of a call; none where it does not apply.
-std::optional<Expected> predict(const Deviation& deviation, const Specification& asked,
-                                const Expected& truth);
+std::optional<bound::Expected> predict(const Deviation& deviation, const Specification& asked,
+                                       const bound::Expected& truth);
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -9,7 +9,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -23,27 +23,28 @@ std::int64_t products(const Problem& p) {
     return score_count(p) * (p.dim_qk + value_dim(p));
 }
 
-bool informative(const ExpectedElement& e) {
+bool informative(const bound::ExpectedElement& e) {
     return !std::isfinite(e.value) || std::isfinite(e.bound);
 }
 
-struct Count {
+struct AgreementCount {
     std::int64_t agree = 0, of = 0;
     bool excludes_truth = false;
 };
 
 // Elements of one output within the deviation's bound. The truth itself, rounded to the format, is
 // judged the same way: a deviation that admits it everywhere explains nothing.
-Count count_output(const Tensor& observed, const std::vector<ExpectedElement>& predicted,
-                   const std::vector<ExpectedElement>& truth, Precision format) {
-    Count count;
+AgreementCount count_output(const Tensor& observed,
+                            const std::vector<bound::ExpectedElement>& predicted,
+                            const std::vector<bound::ExpectedElement>& truth, Precision format) {
+    AgreementCount count;
     for (std::size_t n = 0; n < predicted.size(); ++n) {
         if (!informative(predicted[n])) continue;
         ++count.of;
         const double seen = observed.get(static_cast<std::int64_t>(n));
-        if (judge(seen, predicted[n], format) != Agreement::disagrees) ++count.agree;
-        if (n < truth.size() &&
-            judge(round_to(truth[n].value, format), predicted[n], format) == Agreement::disagrees)
+        if (bound::judge(seen, predicted[n], format) != bound::Agreement::disagrees) ++count.agree;
+        if (n < truth.size() && bound::judge(round_to(truth[n].value, format), predicted[n],
+                                             format) == bound::Agreement::disagrees)
             count.excludes_truth = true;
     }
     return count;
@@ -53,12 +54,12 @@ Precision lse_format(const Problem& p) {
     return p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
 }
 
-bool disagrees(const Tensor& observed, const std::vector<ExpectedElement>& expected,
+bool disagrees(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
                Precision format) {
     if (observed.size() != static_cast<std::int64_t>(expected.size())) return false;
     for (std::int64_t n = 0; n < observed.size(); ++n)
-        if (judge(observed.get(n), expected[static_cast<std::size_t>(n)], format) ==
-            Agreement::disagrees)
+        if (bound::judge(observed.get(n), expected[static_cast<std::size_t>(n)], format) ==
+            bound::Agreement::disagrees)
             return true;
     return false;
 }
@@ -72,24 +73,25 @@ bool lse_disagrees(const Evidence& e) {
            disagrees(e.observed[Role::lse], e.truth.lse, lse_format(e.asked.problem));
 }
 
-struct Score {
+struct DeviationScore {
     const Deviation* deviation = nullptr;
-    Count count;
+    AgreementCount count;
     std::int64_t silent = 0;  // evidence the deviation has nothing to say of
 };
 
-Score score(const Deviation& deviation, const std::vector<const Evidence*>& evidence, bool lse) {
-    Score total{&deviation, {}, 0};
+DeviationScore score(const Deviation& deviation, const std::vector<const Evidence*>& evidence,
+                     bool lse) {
+    DeviationScore total{&deviation, {}, 0};
     for (const Evidence* e : evidence) {
-        const std::optional<Expected> predicted = predict(deviation, e->asked, e->truth);
-        const auto& elements =
-            predicted ? (lse ? predicted->lse : predicted->output) : std::vector<ExpectedElement>{};
+        const std::optional<bound::Expected> predicted = predict(deviation, e->asked, e->truth);
+        const auto& elements = predicted ? (lse ? predicted->lse : predicted->output)
+                                         : std::vector<bound::ExpectedElement>{};
         if (elements.empty()) {
             ++total.silent;
             continue;
         }
         const Problem& p = e->asked.problem;
-        const Count one =
+        const AgreementCount one =
             lse ? count_output(e->observed[Role::lse], elements, e->truth.lse, lse_format(p))
                 : count_output(e->observed[Role::o], elements, e->truth.output, p.format_o);
         total.count.agree += one.agree;
@@ -115,15 +117,16 @@ std::optional<Diagnosis> narrower_output(const std::vector<const Evidence*>& evi
                                            : narrow == Precision::f16 ? NumberFormat::f16
                                                                       : NumberFormat::f32;
             if (!wider) break;
-            const Expected truth =
-                attend(e->asked.problem, e->asked.dialect, lower, e->asked.inputs);
+            const bound::Expected truth =
+                oracle::attend(e->asked.problem, e->asked.dialect, lower, e->asked.inputs);
             for (std::size_t n = 0; n < truth.output.size(); ++n) {
                 const double seen = e->observed[Role::o].get(static_cast<std::int64_t>(n));
                 ++d.of;
                 member = member && (std::isnan(seen) || round_to(seen, narrow) == seen);
                 wide_truth = wide_truth || round_to(truth.output[n].value, narrow) !=
                                                round_to(truth.output[n].value, format);
-                if (judge(seen, truth.output[n], narrow) != Agreement::disagrees) ++d.agree;
+                if (bound::judge(seen, truth.output[n], narrow) != bound::Agreement::disagrees)
+                    ++d.agree;
             }
         }
         if (wider && member && wide_truth && d.agree == d.of && d.of > 0) {
@@ -146,16 +149,16 @@ Diagnosis remembered() {
     Diagnosis d;
     d.known = true;
     d.id = "remembers";
-    d.tells = Tells::memory;
+    d.tells = law::Tells::memory;
     d.says = "an answer that depends on earlier calls; by itself each is right";
     return d;
 }
 
 }  // namespace
 
-std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject,
+std::optional<Evidence> evidence_of(search::Kernel& kernel, const Case& tried,
                                     const std::function<void(const Problem&, TensorSet&)>& change) {
-    Case c = subject;
+    Case c = tried;
     if (products(c.problem) > products_max) return std::nullopt;
     try {
         c.problem = canonical(c.problem);
@@ -171,10 +174,12 @@ std::optional<Evidence> evidence_of(Subject& kernel, const Case& subject,
             {}};
         leave_some_scores_alone(e.asked.inputs, c.problem);
         if (change) change(c.problem, e.asked.inputs);
-        CallResult result = kernel.forward(c.problem, e.asked.inputs);
-        if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
+        worker::CallResult result = kernel.forward(c.problem, e.asked.inputs);
+        if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
+            return std::nullopt;
         e.observed = std::move(result.outputs);
-        e.truth = attend(e.asked.problem, e.asked.dialect, e.asked.numerics, e.asked.inputs);
+        e.truth =
+            oracle::attend(e.asked.problem, e.asked.dialect, e.asked.numerics, e.asked.inputs);
         if (!output_disagrees(e) && !lse_disagrees(e)) return std::nullopt;
         return e;
     } catch (const BadInput&) {
@@ -194,18 +199,20 @@ Diagnosis explain_evidence(const std::vector<Evidence>& evidence) {
     none.cases = static_cast<std::int64_t>(used.size());
     if (used.empty()) return none;
 
-    std::vector<Score> scores;
+    std::vector<DeviationScore> scores;
     for (const Deviation& d : deviations()) {
-        Score s = score(d, used, lse);
+        DeviationScore s = score(d, used, lse);
         if (s.silent < none.cases) scores.push_back(s);
     }
     none.tried = static_cast<std::int64_t>(scores.size());
-    const auto explains = [&none](const Score& s) {
+    const auto explains = [&none](const DeviationScore& s) {
         return 2 * s.silent <= none.cases && s.count.of > 0 && s.count.agree == s.count.of &&
                s.count.excludes_truth;
     };
     const auto best = std::find_if(scores.begin(), scores.end(), explains);
-    const auto more = [](const Score& a, const Score& b) { return a.count.agree < b.count.agree; };
+    const auto more = [](const DeviationScore& a, const DeviationScore& b) {
+        return a.count.agree < b.count.agree;
+    };
     Diagnosis found = none;
     if (best != scores.end()) {
         const Specification& first = used.front()->asked;
@@ -239,16 +246,17 @@ Diagnosis explain_evidence(const std::vector<Evidence>& evidence) {
     return found;
 }
 
-Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
-                   const std::vector<CaseRecord>& records) {
-    if (counterexample.outcome != Outcome::ok || counterexample.fault) return {};
-    std::vector<Case> cases{counterexample.smallest, counterexample.found.subject};
+Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
+                   const std::vector<search::CaseRecord>& records) {
+    if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
+    std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
     // Relatives tell deviations apart, so they stand before further cases of the law; where the
     // defect needs what they do not have, the kernel is right on them and they drop out.
     for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
-    for (const CaseRecord& record : records)
-        if (record.verdict.decision == Decision::violated && record.outcome == Outcome::ok)
-            cases.push_back(record.subject);
+    for (const search::CaseRecord& record : records)
+        if (record.verdict.decision == law::Decision::violated &&
+            record.outcome == worker::Outcome::ok)
+            cases.push_back(record.tried);
     const auto gather = [&](const auto& evidence_in) {
         std::vector<Evidence> evidence;
         for (const Case& c : cases) {
@@ -258,12 +266,12 @@ Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
         return evidence;
     };
     std::vector<Evidence> evidence = gather([&](const Case& c) { return evidence_of(kernel, c); });
-    const Property* law = find_property(counterexample.law);
-    if (evidence.empty() && law != nullptr && law->in_company) return remembered();
+    const law::Property* law = law::find_property(counterexample.law);
+    if (evidence.empty() && law != nullptr && law->after_other_calls) return remembered();
     if (evidence.empty())
         evidence = gather([&](const Case& c) { return poisoned_evidence(kernel, c); });
     if (std::optional<Diagnosis> leak = hidden_leaks(kernel, evidence)) return *leak;
     return explain_evidence(evidence);
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -12,19 +12,20 @@
 #include "properties/diagnosis/deviation.hpp"
 #include "properties/search/counterexample.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 /// One failing case with what the kernel answered, and what it should have.
 struct Evidence {
     Specification asked;
-    Expected truth;
+    bound::Expected truth;
     TensorSet observed;
 };
 
 struct Diagnosis {
     bool known = false;
     std::string id, says, declared;
-    Tells tells = Tells::nothing;    ///< what a law has to tell to show this kind of defect best
+    law::Tells tells =
+        law::Tells::nothing;         ///< what a law has to tell to show this kind of defect best
     std::int64_t agree = 0, of = 0;  ///< elements within the bound, of those compared
     std::int64_t cases = 0;          ///< failing cases looked at
     std::int64_t tried = 0;          ///< deviations that had something to say of these cases
@@ -38,8 +39,8 @@ struct Diagnosis {
 /// case; those whose own output agrees with the reference are no evidence. Where none is left, the
 /// cases are run again with NaN among the keys; and where laws of memory between calls failed on
 /// answers that are right by themselves, that is what is told.
-Diagnosis diagnose(Subject& kernel, const Counterexample& counterexample,
-                   const std::vector<CaseRecord>& records);
+Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
+                   const std::vector<search::CaseRecord>& records);
 
 /// The same for evidence that is already at hand.
 Diagnosis explain_evidence(const std::vector<Evidence>& evidence);
@@ -47,7 +48,7 @@ Diagnosis explain_evidence(const std::vector<Evidence>& evidence);
 /// The evidence of one case; none where the kernel does not answer, or answers as it should.
 /// `change`, where given, edits the inputs first.
 std::optional<Evidence> evidence_of(
-    Subject& kernel, const Case& subject,
+    search::Kernel& kernel, const Case& tried,
     const std::function<void(const Problem&, TensorSet&)>& change = {});
 
-}  // namespace attest
+}  // namespace attest::diagnosis

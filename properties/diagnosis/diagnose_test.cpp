@@ -14,26 +14,26 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 namespace {
 
-using Answer = std::function<Expected(const Specification&, const Expected& truth)>;
+using Answer = std::function<bound::Expected(const Specification&, const bound::Expected& truth)>;
 
 // A kernel made of the reference itself, or of one deviation of it, rounded to the output's format.
-class Actor final : public Subject {
+class Actor final : public search::Kernel {
 public:
     explicit Actor(Answer answer, const Dialect& dialect = {}) : answer_(std::move(answer)) {
         manifest_.name = "actor";
         manifest_.dialect = dialect;
         manifest_.formats = {Precision::f32};
     }
-    const Manifest& manifest() const noexcept override { return manifest_; }
+    const kernel::Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem&, std::string*) override { return true; }
-    CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         const Specification s{problem, manifest_.dialect, manifest_.numerics, inputs};
-        const Expected truth = attend(problem, s.dialect, s.numerics, inputs);
-        const Expected own = answer_(s, truth);
-        CallResult result;
+        const bound::Expected truth = oracle::attend(problem, s.dialect, s.numerics, inputs);
+        const bound::Expected own = answer_(s, truth);
+        worker::CallResult result;
         Tensor& o =
             result.outputs.put(Role::o, Tensor(element_type(problem.format_o), truth.output_shape));
         for (std::int64_t n = 0; n < o.size(); ++n)
@@ -50,7 +50,7 @@ public:
 
 private:
     Answer answer_;
-    Manifest manifest_;
+    kernel::Manifest manifest_;
 };
 
 std::vector<Case> read_stages() {
@@ -93,8 +93,8 @@ const std::vector<Case>& stages() {
 }
 
 Answer acting(const Deviation& deviation) {
-    return [&deviation](const Specification& s, const Expected& truth) {
-        const std::optional<Expected> own = predict(deviation, s, truth);
+    return [&deviation](const Specification& s, const bound::Expected& truth) {
+        const std::optional<bound::Expected> own = predict(deviation, s, truth);
         return own ? *own : truth;
     };
 }
@@ -127,8 +127,8 @@ std::string misread(const Deviation& deviation) {
         for (const Case& stage : stages()) {
             if (played == stages_a_deviation || !evidence_of(actor, stage)) continue;
             ++played;
-            Counterexample c;
-            c.smallest = c.found.subject = stage;
+            search::Counterexample c;
+            c.smallest = c.found.tried = stage;
             const Diagnosis d = diagnose(actor, c, {});
             if (!d.known || !same_thing(d.id, deviation.id) || d.agree != d.of)
                 return "taken for " + (d.known ? d.id : "not known") + " on " + print(stage) +
@@ -149,19 +149,19 @@ TEST_P(EveryDeviation, IsRecognised) {
 INSTANTIATE_TEST_SUITE_P(Group, EveryDeviation, testing::Range<std::size_t>(0, groups));
 
 TEST(Diagnose, ARightKernelIsNoEvidence) {
-    Actor right([](const Specification&, const Expected& truth) { return truth; });
+    Actor right([](const Specification&, const bound::Expected& truth) { return truth; });
     for (const Case& stage : stages()) EXPECT_FALSE(evidence_of(right, stage)) << print(stage);
 }
 
 TEST(Diagnose, AnUnknownBugStaysUnknown) {
     // Every value a tenth too large: no specification of attention does that.
-    Actor odd([](const Specification&, const Expected& truth) {
-        Expected own = truth;
-        for (ExpectedElement& e : own.output) e.value *= 1.1;
+    Actor odd([](const Specification&, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        for (bound::ExpectedElement& e : own.output) e.value *= 1.1;
         return own;
     });
-    Counterexample c;
-    c.smallest = c.found.subject = stages().front();
+    search::Counterexample c;
+    c.smallest = c.found.tried = stages().front();
     const Diagnosis d = diagnose(odd, c, {});
     EXPECT_FALSE(d.known) << d.id;
     EXPECT_GT(d.tried, 10);
@@ -170,24 +170,24 @@ TEST(Diagnose, AnUnknownBugStaysUnknown) {
 }
 
 TEST(Diagnose, ASoftCapOverAlibiIsNamed) {
-    Actor late([](const Specification& s, const Expected&) {
+    Actor late([](const Specification& s, const bound::Expected&) {
         Dialect dialect = s.dialect;
         dialect.softcap = SoftcapPlace::after_bias;
-        return attend(s.problem, dialect, s.numerics, s.inputs);
+        return oracle::attend(s.problem, dialect, s.numerics, s.inputs);
     });
-    Counterexample c;
-    c.smallest = c.found.subject = parse_case("b1 hq2 hkv2 tq5 tk5 d4 softcap 0.5 alibi f32");
+    search::Counterexample c;
+    c.smallest = c.found.tried = parse_case("b1 hq2 hkv2 tq5 tk5 d4 softcap 0.5 alibi f32");
     EXPECT_EQ(diagnose(late, c, {}).id, "softcap_other_place");
 }
 
 TEST(Diagnose, OutputsOfALowerPrecisionAreNamed) {
-    Actor low([](const Specification&, const Expected& truth) {
-        Expected own = truth;
-        for (ExpectedElement& e : own.output) e.value = round_to(e.value, Precision::bf16);
+    Actor low([](const Specification&, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        for (bound::ExpectedElement& e : own.output) e.value = round_to(e.value, Precision::bf16);
         return own;
     });
-    Counterexample c;
-    c.smallest = c.found.subject = stages().front();
+    search::Counterexample c;
+    c.smallest = c.found.tried = stages().front();
     const Diagnosis d = diagnose(low, c, {});
     EXPECT_TRUE(d.known);
     EXPECT_EQ(d.id, "output_bf16");
@@ -195,19 +195,19 @@ TEST(Diagnose, OutputsOfALowerPrecisionAreNamed) {
 
 Diagnosis diagnosed(Answer answer, const char* line, const std::string& law = "reference.output") {
     Actor actor(std::move(answer));
-    Counterexample c;
+    search::Counterexample c;
     c.law = law;
-    c.smallest = c.found.subject = parse_case(line);
+    c.smallest = c.found.tried = parse_case(line);
     return diagnose(actor, c, {});
 }
 
 TEST(Diagnose, ZeroTimesWhatIsHiddenIsNamed) {
-    const auto leak = [](const Specification& s, const Expected& truth) {
-        Expected own = truth;
+    const auto leak = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
         const Tensor& v = s.inputs[Role::v];
         double sum = 0;
         for (std::int64_t n = 0; n < v.size(); ++n) sum += 0 * v.get(n);
-        for (ExpectedElement& e : own.output) e.value += sum;
+        for (bound::ExpectedElement& e : own.output) e.value += sum;
         return own;
     };
     for (const char* line : {"b1 hq2 hkv2 tq4 tk6 d4 causal f32",  // the poison is put there
@@ -217,9 +217,9 @@ TEST(Diagnose, ZeroTimesWhatIsHiddenIsNamed) {
 }
 
 TEST(Diagnose, NaNThatIsSwallowedIsNoLeak) {
-    const auto swallows = [](const Specification&, const Expected& truth) {
-        Expected own = truth;
-        for (ExpectedElement& e : own.lse)
+    const auto swallows = [](const Specification&, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        for (bound::ExpectedElement& e : own.lse)
             if (std::isnan(e.value)) e.value = -std::numeric_limits<double>::infinity();
         return own;
     };
@@ -228,8 +228,8 @@ TEST(Diagnose, NaNThatIsSwallowedIsNoLeak) {
 
 TEST(Diagnose, NaNBesideRightNumbersIsNamed) {
     const auto third_row = [](double value) {
-        return [value](const Specification& s, const Expected& truth) {
-            Expected own = truth;
+        return [value](const Specification& s, const bound::Expected& truth) {
+            bound::Expected own = truth;
             const auto dim = static_cast<std::size_t>(value_dim(s.problem));
             for (std::size_t c = 0; c < dim; ++c) own.output[2 * dim + c].value = value;
             return own;
@@ -241,17 +241,17 @@ TEST(Diagnose, NaNBesideRightNumbersIsNamed) {
 }
 
 TEST(Diagnose, AnswersThatDependOnEarlierCallsAreNamed) {
-    const auto right = [](const Specification&, const Expected& truth) { return truth; };
+    const auto right = [](const Specification&, const bound::Expected& truth) { return truth; };
     const char* line = "b1 hq1 hkv1 tq4 tk5 d3 f32";
     EXPECT_EQ(diagnosed(right, line, "hygiene.stale_state").id, "remembers");
     EXPECT_FALSE(diagnosed(right, line, "equivariance.keys").known);
 }
 
 TEST(Diagnose, DeathsAreNotExplained) {
-    Actor right([](const Specification&, const Expected& truth) { return truth; });
-    Counterexample c;
-    c.smallest = c.found.subject = stages().front();
-    c.outcome = Outcome::crash;
+    Actor right([](const Specification&, const bound::Expected& truth) { return truth; });
+    search::Counterexample c;
+    c.smallest = c.found.tried = stages().front();
+    c.outcome = worker::Outcome::crash;
     EXPECT_FALSE(diagnose(right, c, {}).known);
     EXPECT_EQ(diagnose(right, c, {}).tried, 0);
 }
@@ -277,8 +277,10 @@ TEST(Respecify, RulesWrittenOutChangeNothing) {
                 dialect.window_ends = ends;
                 const Specification s{stage.problem, dialect, {}, make_inputs(stage)};
                 const Specification w = with_rules(s, rules_of(s));
-                const Expected a = attend(s.problem, s.dialect, s.numerics, s.inputs);
-                const Expected b = attend(w.problem, w.dialect, w.numerics, w.inputs);
+                const bound::Expected a =
+                    oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
+                const bound::Expected b =
+                    oracle::attend(w.problem, w.dialect, w.numerics, w.inputs);
                 ASSERT_EQ(a.output.size(), b.output.size());
                 for (std::size_t n = 0; n < a.output.size(); ++n)
                     EXPECT_LE(std::abs(a.output[n].value - b.output[n].value),
@@ -289,4 +291,4 @@ TEST(Respecify, RulesWrittenOutChangeNothing) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::diagnosis

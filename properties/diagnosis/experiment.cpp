@@ -5,7 +5,7 @@
 
 #include "reference/oracle/oracle.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -26,11 +26,11 @@ TensorSet with_numbers(TensorSet inputs) {
 }
 
 /// Elements of which something is claimed, where all of them agree; 0 where one does not.
-std::int64_t all_agree(const Tensor& observed, const Expected& truth, Precision format) {
+std::int64_t all_agree(const Tensor& observed, const bound::Expected& truth, Precision format) {
     std::int64_t agree = 0;
     for (std::size_t n = 0; n < truth.output.size(); ++n) {
         const double seen = observed.get(static_cast<std::int64_t>(n));
-        if (judge(seen, truth.output[n], format) == Agreement::disagrees) return 0;
+        if (bound::judge(seen, truth.output[n], format) == bound::Agreement::disagrees) return 0;
         agree += std::isfinite(truth.output[n].bound) ? 1 : 0;
     }
     return agree;
@@ -48,9 +48,9 @@ bool leaked(const Evidence& e) {
 
 }  // namespace
 
-std::optional<Evidence> poisoned_evidence(Subject& kernel, const Case& subject) {
+std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried) {
     if (kernel.manifest().dialect.nonfinite != Nonfinite::propagate) return std::nullopt;
-    return evidence_of(kernel, subject, [](const Problem& p, TensorSet& inputs) {
+    return evidence_of(kernel, tried, [](const Problem& p, TensorSet& inputs) {
         const double nan = std::numeric_limits<double>::quiet_NaN();
         for (const Role role : kv_roles) {
             Tensor& tensor = inputs[role];
@@ -62,18 +62,21 @@ std::optional<Evidence> poisoned_evidence(Subject& kernel, const Case& subject) 
     });
 }
 
-std::optional<Diagnosis> hidden_leaks(Subject& kernel, const std::vector<Evidence>& evidence) {
+std::optional<Diagnosis> hidden_leaks(search::Kernel& kernel,
+                                      const std::vector<Evidence>& evidence) {
     Diagnosis d;
     d.known = true;
     d.id = "hidden_leaks";
-    d.tells = Tells::leak;
+    d.tells = law::Tells::leak;
     d.says = "zero times what is hidden, which is NaN where that is, instead of leaving it out";
     for (const Evidence& e : evidence) {
         if (!any_nonfinite(e.asked.inputs) || !leaked(e)) return std::nullopt;
         const TensorSet inputs = with_numbers(e.asked.inputs);
-        const CallResult result = kernel.forward(e.asked.problem, inputs);
-        if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
-        const Expected truth = attend(e.asked.problem, e.asked.dialect, e.asked.numerics, inputs);
+        const worker::CallResult result = kernel.forward(e.asked.problem, inputs);
+        if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
+            return std::nullopt;
+        const bound::Expected truth =
+            oracle::attend(e.asked.problem, e.asked.dialect, e.asked.numerics, inputs);
         const std::int64_t agree =
             all_agree(result.outputs[Role::o], truth, e.asked.problem.format_o);
         if (agree == 0) return std::nullopt;
@@ -94,7 +97,8 @@ std::optional<Diagnosis> not_finite(const std::vector<const Evidence*>& evidence
         for (std::size_t n = 0; n < e->truth.output.size(); ++n) {
             const double seen = observed.get(static_cast<std::int64_t>(n));
             if (!std::isfinite(seen)) continue;
-            if (judge(seen, e->truth.output[n], e->asked.problem.format_o) == Agreement::disagrees)
+            if (bound::judge(seen, e->truth.output[n], e->asked.problem.format_o) ==
+                bound::Agreement::disagrees)
                 return std::nullopt;
             ++d.agree;
         }
@@ -103,4 +107,4 @@ std::optional<Diagnosis> not_finite(const std::vector<const Evidence*>& evidence
     return d.agree > 0 ? std::optional(d) : std::nullopt;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -6,20 +6,21 @@
 #include <vector>
 
 #include "properties/diagnosis/diagnose.hpp"
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 /// The case with NaN in the last keys and values, for kernels that promise that what is hidden
 /// never shows. Rows that see those keys are to be NaN, by the reference as well.
-std::optional<Evidence> poisoned_evidence(Subject& kernel, const Case& subject);
+std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried);
 
 /// "hidden_leaks": every failing call holds NaN in k or v, answers NaN where none is seen, and is
 /// right with numbers in their place. Such a kernel multiplies what is hidden by zero instead of
 /// leaving it out.
-std::optional<Diagnosis> hidden_leaks(Subject& kernel, const std::vector<Evidence>& evidence);
+std::optional<Diagnosis> hidden_leaks(search::Kernel& kernel,
+                                      const std::vector<Evidence>& evidence);
 
 /// "not_finite": what is wrong is NaN or infinity, and every number returned is right.
 std::optional<Diagnosis> not_finite(const std::vector<const Evidence*>& evidence);
 
-}  // namespace attest
+}  // namespace attest::diagnosis

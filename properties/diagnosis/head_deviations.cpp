@@ -2,7 +2,7 @@
 
 #include "properties/diagnosis/respecify.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -84,4 +84,4 @@ std::vector<Deviation> head_deviations() {
     return list;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -8,13 +8,13 @@
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
 // L = m + log l with |L' - L| <= e. What a kernel computes from the same m and l differs by at most
 // e plus the rounding of m in the accumulate format, which the bound of L covers as well.
-using LseOf = std::function<double(const Specification&, const RowDetail&, double right)>;
+using LseOf = std::function<double(const Specification&, const oracle::RowDetail&, double right)>;
 
 Deviation lse_deviation(std::string id, std::string says, LseOf value_of) {
     return {.id = std::move(id),
@@ -22,19 +22,19 @@ Deviation lse_deviation(std::string id, std::string says, LseOf value_of) {
             .respecify = {},
             .formula = [value_of = std::move(value_of)](
                            const Specification& s,
-                           const Expected& truth) -> std::optional<Expected> {
+                           const bound::Expected& truth) -> std::optional<bound::Expected> {
                 if (truth.lse.empty()) return std::nullopt;
-                Expected out;
+                bound::Expected out;
                 out.lse = truth.lse;
                 std::size_t n = 0;
                 for (std::int64_t b = 0; b < s.problem.batch; ++b)
                     for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
                         for (std::int64_t i = 0; i < s.problem.len_q; ++i, ++n) {
-                            ExpectedElement& element = out.lse[n];
+                            bound::ExpectedElement& element = out.lse[n];
                             if (n < truth.row_empty.size() && truth.row_empty[n] != 0) continue;
                             if (!std::isfinite(element.value)) continue;
-                            const RowDetail row =
-                                row_detail(s.problem, s.dialect, s.inputs, b, h, i);
+                            const oracle::RowDetail row =
+                                oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i);
                             element.value = value_of(s, row, element.value);
                         }
                 return out;
@@ -47,8 +47,8 @@ Deviation empty_lse(std::string id, std::string says, double value) {
             .says = std::move(says),
             .respecify = {},
             .formula = [value](const Specification&,
-                               const Expected& truth) -> std::optional<Expected> {
-                Expected out;
+                               const bound::Expected& truth) -> std::optional<bound::Expected> {
+                bound::Expected out;
                 out.lse = truth.lse;
                 bool any = false;
                 for (std::size_t n = 0; n < out.lse.size() && n < truth.row_empty.size(); ++n)
@@ -84,27 +84,28 @@ std::vector<Deviation> lse_deviations() {
                                                      : "2: the logarithm of base 2";
          }},
         lse_deviation("lse_without_maximum", "a log-sum-exp without the row's maximum",
-                      [](const Specification& s, const RowDetail& row, double) {
+                      [](const Specification& s, const oracle::RowDetail& row, double) {
                           return in_base(s, std::log(row.sum));
                       }),
         lse_deviation("lse_maximum_alone", "the row's maximum where its log-sum-exp is meant",
-                      [](const Specification& s, const RowDetail& row, double) {
+                      [](const Specification& s, const oracle::RowDetail& row, double) {
                           return in_base(s, row.max);
                       }),
         lse_deviation("lse_maximum_scaled_twice",
                       "a log-sum-exp whose maximum is multiplied by the scale once more",
-                      [](const Specification& s, const RowDetail& row, double) {
+                      [](const Specification& s, const oracle::RowDetail& row, double) {
                           return in_base(
                               s, row.max * effective_scale(s.problem) + std::log(row.sum));
                       }),
-        lse_deviation("lse_negated", "the negated log-sum-exp",
-                      [](const Specification&, const RowDetail&, double right) { return -right; }),
+        lse_deviation(
+            "lse_negated", "the negated log-sum-exp",
+            [](const Specification&, const oracle::RowDetail&, double right) { return -right; }),
         lse_deviation("lse_zero", "a log-sum-exp of 0 everywhere",
-                      [](const Specification&, const RowDetail&, double) { return 0.0; }),
+                      [](const Specification&, const oracle::RowDetail&, double) { return 0.0; }),
         empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0),
         empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key",
                   std::numeric_limits<double>::infinity()),
     };
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

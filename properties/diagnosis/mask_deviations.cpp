@@ -5,7 +5,7 @@
 
 #include "properties/diagnosis/respecify.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -180,12 +180,13 @@ std::vector<Deviation> length_deviations() {
         rule_deviation(
             "first_key_ignored", "attention without the first key",
             [](const Specification& s) { return s.problem.len_kv > 1; },
-            [](Rules& r) { r.also_hidden = [](const Place& p) { return p.column == 0; }; }),
-        rule_deviation("last_key_ignored", "attention without the last key",
-                       [](const Specification& s) { return s.problem.len_kv > 1; },
-                       [](Rules& r) {
-                           r.also_hidden = [](const Place& p) { return p.column == p.len_kv - 1; };
-                       }),
+            [](Rules& r) { r.also_hidden = [](const MaskPlace& p) { return p.column == 0; }; }),
+        rule_deviation(
+            "last_key_ignored", "attention without the last key",
+            [](const Specification& s) { return s.problem.len_kv > 1; },
+            [](Rules& r) {
+                r.also_hidden = [](const MaskPlace& p) { return p.column == p.len_kv - 1; };
+            }),
     };
     for (const std::int64_t tile : {8, 16, 32, 64, 128, 256})
         list.push_back(rule_deviation(
@@ -193,7 +194,7 @@ std::vector<Deviation> length_deviations() {
             "only whole tiles of " + std::to_string(tile) + " keys, without the rest",
             [tile](const Specification& s) { return s.problem.len_kv > tile; },
             [tile](Rules& r) {
-                r.also_hidden = [tile](const Place& p) {
+                r.also_hidden = [tile](const MaskPlace& p) {
                     return p.len_kv > tile && p.column >= p.len_kv / tile * tile;
                 };
             }));
@@ -203,7 +204,7 @@ std::vector<Deviation> length_deviations() {
                         if (s.problem.splits < 2) return std::nullopt;
                         Rules rules = rules_of(s);
                         // No more splits than keys.
-                        rules.also_hidden = [splits = s.problem.splits](const Place& p) {
+                        rules.also_hidden = [splits = s.problem.splits](const MaskPlace& p) {
                             const std::int64_t n = std::clamp<std::int64_t>(
                                 splits, 1, std::max<std::int64_t>(1, p.len_kv));
                             return p.column >= p.len_kv / n * n;
@@ -230,8 +231,8 @@ std::vector<Deviation> mask_deviations() {
     std::vector<Deviation> all = causal_deviations();
     for (auto part : {window_deviations(), tensor_deviations(), length_deviations()})
         all.insert(all.end(), part.begin(), part.end());
-    for (Deviation& d : all) d.tells = Tells::sight;
+    for (Deviation& d : all) d.tells = law::Tells::visibility;
     return all;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -8,15 +8,15 @@
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
-using ElementOf =
-    std::function<ExpectedElement(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c)>;
+using ElementOf = std::function<bound::ExpectedElement(std::int64_t b, std::int64_t h,
+                                                       std::int64_t i, std::int64_t c)>;
 
-Expected output_of(const Problem& problem, const ElementOf& element) {
-    Expected out;
+bound::Expected output_of(const Problem& problem, const ElementOf& element) {
+    bound::Expected out;
     out.output_shape = {problem.batch, problem.heads_q, problem.len_q, value_dim(problem)};
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h < problem.heads_q; ++h)
@@ -28,7 +28,8 @@ Expected output_of(const Problem& problem, const ElementOf& element) {
 
 Deviation formula_deviation(
     std::string id, std::string says,
-    std::function<std::optional<Expected>(const Specification&, const Expected&)> formula) {
+    std::function<std::optional<bound::Expected>(const Specification&, const bound::Expected&)>
+        formula) {
     return {.id = std::move(id),
             .says = std::move(says),
             .respecify = {},
@@ -39,9 +40,9 @@ Deviation formula_deviation(
 Deviation constant_deviation(std::string id, std::string says, double value) {
     return formula_deviation(
         std::move(id), std::move(says),
-        [value](const Specification& s, const Expected&) -> std::optional<Expected> {
+        [value](const Specification& s, const bound::Expected&) -> std::optional<bound::Expected> {
             return output_of(s.problem, [value](auto, auto, auto, auto) {
-                return ExpectedElement{value, 0, 0};
+                return bound::ExpectedElement{value, 0, 0};
             });
         });
 }
@@ -52,9 +53,9 @@ struct Denominator {
     double sum = 0, relative = 0;
 };
 
-Denominator denominator_of(const Specification& s, const Expected& truth, std::int64_t b,
+Denominator denominator_of(const Specification& s, const bound::Expected& truth, std::int64_t b,
                            std::int64_t h, std::int64_t i) {
-    const RowDetail row = row_detail(s.problem, s.dialect, s.inputs, b, h, i);
+    const oracle::RowDetail row = oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i);
     const std::size_t flat =
         static_cast<std::size_t>((b * s.problem.heads_q + h) * s.problem.len_q + i);
     const double e = flat < truth.lse.size() ? truth.lse[flat].bound + truth.lse[flat].error : 0.0;
@@ -63,16 +64,16 @@ Denominator denominator_of(const Specification& s, const Expected& truth, std::i
 
 // sum_j exp(S_ij - m) v_j, never divided by l: O l. With |O' - O| <= bound and l' within its
 // relative error r, |O' l' - O l| <= l (bound (1 + r) + |O| r).
-std::optional<Expected> not_divided(const Specification& s, const Expected& truth) {
+std::optional<bound::Expected> not_divided(const Specification& s, const bound::Expected& truth) {
     Denominator row;
     std::size_t n = 0;
     return output_of(
         s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
             if (c == 0) row = denominator_of(s, truth, b, h, i);
-            const ExpectedElement& o = truth.output[n++];
+            const bound::ExpectedElement& o = truth.output[n++];
             if (!(row.sum > 0)) return o;
             const double slack = o.bound + o.error;
-            return ExpectedElement{
+            return bound::ExpectedElement{
                 o.value * row.sum, 0,
                 row.sum * (slack * (1 + row.relative) + std::abs(o.value) * row.relative)};
         });
@@ -80,32 +81,33 @@ std::optional<Expected> not_divided(const Specification& s, const Expected& trut
 
 // The value of the key with the largest score, all others with weight 0. Exact where the largest is
 // alone.
-std::optional<Expected> largest_alone(const Specification& s, const Expected& truth) {
+std::optional<bound::Expected> largest_alone(const Specification& s, const bound::Expected& truth) {
     std::int64_t best = -1;
     const Tensor& v = s.inputs[Role::v];
     const std::int64_t group = group_size(s.problem);
     std::size_t n = 0;
     return output_of(
         s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-            const ExpectedElement& o = truth.output[n++];
+            const bound::ExpectedElement& o = truth.output[n++];
             if (c == 0) {
                 best = -1;
-                const RowDetail row = row_detail(s.problem, s.dialect, s.inputs, b, h, i);
+                const oracle::RowDetail row =
+                    oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i);
                 for (std::size_t j = 0; j < row.scores.size(); ++j)
                     if (row.weights[j] > 0 &&
                         (best < 0 || row.scores[j] > row.scores[static_cast<std::size_t>(best)]))
                         best = static_cast<std::int64_t>(j);
             }
-            return best < 0 ? o : ExpectedElement{v.at(b, h / group, best, c), 0, 0};
+            return best < 0 ? o : bound::ExpectedElement{v.at(b, h / group, best, c), 0, 0};
         });
 }
 
-std::optional<Expected> input_v(const Specification& s, const Expected&) {
+std::optional<bound::Expected> input_v(const Specification& s, const bound::Expected&) {
     const Tensor& v = s.inputs[Role::v];
     const Problem& p = s.problem;
     if (p.len_q != p.len_kv) return std::nullopt;
     return output_of(p, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-        return ExpectedElement{v.at(b, h / group_size(p), i, c), 0, 0};
+        return bound::ExpectedElement{v.at(b, h / group_size(p), i, c), 0, 0};
     });
 }
 
@@ -131,11 +133,12 @@ Deviation finite_hidden(std::string id, std::string says, double score) {
             .respecify = [score](const Specification& s) -> std::optional<Specification> {
                 const Specification plain = unmasked(s);
                 std::int64_t b = -1, h = -1, i = -1;
-                RowDetail row;
-                return with_rules(s, rules_of(s), [&](const Place& p) {
+                oracle::RowDetail row;
+                return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
                     if (p.batch != b || p.head != h || p.query != i) {
                         b = p.batch, h = p.head, i = p.query;
-                        row = row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
+                        row =
+                            oracle::row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
                     }
                     return score - row.scores[static_cast<std::size_t>(p.key)];
                 });
@@ -146,13 +149,15 @@ Deviation finite_hidden(std::string id, std::string says, double score) {
 
 // A large finite score instead of -inf: where every key of a query is hidden, all of them weigh the
 // same; where one is visible, the others vanish beside it as they should.
-std::optional<Expected> mean_in_empty_rows(const Specification& s, const Expected& truth) {
+std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
+                                                  const bound::Expected& truth) {
     Rules rules;
     rules.documents = rules.mask_tensor = false;
     const std::optional<Specification> flat = uniform(s, rules);
     if (!flat) return std::nullopt;
-    const Expected mean = attend(flat->problem, flat->dialect, flat->numerics, flat->inputs);
-    Expected out = truth;
+    const bound::Expected mean =
+        oracle::attend(flat->problem, flat->dialect, flat->numerics, flat->inputs);
+    bound::Expected out = truth;
     out.lse.clear();
     bool any = false;
     const std::size_t dim = static_cast<std::size_t>(value_dim(s.problem));
@@ -172,23 +177,25 @@ std::optional<Expected> mean_in_empty_rows(const Specification& s, const Expecte
 
 // The splits' own outputs averaged with equal weight instead of merged by their log-sum-exp. Splits
 // take ceil(keys / splits) keys each; one in which a query sees no key has no output of it.
-std::optional<Expected> splits_averaged(const Specification& s, const Expected& truth) {
+std::optional<bound::Expected> splits_averaged(const Specification& s,
+                                               const bound::Expected& truth) {
     if (s.problem.splits < 2 || s.problem.sink) return std::nullopt;
-    Expected mean = truth;
+    bound::Expected mean = truth;
     mean.lse.clear();
-    for (ExpectedElement& o : mean.output) o = {};
+    for (bound::ExpectedElement& o : mean.output) o = {};
     std::vector<double> parts(truth.row_empty.size());
     const std::size_t dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::int64_t split = 0; split < s.problem.splits; ++split) {
         Rules rules = rules_of(s);
-        rules.also_hidden = [split, splits = s.problem.splits](const Place& p) {
+        rules.also_hidden = [split, splits = s.problem.splits](const MaskPlace& p) {
             const std::int64_t n =
                 std::clamp<std::int64_t>(splits, 1, std::max<std::int64_t>(1, p.len_kv));
             const std::int64_t each = (p.len_kv + n - 1) / n;
             return p.column < split * each || p.column >= (split + 1) * each;
         };
         const Specification part = with_rules(s, rules);
-        const Expected e = attend(part.problem, part.dialect, part.numerics, part.inputs);
+        const bound::Expected e =
+            oracle::attend(part.problem, part.dialect, part.numerics, part.inputs);
         for (std::size_t row = 0; row < parts.size(); ++row) {
             if (e.row_empty[row] != 0) continue;
             ++parts[row];
@@ -201,7 +208,7 @@ std::optional<Expected> splits_averaged(const Specification& s, const Expected& 
     }
     for (std::size_t row = 0; row < parts.size(); ++row)
         for (std::size_t k = row * dim; k < (row + 1) * dim; ++k) {
-            ExpectedElement& o = mean.output[k];
+            bound::ExpectedElement& o = mean.output[k];
             if (parts[row] == 0)
                 o = truth.output[k];
             else
@@ -266,4 +273,4 @@ std::vector<Deviation> output_deviations() {
     return list;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -4,7 +4,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -16,12 +16,12 @@ Case with_zero_queries(Case c) {
 
 }  // namespace
 
-std::optional<std::vector<std::vector<double>>> read_weights(Subject& kernel, const Case& subject,
-                                                             std::int64_t batch,
+std::optional<std::vector<std::vector<double>>> read_weights(search::Kernel& kernel,
+                                                             const Case& tried, std::int64_t batch,
                                                              std::int64_t head) {
-    const Problem& p = subject.problem;
+    const Problem& p = tried.problem;
     const std::int64_t width = value_dim(p), group = group_size(p);
-    TensorSet inputs = make_inputs(subject);
+    TensorSet inputs = make_inputs(tried);
     const Tensor zeros(inputs[Role::v].type(), inputs[Role::v].shape());
     std::vector weights(static_cast<std::size_t>(p.len_q),
                         std::vector<double>(static_cast<std::size_t>(p.len_kv)));
@@ -30,8 +30,9 @@ std::optional<std::vector<std::vector<double>>> read_weights(Subject& kernel, co
         Tensor v = zeros;
         for (std::int64_t c = 0; c < columns; ++c) v.put(batch, head / group, first + c, c, 1.0);
         inputs.put(Role::v, std::move(v));
-        const CallResult result = kernel.forward(p, inputs);
-        if (result.outcome != Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
+        const worker::CallResult result = kernel.forward(p, inputs);
+        if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
+            return std::nullopt;
         for (std::int64_t i = 0; i < p.len_q; ++i)
             for (std::int64_t c = 0; c < columns; ++c)
                 weights[static_cast<std::size_t>(i)][static_cast<std::size_t>(first + c)] =
@@ -40,11 +41,11 @@ std::optional<std::vector<std::vector<double>>> read_weights(Subject& kernel, co
     return weights;
 }
 
-std::optional<Picture> picture_of(Subject& kernel, const Case& subject) {
-    if (subject.problem.len_q > picture_max || subject.problem.len_kv > picture_max)
+std::optional<Picture> picture_of(search::Kernel& kernel, const Case& tried) {
+    if (tried.problem.len_q > picture_max || tried.problem.len_kv > picture_max)
         return std::nullopt;
     try {
-        Case flat = with_zero_queries(subject);
+        Case flat = with_zero_queries(tried);
         flat.problem = canonical(flat.problem);
         require_valid(flat.problem);
         std::string reason;
@@ -54,8 +55,8 @@ std::optional<Picture> picture_of(Subject& kernel, const Case& subject) {
         const TensorSet inputs = make_inputs(flat);
         Picture picture{print(flat.problem), {}, {}};
         for (std::int64_t i = 0; i < flat.problem.len_q; ++i) {
-            const RowDetail row =
-                row_detail(flat.problem, kernel.manifest().dialect, inputs, 0, 0, i);
+            const oracle::RowDetail row =
+                oracle::row_detail(flat.problem, kernel.manifest().dialect, inputs, 0, 0, i);
             std::string may, reads;
             for (std::size_t j = 0; j < row.weights.size(); ++j) {
                 may += row.weights[j] > 0 ? '1' : '0';
@@ -70,7 +71,7 @@ std::optional<Picture> picture_of(Subject& kernel, const Case& subject) {
     }
 }
 
-std::vector<Picture> pictures_of(Subject& kernel, const Case& smallest) {
+std::vector<Picture> pictures_of(search::Kernel& kernel, const Case& smallest) {
     std::vector<Picture> list;
     if (auto own = picture_of(kernel, smallest)) list.push_back(std::move(*own));
     const Problem& p = smallest.problem;
@@ -96,4 +97,4 @@ std::vector<Picture> pictures_of(Subject& kernel, const Case& smallest) {
     return list;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 /// Weights of one head as the kernel has them: [len_q][len_kv]. None where the kernel does not
 /// answer. Columns of V are taken dim_v at a time, so this costs len_kv / dim_v calls.
-std::optional<std::vector<std::vector<double>>> read_weights(Subject& kernel, const Case& subject,
-                                                             std::int64_t batch,
+std::optional<std::vector<std::vector<double>>> read_weights(search::Kernel& kernel,
+                                                             const Case& tried, std::int64_t batch,
                                                              std::int64_t head);
 
 /// Bit rows of batch 0, head 0: what each query may see, and what it reads.
@@ -27,9 +27,9 @@ inline constexpr std::int64_t picture_max = 16;
 
 /// Read with Q = 0, so that no weight is too small to show. None above picture_max either way, or
 /// where the kernel does not answer.
-std::optional<Picture> picture_of(Subject& kernel, const Case& subject);
+std::optional<Picture> picture_of(search::Kernel& kernel, const Case& tried);
 
 /// The smallest case, and then the first of its relatives 4 to 8 wide that shows a difference.
-std::vector<Picture> pictures_of(Subject& kernel, const Case& smallest);
+std::vector<Picture> pictures_of(search::Kernel& kernel, const Case& smallest);
 
-}  // namespace attest
+}  // namespace attest::diagnosis

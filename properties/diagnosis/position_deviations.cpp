@@ -5,7 +5,7 @@
 
 #include "properties/diagnosis/respecify.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -137,4 +137,4 @@ std::vector<Deviation> position_deviations() {
     return list;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

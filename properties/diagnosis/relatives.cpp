@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::vector<Case> relatives(const Case& smallest) {
     return list;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

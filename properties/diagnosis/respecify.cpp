@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 // What the mask tensor adds to a score: 0 or -inf where it is boolean.
-double mask_value(const Specification& s, const Place& p) {
+double mask_value(const Specification& s, const MaskPlace& p) {
     const MaskTensor& kind = s.problem.mask.tensor;
     if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;
     const Tensor& mask = s.inputs[Role::mask];
@@ -36,10 +36,11 @@ Span document_at(const std::vector<std::int64_t>& lengths, std::int64_t position
     return {-1, position - begin, 0};
 }
 
-Place place_of(const Specification& s, const Rules& rules, std::int64_t b, std::int64_t h,
-               std::int64_t i, std::int64_t j) {
+MaskPlace place_of(const Specification& s, const Rules& rules, std::int64_t b, std::int64_t h,
+                   std::int64_t i, std::int64_t j) {
     const Mask& mask = s.problem.mask;
-    Place p{b, h, i, j, i, j, length_of(mask.lens_q, s.problem.len_q, b), s.problem.len_kv, true};
+    MaskPlace p{b,   h, i, j, i, j, length_of(mask.lens_q, s.problem.len_q, b), s.problem.len_kv,
+                true};
     if (rules.key_lengths) p.len_kv = length_of(mask.lens_kv, s.problem.len_kv, b);
     if (rules.documents && !mask.documents_q.empty()) {
         const Span query = document_at(mask.documents_q, i);
@@ -96,7 +97,7 @@ Rules rules_of(const Specification& s) {
     return rules;
 }
 
-bool hidden(const Rules& rules, const Place& p) {
+bool hidden(const Rules& rules, const MaskPlace& p) {
     if (!p.same_document) return true;
     if (rules.key_lengths && p.column >= p.len_kv) return true;
     const std::int64_t bottom_right = p.row + p.len_kv - p.len_q;
@@ -116,14 +117,14 @@ bool hidden(const Rules& rules, const Place& p) {
 }
 
 Specification with_rules(const Specification& s, const Rules& rules,
-                         const std::function<double(const Place&)>& hidden_bias) {
+                         const std::function<double(const MaskPlace&)>& hidden_bias) {
     Specification out = s;
     const Problem& problem = s.problem;
     out.inputs.put(
         Role::mask,
         remake(ElementType::f64, {problem.batch, problem.heads_q, problem.len_q, problem.len_kv},
                [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
-                   const Place p = place_of(s, rules, b, h, i, j);
+                   const MaskPlace p = place_of(s, rules, b, h, i, j);
                    const double tensor = rules.mask_tensor ? mask_value(s, p) : 0.0;
                    if (!hidden(rules, p) && tensor != minus_infinity) return tensor;
                    return hidden_bias ? hidden_bias(p) : minus_infinity;
@@ -215,7 +216,7 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
                    if (j >= padded(keys(b))) return minus_infinity;
                    Rules tail = rules;
                    tail.key_lengths = !added;
-                   Place p = place_of(s, rules, b, h, i, j);
+                   MaskPlace p = place_of(s, rules, b, h, i, j);
                    if (hidden(tail, p)) return minus_infinity;
                    return added ? 0.0 : mask_value(s, p);
                }));
@@ -227,4 +228,4 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
     return out;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

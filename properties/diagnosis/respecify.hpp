@@ -8,10 +8,10 @@
 
 #include "properties/diagnosis/deviation.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 /// Where a query and a key stand: sequence, and the packed document where there are any.
-struct Place {
+struct MaskPlace {
     std::int64_t batch = 0, head = 0, query = 0, key = 0;  ///< axis indices
     std::int64_t row = 0, column = 0;  ///< query and key, counted in their document
     std::int64_t len_q = 0, len_kv = 0;  ///< of the sequence or document
@@ -28,18 +28,18 @@ struct Rules {
     Window window;
     WindowEnds ends = WindowEnds::inclusive;
     bool key_lengths = true, documents = true, mask_tensor = true;
-    std::function<bool(const Place&)> also_hidden;  ///< a further rule; empty: none
+    std::function<bool(const MaskPlace&)> also_hidden;  ///< a further rule; empty: none
 };
 
 Rules rules_of(const Specification& s);
 
 /// True where the rules hide the key; the mask tensor apart.
-bool hidden(const Rules& rules, const Place& place);
+bool hidden(const Rules& rules, const MaskPlace& place);
 
 /// The same problem with these rules written out as an additive mask in f64; a mask tensor the
 /// problem has is folded in. Hidden keys get `hidden_bias` instead of -inf where it is given.
 Specification with_rules(const Specification& s, const Rules& rules,
-                         const std::function<double(const Place&)>& hidden_bias = {});
+                         const std::function<double(const MaskPlace&)>& hidden_bias = {});
 
 /// The same problem without any mask: every key visible to every query.
 Specification unmasked(const Specification& s);
@@ -68,4 +68,4 @@ Tensor remake(ElementType type, const Shape& shape,
 /// Length of sequence b: lens[b], or the axis.
 std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t axis, std::int64_t b);
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -5,7 +5,7 @@
 
 #include "reference/problem/text.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr std::string_view detail_indent = "     ";
 
 /// Where in the device's code: "flash(int)+0xd0 in flash.cuh:88", "flash(int)+0xd0", "0xd0"; of
 /// releases before 2021 "0xd0 in flash.cuh:88:flash(int)".
-struct Location {
+struct CodeLocation {
     std::string kernel, source;  ///< source: file:line without folders
 };
 
@@ -31,14 +31,14 @@ std::string_view without_folders(std::string_view path) {
     return path.substr(path.find_last_of("/\\") + 1);
 }
 
-std::optional<Location> location_of(std::string_view text) {
+std::optional<CodeLocation> location_of(std::string_view text) {
     const std::size_t in = text.starts_with("0x") ? text.find(" in ") : text.rfind(" in ");
     std::string_view code = text.substr(0, in);
     if (in == std::string_view::npos && text.starts_with("0x"))
         code = text.substr(0, text.find(' '));
     std::string_view place = in == std::string_view::npos ? "" : text.substr(in + 4);
     place = place.substr(0, place.find(" ["));  // "[4 hazards]"
-    Location found;
+    CodeLocation found;
     if (!is_hex(code)) {
         const std::size_t offset = std::max(code.rfind("+0x") + 1, code.rfind(":0x") + 1);
         if (offset == 0 || !is_hex(code.substr(offset))) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<Location> location_of(std::string_view text) {
 /// "headline at LOCATION" in two: the words before, and the place.
 struct Placed {
     std::string words;
-    Location at;
+    CodeLocation at;
 };
 
 std::optional<Placed> placed(std::string_view line) {
@@ -78,7 +78,7 @@ std::optional<Placed> placed(std::string_view line) {
     return std::nullopt;
 }
 
-std::string with_source(const std::string& words, const Location& at) {
+std::string with_source(const std::string& words, const CodeLocation& at) {
     return at.source.empty() ? words : words + " at " + at.source;
 }
 
@@ -99,13 +99,13 @@ std::optional<std::int64_t> summary_of(std::string_view headline) {
 }
 
 /// One headline with the lines indented below it.
-struct Block {
+struct ReportBlock {
     std::string_view headline;
     std::vector<std::string_view> details;
 };
 
-std::vector<Block> blocks_of(std::string_view output) {
-    std::vector<Block> blocks;
+std::vector<ReportBlock> blocks_of(std::string_view output) {
+    std::vector<ReportBlock> blocks;
     while (!output.empty()) {
         std::string_view line = output.substr(0, output.find('\n'));
         output.remove_prefix(std::min(line.size() + 1, output.size()));
@@ -123,7 +123,7 @@ std::vector<Block> blocks_of(std::string_view output) {
     return blocks;
 }
 
-std::optional<SanitizerFinding> finding_of(const Block& block) {
+std::optional<SanitizerFinding> finding_of(const ReportBlock& block) {
     std::string_view headline = block.headline;
     if (headline.starts_with("Error: ")) headline.remove_prefix(7);
     std::optional<Placed> first = placed(headline);
@@ -147,7 +147,7 @@ std::optional<SanitizerFinding> finding_of(const Block& block) {
 
 SanitizerReport read_sanitizer_report(std::string_view output) {
     SanitizerReport report;
-    for (const Block& block : blocks_of(output)) {
+    for (const ReportBlock& block : blocks_of(output)) {
         const std::string_view headline = block.headline;
         if (headline == "COMPUTE-SANITIZER" || is_of_the_end(headline)) continue;
         if (const auto errors = summary_of(headline)) {
@@ -167,4 +167,4 @@ std::string_view name(SanitizerEntry::Verdict verdict) noexcept {
     return names[static_cast<std::size_t>(verdict)];
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

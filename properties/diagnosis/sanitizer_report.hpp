@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attest {
+namespace attest::diagnosis {
 
 struct SanitizerFinding {
     std::string says;    ///< "Invalid __global__ write of size 4 bytes at flash.cuh:88"
@@ -42,4 +42,4 @@ struct SanitizerEntry {
 };
 std::string_view name(SanitizerEntry::Verdict verdict) noexcept;
 
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attest {
+namespace attest::diagnosis {
 namespace {
 
 using Findings = std::vector<SanitizerFinding>;
@@ -130,4 +130,4 @@ TEST(SanitizerReport, RubbishIsNeitherAFindingNorClean) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::diagnosis

@@ -6,7 +6,7 @@
 
 #include "properties/diagnosis/respecify.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
@@ -249,4 +249,4 @@ std::vector<Deviation> score_deviations() {
     return all;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

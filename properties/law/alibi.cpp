@@ -10,7 +10,7 @@
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -32,15 +32,16 @@ TensorSet with_slopes(const Trial& trial, const std::vector<double>& slopes) {
 }
 
 /// The distance |i + off - j| as reference/problem/README.md has it.
-std::int64_t distance(const Sight& sight, const Row& row, std::int64_t key, bool cached) {
-    const std::int64_t offset = cached ? sight.length_kv(row.batch) - sight.length_q(row.batch) : 0;
+std::int64_t distance(const Visibility& visibility, const Row& row, std::int64_t key, bool cached) {
+    const std::int64_t offset =
+        cached ? visibility.length_kv(row.batch) - visibility.length_q(row.batch) : 0;
     return std::abs(row.query + offset - key);
 }
 
-Verdict alibi_is_a_bias(const Call& built_in, const std::vector<double>& slopes) {
+Verdict alibi_is_a_bias(const Run& built_in, const std::vector<double>& slopes) {
     const Trial& trial = built_in.trial();
     const Problem& problem = built_in.problem();
-    const Sight sight = built_in.sight();
+    const Visibility visibility = built_in.visibility();
     Problem p = problem;
     p.alibi = false;
     p.mask.tensor = {MaskKind::additive, false, false, false};
@@ -52,16 +53,16 @@ Verdict alibi_is_a_bias(const Call& built_in, const std::vector<double>& slopes)
     for (const Row& row : all_rows(p))
         for (std::int64_t j = 0; j < p.len_kv; ++j, ++flat)
             bias.set(flat, -slopes[static_cast<std::size_t>(row.head)] *
-                               static_cast<double>(distance(sight, row, j, p.cache.present)));
+                               static_cast<double>(distance(visibility, row, j, p.cache.present)));
     inputs.put(Role::mask, std::move(bias));
-    const Call explicit_bias(trial, p, std::move(inputs));
-    Likeness likeness;
-    likeness.rows = defined_rows(built_in);
-    likeness.sentence = [&](const RowMatch& match) {
+    const Run explicit_bias(trial, p, std::move(inputs));
+    Relation relation;
+    relation.rows = defined_rows(built_in);
+    relation.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +
                " gets another answer when its ALiBi term is written out as a bias";
     };
-    return compare_runs(built_in, explicit_bias, likeness);
+    return compare_runs(built_in, explicit_bias, relation);
 }
 
 /// Flat scores and one column of V that shows a near key, one that shows a far one: the near one
@@ -81,7 +82,7 @@ Verdict near_weighs_more(const Trial& trial, const TensorSet& with_exact_slopes)
                 values.put(b, g, j, 0, j == near ? 1 : 0);
                 values.put(b, g, j, 1, j == far ? 1 : 0);
             }
-    const Call call(trial, problem, std::move(inputs));
+    const Run call(trial, problem, std::move(inputs));
     std::int64_t compared = 0;
     for (const RowMatch& match : defined_rows(call)) {
         const auto [b, h, i] = match.first;
@@ -106,11 +107,11 @@ Verdict alibi_is_its_bias(const Trial& trial) {
     TensorSet inputs = with_slopes(trial, slopes);
     Verdict order = near_weighs_more(trial, inputs);
     if (order.decision == Decision::violated) return order;
-    const Call built_in(trial, trial.problem(), std::move(inputs));
+    const Run built_in(trial, trial.problem(), std::move(inputs));
     Verdict bias = alibi_is_a_bias(built_in, slopes);
     if (bias.decision == Decision::violated) return bias;
     return nothing_compared(order.elements + bias.elements, bias.worst_ratio,
                             "no distance of this case shows");
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "properties/law/neighbours.hpp"
+#include "properties/law/paired_cases.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/twins.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -63,12 +63,12 @@ std::vector<Alternative> alternatives_of(const Problem& base) {
 }
 
 /// nullopt: nothing was certain to change.
-std::optional<Verdict> try_alternative(const Call& base, const Alternative& alternative,
+std::optional<Verdict> try_alternative(const Run& base, const Alternative& alternative,
                                        std::int64_t& compared) {
     const Trial& trial = base.trial();
     if (!trial.supports(alternative.problem)) return std::nullopt;
-    Twin twin = adopt(alternative.problem, base.inputs());
-    const Call other(trial, twin.problem, std::move(twin.inputs));
+    PairedCase paired = adopt(alternative.problem, base.inputs());
+    const Run other(trial, paired.problem, std::move(paired.inputs));
     for (const RowMatch& match : defined_rows(base)) {
         const auto [b, h, i] = match.first;
         for (std::int64_t c = 0; c < value_dim(base.problem()); ++c) {
@@ -90,11 +90,11 @@ std::optional<Verdict> try_alternative(const Call& base, const Alternative& alte
 }  // namespace
 
 Verdict arguments_matter(const Trial& trial) {
-    const Call base(trial);
+    const Run base(trial);
     std::int64_t compared = 0;
     for (const Alternative& alternative : alternatives_of(base.problem()))
         if (auto verdict = try_alternative(base, alternative, compared)) return *verdict;
     return nothing_compared(compared, 0, "no argument of this case changes the result for certain");
 }
 
-}  // namespace attest
+}  // namespace attest::law

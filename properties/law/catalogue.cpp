@@ -5,7 +5,7 @@
 
 #include "reference/problem/digest.hpp"
 
-namespace attest {
+namespace attest::law {
 
 std::string_view name(Tells tells) noexcept {
     constexpr std::array<std::string_view, 6> names = {"nothing", "truth",  "sight",
@@ -35,4 +35,4 @@ std::string catalogue_digest() {
     return sha256_hex(text);
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -5,7 +5,7 @@
 
 #include "properties/law/property.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// The laws of every file in catalogue order, each with the file it stands in. Defined in
 /// catalogue_list.cpp, which the build writes (properties/CMakeLists.txt).
@@ -19,10 +19,10 @@ void require_well_declared(std::span<const Property> laws);
 /// counted by the compiler, and what is handed over by catalogue_test.
 template <typename Law, typename Tell>
 void each_field(Law& law, Tell tell) {
-    auto& [id, statement, statement_short, why, source, compares, tells, in_company, needs, cases,
-           check, turned_red_by, knows_more, file] = law;
+    auto& [id, statement, statement_short, why, source, compares, tells, after_other_calls, needs,
+           cases, check, turned_red_by, knows_more, file] = law;
     (tell(id), tell(statement), tell(statement_short), tell(why), tell(source), tell(compares));
-    (tell(tells), tell(in_company), tell(turned_red_by), tell(knows_more), tell(file));
+    (tell(tells), tell(after_other_calls), tell(turned_red_by), tell(knows_more), tell(file));
     auto& [lse, backward, deterministic, batch_invariant, simulated] = needs;
     (tell(lse), tell(backward), tell(deterministic), tell(batch_invariant), tell(simulated));
     auto& [allow, require, require_any, formats, kinds, scores_max, len_max, dim_max, batch_max,
@@ -39,4 +39,4 @@ std::string declaration_text(const Property& law);
 /// Those problems: every one valid.
 std::span<const Problem> precondition_problems();
 
-}  // namespace attest
+}  // namespace attest::law

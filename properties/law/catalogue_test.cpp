@@ -5,7 +5,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/validity.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 Property good() {
@@ -124,4 +124,4 @@ TEST(Catalogue, PreconditionsAreAskedOfValidProblems) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

@@ -9,7 +9,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 
 std::string name_of(const Problem& problem, const Row& row) {
     std::string text = fmt::format("query {}", row.query);
@@ -114,4 +114,4 @@ void copy_row(Tensor& target, const Tensor& source, std::int64_t batch, std::int
     std::memcpy(target.bytes().data() + at, source.bytes().data() + at, row);
 }
 
-}  // namespace attest
+}  // namespace attest::law

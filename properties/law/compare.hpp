@@ -11,7 +11,7 @@
 #include "reference/problem/problem.hpp"
 #include "reference/problem/tensor.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// One row of the output: the query `query` of head `head` of sequence `batch`.
 struct Row {
@@ -61,4 +61,4 @@ Tensor with_signs(const Tensor& tensor, const std::vector<double>& signs);
 void copy_row(Tensor& target, const Tensor& source, std::int64_t batch, std::int64_t head,
               std::int64_t position);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -8,7 +8,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 Tensor counted(const Shape& shape) {
@@ -83,4 +83,4 @@ TEST(Compare, ARowIsNamedByWhatThereIsSeveralOf) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

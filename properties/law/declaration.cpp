@@ -6,7 +6,7 @@
 #include "properties/law/catalogue.hpp"
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -118,4 +118,4 @@ std::string declaration_text(const Property& law) {
     return writer.take();
 }
 
-}  // namespace attest
+}  // namespace attest::law

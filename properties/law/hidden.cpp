@@ -8,30 +8,30 @@
 
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Likeness unchanged(const Call& base, std::vector<RowMatch> rows) {
-    Likeness likeness;
-    likeness.rows = std::move(rows);
-    likeness.promise = same_bits_if(base.trial().numerics().deterministic);
-    return likeness;
+Relation unchanged(const Run& base, std::vector<RowMatch> rows) {
+    Relation relation;
+    relation.rows = std::move(rows);
+    relation.promise = same_bits_if(base.trial().numerics().deterministic);
+    return relation;
 }
 
 /// Which of the overwritten keys the row reads, by halving: log2 of their number in further runs,
 /// made only once a violation is certain. Several where no half alone changes the row.
-std::vector<std::int64_t> keys_read(const Call& base, const KeySet& keys, Filling filling,
+std::vector<std::int64_t> keys_read(const Run& base, const KeySet& keys, Filling filling,
                                     const RowMatch& row) {
     const std::int64_t head_kv = row.first.head / group_size(base.problem());
     std::vector<std::int64_t> suspects = keys.of(row.first.batch, head_kv);
     const auto changes = [&](const std::vector<std::int64_t>& part) {
         KeySet some(base.problem());
         for (const std::int64_t key : part) some.add(row.first.batch, head_kv, key);
-        const Call changed(base.trial(), base.problem(),
-                           overwritten(base.trial(), base.problem(), base.inputs(), some, filling));
+        const Run changed(base.trial(), base.problem(),
+                          overwritten(base.trial(), base.problem(), base.inputs(), some, filling));
         return compare_runs(base, changed, unchanged(base, {row})).decision == Decision::violated;
     };
     if (suspects.size() == 1 && !changes(suspects)) return {};
@@ -48,30 +48,30 @@ std::vector<std::int64_t> keys_read(const Call& base, const KeySet& keys, Fillin
     return suspects;
 }
 
-std::string leak(const Call& base, const KeySet& keys, Filling filling, const RowMatch& row) {
+std::string leak(const Run& base, const KeySet& keys, Filling filling, const RowMatch& row) {
     const std::vector<std::int64_t> read = keys_read(base, keys, filling, row);
     const std::string query = name_of(base.problem(), row.first);
     if (read.empty())
         return query + " depends on keys of another head or sequence, which it cannot see";
     if (read.size() == 1)
         return fmt::format("{} reads key {}, {}", query, read.front(),
-                           base.sight().reason(row.first, read.front()));
+                           base.visibility().reason(row.first, read.front()));
     return fmt::format("{} depends on keys {} to {} together, which it cannot see", query,
                        read.front(), read.back());
 }
 
 /// Queries to take as anchors, one list entry a sequence: all of few, else the first, the last and
 /// two random ones.
-std::vector<std::vector<std::int64_t>> choose_anchors(const Call& base) {
+std::vector<std::vector<std::int64_t>> choose_anchors(const Run& base) {
     constexpr std::int64_t few_queries = 4;
     const Problem& problem = base.problem();
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     const std::int64_t rounds = std::min(problem.len_q, few_queries);
     std::vector<std::vector<std::int64_t>> anchors;
     for (std::int64_t round = 0; round < rounds; ++round) {
         auto& of_sequence = anchors.emplace_back();
         for (std::int64_t b = 0; b < problem.batch; ++b) {
-            const std::int64_t queries = sight.length_q(b);
+            const std::int64_t queries = visibility.length_q(b);
             std::int64_t anchor = round;
             if (problem.len_q > few_queries && queries > 0 && round == 1) anchor = queries - 1;
             if (problem.len_q > few_queries && queries > 0 && round > 1)
@@ -149,21 +149,21 @@ TensorSet overwritten(const Trial& trial, const Problem& problem, const TensorSe
     return result;
 }
 
-KeySet hidden_from(const Call& base, const std::vector<std::int64_t>& anchors,
+KeySet hidden_from(const Run& base, const std::vector<std::int64_t>& anchors,
                    std::optional<Hiding> by) {
     const Problem& problem = base.problem();
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     const std::int64_t group = group_size(problem);
     KeySet keys(problem);
     for (std::int64_t b = 0; b < problem.batch; ++b) {
         const std::int64_t anchor = anchors[static_cast<std::size_t>(b)];
-        if (anchor >= sight.length_q(b)) continue;
+        if (anchor >= visibility.length_q(b)) continue;
         for (std::int64_t g = 0; g < problem.heads_kv; ++g)
             for (std::int64_t j = 0; j < problem.len_kv; ++j) {
                 bool hidden = true;
                 for (std::int64_t h = g * group; h < (g + 1) * group && hidden; ++h) {
                     const Row row{b, h, anchor};
-                    hidden = by ? sight.hides(*by, row, j) : !sight.sees(row, j);
+                    hidden = by ? visibility.hides(*by, row, j) : !visibility.sees(row, j);
                 }
                 if (hidden) keys.add(b, g, j);
             }
@@ -171,29 +171,30 @@ KeySet hidden_from(const Call& base, const std::vector<std::int64_t>& anchors,
     return keys;
 }
 
-std::vector<RowMatch> rows_blind_to(const Call& base, const KeySet& keys) {
+std::vector<RowMatch> rows_blind_to(const Run& base, const KeySet& keys) {
     const Problem& problem = base.problem();
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     std::vector<RowMatch> rows = defined_rows(base);
     std::erase_if(rows, [&](const RowMatch& match) {
         const std::int64_t head_kv = match.first.head / group_size(problem);
         for (std::int64_t j = 0; j < problem.len_kv; ++j)
-            if (keys.has(match.first.batch, head_kv, j) && sight.sees(match.first, j)) return true;
+            if (keys.has(match.first.batch, head_kv, j) && visibility.sees(match.first, j))
+                return true;
         return false;
     });
     return rows;
 }
 
-Verdict change_nothing(const Call& base, const KeySet& keys, Filling filling) {
-    Likeness likeness = unchanged(base, rows_blind_to(base, keys));
-    if (likeness.rows.empty()) return inconclusive("every row sees one of the keys");
-    likeness.sentence = [&](const RowMatch& row) { return leak(base, keys, filling, row); };
-    const Call changed(base.trial(), base.problem(),
-                       overwritten(base.trial(), base.problem(), base.inputs(), keys, filling));
-    return compare_runs(base, changed, likeness);
+Verdict change_nothing(const Run& base, const KeySet& keys, Filling filling) {
+    Relation relation = unchanged(base, rows_blind_to(base, keys));
+    if (relation.rows.empty()) return inconclusive("every row sees one of the keys");
+    relation.sentence = [&](const RowMatch& row) { return leak(base, keys, filling, row); };
+    const Run changed(base.trial(), base.problem(),
+                      overwritten(base.trial(), base.problem(), base.inputs(), keys, filling));
+    return compare_runs(base, changed, relation);
 }
 
-Verdict non_interference(const Call& base, std::optional<Hiding> by,
+Verdict non_interference(const Run& base, std::optional<Hiding> by,
                          std::span<const Filling> fillings) {
     std::int64_t elements = 0;
     double worst = 0;
@@ -210,14 +211,14 @@ Verdict non_interference(const Call& base, std::optional<Hiding> by,
     return nothing_compared(elements, worst, "no key of this case is hidden that way");
 }
 
-Verdict padded_queries_change_nothing(const Call& base, Filling filling) {
+Verdict padded_queries_change_nothing(const Run& base, Filling filling) {
     const Problem& problem = base.problem();
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     TensorSet inputs = base.inputs();
     Tensor& q = inputs[Role::q];
     bool changed = false;
     for (const Row& row : all_rows(problem)) {
-        if (sight.is_query(row)) continue;
+        if (visibility.is_query(row)) continue;
         changed = true;
         for (std::int64_t c = 0; c < problem.dim_qk; ++c) {
             const std::int64_t flat = q.flat(row.batch, row.head, row.query, c);
@@ -226,12 +227,12 @@ Verdict padded_queries_change_nothing(const Call& base, Filling filling) {
         }
     }
     if (!changed) return inconclusive("no query lies past its sequence's end");
-    Likeness likeness = unchanged(base, defined_rows(base));
-    likeness.sentence = [&](const RowMatch& match) {
+    Relation relation = unchanged(base, defined_rows(base));
+    relation.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +
                " depends on queries that lie past their sequence's end";
     };
-    return compare_runs(base, Call(base.trial(), problem, std::move(inputs)), likeness);
+    return compare_runs(base, Run(base.trial(), problem, std::move(inputs)), relation);
 }
 
-}  // namespace attest
+}  // namespace attest::law

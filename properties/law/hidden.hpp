@@ -15,7 +15,7 @@
 
 #include "properties/law/paired_runs.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// A set of keys, its own for every sequence and key/value head.
 class KeySet {
@@ -51,21 +51,21 @@ double filling_value(const Trial& trial, Filling filling, Role role, Precision f
 
 /// The keys that the anchor query of each sequence (one a sequence; past lens_q: none) cannot see
 /// for `by`, or for any reason, in every query head that reads them.
-KeySet hidden_from(const Call& base, const std::vector<std::int64_t>& anchors,
+KeySet hidden_from(const Run& base, const std::vector<std::int64_t>& anchors,
                    std::optional<Hiding> by);
 
 /// The defined rows that see none of the keys.
-std::vector<RowMatch> rows_blind_to(const Call& base, const KeySet& keys);
+std::vector<RowMatch> rows_blind_to(const Run& base, const KeySet& keys);
 
 /// Overwrites the keys and compares every row that sees none of them.
-Verdict change_nothing(const Call& base, const KeySet& keys, Filling filling);
+Verdict change_nothing(const Run& base, const KeySet& keys, Filling filling);
 
 /// change_nothing over the fillings and over several anchors: all queries of small problems, the
 /// first, the last and random ones of others.
-Verdict non_interference(const Call& base, std::optional<Hiding> by,
+Verdict non_interference(const Run& base, std::optional<Hiding> by,
                          std::span<const Filling> fillings);
 
 /// Overwrites the rows of q at and past lens_q: no row may change.
-Verdict padded_queries_change_nothing(const Call& base, Filling filling);
+Verdict padded_queries_change_nothing(const Run& base, Filling filling);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -7,7 +7,7 @@
 #include "properties/law/interval.hpp"
 #include "reference/bound/rounding.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -76,7 +76,7 @@ double ScoreBounds::of(const Row& row) const noexcept {
 // through their LSE weigh in sum within expm1(merge) of one (forward_bound.cpp). Weights below the
 // format of P lose omp each against l >= 1 - gl; sums and products that underflow lose oma each,
 // flushed weights weight_floor times their value. A coarser output costs uo more.
-HullSlack hull_slack(const KernelModel& model, std::int64_t keys, double score_max,
+HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double score_max,
                      double values_total) {
     constexpr double infinite = std::numeric_limits<double>::infinity();
     const double n = static_cast<double>(keys), ua = model.ua;
@@ -89,7 +89,8 @@ HullSlack hull_slack(const KernelModel& model, std::int64_t keys, double score_m
         8 * ua * (score_max + std::log(n + 1) + 2) + 6 * model.exp_error + 4 * ua;
     const double merge = model.may_split ? std::expm1(exponent) : 0;
     const double chain = model.sum_depth(n) + rescales;
-    const double sum_o = chain_error(chain + 6, ua), sum_l = chain_error(chain + 3, ua);
+    const double sum_o = bound::chain_error(chain + 6, ua),
+                 sum_l = bound::chain_error(chain + 3, ua);
     if (!(sum_o < 0.5) || !(sum_l < 0.5) || !(values_total < model.max_finite / 4))
         return {infinite, infinite};
     HullSlack slack;
@@ -100,4 +101,4 @@ HullSlack hull_slack(const KernelModel& model, std::int64_t keys, double score_m
     return slack;
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -7,7 +7,7 @@
 #include "properties/law/compare.hpp"
 #include "reference/bound/kernel_model.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Upper bounds on |S_ij| over the keys of a row, by Cauchy and Schwarz from the norms of q_i and
 /// of the longest key; with the soft cap, and the largest bias added.
@@ -32,7 +32,7 @@ struct HullSlack {
 
 /// `values_total` is at least sum_j |v_jc| over the visible keys. Infinite where the declared
 /// numerics promise nothing for so many keys.
-HullSlack hull_slack(const KernelModel& model, std::int64_t keys, double score_max,
+HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double score_max,
                      double values_total);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -11,7 +11,7 @@
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -39,16 +39,17 @@ TensorSet with_flat_scores(const Problem& problem, const TensorSet& inputs) {
 }
 
 /// Keys where masks and tiles go wrong: the first and last one a query sees, early ones, any.
-std::int64_t pick_key(const Trial& trial, const Sight& sight, const Row& group, std::uint64_t use) {
+std::int64_t pick_key(const Trial& trial, const Visibility& visibility, const Row& group,
+                      std::uint64_t use) {
     const std::uint64_t stream = stream_of("masking.influence.key");
-    const std::int64_t keys = sight.length_kv(group.batch);
-    const std::int64_t queries = sight.length_q(group.batch);
+    const std::int64_t keys = visibility.length_kv(group.batch);
+    const std::int64_t queries = visibility.length_q(group.batch);
     const std::int64_t way = trial.random_below(stream, use, 4);
     if (way < 2 && queries > 0) {
         const Row row{group.batch, group.head, trial.random_below(stream + 1, use, queries)};
         std::int64_t first = -1, last = -1;
         for (std::int64_t j = 0; j < keys; ++j) {
-            if (!sight.sees(row, j)) continue;
+            if (!visibility.sees(row, j)) continue;
             if (first < 0) first = j;
             last = j;
         }
@@ -71,14 +72,14 @@ double spike_size(const Problem& problem, const Tensor& values) {
 /// Which key carries the spike in a channel of a head of a sequence.
 class SpikePlan {
 public:
-    SpikePlan(const Trial& trial, const Call& base, std::int64_t round)
+    SpikePlan(const Trial& trial, const Run& base, std::int64_t round)
         : channels_(value_dim(base.problem())), heads_(base.problem().heads_kv) {
         const Problem& problem = base.problem();
-        const Sight sight = base.sight();
+        const Visibility visibility = base.visibility();
         for (std::int64_t b = 0; b < problem.batch; ++b)
             for (std::int64_t g = 0; g < heads_; ++g)
                 for (std::int64_t c = 0; c < channels_; ++c) {
-                    const std::int64_t keys = sight.length_kv(b);
+                    const std::int64_t keys = visibility.length_kv(b);
                     const auto use = static_cast<std::uint64_t>(
                         ((round * problem.batch + b) * heads_ + g) * channels_ + c);
                     const bool all_in_turn = keys <= few_rounds * channels_;
@@ -88,7 +89,7 @@ public:
                     else if (all_in_turn)
                         key_.push_back((round * channels_ + c) % keys);
                     else
-                        key_.push_back(pick_key(trial, sight, group, use));
+                        key_.push_back(pick_key(trial, visibility, group, use));
                 }
     }
     std::int64_t key(std::int64_t batch, std::int64_t head_kv, std::int64_t channel) const {
@@ -107,7 +108,7 @@ private:
     std::vector<std::int64_t> key_;
 };
 
-TensorSet with_spikes(const Trial& trial, const Call& base, const SpikePlan& plan) {
+TensorSet with_spikes(const Trial& trial, const Run& base, const SpikePlan& plan) {
     const Problem& problem = base.problem();
     TensorSet inputs = base.inputs();
     Tensor& values = inputs[Role::v];
@@ -131,17 +132,17 @@ TensorSet with_spikes(const Trial& trial, const Call& base, const SpikePlan& pla
 
 Verdict values_matter(const Trial& trial) {
     const Problem& problem = trial.problem();
-    const Call base(trial, problem, with_flat_scores(problem, trial.inputs()));
-    const Sight sight = base.sight();
+    const Run base(trial, problem, with_flat_scores(problem, trial.inputs()));
+    const Visibility visibility = base.visibility();
     std::int64_t compared = 0;
     for (std::int64_t round = 0; round < SpikePlan::rounds(problem); ++round) {
         const SpikePlan plan(trial, base, round);
-        const Call spiked(trial, problem, with_spikes(trial, base, plan));
+        const Run spiked(trial, problem, with_spikes(trial, base, plan));
         for (const RowMatch& match : defined_rows(base)) {
             const Row& row = match.first;
             for (std::int64_t c = 0; c < value_dim(problem); ++c) {
                 const std::int64_t key = plan.key(row.batch, row.head / group_size(problem), c);
-                if (key < 0 || !sight.sees(row, key)) continue;
+                if (key < 0 || !visibility.sees(row, key)) continue;
                 const std::int64_t at = base.output().flat(row.batch, row.head, row.query, c);
                 const auto change = contrast(base, at, spiked, at);
                 if (!change) continue;
@@ -166,10 +167,10 @@ struct Nudge {
 
 /// One entry of K a head and sequence. Its change moves the score of a typical query by 3: enough
 /// to change a weight by a large factor either way.
-std::vector<Nudge> choose_nudges(const Trial& trial, const Call& base, std::int64_t round) {
+std::vector<Nudge> choose_nudges(const Trial& trial, const Run& base, std::int64_t round) {
     constexpr std::int64_t vector_width = 8;  // the tail a vector loop may forget is at most 7 wide
     const Problem& problem = base.problem();
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     const std::uint64_t stream = stream_of("masking.influence.channel");
     std::vector<Nudge> nudges;
     for (std::int64_t b = 0; b < problem.batch; ++b)
@@ -177,9 +178,9 @@ std::vector<Nudge> choose_nudges(const Trial& trial, const Call& base, std::int6
             const auto use =
                 static_cast<std::uint64_t>((round * problem.batch + b) * problem.heads_kv + g);
             Nudge nudge;
-            if (sight.length_kv(b) > 0)
+            if (visibility.length_kv(b) > 0)
                 nudge.key =
-                    pick_key(trial, sight, {b, g * group_size(problem), 0}, use + (1u << 20));
+                    pick_key(trial, visibility, {b, g * group_size(problem), 0}, use + (1u << 20));
             const std::int64_t tail = std::min(vector_width, problem.dim_qk);
             nudge.channel = round == 0 ? problem.dim_qk - 1 - trial.random_below(stream, use, tail)
                                        : trial.random_below(stream, use, problem.dim_qk);
@@ -189,7 +190,7 @@ std::vector<Nudge> choose_nudges(const Trial& trial, const Call& base, std::int6
     return nudges;
 }
 
-TensorSet with_nudges(const Call& base, const std::vector<Nudge>& nudges) {
+TensorSet with_nudges(const Run& base, const std::vector<Nudge>& nudges) {
     const Problem& problem = base.problem();
     const std::int64_t group = group_size(problem);
     TensorSet inputs = base.inputs();
@@ -218,17 +219,17 @@ TensorSet with_nudges(const Call& base, const std::vector<Nudge>& nudges) {
 
 Verdict key_channels_matter(const Trial& trial) {
     const Problem& problem = trial.problem();
-    const Call base(trial);
-    const Sight sight = base.sight();
+    const Run base(trial);
+    const Visibility visibility = base.visibility();
     std::int64_t compared = 0;
     for (std::int64_t round = 0; round < 2; ++round) {
         const std::vector<Nudge> nudges = choose_nudges(trial, base, round);
-        const Call nudged(trial, problem, with_nudges(base, nudges));
+        const Run nudged(trial, problem, with_nudges(base, nudges));
         for (const RowMatch& match : defined_rows(base)) {
             const Row& row = match.first;
             const Nudge& nudge = nudges[static_cast<std::size_t>(row.batch * problem.heads_kv +
                                                                  row.head / group_size(problem))];
-            if (nudge.key < 0 || !sight.sees(row, nudge.key)) continue;
+            if (nudge.key < 0 || !visibility.sees(row, nudge.key)) continue;
             for (std::int64_t c = 0; c < value_dim(problem); ++c) {
                 const std::int64_t at = base.output().flat(row.batch, row.head, row.query, c);
                 const auto change = contrast(base, at, nudged, at);
@@ -248,4 +249,4 @@ Verdict key_channels_matter(const Trial& trial) {
     return nothing_compared(compared, 0, "no change of a key is certain to show in this case");
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -5,7 +5,7 @@
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Spikes in V, one key a channel, under flat scores: every visible key has a weight worth seeing.
 Verdict values_matter(const Trial& trial);
@@ -13,4 +13,4 @@ Verdict values_matter(const Trial& trial);
 /// One channel of one key of each head and sequence changed in K: the last channels, and others.
 Verdict key_channels_matter(const Trial& trial);
 
-}  // namespace attest
+}  // namespace attest::law

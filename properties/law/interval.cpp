@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -157,4 +157,4 @@ Interval entropy_term(const Interval& a) noexcept {
     return {down_library(std::min(at_lo, at_hi)), up_library(most)};
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -11,7 +11,7 @@
 #include "reference/bound/expected.hpp"
 #include "reference/problem/precision.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Bounds are computed in double themselves, by fewer than 2^20 operations of a few units of 2^-53
 /// each on numbers that are not negative: 2^-31 of themselves at most, which this covers by far.
@@ -60,4 +60,4 @@ Interval hull(const Interval& a, const Interval& b) noexcept;
 /// -x log x, continuous at 0, for a within [0, 1]: the summand of the entropy.
 Interval entropy_term(const Interval& a) noexcept;
 
-}  // namespace attest
+}  // namespace attest::law

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 constexpr Precision formats[] = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
@@ -109,4 +109,4 @@ TEST(Log, OfWhatMayBeZeroHasNoLowerEnd) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

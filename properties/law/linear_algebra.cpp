@@ -3,7 +3,7 @@
 #include <Eigen/QR>
 #include <Eigen/SVD>
 
-namespace attest {
+namespace attest::law {
 
 Eigen::MatrixXd product(const Eigen::MatrixXd& left, const Eigen::MatrixXd& right) {
     return left * right;
@@ -27,4 +27,4 @@ Eigen::MatrixXd least_squares(const Eigen::MatrixXd& matrix, const Eigen::Matrix
     return matrix.colPivHouseholderQr().solve(target);
 }
 
-}  // namespace attest
+}  // namespace attest::law

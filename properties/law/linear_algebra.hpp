@@ -4,7 +4,7 @@
 
 #include <Eigen/Core>
 
-namespace attest {
+namespace attest::law {
 
 Eigen::MatrixXd product(const Eigen::MatrixXd& left, const Eigen::MatrixXd& right);
 
@@ -18,4 +18,4 @@ double svd_error(const Eigen::MatrixXd& matrix);
 /// as target it is the pseudo-inverse.
 Eigen::MatrixXd least_squares(const Eigen::MatrixXd& matrix, const Eigen::MatrixXd& target);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -60,4 +60,4 @@ void compare_rank(Tally& tally, const LogMatrix& matrix, std::int64_t rank, cons
     });
 }
 
-}  // namespace attest
+}  // namespace attest::law

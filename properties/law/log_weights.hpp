@@ -10,7 +10,7 @@
 #include "properties/law/probe.hpp"
 #include "properties/law/tally.hpp"
 
-namespace attest {
+namespace attest::law {
 
 struct LogMatrix {
     Eigen::MatrixXd centre;  ///< [len_q, len_kv]
@@ -32,4 +32,4 @@ LogMatrix full_scores(const Weights& weights, std::int64_t batch, std::int64_t h
 void compare_rank(Tally& tally, const LogMatrix& matrix, std::int64_t rank, const Row& row,
                   const std::string& sentence);
 
-}  // namespace attest
+}  // namespace attest::law

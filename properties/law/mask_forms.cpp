@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "properties/law/other_answer.hpp"
+#include "properties/law/paired_cases.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/twins.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -29,12 +29,12 @@ std::string mask_name(const Problem& problem) {
 }
 
 /// Rows whose keys are sliced out and run alone: all of few, else three random ones.
-std::vector<RowMatch> rows_to_slice(const Call& base) {
+std::vector<RowMatch> rows_to_slice(const Run& base) {
     constexpr std::size_t few = 3;
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     std::vector<RowMatch> rows = defined_rows(base);
     std::erase_if(rows, [&](const RowMatch& match) {
-        return !sight.is_query(match.first) || sight.empty(match.first);
+        return !visibility.is_query(match.first) || visibility.empty(match.first);
     });
     if (rows.size() <= few) return rows;
     std::vector<RowMatch> chosen;
@@ -52,38 +52,38 @@ void add(Verdict& sum, const Verdict& part) {
 }  // namespace
 
 Verdict mask_forms_agree(const Trial& trial) {
-    const Call base(trial);
+    const Run base(trial);
     const Problem& problem = base.problem();
     Verdict sum;
     std::vector<MaskKind> kinds = {MaskKind::additive};
     if (problem.mask.tensor.kind != MaskKind::additive) kinds.push_back(MaskKind::boolean);
     for (const MaskKind kind : kinds) {
-        Twin twin = with_explicit_mask(problem, trial.dialect(), base.inputs(), kind);
-        const auto call = call_if_supported(trial, twin.problem, std::move(twin.inputs));
+        PairedCase paired = with_explicit_mask(problem, trial.dialect(), base.inputs(), kind);
+        const auto call = run_if_supported(trial, paired.problem, std::move(paired.inputs));
         if (!call) continue;
-        Likeness likeness;
-        likeness.rows = defined_rows(base);
-        likeness.sentence = [&](const RowMatch& match) {
+        Relation relation;
+        relation.rows = defined_rows(base);
+        relation.sentence = [&](const RowMatch& match) {
             return fmt::format("{} gets another answer when {} is written out as {} mask tensor",
                                name_of(problem, match.first), mask_name(problem),
                                kind == MaskKind::boolean ? "a boolean" : "an additive");
         };
-        Verdict verdict = compare_runs(base, *call, likeness);
+        Verdict verdict = compare_runs(base, *call, relation);
         if (verdict.decision == Decision::violated) return verdict;
         add(sum, verdict);
     }
     for (RowMatch match : rows_to_slice(base)) {
-        Twin twin = with_visible_keys(problem, trial.dialect(), base.inputs(), match.first);
-        const auto call = call_if_supported(trial, twin.problem, std::move(twin.inputs));
+        PairedCase paired = with_visible_keys(problem, trial.dialect(), base.inputs(), match.first);
+        const auto call = run_if_supported(trial, paired.problem, std::move(paired.inputs));
         if (!call) continue;
         match.second = {0, 0, 0};
-        Likeness likeness;
-        likeness.rows = {match};
-        likeness.sentence = [&](const RowMatch& row) {
+        Relation relation;
+        relation.rows = {match};
+        relation.sentence = [&](const RowMatch& row) {
             return fmt::format("{} gets another answer when the keys hidden by {} are sliced away",
                                name_of(problem, row.first), mask_name(problem));
         };
-        Verdict verdict = compare_runs(base, *call, likeness);
+        Verdict verdict = compare_runs(base, *call, relation);
         if (verdict.decision == Decision::violated) return verdict;
         add(sum, verdict);
     }
@@ -92,7 +92,7 @@ Verdict mask_forms_agree(const Trial& trial) {
 }
 
 Verdict broadcast_agrees(const Trial& trial) {
-    const Call base(trial);
+    const Run base(trial);
     const Problem& problem = base.problem();
     Problem expanded = problem;
     expanded.mask.tensor = {problem.mask.tensor.kind, false, false, false};
@@ -106,27 +106,27 @@ Verdict broadcast_agrees(const Trial& trial) {
             mask = gather(mask, axis,
                           std::vector<std::int64_t>(static_cast<std::size_t>(extents[axis]), 0));
     inputs[Role::mask] = std::move(mask);
-    Likeness likeness;
-    likeness.rows = defined_rows(base);
-    likeness.sentence = [&](const RowMatch& match) {
+    Relation relation;
+    relation.rows = defined_rows(base);
+    relation.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +
                " gets another answer when its broadcast mask is written out in full";
     };
-    return compare_runs(base, Call(trial, expanded, std::move(inputs)), likeness);
+    return compare_runs(base, Run(trial, expanded, std::move(inputs)), relation);
 }
 
 Verdict alignment_is_declared(const Trial& trial) {
-    const Call call(trial);
+    const Run call(trial);
     const Problem& problem = call.problem();
     const bool top_left = trial.dialect().causal == CausalAlignment::top_left;
     Dialect flipped = trial.dialect();
     flipped.causal = top_left ? CausalAlignment::bottom_right : CausalAlignment::top_left;
     const bool biased = problem.mask.tensor.kind == MaskKind::additive;
-    const Twin twin = with_explicit_mask(problem, flipped, call.inputs(),
-                                         biased ? MaskKind::additive : MaskKind::boolean);
+    const PairedCase paired = with_explicit_mask(problem, flipped, call.inputs(),
+                                                 biased ? MaskKind::additive : MaskKind::boolean);
     const char* declared = top_left ? "top-left" : "bottom-right";
     const char* other = top_left ? "bottom-right" : "top-left";
-    OtherAnswer answer = same_shape(call, trial.expected(twin.problem, twin.inputs));
+    OtherAnswer answer = same_shape(call, trial.expected(paired.problem, paired.inputs));
     answer.sentence = [&](const Row& row) {
         return fmt::format("{} sees the keys of a mask aligned {}; the kernel declares {}",
                            name_of(problem, row), other, declared);
@@ -165,8 +165,8 @@ Emptied emptied(const Trial& trial) {
         Problem shortened = p;
         shortened.mask.lens_kv[static_cast<std::size_t>(b)] = 0;
         if (!trial.supports(shortened)) return e;
-        Twin twin = adopt(shortened, e.inputs);
-        e = {std::move(twin.problem), std::move(twin.inputs), {}};
+        PairedCase paired = adopt(shortened, e.inputs);
+        e = {std::move(paired.problem), std::move(paired.inputs), {}};
         for (const Row& row : all_rows(e.problem))
             if (row.batch == b) e.touched.push_back(row);
     }
@@ -174,7 +174,7 @@ Emptied emptied(const Trial& trial) {
 }
 
 /// A row without keys against the policy: none where it is as it must be.
-std::optional<Violation> check_row_without_keys(const Call& call, const Row& row, bool query,
+std::optional<Violation> check_row_without_keys(const Run& call, const Row& row, bool query,
                                                 std::int64_t& compared) {
     const Problem& problem = call.problem();
     const bool nan = query && call.trial().dialect().empty_row == EmptyRow::nan && !problem.sink;
@@ -217,12 +217,12 @@ Verdict empty_rows_follow_policy(const Trial& trial) {
     if (trial.dialect().empty_row == EmptyRow::refuse)
         return not_applicable("the kernel leaves empty rows unspecified (empty_row: refuse)");
     Emptied e = emptied(trial);
-    const Call call(trial, std::move(e.problem), std::move(e.inputs));
-    const Sight sight = call.sight();
+    const Run call(trial, std::move(e.problem), std::move(e.inputs));
+    const Visibility visibility = call.visibility();
     std::int64_t compared = 0;
     for (const Row& row : all_rows(call.problem())) {
-        const bool query = sight.is_query(row);
-        if (query && !sight.empty(row)) continue;
+        const bool query = visibility.is_query(row);
+        if (query && !visibility.empty(row)) continue;
         if (auto v = check_row_without_keys(call, row, query, compared))
             return violated(std::move(*v), compared);
     }
@@ -230,21 +230,21 @@ Verdict empty_rows_follow_policy(const Trial& trial) {
     if (e.touched.empty()) return holds(compared);
     // Rows that were not emptied differ in nothing they read from what they were in the case
     // itself.
-    const Call before(trial);
-    Likeness likeness;
+    const Run before(trial);
+    Relation relation;
     // A kernel may plan its work by the lengths, so those keep bits only by batch invariance.
-    likeness.promise =
+    relation.promise =
         same_bits_if(trial.numerics().deterministic &&
                      (call.inputs().has(Role::mask) || trial.numerics().batch_invariant));
     for (const RowMatch& match : defined_rows(before))
         if (std::find(e.touched.begin(), e.touched.end(), match.first) == e.touched.end())
-            likeness.rows.push_back(match);
-    likeness.sentence = [&](const RowMatch& match) {
+            relation.rows.push_back(match);
+    relation.sentence = [&](const RowMatch& match) {
         return name_of(call.problem(), match.first) + " changes when another row is emptied";
     };
-    Verdict verdict = compare_runs(before, call, likeness);
+    Verdict verdict = compare_runs(before, call, relation);
     if (verdict.decision == Decision::violated) return verdict;
     return holds(compared + verdict.elements, verdict.worst_ratio);
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -5,7 +5,7 @@
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// The built-in mask = an explicit boolean mask = an additive one with -inf = the hidden keys
 /// sliced away. Without alibi, rope, cache, dropout.
@@ -21,4 +21,4 @@ Verdict alignment_is_declared(const Trial& trial);
 /// Empty rows follow the dialect; rows past lens_q are zeros; other rows do not notice.
 Verdict empty_rows_follow_policy(const Trial& trial);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -6,7 +6,7 @@
 
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
 std::vector<std::int64_t> cuts(const Trial& trial, std::uint64_t stream, std::int64_t keys) {
     std::vector<std::int64_t> ends = {0, 1 + trial.random_below(stream, 0, keys - 1)};
@@ -20,10 +20,10 @@ std::vector<std::int64_t> cuts(const Trial& trial, std::uint64_t stream, std::in
 // The parts that the mask leaves without a key say L = -inf. Where the dialect leaves that open
 // they are not asked; else their own answer is taken: a wrong one spoils the merge, as it would for
 // a user.
-Merge merge_row(const std::vector<Call>& parts, const Row& row) {
+Merge merge_row(const std::vector<Run>& parts, const Row& row) {
     Merge merge;
     std::vector<Interval> lse;
-    for (const Call& part : parts) {
+    for (const Run& part : parts) {
         if (blind(part, row)) {
             if (part.trial().dialect().empty_row != EmptyRow::zeros) continue;
             const double said = part.lse().get(flat(part.problem(), row));
@@ -62,7 +62,7 @@ Interval merged(const Merge& merge, const Row& row, std::int64_t channel) {
     std::vector<Interval> part;
     double centre = 0, magnitude = 0;
     for (std::size_t p = 0; p < merge.parts.size(); ++p) {
-        const Call& call = *merge.parts[p];
+        const Run& call = *merge.parts[p];
         part.push_back(blind(call, row) ? Interval::exactly(output(call, row, channel))
                                         : truth(call, row, channel));
         centre += merge.share[p] * part[p].mid();
@@ -79,4 +79,4 @@ Interval merged(const Merge& merge, const Row& row, std::int64_t channel) {
     return Interval::around(centre, evaluation * error / (1 - merge.off) + own);
 }
 
-}  // namespace attest
+}  // namespace attest::law

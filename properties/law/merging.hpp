@@ -7,7 +7,7 @@
 #include "properties/law/interval.hpp"
 #include "properties/law/paired_runs.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Where the keys are cut into parts, ends included: one boundary or two at random places, never an
 /// empty part. At least two keys.
@@ -15,16 +15,16 @@ std::vector<std::int64_t> cuts(const Trial& trial, std::uint64_t stream, std::in
 
 /// What the parts say of one row: for each that sees a key, its L and its share of the whole.
 struct Merge {
-    std::vector<const Call*> parts;
+    std::vector<const Run*> parts;
     std::vector<double> share;   ///< softmax of the middles of the parts' L
     std::vector<double> excess;  ///< expm1 of what each L may be off by
     Interval lse;
     double off = 0;  ///< sum of share * excess
 };
 
-Merge merge_row(const std::vector<Call>& parts, const Row& row);
+Merge merge_row(const std::vector<Run>& parts, const Row& row);
 
 /// The merged output of one channel, enclosed; everything where the parts are known too badly.
 Interval merged(const Merge& merge, const Row& row, std::int64_t channel);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/paired_cases.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/twins.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -29,32 +29,33 @@ TensorSet fresh_contents(const Trial& trial) {
 }
 
 /// The first call repeated: to the bit where determinism is claimed, else within bounds.
-Verdict repeated_as_before(const Call& first, const char* between) {
-    const Call again(first.trial(), first.problem(), first.inputs());
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
-    likeness.promise = same_bits_if(first.trial().numerics().deterministic);
-    likeness.sentence = [&, between](const RowMatch& match) {
+Verdict repeated_as_before(const Run& first, const char* between) {
+    const Run again(first.trial(), first.problem(), first.inputs());
+    Relation relation;
+    relation.rows = defined_rows(first);
+    relation.promise = same_bits_if(first.trial().numerics().deterministic);
+    relation.sentence = [&, between](const RowMatch& match) {
         return fmt::format("{} gets another answer after {}", name_of(first.problem(), match.first),
                            between);
     };
-    return compare_runs(first, again, likeness);
+    return compare_runs(first, again, relation);
 }
 
 /// A call against its own reference.
-Verdict answered_as_itself(const Call& call, const std::string& sentence) {
+Verdict answered_as_itself(const Run& call, const std::string& sentence) {
     std::int64_t compared = 0;
     double worst = 0;
     for (const RowMatch& match : defined_rows(call))
         for (std::int64_t c = 0; c < value_dim(call.problem()); ++c) {
             const auto [b, h, i] = match.first;
             const std::int64_t at = call.output().flat(b, h, i, c);
-            const ExpectedElement& expected = call.expected_output(at);
+            const bound::ExpectedElement& expected = call.expected_output(at);
             if (!std::isfinite(expected.bound)) continue;
             const double observed = call.output().get(at);
             ++compared;
-            const double ratio = error_ratio(observed, expected, call.output_format());
-            if (judge(observed, expected, call.output_format()) != Agreement::disagrees) {
+            const double ratio = bound::error_ratio(observed, expected, call.output_format());
+            if (bound::judge(observed, expected, call.output_format()) !=
+                bound::Agreement::disagrees) {
                 worst = std::max(worst, ratio);
                 continue;
             }
@@ -74,9 +75,9 @@ Verdict answered_as_itself(const Call& call, const std::string& sentence) {
 }  // namespace
 
 Verdict no_stale_state(const Trial& trial) {
-    const Call first(trial);
+    const Run first(trial);
     const Problem& problem = first.problem();
-    const Call other(trial, problem, fresh_contents(trial));
+    const Run other(trial, problem, fresh_contents(trial));
     // Both outputs are the same number by number, yet their references are apart: a kept answer.
     const bool kept = !first_difference(first.output(), other.output());
     std::int64_t compared = 0;
@@ -151,7 +152,7 @@ std::vector<std::pair<const char*, Problem>> other_problems(const Trial& trial) 
 }  // namespace
 
 Verdict no_stale_plan(const Trial& trial) {
-    const Call first(trial);
+    const Run first(trial);
     // A kernel that is wrong anyway cannot show that it is wrong because of an earlier call.
     if (answered_as_itself(first, "").decision == Decision::violated)
         return inconclusive("the case itself is answered wrong (reference.output tells how)");
@@ -171,7 +172,7 @@ Verdict no_stale_plan(const Trial& trial) {
             same_shapes &= shape_of(problem, role) == shape_of(first.problem(), role);
         TensorSet inputs =
             same_shapes ? adopt(problem, first.inputs()).inputs : blank_inputs(problem);
-        const Call other(trial, problem, std::move(inputs));
+        const Run other(trial, problem, std::move(inputs));
         Verdict own = answered_as_itself(
             other, fmt::format("{} is answered right alone, but wrong right after the case", name));
         // A call that is wrong in a fresh process too is another law's to tell.
@@ -185,4 +186,4 @@ Verdict no_stale_plan(const Trial& trial) {
                             "the kernel takes no other strides, lengths, dims or formats");
 }
 
-}  // namespace attest
+}  // namespace attest::law

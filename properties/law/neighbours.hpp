@@ -4,7 +4,7 @@
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// f(x), f(y), f(x) with y fresh contents in the same shapes: y is answered as y, x as before.
 Verdict no_stale_state(const Trial& trial);
@@ -19,4 +19,4 @@ Verdict arguments_matter(const Trial& trial);
 /// Non-finite numbers reach the rows that see them and no other.
 Verdict nonfinite_propagates(const Trial& trial);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -6,7 +6,7 @@
 
 #include "properties/law/linear_algebra.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -83,4 +83,4 @@ NonNegativeFit fit_non_negative(const Eigen::MatrixXd& matrix, const Eigen::Vect
     return fit;
 }
 
-}  // namespace attest
+}  // namespace attest::law

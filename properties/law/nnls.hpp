@@ -5,7 +5,7 @@
 
 #include <Eigen/Core>
 
-namespace attest {
+namespace attest::law {
 
 struct NonNegativeFit {
     Eigen::VectorXd weights;   ///< >= 0
@@ -18,4 +18,4 @@ struct NonNegativeFit {
 NonNegativeFit fit_non_negative(const Eigen::MatrixXd& matrix, const Eigen::VectorXd& target,
                                 int iterations_max);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 Eigen::MatrixXd any_matrix(Eigen::Index rows, Eigen::Index columns) {
@@ -47,4 +47,4 @@ TEST(NonNegativeFit, PointsAwayFromAConeThatDoesNotHoldTheTarget) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

@@ -13,7 +13,7 @@
 #include "properties/law/neighbours.hpp"
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -35,7 +35,7 @@ std::string where(const Problem& problem, std::int64_t batch, std::int64_t head_
     return text;
 }
 
-Injection into_query(const Call& base) {
+Injection into_query(const Run& base) {
     const Trial& trial = base.trial();
     const Problem& problem = base.problem();
     const std::uint64_t stream = stream_of("hygiene.nonfinite.q");
@@ -46,18 +46,18 @@ Injection into_query(const Call& base) {
     injection.inputs = base.inputs();
     injection.inputs[Role::q].put(row.batch, row.head, row.query,
                                   trial.random_below(stream, 3, problem.dim_qk), nan);
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     for (const RowMatch& match : defined_rows(base)) {
         if (!(match.first == row))
             injection.untouched.push_back(match);
-        else if (sight.is_query(row) && !sight.empty(row))
+        else if (visibility.is_query(row) && !visibility.empty(row))
             injection.reached.push_back(match);
     }
     injection.what = "NaN in " + name_of(problem, row);
     return injection;
 }
 
-Injection into_key(const Call& base, Role role, double value) {
+Injection into_key(const Run& base, Role role, double value) {
     const Trial& trial = base.trial();
     const Problem& problem = base.problem();
     const std::uint64_t stream = stream_of("hygiene.nonfinite.kv") + (role == Role::k ? 0 : 10);
@@ -70,11 +70,11 @@ Injection into_key(const Call& base, Role role, double value) {
     const std::int64_t channel = trial.random_below(stream, 3, tensor.shape()[3]);
     tensor.put(batch, head_kv, key, channel, value);
     if (role == Role::v) injection.channel = channel;
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     for (const RowMatch& match : defined_rows(base)) {
         const bool reads = match.first.batch == batch &&
                            match.first.head / group_size(problem) == head_kv &&
-                           sight.sees(match.first, key);
+                           visibility.sees(match.first, key);
         (reads ? injection.reached : injection.untouched).push_back(match);
     }
     injection.what =
@@ -83,7 +83,7 @@ Injection into_key(const Call& base, Role role, double value) {
     return injection;
 }
 
-Violation swallowed(const Call& changed, const Row& row, std::int64_t channel,
+Violation swallowed(const Run& changed, const Row& row, std::int64_t channel,
                     const std::string& what) {
     const bool output = channel < value_dim(changed.problem());
     Violation v;
@@ -101,8 +101,8 @@ Violation swallowed(const Call& changed, const Row& row, std::int64_t channel,
     return v;
 }
 
-Verdict try_injection(const Call& base, Injection injection) {
-    const Call changed(base.trial(), base.problem(), std::move(injection.inputs));
+Verdict try_injection(const Run& base, Injection injection) {
+    const Run changed(base.trial(), base.problem(), std::move(injection.inputs));
     const std::int64_t channels = value_dim(base.problem());
     const bool one_channel = injection.channel >= 0;
     std::int64_t compared = 0;
@@ -133,14 +133,14 @@ Verdict try_injection(const Call& base, Injection injection) {
             return violated(std::move(v), compared);
         }
     }
-    Likeness likeness;
-    likeness.rows = injection.untouched;
-    likeness.promise = same_bits_if(base.trial().numerics().deterministic);
-    likeness.sentence = [&](const RowMatch& match) {
+    Relation relation;
+    relation.rows = injection.untouched;
+    relation.promise = same_bits_if(base.trial().numerics().deterministic);
+    relation.sentence = [&](const RowMatch& match) {
         return fmt::format("{} reaches {}, which cannot see it", injection.what,
                            name_of(base.problem(), match.first));
     };
-    Verdict verdict = compare_runs(base, changed, likeness);
+    Verdict verdict = compare_runs(base, changed, relation);
     verdict.elements += compared;
     return verdict;
 }
@@ -150,7 +150,7 @@ Verdict try_injection(const Call& base, Injection injection) {
 Verdict nonfinite_propagates(const Trial& trial) {
     if (trial.dialect().nonfinite == Nonfinite::unspecified)
         return not_applicable("the kernel leaves non-finite inputs unspecified");
-    const Call base(trial);
+    const Run base(trial);
     std::int64_t elements = 0;
     for (const double value : {nan, infinity, -infinity}) {
         Verdict verdict = try_injection(base, into_key(base, Role::v, value));
@@ -166,4 +166,4 @@ Verdict nonfinite_propagates(const Trial& trial) {
                             "no row of this case has an answer to compare");
 }
 
-}  // namespace attest
+}  // namespace attest::law

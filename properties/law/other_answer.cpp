@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -22,7 +22,7 @@ double side_ratio(double observed, const Admitted& own, const Admitted& foreign)
 
 }  // namespace
 
-OtherAnswer same_shape(const Call& call, Expected expected) {
+OtherAnswer same_shape(const Run& call, bound::Expected expected) {
     const Tensor& output = call.output();
     OtherAnswer other;
     other.expected = std::move(expected);
@@ -32,7 +32,7 @@ OtherAnswer same_shape(const Call& call, Expected expected) {
     return other;
 }
 
-Verdict not_the_other(const Call& call, const OtherAnswer& other) {
+Verdict not_the_other(const Run& call, const OtherAnswer& other) {
     const Problem& problem = call.problem();
     const Precision format = call.output_format();
     std::int64_t compared = 0;
@@ -41,8 +41,8 @@ Verdict not_the_other(const Call& call, const OtherAnswer& other) {
         for (std::int64_t c = 0; c < value_dim(problem); ++c) {
             const Row& row = match.first;
             const std::int64_t at = call.output().flat(row.batch, row.head, row.query, c);
-            const ExpectedElement& asked = call.expected_output(at);
-            const ExpectedElement& instead =
+            const bound::ExpectedElement& asked = call.expected_output(at);
+            const bound::ExpectedElement& instead =
                 other.expected.output[static_cast<std::size_t>(other.flat(row, c))];
             const Admitted own = admitted(asked, format), foreign = admitted(instead, format);
             if (certain_change(own, foreign) == 0) continue;
@@ -59,10 +59,10 @@ Verdict not_the_other(const Call& call, const OtherAnswer& other) {
             v.expected = asked.value;
             v.observed = observed;
             v.bound = asked.bound + asked.error;
-            v.ratio = error_ratio(observed, asked, format);
+            v.ratio = bound::error_ratio(observed, asked, format);
             return violated(std::move(v), compared);
         }
     return nothing_compared(compared, worst, "both specifications give the same answers here");
 }
 
-}  // namespace attest
+}  // namespace attest::law

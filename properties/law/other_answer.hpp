@@ -9,10 +9,10 @@
 
 #include "properties/law/paired_runs.hpp"
 
-namespace attest {
+namespace attest::law {
 
 struct OtherAnswer {
-    Expected expected;
+    bound::Expected expected;
     /// Where the other answer has the element (row, channel) of the call.
     std::function<std::int64_t(const Row&, std::int64_t channel)> flat;
     /// The sentence of a violation.
@@ -20,9 +20,9 @@ struct OtherAnswer {
 };
 
 /// The other answer in the shape of the call itself.
-OtherAnswer same_shape(const Call& call, Expected expected);
+OtherAnswer same_shape(const Run& call, bound::Expected expected);
 
 /// Inconclusive where the two answers are nowhere apart for certain.
-Verdict not_the_other(const Call& call, const OtherAnswer& other);
+Verdict not_the_other(const Run& call, const OtherAnswer& other);
 
-}  // namespace attest
+}  // namespace attest::law

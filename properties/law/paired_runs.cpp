@@ -11,7 +11,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -42,11 +42,11 @@ struct Elements {
 
 /// The ratio of two observations of one truth: at most 1 where they can both be right; none where
 /// the bounds say nothing.
-std::optional<double> ratio_within_bounds(const Call& a, const Call& b, const Elements& e) {
+std::optional<double> ratio_within_bounds(const Run& a, const Run& b, const Elements& e) {
     const bool output = e.role == Role::o;
-    const ExpectedElement& expected_a =
+    const bound::ExpectedElement& expected_a =
         output ? a.expected_output(e.first) : a.expected_lse(e.first);
-    const ExpectedElement& expected_b =
+    const bound::ExpectedElement& expected_b =
         output ? b.expected_output(e.second) : b.expected_lse(e.second);
     const double observed_a = a.outputs()[e.role].get(e.first);
     const double observed_b = e.sign * b.outputs()[e.role].get(e.second);
@@ -67,8 +67,8 @@ std::optional<double> ratio_within_bounds(const Call& a, const Call& b, const El
     return meet(truth_a, truth_b) ? std::min(ratio, 1.0) : std::max(ratio, std::nextafter(1.0, 2));
 }
 
-Violation difference(const Call& a, const Call& b, const RowMatch& rows, const Elements& e,
-                     bool bits, double ratio, std::string sentence) {
+Violation difference(const Run& a, const Run& b, const RowMatch& rows, const Elements& e, bool bits,
+                     double ratio, std::string sentence) {
     Violation v;
     v.problem = std::move(sentence);
     v.tensor = e.role;
@@ -83,12 +83,15 @@ Violation difference(const Call& a, const Call& b, const RowMatch& rows, const E
     v.ratio = bits ? infinity : ratio;
     if (bits) return v;
     const bool output = e.role == Role::o;
-    const ExpectedElement& ref_a = output ? a.expected_output(e.first) : a.expected_lse(e.first);
-    const ExpectedElement& ref_b = output ? b.expected_output(e.second) : b.expected_lse(e.second);
+    const bound::ExpectedElement& ref_a =
+        output ? a.expected_output(e.first) : a.expected_lse(e.first);
+    const bound::ExpectedElement& ref_b =
+        output ? b.expected_output(e.second) : b.expected_lse(e.second);
     const Precision format = output ? a.output_format() : a.lse_format();
     // The two runs contradict each other; the one farther from its reference is shown as the odd
     // one.
-    if (error_ratio(e.sign * v.observed, ref_b, format) < error_ratio(v.expected, ref_a, format))
+    if (bound::error_ratio(e.sign * v.observed, ref_b, format) <
+        bound::error_ratio(v.expected, ref_a, format))
         std::swap(v.expected, v.observed);
     const auto rounding = [&](double x) {
         return std::isfinite(x) ? preimage(x, format).radius() : 0;
@@ -99,44 +102,43 @@ Violation difference(const Call& a, const Call& b, const RowMatch& rows, const E
 
 }  // namespace
 
-Call::Call(const Trial& trial)
+Run::Run(const Trial& trial)
     : trial_(&trial),
       problem_(trial.problem()),
       inputs_(trial.inputs()),
       outputs_(trial.observed()) {}
 
-Call::Call(const Trial& trial, Problem problem, TensorSet inputs)
+Run::Run(const Trial& trial, Problem problem, TensorSet inputs)
     : trial_(&trial),
       problem_(std::move(problem)),
       inputs_(std::move(inputs)),
       outputs_(trial.run(problem_, inputs_)) {}
 
-Call Call::alone() const {
-    Call call = *this;
+Run Run::alone() const {
+    Run call = *this;
     call.outputs_ = trial_->run_alone(problem_, inputs_);
     return call;
 }
 
-const Expected& Call::expected() const {
+const bound::Expected& Run::expected() const {
     if (!expected_) expected_ = trial_->expected(problem_, inputs_);
     return *expected_;
 }
 
-Precision Call::output_format() const {
+Precision Run::output_format() const {
     const Precision stored = problem_.format_o;
     const Precision declared = precision_of(trial_->numerics().output, stored);
     // Rounded to the coarser of the two: the finer one then holds the result exactly.
     return traits(declared).significand_bits < traits(stored).significand_bits ? declared : stored;
 }
 
-Precision Call::lse_format() const {
+Precision Run::lse_format() const {
     return problem_.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
 }
 
-std::optional<Call> call_if_supported(const Trial& trial, const Problem& problem,
-                                      TensorSet inputs) {
+std::optional<Run> run_if_supported(const Trial& trial, const Problem& problem, TensorSet inputs) {
     if (!trial.supports(problem)) return std::nullopt;
-    return Call(trial, problem, std::move(inputs));
+    return Run(trial, problem, std::move(inputs));
 }
 
 TensorSet blank_inputs(const Problem& problem) {
@@ -146,28 +148,29 @@ TensorSet blank_inputs(const Problem& problem) {
     return make_inputs(c);
 }
 
-std::vector<RowMatch> defined_rows(const Call& call) {
-    const Sight sight = call.sight();
+std::vector<RowMatch> defined_rows(const Run& call) {
+    const Visibility visibility = call.visibility();
     const EmptyRow policy = call.trial().dialect().empty_row;
     std::vector<RowMatch> rows;
     for (const Row& row : all_rows(call.problem())) {
         // With a sink there is always one term in the denominator: nothing is undefined.
-        const bool empty = policy != EmptyRow::zeros && !call.problem().sink && sight.empty(row);
+        const bool empty =
+            policy != EmptyRow::zeros && !call.problem().sink && visibility.empty(row);
         if (empty && policy == EmptyRow::refuse) continue;
         rows.push_back({row, row, !empty});
     }
     return rows;
 }
 
-Verdict compare_runs(const Call& first, const Call& second, const Likeness& likeness) {
+Verdict compare_runs(const Run& first, const Run& second, const Relation& relation) {
     const bool lse = first.has_lse() && second.has_lse();
-    const bool bits = std::holds_alternative<SameBits>(likeness.promise);
-    const SameTruth* truth = std::get_if<SameTruth>(&likeness.promise);
+    const bool bits = std::holds_alternative<SameBits>(relation.promise);
+    const SameTruth* truth = std::get_if<SameTruth>(&relation.promise);
     const Tensor &a = first.output(), &b = second.output();
     const std::int64_t channels = a.shape()[3];
     std::int64_t compared = 0;
     double worst = 0;
-    for (const RowMatch& rows : likeness.rows) {
+    for (const RowMatch& rows : relation.rows) {
         const auto [ab, ah, ai] = rows.first;
         const auto [bb, bh, bi] = rows.second;
         for (std::int64_t c = 0; c < channels + (lse && rows.lse ? 1 : 0); ++c) {
@@ -195,8 +198,8 @@ Verdict compare_runs(const Call& first, const Call& second, const Likeness& like
             if (!(ratio <= 1))
                 return violated(
                     difference(first, second, rows, e, bits, ratio,
-                               likeness.sentence
-                                   ? likeness.sentence(rows)
+                               relation.sentence
+                                   ? relation.sentence(rows)
                                    : name_of(first.problem(), rows.first) + " gets another answer"),
                     compared);
             worst = std::max(worst, ratio);
@@ -205,7 +208,7 @@ Verdict compare_runs(const Call& first, const Call& second, const Likeness& like
     return holds(compared, worst);
 }
 
-Admitted admitted(const ExpectedElement& expected, Precision format) {
+Admitted admitted(const bound::ExpectedElement& expected, Precision format) {
     if (!std::isfinite(expected.value) || !std::isfinite(expected.bound) ||
         !std::isfinite(expected.error))
         return {};
@@ -242,10 +245,10 @@ bool Contrast::reversed() const {
     return !(certain > 0 ? observed > 0 : observed < 0);
 }
 
-std::optional<Contrast> contrast(const Call& first, std::int64_t flat_first, const Call& second,
+std::optional<Contrast> contrast(const Run& first, std::int64_t flat_first, const Run& second,
                                  std::int64_t flat_second) {
-    const ExpectedElement &a = first.expected_output(flat_first),
-                          &b = second.expected_output(flat_second);
+    const bound::ExpectedElement &a = first.expected_output(flat_first),
+                                 &b = second.expected_output(flat_second);
     const double certain =
         certain_change(admitted(a, first.output_format()), admitted(b, second.output_format()));
     // An end that rounds to infinity leaves a change of any size possible.
@@ -254,7 +257,7 @@ std::optional<Contrast> contrast(const Call& first, std::int64_t flat_first, con
                     second.output().get(flat_second) - first.output().get(flat_first), certain};
 }
 
-Violation missing_change(const Call& first, const Contrast& contrast, std::string sentence) {
+Violation missing_change(const Run& first, const Contrast& contrast, std::string sentence) {
     Violation v;
     v.problem = std::move(sentence);
     const Shape at = index_of(first.output().shape(), contrast.flat_first);
@@ -271,4 +274,4 @@ Verdict nothing_compared(std::int64_t elements, double worst_ratio, std::string_
     return elements > 0 ? holds(elements, worst_ratio) : inconclusive(std::string(reason));
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -14,19 +14,19 @@
 #include <vector>
 
 #include "properties/law/compare.hpp"
-#include "properties/law/sight.hpp"
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
+#include "properties/law/visibility.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// One call of the kernel and, when asked for, what the reference expects of it.
-class Call {
+class Run {
 public:
-    explicit Call(const Trial& trial);                            ///< the case itself
-    Call(const Trial& trial, Problem problem, TensorSet inputs);  ///< a further call, made here
+    explicit Run(const Trial& trial);                            ///< the case itself
+    Run(const Trial& trial, Problem problem, TensorSet inputs);  ///< a further call, made here
 
-    Call alone() const;  ///< the same call in a process that has answered nothing before
+    Run alone() const;  ///< the same call in a process that has answered nothing before
 
     const Trial& trial() const noexcept { return *trial_; }
     const Problem& problem() const noexcept { return problem_; }
@@ -36,14 +36,14 @@ public:
     const Tensor& lse() const { return outputs_[Role::lse]; }  ///< [batch, heads_q, len_q]
     const TensorSet& outputs() const noexcept { return outputs_; }
 
-    const Expected& expected() const;
-    const ExpectedElement& expected_output(std::int64_t flat) const {
+    const bound::Expected& expected() const;
+    const bound::ExpectedElement& expected_output(std::int64_t flat) const {
         return expected().output[static_cast<std::size_t>(flat)];
     }
-    const ExpectedElement& expected_lse(std::int64_t flat) const {
+    const bound::ExpectedElement& expected_lse(std::int64_t flat) const {
         return expected().lse[static_cast<std::size_t>(flat)];
     }
-    Sight sight() const { return {problem_, trial_->dialect(), inputs_}; }
+    Visibility visibility() const { return {problem_, trial_->dialect(), inputs_}; }
     Precision output_format() const;  ///< in which the last rounding of an output happens
     Precision lse_format() const;
 
@@ -51,11 +51,11 @@ private:
     const Trial* trial_;
     Problem problem_;
     TensorSet inputs_, outputs_;
-    mutable std::optional<Expected> expected_;
+    mutable std::optional<bound::Expected> expected_;
 };
 
 /// A further call where the kernel takes the problem; none where it would refuse it.
-std::optional<Call> call_if_supported(const Trial& trial, const Problem& problem, TensorSet inputs);
+std::optional<Run> run_if_supported(const Trial& trial, const Problem& problem, TensorSet inputs);
 
 /// Inputs of the shapes and kinds that `problem` needs (lengths, block table, ... follow from it):
 /// the law then puts its own q, k, v, mask, slopes and sinks in. Throws BadInput on a problem that
@@ -85,7 +85,7 @@ inline Promise same_bits_if(bool promised) {
 }
 
 /// How two runs correspond.
-struct Likeness {
+struct Relation {
     std::vector<RowMatch> rows;
     Promise promise = SameTruth{};
     /// The one-line sentence of a violation; empty: that the row gets another answer.
@@ -94,11 +94,11 @@ struct Likeness {
 
 /// The rows of a problem that the dialect defines: not the empty ones where it says refuse; without
 /// their log-sum-exp where it says nan. A row matches itself.
-std::vector<RowMatch> defined_rows(const Call& call);
+std::vector<RowMatch> defined_rows(const Run& call);
 
 /// Both runs' elements, by bits or by the two bounds. An element whose bound is infinite is not
 /// compared and not counted.
-Verdict compare_runs(const Call& first, const Call& second, const Likeness& likeness);
+Verdict compare_runs(const Run& first, const Run& second, const Relation& relation);
 
 /// Numbers a kernel of the declared numerics may leave: [rd(value-bound-error),
 /// rd(value+bound+error)]; rounding is monotone.
@@ -106,7 +106,7 @@ struct Admitted {
     double low = 0, high = 0;
     bool bounded = false;  ///< false: the reference says nothing (infinite bound, NaN)
 };
-Admitted admitted(const ExpectedElement& expected, Precision format);
+Admitted admitted(const bound::ExpectedElement& expected, Precision format);
 
 /// How much `second` certainly exceeds `first` (negative: falls below it); 0 where they may be
 /// equal. Decided by the references alone, never by what was observed.
@@ -131,13 +131,13 @@ struct Contrast {
     bool reversed() const;
 };
 /// None where the references do not separate the two elements.
-std::optional<Contrast> contrast(const Call& first, std::int64_t flat_first, const Call& second,
+std::optional<Contrast> contrast(const Run& first, std::int64_t flat_first, const Run& second,
                                  std::int64_t flat_second);
 
 /// The violation of a contrast that is absent or reversed: expected and observed are changes.
-Violation missing_change(const Call& first, const Contrast& contrast, std::string sentence);
+Violation missing_change(const Run& first, const Contrast& contrast, std::string sentence);
 
 /// What stands in a verdict when every comparison was void.
 Verdict nothing_compared(std::int64_t elements, double worst_ratio, std::string_view reason);
 
-}  // namespace attest
+}  // namespace attest::law

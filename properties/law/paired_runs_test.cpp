@@ -7,7 +7,7 @@
 
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -67,8 +67,8 @@ TEST(Contrast, TellsNoChangeFromAWrongOneAndCountsNaNAsNone) {
 class FixedTrial final : public Trial {
 public:
     FixedTrial() {
-        subject_.problem.dim_qk = 2;
-        inputs_ = make_inputs(subject_);
+        tried_.problem.dim_qk = 2;
+        inputs_ = make_inputs(tried_);
         answer.put(Role::o, Tensor(ElementType::f32, {1, 1, 1, 2}));
         answer.put(Role::lse, Tensor(ElementType::f32, {1, 1, 1, 1}));
         observed_ = answer;
@@ -77,7 +77,7 @@ public:
         truth.lse = {{0, 0, 1e-3}};
         truth.row_empty = {0};
     }
-    const Case& subject() const override { return subject_; }
+    const Case& tried() const override { return tried_; }
     const TensorSet& inputs() const override { return inputs_; }
     const Dialect& dialect() const override { return dialect_; }
     const Numerics& numerics() const override { return numerics_; }
@@ -85,32 +85,32 @@ public:
     TensorSet run(const Problem&, const TensorSet&) const override { return answer; }
     TensorSet run_alone(const Problem&, const TensorSet&) const override { return answer; }
     bool supports(const Problem&) const override { return true; }
-    const Expected& expected() const override { return truth; }
-    Expected expected(const Problem&, const TensorSet&) const override { return truth; }
+    const bound::Expected& expected() const override { return truth; }
+    bound::Expected expected(const Problem&, const TensorSet&) const override { return truth; }
     Verdict compare(const Problem&, const TensorSet&, const TensorSet&) const override {
         return inconclusive("not asked");
     }
     Verdict compare_structure() const override { return inconclusive("not asked"); }
     Verdict compare_probable(double) const override { return inconclusive("not asked"); }
-    ErrorBudget error_budget(const Problem&, const TensorSet&) const override { return {}; }
+    bound::ErrorBudget error_budget(const Problem&, const TensorSet&) const override { return {}; }
 
     TensorSet answer;
-    Expected truth;
+    bound::Expected truth;
 
 private:
-    Case subject_;
+    Case tried_;
     TensorSet inputs_, observed_;
     Dialect dialect_;
     Numerics numerics_;
 };
 
 Verdict compared(const FixedTrial& trial, bool bits) {
-    const Call first(trial), second(trial, trial.problem(), trial.inputs());
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
-    likeness.promise = same_bits_if(bits);
-    likeness.sentence = [](const RowMatch&) { return std::string("they differ"); };
-    return compare_runs(first, second, likeness);
+    const Run first(trial), second(trial, trial.problem(), trial.inputs());
+    Relation relation;
+    relation.rows = defined_rows(first);
+    relation.promise = same_bits_if(bits);
+    relation.sentence = [](const RowMatch&) { return std::string("they differ"); };
+    return compare_runs(first, second, relation);
 }
 
 TEST(CompareRuns, HoldsUpToTheSumOfTheBounds) {
@@ -146,4 +146,4 @@ TEST(CompareRuns, AnUnboundedElementIsNotCounted) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

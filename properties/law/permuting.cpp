@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/paired_cases.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/twins.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -23,16 +23,16 @@ std::int64_t shortest(const std::vector<std::int64_t>& lens, std::int64_t full) 
 Verdict compare_permuted(const Trial& trial, const Problem& problem, TensorSet inputs,
                          const std::function<Row(const Row&)>& where_to, bool bits,
                          std::string sentence_end) {
-    const Call first(trial);
-    const Call second(trial, problem, std::move(inputs));
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
-    for (RowMatch& match : likeness.rows) match.second = where_to(match.first);
-    likeness.promise = same_bits_if(bits);
-    likeness.sentence = [&, end = std::move(sentence_end)](const RowMatch& match) {
+    const Run first(trial);
+    const Run second(trial, problem, std::move(inputs));
+    Relation relation;
+    relation.rows = defined_rows(first);
+    for (RowMatch& match : relation.rows) match.second = where_to(match.first);
+    relation.promise = same_bits_if(bits);
+    relation.sentence = [&, end = std::move(sentence_end)](const RowMatch& match) {
         return name_of(first.problem(), match.first) + end;
     };
-    return compare_runs(first, second, likeness);
+    return compare_runs(first, second, relation);
 }
 
 Indices inverse(const Indices& order) {
@@ -132,10 +132,10 @@ Verdict permuted_batch(const Trial& trial) {
     const Indices order =
         permutation(trial, stream_of("equivariance.batch"), trial.problem().batch);
     const Indices to = inverse(order);
-    Twin twin = with_sequences(trial.problem(), trial.inputs(), order);
+    PairedCase paired = with_sequences(trial.problem(), trial.inputs(), order);
     const Numerics& numerics = trial.numerics();
     return compare_permuted(
-        trial, twin.problem, std::move(twin.inputs),
+        trial, paired.problem, std::move(paired.inputs),
         [&](const Row& row) {
             return Row{to[static_cast<std::size_t>(row.batch)], row.head, row.query};
         },
@@ -158,19 +158,19 @@ Verdict permuted_features(const Trial& trial) {
         inputs[role] = with_signs(gather(inputs[role], 3, order_qk), signs_qk);
     inputs[Role::v] = with_signs(gather(inputs[Role::v], 3, order_v), signs_v);
 
-    const Call first(trial);
-    const Call second(trial, problem, std::move(inputs));
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
-    likeness.promise = SameTruth{[to = inverse(order_v), &signs_v](std::int64_t c) {
+    const Run first(trial);
+    const Run second(trial, problem, std::move(inputs));
+    Relation relation;
+    relation.rows = defined_rows(first);
+    relation.promise = SameTruth{[to = inverse(order_v), &signs_v](std::int64_t c) {
         const std::int64_t channel = to[static_cast<std::size_t>(c)];
         return SecondChannel{channel, signs_v[static_cast<std::size_t>(channel)] < 0};
     }};
-    likeness.sentence = [&](const RowMatch& match) {
+    relation.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +
                " gets another answer when channels trade places or signs";
     };
-    return compare_runs(first, second, likeness);
+    return compare_runs(first, second, relation);
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -5,7 +5,7 @@
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 Verdict permuted_keys(const Trial& trial);      ///< (k_j, v_j, mask_ij) in j: O and L stay
 Verdict permuted_queries(const Trial& trial);   ///< (q_i, mask_i) in i: rows follow
@@ -19,4 +19,4 @@ Verdict permuted_features(const Trial& trial);  ///< channels of (Q, K), and of 
 std::int64_t keys_everywhere(const Problem& problem);
 std::int64_t queries_everywhere(const Problem& problem);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -11,7 +11,7 @@
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -33,8 +33,8 @@ Verdict places_show(const Trial& trial) {
     TensorSet inputs = trial.inputs();
     for (const Role role : {Role::q, Role::k, Role::v})
         inputs[role] = gather(inputs[role], 2, order);
-    const Call first(trial);
-    const Call second(trial, problem, std::move(inputs));
+    const Run first(trial);
+    const Run second(trial, problem, std::move(inputs));
     const Tensor& output = first.output();
     std::optional<Contrast> widest;
     for (const RowMatch& match : defined_rows(first)) {
@@ -72,7 +72,7 @@ Verdict softmax_runs_over_keys(const Trial& trial) {
         return static_cast<std::size_t>(c) < shown && tokens[static_cast<std::size_t>(c)] == j ? 1
                                                                                                : 0;
     });
-    const Call call(trial, problem, std::move(inputs));
+    const Run call(trial, problem, std::move(inputs));
     const Tensor& output = call.output();
     std::int64_t compared = 0;
     for (std::int64_t b = 0; b < problem.batch; ++b)
@@ -97,4 +97,4 @@ Verdict softmax_runs_over_keys(const Trial& trial) {
     return nothing_compared(compared, 0, "no two weights of this case differ for certain");
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -10,7 +10,7 @@
 
 #include "properties/law/compare.hpp"
 
-namespace attest::planted {
+namespace attest::law::planted {
 
 namespace {
 
@@ -47,20 +47,21 @@ std::string with_number(const char* id, double number) {
 
 PlantedDeviation answers_times(double factor) {
     return {.id = with_number("answers_times", factor),
-            .answers = [factor](const ExpectedElement& right, std::int64_t) {
+            .answers = [factor](const bound::ExpectedElement& right, std::int64_t) {
                 return right.value * factor;
             }};
 }
 
 PlantedDeviation answers_not_a_number() {
-    return {.id = "answers_not_a_number", .answers = [](const ExpectedElement&, std::int64_t) {
+    return {.id = "answers_not_a_number",
+            .answers = [](const bound::ExpectedElement&, std::int64_t) {
                 return std::numeric_limits<double>::quiet_NaN();
             }};
 }
 
 PlantedDeviation answers_by_the_call() {
     return {.id = "answers_by_the_call",
-            .answers = [](const ExpectedElement& right, std::int64_t call) {
+            .answers = [](const bound::ExpectedElement& right, std::int64_t call) {
                 return call % 2 == 0 ? right.value : right.value * (1 + 0x1p-4);
             }};
 }
@@ -246,4 +247,4 @@ PlantedDeviation empty_rows_are_nan() {
     return asks("empty_rows_are_nan", [](Question& q) { q.dialect.empty_row = EmptyRow::nan; });
 }
 
-}  // namespace attest::planted
+}  // namespace attest::law::planted

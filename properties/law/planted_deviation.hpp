@@ -14,7 +14,7 @@
 #include "reference/problem/problem.hpp"
 #include "reference/problem/tensor.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// What a kernel is asked, as it understands it.
 struct Question {
@@ -30,7 +30,7 @@ struct PlantedDeviation {
     /// The same, by the questions that its process answered before, oldest first.
     std::function<void(Question& asked, std::span<const Question> before)> remembers{};
     /// Gives another number than the right one; `call` counts the calls of its process from 0.
-    std::function<double(const ExpectedElement& right, std::int64_t call)> answers{};
+    std::function<double(const bound::ExpectedElement& right, std::int64_t call)> answers{};
     /// Every call fails with this text.
     std::string fails{};
     /// Declares an online softmax over tiles of so many keys, and does not compute what that gives.
@@ -83,4 +83,4 @@ PlantedDeviation empty_rows_are_nan();
 
 }  // namespace planted
 
-}  // namespace attest
+}  // namespace attest::law

@@ -8,7 +8,7 @@
 
 #include "properties/law/hidden.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -16,13 +16,13 @@ constexpr std::array ordinary_fillings = {Filling::fresh, Filling::huge};
 
 /// Slots of a cache past a sequence's keys, page tails and pages nobody names hold NaN in every
 /// case: an output that is no number although the reference has one has read them.
-Verdict finite_beside_poison(const Call& base) {
+Verdict finite_beside_poison(const Run& base) {
     std::int64_t compared = 0;
     for (const RowMatch& match : defined_rows(base))
         for (std::int64_t c = 0; c < value_dim(base.problem()); ++c) {
             const Row& row = match.first;
             const std::int64_t at = base.output().flat(row.batch, row.head, row.query, c);
-            const ExpectedElement& expected = base.expected_output(at);
+            const bound::ExpectedElement& expected = base.expected_output(at);
             const double observed = base.output().get(at);
             // Where the bound leaves room for overflow, an infinity is no sign of poison.
             const bool in_range = admitted(expected, base.output_format()).bounded;
@@ -46,7 +46,7 @@ Verdict finite_beside_poison(const Call& base) {
 }  // namespace
 
 Verdict padding_changes_nothing(const Trial& trial) {
-    const Call base(trial);
+    const Run base(trial);
     const Verdict keys = non_interference(base, Hiding::length, ordinary_fillings);
     if (keys.decision == Decision::violated) return keys;
     const Verdict queries = padded_queries_change_nothing(base, Filling::huge);
@@ -62,7 +62,7 @@ Verdict poison_changes_nothing(const Trial& trial) {
     constexpr std::array finite_poison = {Filling::huge};
     // A kernel that leaves non-finite numbers unspecified may multiply a weight of zero by them.
     const bool propagates = trial.dialect().nonfinite == Nonfinite::propagate;
-    const Call base(trial);
+    const Run base(trial);
     Verdict sum = non_interference(base, std::nullopt,
                                    propagates ? std::span<const Filling>(every_poison)
                                               : std::span<const Filling>(finite_poison));
@@ -79,4 +79,4 @@ Verdict poison_changes_nothing(const Trial& trial) {
     return nothing_compared(elements, sum.worst_ratio, "nothing is hidden in this case");
 }
 
-}  // namespace attest
+}  // namespace attest::law

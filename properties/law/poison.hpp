@@ -5,7 +5,7 @@
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Keys, values and queries past a sequence's lengths, overwritten with ordinary and huge numbers.
 Verdict padding_changes_nothing(const Trial& trial);
@@ -14,4 +14,4 @@ Verdict padding_changes_nothing(const Trial& trial);
 /// a key is read.
 Verdict poison_changes_nothing(const Trial& trial);
 
-}  // namespace attest
+}  // namespace attest::law

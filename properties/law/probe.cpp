@@ -7,11 +7,11 @@
 #include <numeric>
 #include <utility>
 
-#include "properties/law/sight.hpp"
 #include "properties/law/tally.hpp"
+#include "properties/law/visibility.hpp"
 #include "reference/problem/counter.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -61,7 +61,7 @@ UnitRun run_units(const Trial& trial, const Problem& problem, const TensorSet& i
                   std::uint64_t stream, UnitColumns units) {
     TensorSet probed = inputs;
     probed.put(Role::v, unit_values(trial, problem, units, stream));
-    return {Call(trial, problem, std::move(probed)), std::move(units)};
+    return {Run(trial, problem, std::move(probed)), std::move(units)};
 }
 
 Interval UnitRun::weight(const Row& row, std::int64_t column) const {
@@ -122,4 +122,4 @@ Weights Weights::read(const Trial& trial, const Problem& problem, const TensorSe
     return all;
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -12,7 +12,7 @@
 #include "properties/law/reading.hpp"
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Column c of kv head g in batch b shows the weight of key[at(b, g, c)], times size[at(b, g, c)];
 /// key -1: ordinary data.
@@ -37,7 +37,7 @@ Tensor unit_values(const Trial& trial, const Problem& problem, const UnitColumns
 
 /// A run with unit columns: the weight that a column shows to a row.
 struct UnitRun {
-    Call call;
+    Run call;
     UnitColumns units;
     /// Within [0, 1]; the column must show a key.
     Interval weight(const Row& row, std::int64_t column) const;
@@ -56,15 +56,15 @@ public:
         return weight_[static_cast<std::size_t>(flat * keys_ + key)];
     }
     /// One of the runs: its LSE is that of every run, which differ in V alone.
-    const Call& first() const { return *first_; }
+    const Run& first() const { return *first_; }
     /// Violated where the kernel returned a weight that is no number.
     const std::optional<Verdict>& fault() const noexcept { return fault_; }
 
 private:
     std::int64_t heads_ = 0, queries_ = 0, keys_ = 0;
     std::vector<Interval> weight_;
-    std::optional<Call> first_;
+    std::optional<Run> first_;
     std::optional<Verdict> fault_;
 };
 
-}  // namespace attest
+}  // namespace attest::law

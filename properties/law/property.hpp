@@ -12,7 +12,7 @@
 #include "properties/law/verdict.hpp"
 #include "reference/problem/feature.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// The space of cases a law is tried on. Pure data; properties/search draws from it.
 struct CaseSpace {
@@ -50,11 +50,11 @@ struct Needs {
 /// first reads that of the law that says most of its kind.
 enum class Tells : std::uint8_t {
     nothing,
-    truth,   ///< how far the answer is from the true one
-    sight,   ///< which key is seen and must not be, or must be and is not
-    leak,    ///< that hidden numbers show
-    memory,  ///< that an earlier call shows
-    death    ///< that the kernel leaves its tensors
+    truth,       ///< how far the answer is from the true one
+    visibility,  ///< which key is seen and must not be, or must be and is not
+    leak,        ///< that hidden numbers show
+    memory,      ///< that an earlier call shows
+    death        ///< that the kernel leaves its tensors
 };
 std::string_view name(Tells tells) noexcept;
 
@@ -66,7 +66,7 @@ struct Property {
     std::string source;
     Compares compares = Compares::bound;
     Tells tells = Tells::nothing;
-    bool in_company = false;  ///< compares a call with the same call in other company
+    bool after_other_calls = false;  ///< compares a call with the same call after others
     Needs needs{};
     CaseSpace cases;
     Verdict (*check)(const Trial&) = nullptr;
@@ -87,4 +87,4 @@ std::span<const Property> catalogue();
 const Property* find_property(std::string_view id);
 std::string catalogue_digest();  ///< SHA-256 of all declarations
 
-}  // namespace attest
+}  // namespace attest::law

@@ -2,32 +2,32 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 
 std::int64_t flat(const Problem& problem, const Row& row) noexcept {
     return (row.batch * problem.heads_q + row.head) * problem.len_q + row.query;
 }
 
-double output(const Call& call, const Row& row, std::int64_t channel) {
+double output(const Run& call, const Row& row, std::int64_t channel) {
     return call.output().get(flat(call.problem(), row) * value_dim(call.problem()) + channel);
 }
 
-const ExpectedElement& element(const Call& call, const Row& row, std::int64_t channel) {
+const bound::ExpectedElement& element(const Run& call, const Row& row, std::int64_t channel) {
     return call.expected_output(flat(call.problem(), row) * value_dim(call.problem()) + channel);
 }
 
-bool blind(const Call& call, const Row& row) {
+bool blind(const Run& call, const Row& row) {
     const auto& lens = call.problem().mask.lens_q;
     if (!lens.empty() && row.query >= lens[static_cast<std::size_t>(row.batch)]) return true;
     return call.expected().row_empty[static_cast<std::size_t>(flat(call.problem(), row))] != 0;
 }
 
-Interval truth(const Call& call, const Row& row, std::int64_t channel) {
+Interval truth(const Run& call, const Row& row, std::int64_t channel) {
     return truth_of(output(call, row, channel), element(call, row, channel).bound,
                     call.output_format());
 }
 
-Interval lse_truth(const Call& call, const Row& row) {
+Interval lse_truth(const Run& call, const Row& row) {
     const std::int64_t at = flat(call.problem(), row);
     const Interval own =
         truth_of(call.lse().get(at), call.expected_lse(at).bound, call.lse_format());
@@ -78,4 +78,4 @@ Problem plain(Problem problem, std::int64_t len_q, std::int64_t len_kv) {
     return canonical(std::move(problem));
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -8,23 +8,23 @@
 #include "properties/law/interval.hpp"
 #include "properties/law/paired_runs.hpp"
 
-namespace attest {
+namespace attest::law {
 
 std::int64_t flat(const Problem& problem, const Row& row) noexcept;
 
-double output(const Call& call, const Row& row, std::int64_t channel);
-const ExpectedElement& element(const Call& call, const Row& row, std::int64_t channel);
+double output(const Run& call, const Row& row, std::int64_t channel);
+const bound::ExpectedElement& element(const Run& call, const Row& row, std::int64_t channel);
 
 /// Whether the row sees no key: an empty row, or no query at all.
-bool blind(const Call& call, const Row& row);
+bool blind(const Run& call, const Row& row);
 
 /// Where the true O_ic lies by the kernel's answer; NaN ends where that is NaN, everything where
 /// the bound is infinite.
-Interval truth(const Call& call, const Row& row, std::int64_t channel);
+Interval truth(const Run& call, const Row& row, std::int64_t channel);
 
 /// Where the true L_i lies by the kernel's answer, in natural units; the call has an LSE and the
 /// row sees a key.
-Interval lse_truth(const Call& call, const Row& row);
+Interval lse_truth(const Run& call, const Row& row);
 
 /// Whether exp is declared coarser than those of libraries: these are within 2 ulp, and theirs of 0
 /// is 1.
@@ -56,4 +56,4 @@ constexpr std::uint64_t stream_of(const char* purpose) noexcept {
     return hash;
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -5,39 +5,39 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/paired_cases.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/twins.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
 /// The same call again: the other flush, another poison.
-Verdict repeat(const Call& first, bool bits, const char* change) {
-    const Call second(first.trial(), first.problem(), first.inputs());
-    Likeness likeness;
-    likeness.rows = defined_rows(first);
-    likeness.promise = same_bits_if(bits);
-    likeness.sentence = [&, change](const RowMatch& match) {
+Verdict repeat(const Run& first, bool bits, const char* change) {
+    const Run second(first.trial(), first.problem(), first.inputs());
+    Relation relation;
+    relation.rows = defined_rows(first);
+    relation.promise = same_bits_if(bits);
+    relation.sentence = [&, change](const RowMatch& match) {
         return name_of(first.problem(), match.first) + change;
     };
-    return compare_runs(first, second, likeness);
+    return compare_runs(first, second, relation);
 }
 
-Verdict compare_copy(const Call& first, const Call& second, std::int64_t of, std::int64_t at,
+Verdict compare_copy(const Run& first, const Run& second, std::int64_t of, std::int64_t at,
                      const char* change) {
-    Likeness likeness;
-    likeness.promise = SameBits{};
+    Relation relation;
+    relation.promise = SameBits{};
     for (RowMatch match : defined_rows(first)) {
         if (match.first.batch != of) continue;
         match.second.batch = at;
-        likeness.rows.push_back(match);
+        relation.rows.push_back(match);
     }
-    likeness.sentence = [&, change](const RowMatch& match) {
+    relation.sentence = [&, change](const RowMatch& match) {
         return name_of(first.problem(), match.first) + change;
     };
-    return compare_runs(first, second, likeness);
+    return compare_runs(first, second, relation);
 }
 
 Layout drawn_layout(const Trial& trial, std::uint64_t use) {
@@ -60,7 +60,7 @@ Problem bare(Problem p) {
 }  // namespace
 
 Verdict repeats_bits(const Trial& trial) {
-    const Call first(trial);
+    const Run first(trial);
     Verdict once = repeat(first, true, " gets other bits when the same call is made again");
     if (once.decision != Decision::holds) return once;
     return merge(std::move(once),
@@ -70,7 +70,7 @@ Verdict repeats_bits(const Trial& trial) {
 /// Two calls, one in each flush: the worker reports what they touch. Where reading past an end only
 /// meets slack, that is poison, and other poison in the second call: the answers differ.
 Verdict memory_does_not_show(const Trial& trial) {
-    return repeat(Call(trial), trial.numerics().deterministic,
+    return repeat(Run(trial), trial.numerics().deterministic,
                   " changes with what lies in memory around the tensors");
 }
 
@@ -78,7 +78,7 @@ Verdict memory_does_not_show(const Trial& trial) {
 /// and, with another seed, its own.
 Verdict schedule_does_not_show(const Trial& trial) {
     constexpr int schedules = 4;
-    const Call first(trial);
+    const Run first(trial);
     Verdict sum = not_applicable("no schedule was tried");
     for (int n = 0; n < schedules && sum.decision != Decision::violated; ++n)
         sum = merge(std::move(sum), repeat(first, true, " depends on the order of threads"));
@@ -97,7 +97,7 @@ Verdict runtime_reports_nothing(const Trial& trial) {
 /// Outputs hold NaN before the call, of two patterns by turns, and the worker looks for them bit by
 /// bit. An element that is NaN although the reference knows it was not computed either.
 Verdict outputs_are_numbers(const Trial& trial) {
-    const Call call(trial);
+    const Run call(trial);
     const Problem& problem = call.problem();
     std::int64_t compared = 0;
     for (const RowMatch& match : defined_rows(call))
@@ -124,19 +124,19 @@ Verdict outputs_are_numbers(const Trial& trial) {
 /// Alone, and in a batch several times as large: axis lengths stay what they are.
 Verdict batch_does_not_show(const Trial& trial) {
     constexpr std::int64_t copies = 4;
-    const Call first(trial);
+    const Run first(trial);
     const Problem& problem = first.problem();
     const std::int64_t chosen =
         trial.random_below(stream_of("hygiene.batch_invariant"), 0, problem.batch);
     Verdict sum = not_applicable("the kernel takes no other batch");
-    Twin alone = with_sequences(problem, first.inputs(), {chosen});
-    if (const auto call = call_if_supported(trial, alone.problem, std::move(alone.inputs)))
+    PairedCase alone = with_sequences(problem, first.inputs(), {chosen});
+    if (const auto call = run_if_supported(trial, alone.problem, std::move(alone.inputs)))
         sum = compare_copy(first, *call, chosen, 0, " gets other bits when its sequence is alone");
     if (sum.decision == Decision::violated) return sum;
     std::vector<std::int64_t> from;
     for (std::int64_t n = 0; n < copies * problem.batch; ++n) from.push_back(n % problem.batch);
-    Twin crowd = with_sequences(problem, first.inputs(), from);
-    const auto call = call_if_supported(trial, crowd.problem, std::move(crowd.inputs));
+    PairedCase crowd = with_sequences(problem, first.inputs(), from);
+    const auto call = run_if_supported(trial, crowd.problem, std::move(crowd.inputs));
     if (!call) return sum;
     return merge(std::move(sum),
                  compare_copy(first, *call, chosen, (copies - 1) * problem.batch + chosen,
@@ -145,7 +145,7 @@ Verdict batch_does_not_show(const Trial& trial) {
 
 Verdict layout_does_not_show(const Trial& trial) {
     constexpr std::uint64_t layouts_tried = 3;
-    const Call first(trial);
+    const Run first(trial);
     Verdict sum = not_applicable("the kernel takes no other layout of this problem");
     for (std::uint64_t n = 0; n < layouts_tried; ++n) {
         Problem problem = first.problem();
@@ -154,14 +154,14 @@ Verdict layout_does_not_show(const Trial& trial) {
         problem.layout_v = drawn_layout(trial, 4 * n + 2);
         problem.layout_o = drawn_layout(trial, 4 * n + 3);
         if (problem == first.problem()) continue;
-        const auto second = call_if_supported(trial, problem, first.inputs());
+        const auto second = run_if_supported(trial, problem, first.inputs());
         if (!second) continue;
-        Likeness likeness;
-        likeness.rows = defined_rows(first);
-        likeness.sentence = [&](const RowMatch& match) {
+        Relation relation;
+        relation.rows = defined_rows(first);
+        relation.sentence = [&](const RowMatch& match) {
             return name_of(problem, match.first) + " gets another answer in another memory layout";
         };
-        sum = merge(std::move(sum), compare_runs(first, *second, likeness));
+        sum = merge(std::move(sum), compare_runs(first, *second, relation));
         if (sum.decision == Decision::violated) break;
     }
     return sum;
@@ -195,4 +195,4 @@ Verdict degenerate_shapes_work(const Trial& trial) {
     return sum;
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -5,7 +5,7 @@
 #include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 Verdict repeats_bits(const Trial& trial);             ///< three equal calls, equal bits
 Verdict memory_does_not_show(const Trial& trial);     ///< two calls, flush right and flush left
@@ -16,4 +16,4 @@ Verdict batch_does_not_show(const Trial& trial);      ///< alone, and in a large
 Verdict layout_does_not_show(const Trial& trial);     ///< other axis orders, padding, alignment
 Verdict degenerate_shapes_work(const Trial& trial);   ///< one key, one channel, empty axes
 
-}  // namespace attest
+}  // namespace attest::law

@@ -5,12 +5,12 @@
 
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
-Hulls::Hulls(const Call& call)
+Hulls::Hulls(const Run& call)
     : call_(&call),
-      sight_(call.sight()),
-      model_(resolve(call.problem(), call.trial().numerics())),
+      visibility_(call.visibility()),
+      model_(bound::resolve(call.problem(), call.trial().numerics())),
       scores_(call.problem(), call.inputs()),
       values_(call.inputs()[Role::v].to_doubles()) {}
 
@@ -23,7 +23,7 @@ double Hulls::value(const Row& row, std::int64_t key, std::int64_t channel) cons
 RowHull Hulls::of(const Row& row) const {
     RowHull hull;
     for (std::int64_t j = 0; j < call_->problem().len_kv; ++j)
-        if (sight_.sees(row, j)) hull.keys.push_back(j);
+        if (visibility_.sees(row, j)) hull.keys.push_back(j);
     if (hull.keys.empty()) return hull;
     for (std::int64_t c = 0; c < value_dim(call_->problem()); ++c) {
         double low = value(row, hull.keys[0], c), high = low, total = 0;
@@ -47,4 +47,4 @@ RowHull Hulls::of(const Row& row) const {
     return hull;
 }
 
-}  // namespace attest
+}  // namespace attest::law

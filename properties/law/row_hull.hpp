@@ -6,9 +6,9 @@
 
 #include "properties/law/hull_slack.hpp"
 #include "properties/law/paired_runs.hpp"
-#include "properties/law/sight.hpp"
+#include "properties/law/visibility.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// What one row may return, column by column.
 struct RowHull {
@@ -19,17 +19,17 @@ struct RowHull {
 /// The hulls of the rows of one call that see a key. Keeps a pointer to the call.
 class Hulls {
 public:
-    explicit Hulls(const Call& call);
+    explicit Hulls(const Run& call);
 
     double value(const Row& row, std::int64_t key, std::int64_t channel) const;
     RowHull of(const Row& row) const;
 
 private:
-    const Call* call_;
-    Sight sight_;
-    KernelModel model_;
+    const Run* call_;
+    Visibility visibility_;
+    bound::KernelModel model_;
     ScoreBounds scores_;
     std::vector<double> values_;
 };
 
-}  // namespace attest
+}  // namespace attest::law

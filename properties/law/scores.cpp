@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace attest {
+namespace attest::law {
 
 Scores::Scores(const Problem& problem, const TensorSet& inputs)
     : heads_q_(problem.heads_q),
@@ -50,4 +50,4 @@ Interval Scores::score(const Row& row, std::int64_t key) const noexcept {
     return cap * Interval{lo - std::abs(lo) * 0x1p-50, hi + std::abs(hi) * 0x1p-50};
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -8,7 +8,7 @@
 #include "properties/law/compare.hpp"
 #include "properties/law/interval.hpp"
 
-namespace attest {
+namespace attest::law {
 
 class Scores {
 public:
@@ -31,4 +31,4 @@ private:
         k_;  ///< [batch, heads_q, len_q, dim_qk], [batch, heads_kv, len_kv, dim_qk]
 };
 
-}  // namespace attest
+}  // namespace attest::law

@@ -8,7 +8,7 @@
 #include "reference/problem/case.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 RC_GTEST_PROP(Scores, HoldTheScoreInLongDouble, ()) {
@@ -41,4 +41,4 @@ RC_GTEST_PROP(Scores, HoldTheScoreInLongDouble, ()) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

@@ -4,9 +4,9 @@
 
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
-void compare_shifted(Tally& tally, const Call& first, const Call& second, const char* change,
+void compare_shifted(Tally& tally, const Run& first, const Run& second, const char* change,
                      const std::function<Interval(const Row&)>& shift) {
     const Problem& problem = first.problem();
     for (const Row& row : all_rows(problem)) {
@@ -23,4 +23,4 @@ void compare_shifted(Tally& tally, const Call& first, const Call& second, const 
     }
 }
 
-}  // namespace attest
+}  // namespace attest::law

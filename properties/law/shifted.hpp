@@ -8,10 +8,10 @@
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/tally.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Both runs' outputs are one truth, and the second L exceeds the first by shift(row).
-void compare_shifted(Tally& tally, const Call& first, const Call& second, const char* change,
+void compare_shifted(Tally& tally, const Run& first, const Run& second, const char* change,
                      const std::function<Interval(const Row&)>& shift);
 
-}  // namespace attest
+}  // namespace attest::law

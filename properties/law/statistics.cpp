@@ -5,7 +5,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 
 void SelfNormalised::add(double x) noexcept {
     sum_ += x;
@@ -31,4 +31,4 @@ Statistic SelfNormalised::statistic(std::string name, double false_positive_rate
             samples_};
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -7,7 +7,7 @@
 
 #include "properties/law/verdict.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Why a law of random roundings is not for a kernel on a matrix unit.
 constexpr const char* truncated_sums =
@@ -33,4 +33,4 @@ private:
     std::int64_t samples_ = 0;
 };
 
-}  // namespace attest
+}  // namespace attest::law

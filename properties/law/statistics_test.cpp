@@ -10,7 +10,7 @@
 #include "reference/problem/counter.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 TEST(Statistics, SelfNormalisedSumsStayWithinTheirRate) {
@@ -50,4 +50,4 @@ TEST(Statistics, ImpossibleRatesAreRefused) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

@@ -8,34 +8,34 @@
 #include <vector>
 
 #include "properties/law/other_answer.hpp"
+#include "properties/law/paired_cases.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/twins.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
 /// Rows of the whole that a step computes.
-Likeness rows_of_step(const Call& whole, std::int64_t begin, std::int64_t count) {
-    Likeness likeness;
+Relation rows_of_step(const Run& whole, std::int64_t begin, std::int64_t count) {
+    Relation relation;
     for (RowMatch match : defined_rows(whole)) {
         const std::int64_t query = match.first.query;
         if (query < begin || query >= begin + count) continue;
         match.second.query = query - begin;
-        likeness.rows.push_back(match);
+        relation.rows.push_back(match);
     }
-    return likeness;
+    return relation;
 }
 
 bool has_positions(const Problem& p) {
     return p.alibi || p.rope.style != RopeStyle::none;
 }
 
-Verdict compare_step(const Call& whole, std::int64_t begin, std::int64_t count) {
+Verdict compare_step(const Run& whole, std::int64_t begin, std::int64_t count) {
     const auto step = step_of(whole, begin, count);
     if (!step) return not_applicable("the kernel takes no problem that continues a sequence");
-    Likeness likeness = rows_of_step(whole, begin, count);
-    likeness.sentence = [&](const RowMatch& match) {
+    Relation relation = rows_of_step(whole, begin, count);
+    relation.sentence = [&](const RowMatch& match) {
         const std::string query = name_of(whole.problem(), match.first);
         if (count == 1)
             return fmt::format(
@@ -45,11 +45,11 @@ Verdict compare_step(const Call& whole, std::int64_t begin, std::int64_t count) 
             "{} gets another answer in a chunk of {} queries behind a cache of length {}", query,
             count, step->problem().len_kv - count);
     };
-    return compare_runs(whole, *step, likeness);
+    return compare_runs(whole, *step, relation);
 }
 
 /// Compares the steps [cuts[n], cuts[n + 1]).
-Verdict compare_steps(const Call& whole,
+Verdict compare_steps(const Run& whole,
                       const std::vector<std::pair<std::int64_t, std::int64_t>>& steps) {
     std::int64_t elements = 0;
     double worst = 0;
@@ -65,7 +65,7 @@ Verdict compare_steps(const Call& whole,
 
 }  // namespace
 
-std::optional<Call> step_of(const Call& whole, std::int64_t begin, std::int64_t count) {
+std::optional<Run> step_of(const Run& whole, std::int64_t begin, std::int64_t count) {
     const Trial& trial = whole.trial();
     const Problem& problem = whole.problem();
     const bool bottom_right = trial.dialect().causal == CausalAlignment::bottom_right;
@@ -75,19 +75,20 @@ std::optional<Call> step_of(const Call& whole, std::int64_t begin, std::int64_t 
                                          [&](std::int64_t keys) { return keys >= problem.len_q; });
     if ((problem.cache.present || bottom_right || square) && long_enough &&
         problem.len_kv >= problem.len_q) {
-        Twin twin = continued(problem, whole.inputs(), begin, count, true);
-        if (trial.supports(twin.problem)) return Call(trial, twin.problem, std::move(twin.inputs));
+        PairedCase paired = continued(problem, whole.inputs(), begin, count, true);
+        if (trial.supports(paired.problem))
+            return Run(trial, paired.problem, std::move(paired.inputs));
     }
     if (problem.cache.present || has_positions(problem) || !bottom_right ||
         problem.len_kv - (problem.len_q - begin - count) < 1)
         return std::nullopt;
-    Twin twin = continued(problem, whole.inputs(), begin, count, false);
-    return call_if_supported(trial, twin.problem, std::move(twin.inputs));
+    PairedCase paired = continued(problem, whole.inputs(), begin, count, false);
+    return run_if_supported(trial, paired.problem, std::move(paired.inputs));
 }
 
 Verdict steps_of_one(const Trial& trial) {
     constexpr std::int64_t steps_max = 6;
-    const Call whole(trial);
+    const Run whole(trial);
     const std::int64_t queries = whole.problem().len_q;
     std::set<std::int64_t> tokens = {0, queries - 1};
     for (std::int64_t n = 0; n < queries && n < steps_max - 2; ++n)
@@ -100,7 +101,7 @@ Verdict steps_of_one(const Trial& trial) {
 
 Verdict steps_of_chunks(const Trial& trial) {
     constexpr std::int64_t cuts_max = 3;
-    const Call whole(trial);
+    const Run whole(trial);
     const std::int64_t queries = whole.problem().len_q;
     std::set<std::int64_t> cuts = {0, queries};
     for (std::int64_t n = 0; n < cuts_max; ++n)
@@ -117,9 +118,9 @@ namespace {
 /// What a kernel answers that counts positions from 0 in every step: query i turns as at position
 /// i, key j as at position j. A square problem without a cache has just these positions; its mask
 /// is written out, and rows past the step's queries are zero.
-Twin restarted(const Call& step) {
+PairedCase restarted(const Run& step) {
     const Problem& problem = step.problem();
-    const Sight sight = step.sight();
+    const Visibility visibility = step.visibility();
     Problem p = problem;
     p.len_q = p.len_kv;
     p.cache = {};
@@ -133,10 +134,10 @@ Twin restarted(const Call& step) {
             copy_element(q, q.flat(row.batch, row.head, row.query, c), inputs[Role::q],
                          inputs[Role::q].flat(row.batch, row.head, row.query, c));
         for (std::int64_t j = 0; j < p.len_kv; ++j)
-            mask.put(row.batch, row.head, row.query, j, sight.sees(row, j) ? 1 : 0);
+            mask.put(row.batch, row.head, row.query, j, visibility.sees(row, j) ? 1 : 0);
     }
-    // Slots that hold no key are hidden from every row of the twin, but no reference needs NaN
-    // there.
+    // Slots that hold no key are hidden from every row of the paired case, but no reference needs
+    // NaN there.
     inputs.put(Role::q, std::move(q));
     inputs.put(Role::mask, std::move(mask));
     return adopt(p, inputs);
@@ -145,10 +146,10 @@ Twin restarted(const Call& step) {
 }  // namespace
 
 Verdict positions_continue(const Trial& trial) {
-    const Call step(trial);
+    const Run step(trial);
     const Problem& problem = step.problem();
-    const Twin zero = restarted(step);
-    const Sight sight = step.sight();
+    const PairedCase zero = restarted(step);
+    const Visibility visibility = step.visibility();
     OtherAnswer answer;
     answer.expected = trial.expected(zero.problem, zero.inputs);
     answer.flat = [&](const Row& row, std::int64_t channel) {
@@ -156,29 +157,29 @@ Verdict positions_continue(const Trial& trial) {
         return (head * zero.problem.len_q + row.query) * value_dim(problem) + channel;
     };
     answer.sentence = [&](const Row& row) {
-        return fmt::format("{} is rotated at position {}, not at {}", name_of(problem, row),
-                           row.query,
-                           sight.length_kv(row.batch) - sight.length_q(row.batch) + row.query);
+        return fmt::format(
+            "{} is rotated at position {}, not at {}", name_of(problem, row), row.query,
+            visibility.length_kv(row.batch) - visibility.length_q(row.batch) + row.query);
     };
     return not_the_other(step, answer);
 }
 
 namespace {
 
-Verdict compare_paging(const Call& base, const Call& other, bool bits, const char* change) {
-    Likeness likeness;
-    likeness.rows = defined_rows(base);
-    likeness.promise = same_bits_if(bits);
-    likeness.sentence = [&, change](const RowMatch& match) {
+Verdict compare_paging(const Run& base, const Run& other, bool bits, const char* change) {
+    Relation relation;
+    relation.rows = defined_rows(base);
+    relation.promise = same_bits_if(bits);
+    relation.sentence = [&, change](const RowMatch& match) {
         return name_of(base.problem(), match.first) + " changes when " + change;
     };
-    return compare_runs(base, other, likeness);
+    return compare_runs(base, other, relation);
 }
 
 }  // namespace
 
 Verdict pages_do_not_matter(const Trial& trial) {
-    const Call base(trial);
+    const Run base(trial);
     const Problem& problem = base.problem();
     const std::int64_t pages = (*pool_shape_of(problem, Role::k))[0];
     const auto renamed = permutation(trial, stream_of("decode.paged"), pages);
@@ -188,18 +189,18 @@ Verdict pages_do_not_matter(const Trial& trial) {
         if (table.get(i) >= 0)
             table.set(i, static_cast<double>(renamed[static_cast<std::size_t>(table.get(i))]));
     // Only addresses differ: a deterministic kernel repeats the same arithmetic.
-    Verdict sum = compare_paging(base, Call(trial, problem, std::move(inputs)),
-                                 trial.numerics().deterministic,
-                                 "the physical pages of its cache are renamed");
+    Verdict sum =
+        compare_paging(base, Run(trial, problem, std::move(inputs)), trial.numerics().deterministic,
+                       "the physical pages of its cache are renamed");
     if (sum.decision == Decision::violated) return sum;
     for (const std::int64_t page :
          {std::int64_t{0}, problem.cache.page_size == 8 ? std::int64_t{16} : std::int64_t{8}}) {
         Problem other = problem;
         other.cache.page_size = page;
         if (!trial.supports(other)) continue;
-        Twin twin = adopt(other, base.inputs());
+        PairedCase paired = adopt(other, base.inputs());
         Verdict verdict =
-            compare_paging(base, Call(trial, twin.problem, std::move(twin.inputs)), false,
+            compare_paging(base, Run(trial, paired.problem, std::move(paired.inputs)), false,
                            page == 0 ? "its cache is contiguous instead of paged"
                                      : "its cache has pages of another size");
         if (verdict.decision == Decision::violated) return verdict;
@@ -211,27 +212,27 @@ Verdict pages_do_not_matter(const Trial& trial) {
 
 Verdict sequences_stand_alone(const Trial& trial) {
     constexpr std::int64_t few = 3;
-    const Call base(trial);
+    const Run base(trial);
     const Problem& problem = base.problem();
-    const Sight sight = base.sight();
+    const Visibility visibility = base.visibility();
     std::int64_t elements = 0;
     double worst = 0;
     for (std::int64_t b = 0; b < std::min(problem.batch, few); ++b) {
-        if (sight.length_q(b) == 0 || sight.length_kv(b) == 0) continue;
-        Twin twin = sequence_alone(problem, base.inputs(), b);
-        const auto alone = call_if_supported(trial, twin.problem, std::move(twin.inputs));
+        if (visibility.length_q(b) == 0 || visibility.length_kv(b) == 0) continue;
+        PairedCase paired = sequence_alone(problem, base.inputs(), b);
+        const auto alone = run_if_supported(trial, paired.problem, std::move(paired.inputs));
         if (!alone) continue;
-        Likeness likeness;
+        Relation relation;
         for (RowMatch match : defined_rows(base)) {
-            if (match.first.batch != b || !sight.is_query(match.first)) continue;
+            if (match.first.batch != b || !visibility.is_query(match.first)) continue;
             match.second.batch = 0;
-            likeness.rows.push_back(match);
+            relation.rows.push_back(match);
         }
-        likeness.sentence = [&](const RowMatch& match) {
+        relation.sentence = [&](const RowMatch& match) {
             return name_of(problem, match.first) +
                    " gets another answer when its sequence is run alone";
         };
-        Verdict verdict = compare_runs(base, *alone, likeness);
+        Verdict verdict = compare_runs(base, *alone, relation);
         if (verdict.decision == Decision::violated) return verdict;
         elements += verdict.elements;
         worst = std::max(worst, verdict.worst_ratio);
@@ -239,4 +240,4 @@ Verdict sequences_stand_alone(const Trial& trial) {
     return nothing_compared(elements, worst, "no sequence of this case can be run alone");
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -6,12 +6,12 @@
 
 #include "properties/law/paired_runs.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// The queries [begin, begin + count) of the case as a call of their own: through a cache where the
 /// kernel has one, else as a plain problem. None where the kernel takes neither form, or where
 /// neither means the same (the plain form keeps no position; a cache always aligns bottom-right).
-std::optional<Call> step_of(const Call& whole, std::int64_t begin, std::int64_t count);
+std::optional<Run> step_of(const Run& whole, std::int64_t begin, std::int64_t count);
 
 Verdict steps_of_one(const Trial& trial);     ///< token by token: first, last and random tokens
 Verdict steps_of_chunks(const Trial& trial);  ///< the whole prefill cut at random places
@@ -25,4 +25,4 @@ Verdict pages_do_not_matter(const Trial& trial);
 /// Sequences of different lengths, each run alone at its own lengths.
 Verdict sequences_stand_alone(const Trial& trial);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::law {
 
-std::string element_name(const Problem& problem, const Place& place) {
+std::string element_name(const Problem& problem, const ElementPlace& place) {
     const bool lse = place.role == Role::lse;
     std::string text = lse ? "log-sum-exp" : "output";
     if (place.index.size() < 3) return text;
@@ -18,7 +18,7 @@ std::string element_name(const Problem& problem, const Place& place) {
     return text;
 }
 
-bool Tally::claimed(const ExpectedElement& expected) noexcept {
+bool Tally::claimed(const bound::ExpectedElement& expected) noexcept {
     return !(expected.bound == std::numeric_limits<double>::infinity()) &&
            expected.error < std::numeric_limits<double>::infinity();
 }
@@ -35,7 +35,7 @@ bool Tally::agreed(double ratio) noexcept {
 }
 
 bool Tally::disagreed(double expected, double observed, double bound, double ratio,
-                      const Place& place, std::string sentence, BoundKind kind) {
+                      const ElementPlace& place, std::string sentence, BoundKind kind) {
     ++elements_;
     if (violation_) return false;
     Violation violation;
@@ -54,9 +54,9 @@ bool Tally::disagreed(double expected, double observed, double bound, double rat
 }
 
 Verdict Tally::verdict(const std::string& nothing) const {
-    if (violation_) return attest::violated(*violation_, elements_);
+    if (violation_) return law::violated(*violation_, elements_);
     if (elements_ == 0) return not_applicable(nothing);
     return holds(elements_, worst_);
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -13,22 +13,22 @@
 #include "reference/bound/expected.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// One logical element of one tensor.
-struct Place {
+struct ElementPlace {
     Role role = Role::o;
     std::vector<std::int64_t> index;
 };
-inline Place output_at(const Row& row, std::int64_t channel) {
+inline ElementPlace output_at(const Row& row, std::int64_t channel) {
     return {Role::o, {row.batch, row.head, row.query, channel}};
 }
-inline Place lse_at(const Row& row) {
+inline ElementPlace lse_at(const Row& row) {
     return {Role::lse, {row.batch, row.head, row.query}};
 }
 
 /// "output of query 3, channel 1", with batch and head where there are several.
-std::string element_name(const Problem& problem, const Place& place);
+std::string element_name(const Problem& problem, const ElementPlace& place);
 
 class Tally {
 public:
@@ -37,19 +37,19 @@ public:
     /// One observed number against what is known of it. An element whose bound is infinite is not
     /// compared: nothing is claimed of it. False where it is violated; `sentence` is called then.
     template <typename Sentence>
-    bool element(double observed, const ExpectedElement& expected, Precision format,
-                 const Place& place, Sentence&& sentence) {
+    bool element(double observed, const bound::ExpectedElement& expected, Precision format,
+                 const ElementPlace& place, Sentence&& sentence) {
         if (!claimed(expected)) return true;
-        if (judge(observed, expected, format) != Agreement::disagrees)
-            return agreed(error_ratio(observed, expected, format));
+        if (bound::judge(observed, expected, format) != bound::Agreement::disagrees)
+            return agreed(bound::error_ratio(observed, expected, format));
         return disagreed(expected.value, observed, expected.bound + expected.error,
-                         error_ratio(observed, expected, format), place,
+                         bound::error_ratio(observed, expected, format), place,
                          std::forward<Sentence>(sentence)());
     }
 
     /// Two enclosures of numbers that are equal by the law. An unbounded one is not compared.
     template <typename Sentence>
-    bool same(const Interval& expected, const Interval& observed, const Place& place,
+    bool same(const Interval& expected, const Interval& observed, const ElementPlace& place,
               Sentence&& sentence) {
         if (unbounded(expected) || unbounded(observed)) return true;
         const double ratio = separation(expected, observed);
@@ -60,7 +60,7 @@ public:
 
     /// A number that is at most `limit`, both known within their intervals.
     template <typename Sentence>
-    bool at_most(const Interval& observed, const Interval& limit, const Place& place,
+    bool at_most(const Interval& observed, const Interval& limit, const ElementPlace& place,
                  Sentence&& sentence) {
         if (unbounded(limit) || unbounded(observed)) return true;
         if (observed.lo <= limit.hi) return agreed(0);
@@ -70,7 +70,7 @@ public:
 
     /// A fact that no rounding excuses: `observed` is as it must be, or is not.
     template <typename Sentence>
-    bool fact(bool holds, double expected, double observed, const Place& place,
+    bool fact(bool holds, double expected, double observed, const ElementPlace& place,
               Sentence&& sentence) {
         if (holds) return agreed(0);
         return disagreed(expected, observed, 0, 0, place, std::forward<Sentence>(sentence)(),
@@ -85,11 +85,12 @@ public:
     Verdict verdict(const std::string& nothing) const;
 
 private:
-    static bool claimed(const ExpectedElement& expected) noexcept;
+    static bool claimed(const bound::ExpectedElement& expected) noexcept;
     static bool unbounded(const Interval& interval) noexcept;
     bool agreed(double ratio) noexcept;
-    bool disagreed(double expected, double observed, double bound, double ratio, const Place& place,
-                   std::string sentence, BoundKind kind = BoundKind::derived);
+    bool disagreed(double expected, double observed, double bound, double ratio,
+                   const ElementPlace& place, std::string sentence,
+                   BoundKind kind = BoundKind::derived);
 
     const Problem* problem_;
     std::int64_t elements_ = 0;
@@ -97,4 +98,4 @@ private:
     std::optional<Violation> violation_;
 };
 
-}  // namespace attest
+}  // namespace attest::law

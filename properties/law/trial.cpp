@@ -3,7 +3,7 @@
 #include "reference/problem/counter.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -18,7 +18,7 @@ std::uint64_t law_key(const Case& c) noexcept {
 }  // namespace
 
 std::uint64_t Trial::random_bits(std::uint64_t stream, std::uint64_t index) const {
-    return counter_bits(law_key(subject()), stream, index);
+    return counter_bits(law_key(tried()), stream, index);
 }
 
 /// bits mod limit. Its bias is below limit / 2^64, which no campaign is long enough to see.
@@ -30,7 +30,7 @@ std::int64_t Trial::random_below(std::uint64_t stream, std::uint64_t index,
 }
 
 double Trial::random_normal(std::uint64_t stream, std::uint64_t index) const {
-    return counter_normal(law_key(subject()), stream, index);
+    return counter_normal(law_key(tried()), stream, index);
 }
 
-}  // namespace attest
+}  // namespace attest::law

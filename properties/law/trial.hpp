@@ -13,14 +13,14 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/feature.hpp"
 
-namespace attest {
+namespace attest::law {
 
 class Trial {
 public:
     virtual ~Trial() = default;
 
-    virtual const Case& subject() const = 0;  ///< the case being tried
-    const Problem& problem() const { return subject().problem; }
+    virtual const Case& tried() const = 0;  ///< the case being tried
+    const Problem& problem() const { return tried().problem; }
     /// k and v as sequences [batch, heads_kv, len_kv, dim], also where the cache is paged; every
     /// other call here takes them so, too.
     virtual const TensorSet& inputs() const = 0;
@@ -46,8 +46,8 @@ public:
 
     /// The reference for any problem and inputs, with its certified error and the bound of the
     /// declared numerics.
-    virtual const Expected& expected() const = 0;  ///< of the case itself
-    virtual Expected expected(const Problem& problem, const TensorSet& inputs) const = 0;
+    virtual const bound::Expected& expected() const = 0;  ///< of the case itself
+    virtual bound::Expected expected(const Problem& problem, const TensorSet& inputs) const = 0;
 
     /// Judges with escalation: an undecided element is recomputed in wider arithmetic, and a
     /// disagreement is confirmed in exact arithmetic, before either is reported. Compares every o
@@ -63,7 +63,8 @@ public:
     /// Under the model of random roundings; `rate` is the chance that a correct kernel fails.
     virtual Verdict compare_probable(double rate) const = 0;
     /// What a correct kernel's errors are expected to be on average, for any problem.
-    virtual ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const = 0;
+    virtual bound::ErrorBudget error_budget(const Problem& problem,
+                                            const TensorSet& inputs) const = 0;
 
     /// The law's own randomness: the same for the same case, whatever ran before. stream separates
     /// independent uses.
@@ -79,4 +80,4 @@ struct Stopped {
     Verdict verdict;
 };
 
-}  // namespace attest
+}  // namespace attest::law

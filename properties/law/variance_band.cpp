@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace attest {
+namespace attest::law {
 
 // The scores Z of different keys of one query are independent given the query, symmetric, and sums
 // of independent terms. With signs: E exp(lZ) = prod cosh(l a_c) <= exp(l^2/2), E Z^2 = 1, E Z^4 <=
@@ -31,4 +31,4 @@ VarianceBand band_of(const ScoreSample& sample) {
     return {low > 0 ? low * low : 0, high * high};
 }
 
-}  // namespace attest
+}  // namespace attest::law

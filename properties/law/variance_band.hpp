@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace attest {
+namespace attest::law {
 
 /// Of one case, both tails together.
 constexpr double variance_rate = 1e-9;
@@ -25,4 +25,4 @@ struct VarianceBand {
 
 VarianceBand band_of(const ScoreSample& sample);
 
-}  // namespace attest
+}  // namespace attest::law

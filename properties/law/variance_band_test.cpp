@@ -8,7 +8,7 @@
 
 #include "properties/law/variance_band.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 ScoreSample signs(std::mt19937_64& random, std::int64_t count, int dim, double scale) {
@@ -60,4 +60,4 @@ TEST(Band, ClaimsNoLowerEndForScoresKnownFromAboveAlone) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

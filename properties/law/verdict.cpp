@@ -8,7 +8,7 @@
 
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 
 std::string_view name(Decision decision) noexcept {
     constexpr std::array<std::string_view, 5> names = {"not_applicable", "not_run", "holds",
@@ -144,4 +144,4 @@ Verdict merge(Verdict a, const Verdict& b) {
     return merged;
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -10,7 +10,7 @@
 
 #include "reference/problem/tensor.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// Ordered best to worst for merging; not_applicable and not_run merge as the identity.
 enum class Decision : std::uint8_t { not_applicable, not_run, holds, inconclusive, violated };
@@ -106,4 +106,4 @@ Verdict graded(Verdict verdict, std::span<const std::string> fails);
 /// violation and the first doubt.
 Verdict merge(Verdict a, const Verdict& b);
 
-}  // namespace attest
+}  // namespace attest::law

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 TEST(Verdict, NothingComparedNeverHolds) {
@@ -86,4 +86,4 @@ RC_GTEST_PROP(Verdict, MergingIsAssociativeAndCounts, ()) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

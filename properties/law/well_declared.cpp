@@ -4,7 +4,7 @@
 #include "properties/law/catalogue.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -56,4 +56,4 @@ void require_well_declared(std::span<const Property> laws) {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::law

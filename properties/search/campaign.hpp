@@ -13,17 +13,17 @@
 #include "kernels/interface/manifest.hpp"
 #include "properties/search/conclude.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// A case that a law is tried on before any is drawn, where it lies in the law's space and the
 /// kernel takes it.
 struct FixedCase {
     std::string law;
-    Case subject;
+    Case tried;
 };
 
 struct CampaignOptions {
-    KernelSpec kernel;
+    kernel::KernelSpec kernel;
     Profile profile;
     std::vector<std::string> match;  ///< globs on law ids; empty: all
     std::uint64_t seed = 0;
@@ -33,7 +33,7 @@ struct CampaignOptions {
     std::int64_t shard_index = 0, shard_count = 1;
     std::string store;  ///< directory of stored failures; empty: none are kept
     std::vector<FixedCase> fixtures;
-    SessionOptions session;
+    worker::SessionOptions session;
     const std::atomic<int>* interrupted = nullptr;  ///< 1: finish running cases; 2: stop at once
 };
 
@@ -41,15 +41,15 @@ struct CampaignOptions {
 class CampaignObserver {
 public:
     virtual ~CampaignObserver() = default;
-    virtual void on_case(const Property&, const CaseRecord&, double /*progress 0..1*/) {}
-    virtual void on_violation(const Property&, const CaseRecord&) {}
-    virtual void on_shrink(const Property&, std::int64_t /*evaluation*/, const Case&) {}
-    virtual void on_waiting(const Property&, double /*seconds*/, double /*limit*/) {}
+    virtual void on_case(const law::Property&, const CaseRecord&, double /*progress 0..1*/) {}
+    virtual void on_violation(const law::Property&, const CaseRecord&) {}
+    virtual void on_shrink(const law::Property&, std::int64_t /*evaluation*/, const Case&) {}
+    virtual void on_waiting(const law::Property&, double /*seconds*/, double /*limit*/) {}
     virtual void on_law(const LawResult&) {}
 };
 
 struct CampaignResult {
-    Manifest manifest;
+    kernel::Manifest manifest;
     std::vector<LawResult> laws;  ///< catalogue order, every law of the catalogue
     double seconds = 0;
     bool interrupted = false;
@@ -59,4 +59,4 @@ struct CampaignResult {
 
 CampaignResult run_campaign(const CampaignOptions& options, CampaignObserver& observer);
 
-}  // namespace attest
+}  // namespace attest::search

@@ -7,10 +7,10 @@
 #include "properties/search/planted_test.hpp"
 #include "properties/search/runner.hpp"
 
-namespace attest::testing {
+namespace attest::search {
 
-inline SubjectFactory factory_of(const Plan& plan) {
-    return [plan]() -> std::unique_ptr<Subject> { return std::make_unique<PlantedKernel>(plan); };
+inline KernelFactory factory_of(const Plan& plan) {
+    return [plan]() -> std::unique_ptr<Kernel> { return std::make_unique<PlantedKernel>(plan); };
 }
 
 inline CampaignOptions few_cases(std::int64_t cases = 40, int jobs = 2) {
@@ -23,13 +23,13 @@ inline CampaignOptions few_cases(std::int64_t cases = 40, int jobs = 2) {
     return options;
 }
 
-inline CampaignResult run(const std::vector<Property>& laws, const Plan& plan,
+inline CampaignResult run(const std::vector<law::Property>& laws, const Plan& plan,
                           const CampaignOptions& options) {
     CampaignObserver silent;
     return run_laws(laws, factory_of(plan), options, silent);
 }
 
-inline Plan plan_with(Defect defect, std::function<bool(const Problem&)> fails = {}) {
+inline Plan plan_with(PlantedDefect defect, std::function<bool(const Problem&)> fails = {}) {
     Plan plan{.manifest = full_manifest(), .defect = defect};
     if (fails) plan.fails = [fails](const Problem& p, const TensorSet&) { return fails(p); };
     return plan;
@@ -39,11 +39,11 @@ inline bool past_forty(const Problem& p) {
     return p.len_kv > 40;
 }
 
-inline std::vector<Property> four_laws() {
+inline std::vector<law::Property> four_laws() {
     return {zero_law("first.any"),
             zero_law("second.causal", {.require = FeatureSet(Feature::causal)}),
             zero_law("third.square", {.square = true}),
             zero_law("fourth.small", {.scores_max = 64, .len_max = 8})};
 }
 
-}  // namespace attest::testing
+}  // namespace attest::search

@@ -6,12 +6,12 @@
 #include "properties/search/landmarks.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::search {
 
-Capability declared_capability(const Manifest& manifest) {
+Capability declared_capability(const kernel::Manifest& manifest) {
     Capability capability;
     capability.formats = manifest.formats;
-    capability.features = offered_features(manifest);
+    capability.features = kernel::offered_features(manifest);
     // As the session: who declares features, and layout not among them, may count on alignment.
     capability.any_alignment =
         !manifest.features_declared || manifest.features.has(Feature::layout);
@@ -23,7 +23,7 @@ Capability declared_capability(const Manifest& manifest) {
     return capability;
 }
 
-std::vector<Precision> formats_of(const CaseSpace& space, const Capability& capability) {
+std::vector<Precision> formats_of(const law::CaseSpace& space, const Capability& capability) {
     std::vector<Precision> had = capability.formats;
     std::erase_if(had, [&](Precision format) {
         return !space.formats.empty() &&
@@ -32,7 +32,7 @@ std::vector<Precision> formats_of(const CaseSpace& space, const Capability& capa
     return had;
 }
 
-std::vector<FeatureSet> alternatives(const CaseSpace& space, const Capability& capability) {
+std::vector<FeatureSet> alternatives(const law::CaseSpace& space, const Capability& capability) {
     if (space.require_any.empty()) return {FeatureSet{}};
     std::vector<FeatureSet> had;
     for (const FeatureSet& set : space.require_any)
@@ -47,7 +47,7 @@ bool Capability::narrow() const noexcept {
 namespace {
 
 /// Why no shape and no set of features that the kernel takes lies in the law's space.
-std::optional<std::string> too_narrow(const CaseSpace& space, const Capability& capability) {
+std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capability& capability) {
     FeatureSet own = space.allow | space.require;
     for (const FeatureSet& set : space.require_any) own = own | set;
     if (own.has(Feature::paged)) own = own.with(Feature::cache);
@@ -68,9 +68,9 @@ std::optional<std::string> too_narrow(const CaseSpace& space, const Capability& 
 
 }  // namespace
 
-std::optional<std::string> why_not_applicable(const Property& property,
+std::optional<std::string> why_not_applicable(const law::Property& property,
                                               const Capability& capability) {
-    const Needs& needs = property.needs;
+    const law::Needs& needs = property.needs;
     if (needs.backward) return "kernel has no backward";
     if (needs.lse && !capability.features.has(Feature::lse)) return "kernel returns no log-sum-exp";
     if (needs.deterministic && !capability.numerics.deterministic)
@@ -79,7 +79,7 @@ std::optional<std::string> why_not_applicable(const Property& property,
         return "kernel does not claim batch invariance";
     if (needs.simulated && !capability.simulated)
         return "its threads run under no schedule that attest could choose";
-    const CaseSpace& space = property.cases;
+    const law::CaseSpace& space = property.cases;
     FeatureSet missing;
     for (int bit = 0; bit < feature_count; ++bit) {
         const auto feature = static_cast<Feature>(bit);
@@ -103,4 +103,4 @@ std::optional<std::string> why_not_applicable(const Property& property,
     return too_narrow(space, capability);
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -9,9 +9,9 @@
 
 #include "properties/law/property.hpp"
 #include "properties/search/geometry.hpp"
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 
-namespace attest {
+namespace attest::search {
 
 struct Capability {
     std::vector<Precision> formats;
@@ -31,22 +31,22 @@ struct Capability {
 };
 
 /// What the manifest alone says.
-Capability declared_capability(const Manifest& manifest);
+Capability declared_capability(const kernel::Manifest& manifest);
 
 /// Asks supports() about one small problem in every format and head dimension, with every feature,
 /// in other shapes, and about windows to the right.
 /// `narrowed` is told, in sentences for people, what will not be drawn. Where the kernel says no to
 /// everything, nothing is narrowed: the refusals are then counted where they happen.
-Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed);
+Capability probed_capability(Kernel& kernel, std::vector<std::string>& narrowed);
 
 /// Why this law cannot be asked of this kernel, in the kernel's terms; none where it can.
-std::optional<std::string> why_not_applicable(const Property& property,
+std::optional<std::string> why_not_applicable(const law::Property& property,
                                               const Capability& capability);
 
 /// The formats of q that a law is tried in: its own, of those the kernel takes.
-std::vector<Precision> formats_of(const CaseSpace& space, const Capability& capability);
+std::vector<Precision> formats_of(const law::CaseSpace& space, const Capability& capability);
 
 /// The sets of CaseSpace::require_any that the kernel has; one empty set where none is asked for.
-std::vector<FeatureSet> alternatives(const CaseSpace& space, const Capability& capability);
+std::vector<FeatureSet> alternatives(const law::CaseSpace& space, const Capability& capability);
 
-}  // namespace attest
+}  // namespace attest::search

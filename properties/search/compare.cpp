@@ -8,7 +8,7 @@
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -20,7 +20,7 @@ struct Suspect {
     double ratio;
 };
 
-struct Tally {
+struct SuspectTally {
     std::int64_t elements = 0;
     double worst_ratio = 0;  ///< of the elements that agree
     std::vector<Suspect> suspects;
@@ -31,25 +31,25 @@ Precision lse_format(const Problem& problem) noexcept {
 }
 
 /// Elements [first, first + count) of what was observed against `expected`, count elements.
-void judge_elements(Tally& tally, const std::vector<double>& observed, std::int64_t first,
-                    std::int64_t count, const ExpectedElement* expected, Precision format,
+void judge_elements(SuspectTally& tally, const std::vector<double>& observed, std::int64_t first,
+                    std::int64_t count, const bound::ExpectedElement* expected, Precision format,
                     Role role, std::int64_t row) {
     for (std::int64_t flat = first; flat < first + count; ++flat) {
         const double seen = observed[static_cast<std::size_t>(flat)];
-        const Agreement agreement = judge(seen, expected[flat - first], format);
-        const double ratio = error_ratio(seen, expected[flat - first], format);
+        const bound::Agreement agreement = bound::judge(seen, expected[flat - first], format);
+        const double ratio = bound::error_ratio(seen, expected[flat - first], format);
         ++tally.elements;
-        if (agreement == Agreement::agrees) {
+        if (agreement == bound::Agreement::agrees) {
             tally.worst_ratio = std::max(tally.worst_ratio, ratio);
         } else {
-            const bool disagrees = agreement == Agreement::disagrees;
+            const bool disagrees = agreement == bound::Agreement::disagrees;
             tally.suspects.push_back({role, row, flat, disagrees, ratio});
         }
     }
 }
 
-Tally tally_of(const Comparison& c, const Expected& expected) {
-    Tally tally;
+SuspectTally tally_of(const Comparison& c, const bound::Expected& expected) {
+    SuspectTally tally;
     const bool has_o = c.observed.has(Role::o);
     const std::vector<double> o = has_o ? c.observed[Role::o].to_doubles() : std::vector<double>{};
     const bool has_lse = c.observed.has(Role::lse);
@@ -97,11 +97,11 @@ std::string place(const Problem& problem, const std::vector<std::int64_t>& index
     return text;
 }
 
-Violation violation_at(const Comparison& c, const Suspect& suspect,
-                       const ExpectedElement& expected) {
+law::Violation violation_at(const Comparison& c, const Suspect& suspect,
+                            const bound::ExpectedElement& expected) {
     const Problem& p = c.problem;
     const bool is_lse = suspect.role == Role::lse;
-    Violation v;
+    law::Violation v;
     v.tensor = suspect.role;
     v.index = {suspect.row / (p.heads_q * p.len_q), suspect.row / p.len_q % p.heads_q,
                suspect.row % p.len_q};
@@ -111,13 +111,13 @@ Violation violation_at(const Comparison& c, const Suspect& suspect,
     v.expected = expected.value;
     v.observed = c.observed[suspect.role].get(suspect.flat);
     v.bound = expected.bound + expected.error;
-    v.bound_kind = BoundKind::derived;
-    v.ratio = error_ratio(v.observed, expected, is_lse ? lse_format(p) : p.format_o);
+    v.bound_kind = law::BoundKind::derived;
+    v.ratio = bound::error_ratio(v.observed, expected, is_lse ? lse_format(p) : p.format_o);
     return v;
 }
 
 /// The element of a suspect in what is expected of its row alone.
-const ExpectedElement& element_of(const Expected& of_row, const Suspect& s) {
+const bound::ExpectedElement& element_of(const bound::Expected& of_row, const Suspect& s) {
     if (s.role == Role::lse) return of_row.lse.front();
     return of_row.output[static_cast<std::size_t>(s.flat % of_row.output_shape[3])];
 }
@@ -131,21 +131,21 @@ struct Second {
 };
 
 Second look_again(const Comparison& c, const std::vector<Suspect>& suspects, std::int64_t row,
-                  const Expected& exact) {
+                  const bound::Expected& exact) {
     Second second;
     for (const Suspect& s : suspects) {
         if (s.row != row) continue;
         const bool is_lse = s.role == Role::lse;
-        const ExpectedElement& e = element_of(exact, s);
+        const bound::ExpectedElement& e = element_of(exact, s);
         const Precision format = is_lse ? lse_format(c.problem) : c.problem.format_o;
-        switch (judge(c.observed[s.role].get(s.flat), e, format)) {
-            case Agreement::agrees:
+        switch (bound::judge(c.observed[s.role].get(s.flat), e, format)) {
+            case bound::Agreement::agrees:
                 second.withdrawn += s.disagrees ? 1 : 0;
                 break;
-            case Agreement::undecided:
+            case bound::Agreement::undecided:
                 ++second.undecided;
                 break;
-            case Agreement::disagrees:
+            case bound::Agreement::disagrees:
                 if (second.confirmed == nullptr) second.confirmed = &s;
                 break;
         }
@@ -155,53 +155,54 @@ Second look_again(const Comparison& c, const std::vector<Suspect>& suspects, std
 
 }  // namespace
 
-Verdict compare_with(const Comparison& comparison, const Expected& expected) {
-    Tally tally = tally_of(comparison, expected);
+law::Verdict compare_with(const Comparison& comparison, const bound::Expected& expected) {
+    SuspectTally tally = tally_of(comparison, expected);
     order(tally.suspects);
     std::vector<std::int64_t> seen;
     std::int64_t undecided = 0, withdrawn = 0;
     for (const Suspect& suspect : tally.suspects) {
         if (std::find(seen.begin(), seen.end(), suspect.row) != seen.end()) continue;
         seen.push_back(suspect.row);
-        const Expected exact =
-            attend_rows(comparison.problem, comparison.dialect, comparison.numerics,
-                        comparison.inputs, {suspect.row}, Arithmetic::exact);
+        const bound::Expected exact =
+            oracle::attend_rows(comparison.problem, comparison.dialect, comparison.numerics,
+                                comparison.inputs, {suspect.row}, oracle::Arithmetic::exact);
         const Second second = look_again(comparison, tally.suspects, suspect.row, exact);
         if (second.confirmed != nullptr) {
             const Suspect& s = *second.confirmed;
-            return violated(violation_at(comparison, s, element_of(exact, s)), tally.elements);
+            return law::violated(violation_at(comparison, s, element_of(exact, s)), tally.elements);
         }
         undecided += second.undecided;
         withdrawn += second.withdrawn;
     }
     if (withdrawn > 0 || undecided > 0) {
-        Verdict verdict =
-            inconclusive(withdrawn > 0 ? "double-double and exact arithmetic disagree on an element"
-                                       : "exact arithmetic could not decide an element");
+        law::Verdict verdict = law::inconclusive(
+            withdrawn > 0 ? "double-double and exact arithmetic disagree on an element"
+                          : "exact arithmetic could not decide an element");
         verdict.elements = tally.elements;
         verdict.undecided = undecided;
         verdict.worst_ratio = tally.worst_ratio;
         return verdict;
     }
-    return holds(tally.elements, tally.worst_ratio);
+    return law::holds(tally.elements, tally.worst_ratio);
 }
 
-Verdict compare_as(const Comparison& comparison, const Expected& expected, ViolationClass grade) {
-    Tally tally = tally_of(comparison, expected);
+law::Verdict compare_as(const Comparison& comparison, const bound::Expected& expected,
+                        law::ViolationClass grade) {
+    SuspectTally tally = tally_of(comparison, expected);
     order(tally.suspects);
     if (tally.suspects.empty() || !tally.suspects.front().disagrees)
-        return holds(tally.elements, tally.worst_ratio);
+        return law::holds(tally.elements, tally.worst_ratio);
     const Suspect& s = tally.suspects.front();
     const auto at = static_cast<std::size_t>(s.flat);
-    Violation v =
+    law::Violation v =
         violation_at(comparison, s, s.role == Role::lse ? expected.lse[at] : expected.output[at]);
-    const bool declared = grade == ViolationClass::structure;
+    const bool declared = grade == law::ViolationClass::structure;
     v.problem = "the " + v.element_name +
                 (declared ? " is not what the declared tile and rounding of the weights compute"
                           : " is further from the reference than random roundings explain");
-    v.bound_kind = declared ? BoundKind::declared : BoundKind::statistic;
+    v.bound_kind = declared ? law::BoundKind::declared : law::BoundKind::statistic;
     v.violation_class = grade;
-    return violated(std::move(v), tally.elements);
+    return law::violated(std::move(v), tally.elements);
 }
 
-}  // namespace attest
+}  // namespace attest::search

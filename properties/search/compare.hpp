@@ -7,7 +7,7 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// One call and what came of it. References: used while they live.
 struct Comparison {
@@ -20,10 +20,11 @@ struct Comparison {
 
 /// Judges every o and every lse, each where it was observed. Rows the dialect leaves unspecified
 /// are not counted: an empty row under `refuse`, and its lse under `nan`.
-Verdict compare_with(const Comparison& comparison, const Expected& expected);
+law::Verdict compare_with(const Comparison& comparison, const bound::Expected& expected);
 
 /// The same for expectations of another class, whose own error is certain: nothing is computed
 /// again, and an undecided element counts as agreeing.
-Verdict compare_as(const Comparison& comparison, const Expected& expected, ViolationClass grade);
+law::Verdict compare_as(const Comparison& comparison, const bound::Expected& expected,
+                        law::ViolationClass grade);
 
-}  // namespace attest
+}  // namespace attest::search

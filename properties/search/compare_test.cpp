@@ -11,23 +11,23 @@
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// A case, what is expected of it, and outputs that are the truth rounded.
 struct Bench {
-    Case subject;
+    Case tried;
     Dialect dialect;
     Numerics numerics;
     TensorSet inputs, observed;
-    Expected expected;
+    bound::Expected expected;
 
-    explicit Bench(std::string_view line, Dialect d = {}) : subject(parse_case(line)), dialect(d) {
-        inputs = make_inputs(subject);
-        const Problem& p = subject.problem;
-        expected = attend(p, dialect, numerics, inputs);
+    explicit Bench(std::string_view line, Dialect d = {}) : tried(parse_case(line)), dialect(d) {
+        inputs = make_inputs(tried);
+        const Problem& p = tried.problem;
+        expected = oracle::attend(p, dialect, numerics, inputs);
         Tensor o(type_of(p, Role::o), *shape_of(p, Role::o));
         Tensor lse(type_of(p, Role::lse), *shape_of(p, Role::lse));
         for (std::int64_t i = 0; i < o.size(); ++i)
@@ -37,16 +37,16 @@ struct Bench {
         observed.put(Role::o, std::move(o));
         observed.put(Role::lse, std::move(lse));
     }
-    Verdict judge() const {
-        return compare_with({subject.problem, dialect, numerics, inputs, observed}, expected);
+    law::Verdict judge() const {
+        return compare_with({tried.problem, dialect, numerics, inputs, observed}, expected);
     }
 };
 
 constexpr const char* line = "b2 hq4 hkv2 tq3 tk9 d5 causal f32";
 
 TEST(Compare, TheTruthHoldsAndEveryElementCounts) {
-    const Verdict verdict = Bench(line).judge();
-    EXPECT_EQ(verdict.decision, Decision::holds) << verdict.reason.text;
+    const law::Verdict verdict = Bench(line).judge();
+    EXPECT_EQ(verdict.decision, law::Decision::holds) << verdict.reason.text;
     EXPECT_EQ(verdict.elements, 2 * 4 * 3 * 5 + 2 * 4 * 3);
     EXPECT_LE(verdict.worst_ratio, 1);
 }
@@ -57,15 +57,15 @@ TEST(Compare, NanIsSeenInEveryPlace) {
     for (std::int64_t i = 0; i < good.size(); ++i) {
         bench.observed[Role::o] = good;
         bench.observed[Role::o].set(i, nan);
-        EXPECT_EQ(bench.judge().decision, Decision::violated) << i;
+        EXPECT_EQ(bench.judge().decision, law::Decision::violated) << i;
     }
     bench.observed[Role::o] = good;
     for (std::int64_t i = 0; i < good.size(); ++i) bench.observed[Role::o].set(i, nan);
-    EXPECT_EQ(bench.judge().decision, Decision::violated);
+    EXPECT_EQ(bench.judge().decision, law::Decision::violated);
     bench.observed[Role::o] = good;
     bench.observed[Role::lse].set(bench.observed[Role::lse].size() - 1, nan);
-    const Verdict verdict = bench.judge();
-    ASSERT_EQ(verdict.decision, Decision::violated);
+    const law::Verdict verdict = bench.judge();
+    ASSERT_EQ(verdict.decision, law::Decision::violated);
     EXPECT_EQ(verdict.violation->tensor, Role::lse);
     EXPECT_EQ(verdict.violation->index, (std::vector<std::int64_t>{1, 3, 2}));
 }
@@ -75,10 +75,10 @@ TEST(Compare, ThreeBoundsOffIsSeen) {
     Bench bench(line);
     Tensor& o = bench.observed[Role::o];
     const std::int64_t last = o.size() - 1;
-    const ExpectedElement& e = bench.expected.output.back();
+    const bound::ExpectedElement& e = bench.expected.output.back();
     o.set(last, e.value + 3 * e.bound);
-    const Verdict verdict = bench.judge();
-    ASSERT_EQ(verdict.decision, Decision::violated);
+    const law::Verdict verdict = bench.judge();
+    ASSERT_EQ(verdict.decision, law::Decision::violated);
     EXPECT_EQ(verdict.violation->index, (std::vector<std::int64_t>{1, 3, 2, 4}));
     EXPECT_GT(verdict.violation->ratio, 1);
     EXPECT_LT(verdict.violation->ratio, 4);
@@ -93,23 +93,23 @@ TEST(Compare, RowsTheDialectLeavesOpenAreNotCounted) {
     Bench open(empty, refuse);
     open.observed[Role::o].set(0, 42.0);
     open.observed[Role::lse].set(0, 42.0);
-    const Verdict verdict = open.judge();
-    EXPECT_EQ(verdict.decision, Decision::holds) << verdict.reason.text;
+    const law::Verdict verdict = open.judge();
+    EXPECT_EQ(verdict.decision, law::Decision::holds) << verdict.reason.text;
     EXPECT_EQ(verdict.elements, 3 * 2 + 3);
 
     Dialect with_nan;
     with_nan.empty_row = EmptyRow::nan;
     Bench nans(empty, with_nan);
     nans.observed[Role::lse].set(0, 42.0);
-    EXPECT_EQ(nans.judge().decision, Decision::holds);
+    EXPECT_EQ(nans.judge().decision, law::Decision::holds);
     nans.observed[Role::o].set(0, 0.0);
-    EXPECT_EQ(nans.judge().decision, Decision::violated);
+    EXPECT_EQ(nans.judge().decision, law::Decision::violated);
 
     Bench zeros(empty);
-    EXPECT_EQ(zeros.judge().decision, Decision::holds);
+    EXPECT_EQ(zeros.judge().decision, law::Decision::holds);
     zeros.observed[Role::lse].set(0, 0.0);
-    EXPECT_EQ(zeros.judge().decision, Decision::violated);
+    EXPECT_EQ(zeros.judge().decision, law::Decision::violated);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -25,8 +25,8 @@ std::string commonest(const std::map<std::string, std::int64_t>& refusals) {
     return most == refusals.end() || most->first.empty() ? "" : ", mostly: " + most->first;
 }
 
-Reason nothing_judged(const LawResult& law, const Effort& effort, const std::string& why) {
-    if (effort.slots == 0) return {Reason::Kind::none_judged, "no case was tried"};
+law::Reason nothing_judged(const LawResult& law, const Effort& effort, const std::string& why) {
+    if (effort.slots == 0) return {law::Reason::Kind::none_judged, "no case was tried"};
     std::string text = "none of " + std::to_string(effort.slots) + " cases could be judged";
     if (law.refused > 0)
         text += "; the kernel refused " + std::to_string(law.refused) + " draws" +
@@ -35,40 +35,43 @@ Reason nothing_judged(const LawResult& law, const Effort& effort, const std::str
         text += "; " + std::to_string(law.discarded) +
                 " draws were outside the law's precondition or left it nothing to compare";
     if (!why.empty()) text += " (" + why + ")";
-    return {Reason::Kind::none_judged, std::move(text)};
+    return {law::Reason::Kind::none_judged, std::move(text)};
 }
 
 /// Why what was judged is too little, if it is.
-std::optional<Reason> too_little(const LawResult& law, const Profile& profile,
-                                 const Effort& effort) {
+std::optional<law::Reason> too_little(const LawResult& law, const Profile& profile,
+                                      const Effort& effort) {
     const auto share = [](std::int64_t part, std::int64_t whole) {
         return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
     };
     const double refused = share(law.refused, law.refused + law.cases);
     if (!(refused <= profile.refuse_max))
-        return Reason(Reason::Kind::too_little,
-                      "the kernel refused " + percent(refused) + " of the draws, " +
-                          percent(profile.refuse_max) + " are allowed" + commonest(law.refusals));
+        return law::Reason(law::Reason::Kind::too_little,
+                           "the kernel refused " + percent(refused) + " of the draws, " +
+                               percent(profile.refuse_max) + " are allowed" +
+                               commonest(law.refusals));
     const double lost = share(effort.slots - law.cases, effort.slots);
     if (!(lost <= (effort.narrow ? narrow_discard_max : profile.discard_max)))
-        return Reason(Reason::Kind::too_little,
-                      "only " + std::to_string(law.cases) + " of " + std::to_string(effort.slots) +
-                          " cases could be judged; " + std::to_string(law.discarded) +
-                          " draws left the law nothing to compare");
+        return law::Reason(law::Reason::Kind::too_little,
+                           "only " + std::to_string(law.cases) + " of " +
+                               std::to_string(effort.slots) + " cases could be judged; " +
+                               std::to_string(law.discarded) +
+                               " draws left the law nothing to compare");
     if (effort.cut)
-        return Reason(Reason::Kind::interrupted, "interrupted after " + std::to_string(law.cases) +
-                                                     " of " + std::to_string(effort.planned) +
-                                                     " cases");
+        return law::Reason(law::Reason::Kind::interrupted,
+                           "interrupted after " + std::to_string(law.cases) + " of " +
+                               std::to_string(effort.planned) + " cases");
     return std::nullopt;
 }
 
 }  // namespace
 
 void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
-    const Verdict nothing = std::exchange(law.verdict, {});
+    const law::Verdict nothing = std::exchange(law.verdict, {});
     law.violated = 0;
     if (law.records.empty() && effort.slots > 0 && law.refused == 0 &&
-        nothing.reason.kind != Reason::Kind::none && nothing.decision == Decision::not_applicable) {
+        nothing.reason.kind != law::Reason::Kind::none &&
+        nothing.decision == law::Decision::not_applicable) {
         // The law itself said so of every case: that is an answer about the kernel.
         law.verdict = nothing;
         return;
@@ -76,27 +79,27 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
     if (law.records.empty()) {
         const bool takes_none = !effort.cut && effort.slots > 0 && !effort.contradicted &&
                                 (law.refused > 0 || effort.narrow);
-        Reason reason = nothing_judged(law, effort, nothing.reason.text);
-        law.verdict =
-            takes_none ? not_applicable(std::move(reason)) : inconclusive(std::move(reason));
+        law::Reason reason = nothing_judged(law, effort, nothing.reason.text);
+        law.verdict = takes_none ? law::not_applicable(std::move(reason))
+                                 : law::inconclusive(std::move(reason));
         if (effort.slots == 0 && effort.cut)
-            law.verdict = not_run(Reason(Reason::Kind::interrupted));
+            law.verdict = law::not_run(law::Reason(law::Reason::Kind::interrupted));
         return;
     }
-    Verdict merged = law.records.front().verdict;
+    law::Verdict merged = law.records.front().verdict;
     for (std::size_t i = 1; i < law.records.size(); ++i)
         merged = merge(std::move(merged), law.records[i].verdict);
     for (const CaseRecord& record : law.records)
-        law.violated += record.verdict.decision == Decision::violated;
-    if (merged.decision == Decision::holds) {
-        if (std::optional<Reason> reason = too_little(law, profile, effort)) {
+        law.violated += record.verdict.decision == law::Decision::violated;
+    if (merged.decision == law::Decision::holds) {
+        if (std::optional<law::Reason> reason = too_little(law, profile, effort)) {
             const bool few = effort.narrow && !effort.contradicted && !effort.cut &&
                              law.refused <= law.discarded;
-            merged.decision = few ? Decision::not_applicable : Decision::inconclusive;
+            merged.decision = few ? law::Decision::not_applicable : law::Decision::inconclusive;
             merged.reason = std::move(*reason);
         }
     }
     law.verdict = std::move(merged);
 }
 
-}  // namespace attest
+}  // namespace attest::search

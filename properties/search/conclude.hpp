@@ -10,21 +10,21 @@
 #include "properties/search/counterexample.hpp"
 #include "properties/search/profile.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// What the cases of one law came to. cases: judged. discarded: draws outside the law's
 /// precondition, or in which it found nothing to compare. refused: draws the kernel said no to;
 /// refusals counts its reasons. Both are drawn again under the same number, so they are not lost
 /// cases.
 struct LawTotals {
-    Verdict verdict;  ///< merged
+    law::Verdict verdict;  ///< merged
     std::int64_t cases = 0, discarded = 0, refused = 0, violated = 0;
     double seconds = 0;
     std::map<std::string, std::int64_t> refusals;
 };
 
 struct LawResult : LawTotals {
-    const Property* property = nullptr;
+    const law::Property* property = nullptr;
     std::vector<CaseRecord> records;  ///< the judged cases, in case order
     std::optional<Counterexample> counterexample;
 };
@@ -43,4 +43,4 @@ struct Effort {
 /// law's cases and has not declared otherwise, the law does not apply.
 void conclude(LawResult& law, const Profile& profile, const Effort& effort);
 
-}  // namespace attest
+}  // namespace attest::search

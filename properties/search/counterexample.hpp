@@ -3,7 +3,7 @@
 
 #include "properties/search/judge.hpp"
 
-namespace attest {
+namespace attest::search {
 
 struct ShrinkStep {
     std::int64_t evaluation = 0;
@@ -15,9 +15,9 @@ struct Counterexample {
     std::string law;
     std::string id;  ///< SHA-256 of case and law, hex
     Case smallest;
-    Verdict verdict;
-    Outcome outcome = Outcome::ok;
-    std::optional<Fault> fault;
+    law::Verdict verdict;
+    worker::Outcome outcome = worker::Outcome::ok;
+    std::optional<worker::Fault> fault;
     CaseRecord found;
     std::int64_t evaluations = 0, accepted = 0;
     double shrink_seconds = 0;
@@ -25,4 +25,4 @@ struct Counterexample {
     std::vector<ShrinkStep> steps;
 };
 
-}  // namespace attest
+}  // namespace attest::search

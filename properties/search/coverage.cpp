@@ -6,7 +6,7 @@
 #include "properties/search/features.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -15,11 +15,11 @@ std::size_t triangle(std::size_t i, std::size_t j) {
     return i * (i + 1) / 2 + j;
 }
 
-std::vector<Feature> features_of_kernel(const Manifest& manifest) {
+std::vector<Feature> features_of_kernel(const kernel::Manifest& manifest) {
     std::vector<Feature> list;
     for (int n = 0; n < feature_count; ++n) {
         const Feature f = static_cast<Feature>(n);
-        if (offered_features(manifest).has(f)) list.push_back(f);
+        if (kernel::offered_features(manifest).has(f)) list.push_back(f);
     }
     return list;
 }
@@ -27,7 +27,7 @@ std::vector<Feature> features_of_kernel(const Manifest& manifest) {
 enum class Taken { yes, no, clash };
 
 // Clash: it is no problem at all.
-Taken taken(Problem problem, Subject* kernel) {
+Taken taken(Problem problem, Kernel* kernel) {
     try {
         problem = canonical(problem);
         require_valid(problem);
@@ -40,7 +40,7 @@ Taken taken(Problem problem, Subject* kernel) {
 
 // A small problem with the plainest forms of these features, in this order.
 std::optional<Problem> plain_problem(std::initializer_list<Feature> features, Precision format,
-                                     const Manifest& manifest) {
+                                     const kernel::Manifest& manifest) {
     std::optional<Problem> plain = Problem();
     plain->heads_q = plain->heads_kv = 2;
     plain->len_q = plain->len_kv = 4;
@@ -55,7 +55,8 @@ std::optional<Problem> plain_problem(std::initializer_list<Feature> features, Pr
 }
 
 // Whether some problem of this format has both; the kernel decides where the problem is possible.
-bool can_occur(Feature a, Feature b, Precision format, const Manifest& manifest, Subject* kernel) {
+bool can_occur(Feature a, Feature b, Precision format, const kernel::Manifest& manifest,
+               Kernel* kernel) {
     if (a != b && !compatible(a, b)) return false;
     const auto plain = plain_problem({a, b}, format, manifest);
     if (!plain) return false;
@@ -82,9 +83,9 @@ Counts count(const CampaignResult& result, Precision format, const std::vector<F
     counts.violated.resize(counts.pairs.size());
     for (const LawResult& law : result.laws) {
         for (const CaseRecord& record : law.records) {
-            if (record.subject.problem.format_q != format) continue;
+            if (record.tried.problem.format_q != format) continue;
             ++counts.cases;
-            const FeatureSet has = features_of(record.subject.problem);
+            const FeatureSet has = features_of(record.tried.problem);
             for (std::size_t i = 0; i < features.size(); ++i)
                 for (std::size_t j = 0; j <= i && has.has(features[i]); ++j)
                     if (has.has(features[j])) ++counts.pairs[triangle(i, j)];
@@ -112,7 +113,7 @@ void add_earlier(Counts& counts, const std::vector<CoverageReport>& earlier, Pre
 }  // namespace
 
 std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::int64_t allowed,
-                                             Subject* kernel,
+                                             Kernel* kernel,
                                              const std::vector<CoverageReport>& earlier) {
     const std::vector<Feature> features = features_of_kernel(result.manifest);
     std::vector<std::string> names;
@@ -154,4 +155,4 @@ CoverageSummary summarise(const std::vector<CoverageReport>& coverage) {
     return sum;
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -9,7 +9,7 @@
 
 #include "properties/search/campaign.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// Of one format. A pair is two places in `features`, the larger first; its count is at
 /// larger * (larger + 1) / 2 + smaller of `pairs`.
@@ -27,7 +27,7 @@ struct CoverageReport {
 /// features, whether a pair can occur at all; a null one is not asked. `earlier` are the reports of
 /// a run that is being resumed: their counts are added.
 std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::int64_t allowed,
-                                             Subject* kernel,
+                                             Kernel* kernel,
                                              const std::vector<CoverageReport>& earlier);
 
 /// Pairs drawn and possible, over all formats.
@@ -37,4 +37,4 @@ struct CoverageSummary {
 };
 CoverageSummary summarise(const std::vector<CoverageReport>& coverage);
 
-}  // namespace attest
+}  // namespace attest::search

@@ -8,7 +8,7 @@
 
 #include "properties/search/features.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
 
 using Pair = CoverageReport::Pair;
@@ -29,7 +29,7 @@ TEST(Coverage, APairMayNeedAThirdFeature) {
     result.manifest.features_declared = true;
     result.manifest.features = FeatureSet(Feature::alibi, Feature::lens_q);
     for (const bool cached : {false, true}) {
-        // Who aligns at the end has a cache from the border, whether it declares one or not.
+        // Who aligns at the end has a cache from the ABI, whether it declares one or not.
         result.manifest.dialect.causal =
             cached ? CausalAlignment::bottom_right : CausalAlignment::top_left;
         const CoverageReport report = coverage_reports(result, 4, nullptr, {})[0];
@@ -64,7 +64,7 @@ TEST(Coverage, CountsPairsAndKnowsTheImpossible) {
     LawResult law;
     law.records.resize(3);
     for (CaseRecord& record : law.records)
-        record.subject = parse_case("b1 hq2 hkv1 tq2 tk3 d4 causal f32");
+        record.tried = parse_case("b1 hq2 hkv1 tq2 tk3 d4 causal f32");
     result.laws.push_back(law);
     const std::vector<CoverageReport> reports = coverage_reports(result, 4, nullptr, {});
     ASSERT_EQ(reports.size(), 1u);
@@ -86,4 +86,4 @@ TEST(Coverage, CountsPairsAndKnowsTheImpossible) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

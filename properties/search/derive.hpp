@@ -5,7 +5,7 @@
 #include "properties/search/geometry.hpp"
 #include "properties/search/raw_draw.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// The features of a case that need care while shapes are chosen.
 struct ShapePlan {
@@ -28,4 +28,4 @@ void derive_shape(Problem& problem, const Raw& raw, const ShapePlan& plan);
 void derive_features(Problem& problem, const Raw& raw, FeatureSet features,
                      const std::vector<Precision>& formats);
 
-}  // namespace attest
+}  // namespace attest::search

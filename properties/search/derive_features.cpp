@@ -3,7 +3,7 @@
 #include "properties/search/derive.hpp"
 #include "properties/search/features.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -107,7 +107,7 @@ void derive_features(Problem& p, const Raw& raw, FeatureSet features,
     }
     if (features.has(softcap)) p.softcap = raw.softcap;
     if (features.has(rope)) set_rope(p, raw);
-    // 0 in the draw stands for 1/d: the commonest wrong scale. It crosses the border as a float.
+    // 0 in the draw stands for 1/d: the commonest wrong scale. It crosses the ABI as a float.
     if (features.has(scale))
         p.scale = round_to(raw.scale == 0 ? 1.0 / static_cast<double>(p.dim_qk) : raw.scale,
                            Precision::f32);
@@ -116,4 +116,4 @@ void derive_features(Problem& p, const Raw& raw, FeatureSet features,
     if (features.has(mixed_formats)) mix_formats(p, raw, formats);
 }
 
-}  // namespace attest
+}  // namespace attest::search

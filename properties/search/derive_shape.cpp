@@ -3,7 +3,7 @@
 
 #include "properties/search/derive.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -39,18 +39,18 @@ void set_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool square)
     if (raw.size == Size::long_keys) p.len_kv = cut(raw.long_len);
     if (raw.size == Size::long_queries) p.len_q = cut(raw.long_len);
     switch (raw.relation) {
-        case Relation::free:
+        case LengthRelation::free:
             break;
-        case Relation::equal:
+        case LengthRelation::equal:
             p.len_q = p.len_kv;
             break;
-        case Relation::one_query:
+        case LengthRelation::one_query:
             p.len_q = 1;
             break;
-        case Relation::one_more_query:
+        case LengthRelation::one_more_query:
             p.len_q = cut(p.len_kv + 1);
             break;
-        case Relation::one_more_key:
+        case LengthRelation::one_more_key:
             p.len_kv = cut(p.len_q + 1);
             break;
     }
@@ -86,7 +86,7 @@ void give_up_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool squ
     const std::int64_t area = std::max<std::int64_t>(plan.scores_max / sequences_and_heads(p), 1);
     const std::int64_t side =
         std::max<std::int64_t>(static_cast<std::int64_t>(std::sqrt(static_cast<double>(area))), 1);
-    if (square || (raw.relation == Relation::equal && !plan.len_q_one)) {
+    if (square || (raw.relation == LengthRelation::equal && !plan.len_q_one)) {
         p.len_q = p.len_kv = std::max(std::min(side, p.len_kv), std::int64_t{1});
         return;
     }
@@ -135,4 +135,4 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p), plan) : 0;
 }
 
-}  // namespace attest
+}  // namespace attest::search

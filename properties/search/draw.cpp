@@ -8,7 +8,7 @@
 #include "reference/problem/counter.hpp"
 #include "reference/problem/validity.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -33,7 +33,7 @@ std::int64_t scores_limit(const DrawSpace& s) {
 }
 
 RawLimits raw_limits(const DrawSpace& s) {
-    const CaseSpace& space = s.property.cases;
+    const law::CaseSpace& space = s.property.cases;
     RawLimits limits;
     limits.len_max = least_limit(
         {is_long(s) ? 0 : space.len_max, s.profile.len_max, s.capability.len_max, scores_limit(s)});
@@ -83,11 +83,11 @@ FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, 
     return set;
 }
 
-struct Slot {
+struct DrawSlot {
     std::int64_t format, t;  ///< t counts the cases of one format
 };
 
-Slot slot_of(std::int64_t number, std::size_t formats) {
+DrawSlot slot_of(std::int64_t number, std::size_t formats) {
     const auto count = static_cast<std::int64_t>(formats);
     return {number % count, number / count};
 }
@@ -100,7 +100,7 @@ bool only_causal_hides(FeatureSet set) {
 }
 
 FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std::uint64_t start) {
-    const CaseSpace& space = s.property.cases;
+    const law::CaseSpace& space = s.property.cases;
     const auto sets = alternatives(space, s.capability);
     const FeatureSet chosen = sets[static_cast<std::size_t>(t) % sets.size()];
     const FeatureSet required = space.require | chosen | s.capability.always;
@@ -124,7 +124,7 @@ FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std:
 
 /// Kinds in turns of a block in which each comes once and normal once more for every two others;
 /// the order within a block is the block's own.
-ValueKind kind_of(const CaseSpace& space, std::int64_t t, std::uint64_t seed) {
+ValueKind kind_of(const law::CaseSpace& space, std::int64_t t, std::uint64_t seed) {
     std::vector<ValueKind> block = space.kinds;
     if (block.empty())
         for (int kind = 0; kind < value_kind_count; ++kind)
@@ -170,7 +170,7 @@ std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexce
 std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t number,
                          std::int64_t attempt) {
     if (why_not_applicable(s.property, s.capability)) return std::nullopt;
-    const CaseSpace& space = s.property.cases;
+    const law::CaseSpace& space = s.property.cases;
     const std::uint64_t base = law_seed(seed, s.property.id);
     const std::uint64_t own =
         counter_bits(base, static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(attempt));
@@ -179,7 +179,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
             .value();
     if (is_long(s)) raw.size = Size::long_keys;
     const std::vector<Precision> formats = formats_of(space, s.capability);
-    const Slot slot = slot_of(number, formats.size());
+    const DrawSlot slot = slot_of(number, formats.size());
     // A later attempt moves on to other features too: what was refused may be one of them.
     const std::int64_t turn = slot.t + attempt;
     Case c;
@@ -202,11 +202,11 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     return c;
 }
 
-bool in_space(const Property& property, const Capability& capability, const Problem& problem) {
+bool in_space(const law::Property& property, const Capability& capability, const Problem& problem) {
     Problem p = problem;
     fit(p, capability);
     if (p != problem || !takes_shape(capability.geometry, p)) return false;
-    const CaseSpace& space = property.cases;
+    const law::CaseSpace& space = property.cases;
     const FeatureSet features = features_of(p);
     const FeatureSet own = space.allow | space.require;
     if (!features.contains(capability.always)) return false;
@@ -241,18 +241,18 @@ bool in_space(const Property& property, const Capability& capability, const Prob
            (space.admits == nullptr || space.admits(p));
 }
 
-bool in_space(const Property& property, const Values& values) {
+bool in_space(const law::Property& property, const Values& values) {
     const auto& kinds = property.cases.kinds;
     if (kinds.empty()) return true;
     return values.tensors.empty() &&
            std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end();
 }
 
-bool in_space(const Property& property, const Case& subject) {
-    Manifest everything;
+bool in_space(const law::Property& property, const Case& tried) {
+    kernel::Manifest everything;
     everything.formats = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
-    return in_space(property, declared_capability(everything), subject.problem) &&
-           in_space(property, subject.values);
+    return in_space(property, declared_capability(everything), tried.problem) &&
+           in_space(property, tried.values);
 }
 
-}  // namespace attest
+}  // namespace attest::search

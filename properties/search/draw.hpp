@@ -6,11 +6,11 @@
 #include "properties/search/capability.hpp"
 #include "properties/search/profile.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// A law's space within a kernel's and a profile's limits.
 struct DrawSpace {
-    const Property& property;
+    const law::Property& property;
     const Capability& capability;
     const Profile& profile;
 };
@@ -25,12 +25,12 @@ std::optional<Case> draw(const DrawSpace& space, std::uint64_t seed, std::int64_
 /// Whether a problem lies in the law's space and within what the kernel declares. Scores and
 /// lengths may be as large as the law says whatever the profile: stored failures must stay in their
 /// space.
-bool in_space(const Property& property, const Capability& capability, const Problem& problem);
+bool in_space(const law::Property& property, const Capability& capability, const Problem& problem);
 
 /// Whether the values are of a kind the law is tried on.
-bool in_space(const Property& property, const Values& values);
+bool in_space(const law::Property& property, const Values& values);
 
 /// Whether the law is tried on such a case where the kernel takes everything.
-bool in_space(const Property& property, const Case& subject);
+bool in_space(const law::Property& property, const Case& tried);
 
-}  // namespace attest
+}  // namespace attest::search

@@ -15,15 +15,11 @@
 #include "properties/search/planted_test.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
 
-using testing::draw_case;
-using testing::full_manifest;
-using testing::zero_law;
-
-std::vector<Case> draws(const Property& law, const Manifest& manifest, std::int64_t count,
-                        std::uint64_t seed = 1) {
+std::vector<Case> draws(const law::Property& law, const kernel::Manifest& manifest,
+                        std::int64_t count, std::uint64_t seed = 1) {
     std::vector<Case> cases;
     for (std::int64_t k = 0; k < count; ++k)
         for (std::int64_t attempt = 0; attempt < 16; ++attempt)
@@ -42,9 +38,9 @@ double share(const std::vector<Case>& cases, Predicate predicate) {
 }
 
 TEST(Draw, EveryCaseIsValidAndInItsSpace) {
-    const Manifest manifest = full_manifest();
+    const kernel::Manifest manifest = full_manifest();
     const Capability capability = declared_capability(manifest);
-    for (const Property& law :
+    for (const law::Property& law :
          {zero_law("draw.any"), zero_law("draw.square", {.square = true}),
           zero_law("draw.decode", {.require = FeatureSet(Feature::cache), .len_q_one = true}),
           zero_law("draw.rope", {.require = FeatureSet(Feature::rope)}),
@@ -62,12 +58,13 @@ TEST(Draw, EveryCaseIsValidAndInItsSpace) {
 }
 
 TEST(Draw, StaysWithinWhatTheKernelDeclares) {
-    Manifest manifest = full_manifest();
+    kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal, Feature::gqa, Feature::lse);
     manifest.formats = {Precision::f16};
     manifest.limits = {.dim_max = 64, .len_max = 100};
     for (const Case& c : draws(zero_law("draw.limits"), manifest, 400)) {
-        EXPECT_TRUE(offered_features(manifest).contains(features_of(c.problem))) << print(c);
+        EXPECT_TRUE(kernel::offered_features(manifest).contains(features_of(c.problem)))
+            << print(c);
         EXPECT_EQ(c.problem.format_q, Precision::f16);
         EXPECT_LE(c.problem.dim_qk, 64);
         EXPECT_LE(std::max(c.problem.len_q, c.problem.len_kv), 100);
@@ -75,8 +72,8 @@ TEST(Draw, StaysWithinWhatTheKernelDeclares) {
 }
 
 TEST(Draw, IsTheSameForTheSameSeedLawAndNumber) {
-    const Manifest manifest = full_manifest();
-    const Property law = zero_law("draw.same");
+    const kernel::Manifest manifest = full_manifest();
+    const law::Property law = zero_law("draw.same");
     EXPECT_EQ(draws(law, manifest, 50), draws(law, manifest, 50));
     EXPECT_NE(draws(law, manifest, 50), draws(law, manifest, 50, 2));
     EXPECT_NE(draws(law, manifest, 50), draws(zero_law("draw.other"), manifest, 50));
@@ -152,7 +149,7 @@ TEST(Draw, EveryFormatAndEveryKindComesUp) {
 }
 
 TEST(Draw, KeepsToTheKindsOfALaw) {
-    const Property law =
+    const law::Property law =
         zero_law("draw.two_kinds", {.kinds = {ValueKind::small_int, ValueKind::flat}});
     std::set<ValueKind> kinds;
     for (const Case& c : draws(law, full_manifest(), 40)) kinds.insert(c.values.kind);
@@ -186,8 +183,8 @@ TEST(Draw, EveryPairOfFeaturesComesUp) {
 
 TEST(Draw, RequireAnyTakesTurnsAmongWhatTheKernelHas) {
     const FeatureSet causal(Feature::causal), window(Feature::window), sink(Feature::sink);
-    CaseSpace cases{.allow = {}, .require_any = {causal, window, sink}};
-    Manifest manifest = full_manifest();
+    law::CaseSpace cases{.allow = {}, .require_any = {causal, window, sink}};
+    kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal, Feature::window);
     std::set<std::uint32_t> seen;
     for (const Case& c : draws(zero_law("draw.either", cases), manifest, 40))
@@ -197,22 +194,22 @@ TEST(Draw, RequireAnyTakesTurnsAmongWhatTheKernelHas) {
 
 // A kernel that is causal and nothing else is asked what an empty row gives as often as any.
 TEST(Draw, CausalAloneComesWithEmptyRowsWhereALawIsAboutThem) {
-    CaseSpace cases{.require_any = {FeatureSet(Feature::causal)}, .more_queries = true};
-    Manifest manifest = full_manifest();
+    law::CaseSpace cases{.require_any = {FeatureSet(Feature::causal)}, .more_queries = true};
+    kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal, Feature::lse);
     for (const Case& c : draws(zero_law("draw.more_queries", cases), manifest, 200))
         EXPECT_GT(c.problem.len_q, c.problem.len_kv) << print(c);
 }
 
 TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
-    Manifest manifest = full_manifest();
+    kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal);
     Capability capability = declared_capability(manifest);
     capability.features = manifest.features;  // as if supports() had refused all else
-    const auto why = [&](const Property& law) {
+    const auto why = [&](const law::Property& law) {
         return why_not_applicable(law, capability).value_or("");
     };
-    Property law = zero_law("draw.needs");
+    law::Property law = zero_law("draw.needs");
     EXPECT_EQ(why(law), "");
     law.needs = {.backward = true};
     EXPECT_EQ(why(law), "kernel has no backward");
@@ -229,12 +226,12 @@ TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
 }
 
 TEST(Capability, IsNarrowedToWhatTheKernelTakes) {
-    testing::Plan plan{.manifest = full_manifest()};
+    Plan plan{.manifest = full_manifest()};
     plan.manifest.features_declared = false;
     plan.refuses = [](const Problem& p) {
         return p.dim_qk % 8 != 0 || p.softcap != 0 || p.format_q == Precision::bf16;
     };
-    testing::PlantedKernel kernel(plan);
+    PlantedKernel kernel(plan);
     std::vector<std::string> narrowed;
     const Capability capability = probed_capability(kernel, narrowed);
     EXPECT_EQ(narrowed.size(), 3u);
@@ -246,4 +243,4 @@ TEST(Capability, IsNarrowedToWhatTheKernelTakes) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

@@ -6,7 +6,7 @@
 #include "reference/problem/counter.hpp"
 #include "reference/problem/fields.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -179,4 +179,4 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
     return canonical(p);
 }
 
-}  // namespace attest
+}  // namespace attest::search

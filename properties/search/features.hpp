@@ -11,7 +11,7 @@
 #include "properties/law/property.hpp"
 #include "reference/problem/feature.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// "causal, window"
 std::string names(FeatureSet set, const char* separator = ", ");
@@ -40,4 +40,4 @@ void set_plain_fields(Problem& problem, FeatureSet features, std::span<const std
 std::optional<Problem> with_plain_feature(Problem problem, Feature feature,
                                           const std::vector<Precision>& formats);
 
-}  // namespace attest
+}  // namespace attest::search

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -213,4 +213,4 @@ std::vector<std::string> described(const Geometry& g) {
     return limits;
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -11,7 +11,7 @@
 #include "reference/problem/feature.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// Tokens: the multiples of one number, up to a limit.
 struct Lengths {
@@ -49,4 +49,4 @@ bool takes_shape(const Geometry& geometry, const Problem& problem);
 /// For people, a sentence for each limit: "queries: multiples of 16".
 std::vector<std::string> described(const Geometry& geometry);
 
-}  // namespace attest
+}  // namespace attest::search

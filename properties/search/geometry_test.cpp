@@ -10,11 +10,8 @@
 #include "properties/search/draw.hpp"
 #include "properties/search/planted_test.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
-
-using testing::full_manifest;
-using testing::zero_law;
 
 struct NarrowKernel {
     const char* name;
@@ -47,8 +44,8 @@ constexpr NarrowKernel narrow_kernels[] = {
      "keys: multiples of 128"},
 };
 
-Manifest manifest_of() {
-    Manifest manifest = full_manifest();
+kernel::Manifest manifest_of() {
+    kernel::Manifest manifest = full_manifest();
     manifest.features = manifest.features.without(Feature::documents);  // never beside a cache
     return manifest;
 }
@@ -56,7 +53,7 @@ Manifest manifest_of() {
 class Narrow : public ::testing::TestWithParam<NarrowKernel> {};
 
 TEST_P(Narrow, IsAskedForWhatItTakes) {
-    testing::PlantedKernel kernel({.manifest = manifest_of(), .refuses = GetParam().refuses});
+    PlantedKernel kernel({.manifest = manifest_of(), .refuses = GetParam().refuses});
     std::vector<std::string> narrowed;
     const Capability capability = probed_capability(kernel, narrowed);
     EXPECT_TRUE(capability.narrow());
@@ -65,7 +62,7 @@ TEST_P(Narrow, IsAskedForWhatItTakes) {
     });
     EXPECT_NE(said, narrowed.end()) << GetParam().said;
 
-    const Property law = zero_law("geometry.any");
+    const law::Property law = zero_law("geometry.any");
     const Profile profile;
     std::int64_t drawn = 0, refused = 0;
     for (std::int64_t number = 0; number < 200; ++number)
@@ -85,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Narrow, ::testing::ValuesIn(narrow_kernels),
                          [](const auto& kernel) { return std::string(kernel.param.name); });
 
 TEST(Geometry, OfAKernelThatTakesAllIsAny) {
-    testing::PlantedKernel kernel({.manifest = full_manifest()});
+    PlantedKernel kernel({.manifest = full_manifest()});
     std::vector<std::string> narrowed;
     EXPECT_FALSE(probed_capability(kernel, narrowed).narrow());
     EXPECT_EQ(narrowed, std::vector<std::string>{});
@@ -104,7 +101,7 @@ TEST(Geometry, MovesALengthToOneThatIsTaken) {
 }
 
 TEST(Geometry, AFeatureThatIsDeclaredAndRefusedIsSaid) {
-    testing::PlantedKernel kernel(
+    PlantedKernel kernel(
         {.manifest = full_manifest(), .refuses = [](const Problem& p) { return p.softcap != 0; }});
     std::vector<std::string> narrowed;
     const Capability capability = probed_capability(kernel, narrowed);
@@ -115,4 +112,4 @@ TEST(Geometry, AFeatureThatIsDeclaredAndRefusedIsSaid) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

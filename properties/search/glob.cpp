@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest {
+namespace attest::search {
 
 /// Greedy with one point of return: the last star. Linear in both lengths times the stars.
 bool matches(std::string_view pattern, std::string_view text) noexcept {
@@ -30,4 +30,4 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view text
                        [text](const std::string& pattern) { return matches(pattern, text); });
 }
 
-}  // namespace attest
+}  // namespace attest::search

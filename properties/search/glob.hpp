@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace attest {
+namespace attest::search {
 
 bool matches(std::string_view pattern, std::string_view text) noexcept;
 bool matches_any(const std::vector<std::string>& patterns, std::string_view text) noexcept;
 
-}  // namespace attest
+}  // namespace attest::search

@@ -8,18 +8,18 @@
 
 #include "kernels/worker/session.hpp"
 #include "properties/law/property.hpp"
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// One tried case, as reports and the boundary search need it.
 struct CaseRecord {
     std::int64_t number = 0;  ///< k of the campaign; negative: a stored failure or a fixture
-    Case subject;
-    Verdict verdict;
-    Outcome outcome = Outcome::ok;
-    std::optional<Fault> fault;
+    Case tried;
+    law::Verdict verdict;
+    worker::Outcome outcome = worker::Outcome::ok;
+    std::optional<worker::Fault> fault;
     double seconds = 0;
 };
 
@@ -34,36 +34,36 @@ struct Judged {
 /// A worker lays tensors flush right in one call and flush left in the next, so that a read past an
 /// end crashes in one and reads poison in the other. Cases with odd numbers begin with the second
 /// way.
-enum class Placement : std::uint8_t { even, odd };
-Placement placement_of(std::int64_t number) noexcept;
+enum class PlacementOrder : std::uint8_t { even, odd };
+PlacementOrder placement_order_of(std::int64_t number) noexcept;
 
 /// Judges in the process as it stands. A law that throws anything but Stopped is a bug of ours:
 /// InternalError with law and case. BadInput (a crash inside supports()) passes through.
-Judged judge_case(Subject& kernel, const Property& property, const Case& subject,
+Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tried,
                   std::int64_t number);
-Judged judge_case(Subject& kernel, const Property& property, const Case& subject,
-                  std::int64_t number, Placement placement);
+Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tried,
+                  std::int64_t number, PlacementOrder placement);
 
 /// How a case failed, as far as one failure stands for another: how the kernel ended, and whether
 /// it touched memory it must not.
 struct FailureKind {
-    Outcome outcome = Outcome::ok;
+    worker::Outcome outcome = worker::Outcome::ok;
     bool fault = false;
     bool operator==(const FailureKind&) const = default;
     auto operator<=>(const FailureKind&) const = default;
 
     /// Not a wrong answer but no answer, or a broken neighbour: every law meets it.
-    bool death() const noexcept { return outcome != Outcome::ok || fault; }
+    bool death() const noexcept { return outcome != worker::Outcome::ok || fault; }
 };
 
 /// None where the case did not fail.
 std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept;
 
 /// As judge_case, and where that is not the failure wanted (none: any), once more the other way.
-Judged judge_both_ways(Subject& kernel, const Property& property, const Case& subject,
+Judged judge_both_ways(Kernel& kernel, const law::Property& property, const Case& tried,
                        std::int64_t number, std::optional<FailureKind> wanted);
 
 /// One case under one law in a fresh worker: what `replay`, confirmation and the tests use.
-CaseRecord try_case(Subject& kernel, const Property& property, const Case& subject);
+CaseRecord try_case(Kernel& kernel, const law::Property& property, const Case& tried);
 
-}  // namespace attest
+}  // namespace attest::search

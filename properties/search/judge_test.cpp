@@ -6,23 +6,18 @@
 
 #include "properties/search/planted_test.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
-
-using testing::full_manifest;
-using testing::Plan;
-using testing::PlantedKernel;
-using testing::zero_law;
 
 /// Fails in calls of one parity alone, as a read past one end of a tensor shows in every second
 /// call. Remembers how its cases began.
-class EverySecond final : public Subject {
+class EverySecond final : public Kernel {
 public:
     explicit EverySecond(std::uint64_t parity) : parity_(parity) {}
 
-    const Manifest& manifest() const noexcept override { return kernel_.manifest(); }
+    const kernel::Manifest& manifest() const noexcept override { return kernel_.manifest(); }
     bool supports(const Problem& p, std::string* r) override { return kernel_.supports(p, r); }
-    CallResult forward(const Problem& p, const TensorSet& inputs) override {
+    worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
         return calls_++ % 2 == parity_ ? failing_.forward(p, inputs) : kernel_.forward(p, inputs);
     }
     void begin_case(std::uint64_t first) noexcept override {
@@ -46,7 +41,7 @@ private:
 };
 
 TEST(Judge, what_one_placement_hides_the_other_shows) {
-    const Property law = zero_law("judge.both");
+    const law::Property law = zero_law("judge.both");
     for (const std::uint64_t parity : {0, 1})
         for (const std::int64_t number : {6, 7}) {
             EverySecond kernel(parity);
@@ -66,4 +61,4 @@ TEST(Judge, what_fails_in_neither_placement_is_tried_in_both) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

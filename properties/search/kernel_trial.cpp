@@ -11,7 +11,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -26,16 +26,16 @@ std::string quoted(const std::string& text) {
 }
 
 /// A failure that is no element's: expected and observed say only "nothing" and "something".
-Verdict failed_call(std::string sentence, const std::optional<Fault>& fault) {
-    Violation violation;
+law::Verdict failed_call(std::string sentence, const std::optional<worker::Fault>& fault) {
+    law::Violation violation;
     violation.problem = std::move(sentence);
     violation.tensor = fault && fault->tensor ? *fault->tensor : Role::o;
-    violation.bound_kind = BoundKind::exact;
+    violation.bound_kind = law::BoundKind::exact;
     violation.ratio = std::numeric_limits<double>::infinity();
-    return violated(std::move(violation));
+    return law::violated(std::move(violation));
 }
 
-std::string with_sentence(const char* what, const CallResult& result) {
+std::string with_sentence(const char* what, const worker::CallResult& result) {
     if (result.fault && !result.fault->sentence.empty())
         return std::string(what) + ": " + result.fault->sentence;
     return result.reason.empty() ? what : std::string(what) + ": " + quoted(result.reason);
@@ -50,11 +50,11 @@ std::vector<std::int64_t> unravel(const Shape& shape, std::int64_t flat, std::si
     return index;
 }
 
-Verdict unwritten(const Problem& problem, const CallResult& result) {
-    Verdict verdict = failed_call(
+law::Verdict unwritten(const Problem& problem, const worker::CallResult& result) {
+    law::Verdict verdict = failed_call(
         "an element of " + std::string(name(result.unwritten_role)) + " was never written",
         std::nullopt);
-    Violation& violation = *verdict.violation;
+    law::Violation& violation = *verdict.violation;
     violation.tensor = result.unwritten_role;
     violation.observed = std::numeric_limits<double>::quiet_NaN();
     if (const auto shape = shape_of(problem, result.unwritten_role))
@@ -66,20 +66,21 @@ Verdict unwritten(const Problem& problem, const CallResult& result) {
 /// The verdict of a call that gave no answer, or gave one and did what it must not; none where the
 /// outputs may be looked at. Unwritten outputs stop every law: they are reported as what they are,
 /// not as the wrong number the poison would look like.
-std::optional<Verdict> verdict_of(const Problem& problem, const CallResult& result) {
+std::optional<law::Verdict> verdict_of(const Problem& problem, const worker::CallResult& result) {
     switch (result.outcome) {
-        case Outcome::ok:
+        case worker::Outcome::ok:
             break;
-        case Outcome::refused:
-            return not_applicable({Reason::Kind::refused, "the kernel refuses `" + print(problem) +
-                                                              "`: " + quoted(result.reason)});
-        case Outcome::error:
+        case worker::Outcome::refused:
+            return law::not_applicable(
+                {law::Reason::Kind::refused,
+                 "the kernel refuses `" + print(problem) + "`: " + quoted(result.reason)});
+        case worker::Outcome::error:
             return failed_call(with_sentence("the kernel returned an error", result), result.fault);
-        case Outcome::crash:
+        case worker::Outcome::crash:
             return failed_call(with_sentence("the kernel crashed", result), result.fault);
-        case Outcome::hang:
+        case worker::Outcome::hang:
             return failed_call(with_sentence("the kernel did not return", result), result.fault);
-        case Outcome::memory:
+        case worker::Outcome::memory:
             return failed_call(with_sentence("the kernel ran out of memory", result), result.fault);
     }
     if (result.fault) return failed_call("the kernel " + result.fault->sentence, result.fault);
@@ -89,8 +90,8 @@ std::optional<Verdict> verdict_of(const Problem& problem, const CallResult& resu
 
 }  // namespace
 
-KernelTrial::KernelTrial(Subject& kernel, const Case& subject)
-    : kernel_(kernel), subject_(subject), inputs_(make_inputs(subject)) {}
+KernelTrial::KernelTrial(Kernel& kernel, const Case& tried)
+    : kernel_(kernel), tried_(tried), inputs_(make_inputs(tried)) {}
 
 const TensorSet& KernelTrial::observed() const {
     if (!observed_) observed_ = run(problem(), inputs_);
@@ -98,11 +99,11 @@ const TensorSet& KernelTrial::observed() const {
 }
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
-    CallResult result = kernel_.forward(problem, inputs);
+    worker::CallResult result = kernel_.forward(problem, inputs);
     if (auto verdict = verdict_of(problem, result)) {
         account_.outcome = result.outcome;
         account_.fault = std::move(result.fault);
-        throw Stopped{std::move(*verdict)};
+        throw law::Stopped{std::move(*verdict)};
     }
     account_.longest_call = std::max(account_.longest_call, result.seconds);
     require(result.outputs.has(Role::o), "a call that ended well returns o");
@@ -117,8 +118,8 @@ TensorSet KernelTrial::run_alone(const Problem& problem, const TensorSet& inputs
 /// What the manifest rules out is not asked: a kernel without a careful supports() would say yes to
 /// it and answer something else.
 bool KernelTrial::supports(const Problem& problem) const {
-    const Manifest& manifest = kernel_.manifest();
-    if (!offered_features(manifest).contains(features_of(problem).without(Feature::lse)))
+    const kernel::Manifest& manifest = kernel_.manifest();
+    if (!kernel::offered_features(manifest).contains(features_of(problem).without(Feature::lse)))
         return false;
     for (const Precision format : {problem.format_q, problem.format_kv, problem.format_o})
         if (std::find(manifest.formats.begin(), manifest.formats.end(), format) ==
@@ -134,51 +135,56 @@ bool KernelTrial::supports(const Problem& problem) const {
     return kernel_.supports(problem, &reason);
 }
 
-const Expected& KernelTrial::expected() const {
-    if (!expected_) expected_ = attend(problem(), dialect(), numerics(), inputs_);
+const bound::Expected& KernelTrial::expected() const {
+    if (!expected_) expected_ = oracle::attend(problem(), dialect(), numerics(), inputs_);
     return *expected_;
 }
 
-bool KernelTrial::is_subject(const Problem& problem, const TensorSet& inputs) const {
+bool KernelTrial::is_tried(const Problem& problem, const TensorSet& inputs) const {
     return problem == this->problem() && (&inputs == &inputs_ || inputs == inputs_);
 }
 
-Expected KernelTrial::expected(const Problem& problem, const TensorSet& inputs) const {
-    if (is_subject(problem, inputs)) return expected();
-    return attend(problem, dialect(), numerics(), inputs);
+bound::Expected KernelTrial::expected(const Problem& problem, const TensorSet& inputs) const {
+    if (is_tried(problem, inputs)) return expected();
+    return oracle::attend(problem, dialect(), numerics(), inputs);
 }
 
-Verdict KernelTrial::compare(const Problem& problem, const TensorSet& inputs,
-                             const TensorSet& observed) const {
+law::Verdict KernelTrial::compare(const Problem& problem, const TensorSet& inputs,
+                                  const TensorSet& observed) const {
     const Comparison comparison{problem, dialect(), numerics(), inputs, observed};
-    if (expected_ && is_subject(problem, inputs)) return compare_with(comparison, *expected_);
-    return compare_with(comparison, attend_affordable(problem, dialect(), numerics(), inputs,
-                                                      products_max, subject().values.seed));
+    if (expected_ && is_tried(problem, inputs)) return compare_with(comparison, *expected_);
+    return compare_with(
+        comparison, oracle::attend_affordable(problem, dialect(), numerics(), inputs, products_max,
+                                              tried().values.seed));
 }
 
-Verdict KernelTrial::compare_structure() const {
+law::Verdict KernelTrial::compare_structure() const {
     const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
-    std::optional<Verdict> verdict;
-    for (const TileOrder order : {TileOrder::ascending, TileOrder::descending}) {
-        const auto expected = attend_structure(problem(), dialect(), numerics(), inputs_, order);
-        if (!expected) return not_applicable("the kernel declares no structure for this problem");
-        Verdict one = compare_as(comparison, *expected, ViolationClass::structure);
-        if (!verdict || one.decision == Decision::holds) verdict = std::move(one);
-        if (verdict->decision == Decision::holds) break;
+    std::optional<law::Verdict> verdict;
+    for (const bound::TileOrder order :
+         {bound::TileOrder::ascending, bound::TileOrder::descending}) {
+        const auto expected =
+            oracle::attend_structure(problem(), dialect(), numerics(), inputs_, order);
+        if (!expected)
+            return law::not_applicable("the kernel declares no structure for this problem");
+        law::Verdict one = compare_as(comparison, *expected, law::ViolationClass::structure);
+        if (!verdict || one.decision == law::Decision::holds) verdict = std::move(one);
+        if (verdict->decision == law::Decision::holds) break;
     }
     return *verdict;
 }
 
-Verdict KernelTrial::compare_probable(double rate) const {
+law::Verdict KernelTrial::compare_probable(double rate) const {
     const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
     const auto elements = std::max<std::int64_t>(observed()[Role::o].size(), 1);
-    const Expected probable = attend_probable(problem(), dialect(), numerics(), inputs_,
-                                              rate / static_cast<double>(elements));
-    return compare_as(comparison, probable, ViolationClass::suspect);
+    const bound::Expected probable = oracle::attend_probable(
+        problem(), dialect(), numerics(), inputs_, rate / static_cast<double>(elements));
+    return compare_as(comparison, probable, law::ViolationClass::suspect);
 }
 
-ErrorBudget KernelTrial::error_budget(const Problem& problem, const TensorSet& inputs) const {
-    return attend_budget(problem, dialect(), numerics(), inputs);
+bound::ErrorBudget KernelTrial::error_budget(const Problem& problem,
+                                             const TensorSet& inputs) const {
+    return oracle::attend_budget(problem, dialect(), numerics(), inputs);
 }
 
-}  // namespace attest
+}  // namespace attest::search

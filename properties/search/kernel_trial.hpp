@@ -5,16 +5,16 @@
 #include <optional>
 
 #include "properties/law/trial.hpp"
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 
-namespace attest {
+namespace attest::search {
 
-class KernelTrial final : public Trial {
+class KernelTrial final : public law::Trial {
 public:
     /// The case must be one the kernel supports. Nothing runs before a law asks.
-    KernelTrial(Subject& kernel, const Case& subject);
+    KernelTrial(Kernel& kernel, const Case& tried);
 
-    const Case& subject() const override { return subject_; }
+    const Case& tried() const override { return tried_; }
     const TensorSet& inputs() const override { return inputs_; }
     const Dialect& dialect() const override { return kernel_.manifest().dialect; }
     const Numerics& numerics() const override { return kernel_.manifest().numerics; }
@@ -22,31 +22,31 @@ public:
     TensorSet run(const Problem& problem, const TensorSet& inputs) const override;
     TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const override;
     bool supports(const Problem& problem) const override;
-    const Expected& expected() const override;
-    Expected expected(const Problem& problem, const TensorSet& inputs) const override;
-    Verdict compare(const Problem& problem, const TensorSet& inputs,
-                    const TensorSet& observed) const override;
-    Verdict compare_structure() const override;
-    Verdict compare_probable(double rate) const override;
-    ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const override;
+    const bound::Expected& expected() const override;
+    bound::Expected expected(const Problem& problem, const TensorSet& inputs) const override;
+    law::Verdict compare(const Problem& problem, const TensorSet& inputs,
+                         const TensorSet& observed) const override;
+    law::Verdict compare_structure() const override;
+    law::Verdict compare_probable(double rate) const override;
+    bound::ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const override;
 
     /// What became of the calls: the last one that failed, and the longest that did not.
     struct Account {
-        Outcome outcome = Outcome::ok;
-        std::optional<Fault> fault;
+        worker::Outcome outcome = worker::Outcome::ok;
+        std::optional<worker::Fault> fault;
         double longest_call = 0;  ///< seconds
     };
     const Account& account() const noexcept { return account_; }
 
 private:
-    bool is_subject(const Problem& problem, const TensorSet& inputs) const;
+    bool is_tried(const Problem& problem, const TensorSet& inputs) const;
 
-    Subject& kernel_;
-    const Case& subject_;
+    Kernel& kernel_;
+    const Case& tried_;
     TensorSet inputs_;
     mutable std::optional<TensorSet> observed_;
-    mutable std::optional<Expected> expected_;
+    mutable std::optional<bound::Expected> expected_;
     mutable Account account_;
 };
 
-}  // namespace attest
+}  // namespace attest::search

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -44,4 +44,4 @@ const std::vector<std::int64_t>& landmark_dims() {
     return dims;
 }
 
-}  // namespace attest
+}  // namespace attest::search

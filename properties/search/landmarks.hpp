@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace attest {
+namespace attest::search {
 
 /// Lengths from 1 to `most`: 2^k, 16 k (to 256), the tiles in use (64, 80, 96, ...), each -1, 0,
 /// +1. Sorted, without repeats.
@@ -18,4 +18,4 @@ std::vector<std::int64_t> long_landmarks(std::int64_t most, std::int64_t long_fr
 /// that are no multiple of a vector's width.
 const std::vector<std::int64_t>& landmark_dims();
 
-}  // namespace attest
+}  // namespace attest::search

@@ -6,14 +6,14 @@
 
 #include "properties/search/store.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
 constexpr std::size_t nearest_max = 3;
 
-bool has_ratio(const Property& property) {
-    return property.compares == Compares::bound;
+bool has_ratio(const law::Property& property) {
+    return property.compares == law::Compares::bound;
 }
 
 // NaN ratios count as the largest there is: an error that is no number exceeds every bound.
@@ -22,8 +22,9 @@ double ordered(double ratio) {
 }
 
 bool judged(const CaseRecord& record) {
-    return record.outcome == Outcome::ok && (record.verdict.decision == Decision::holds ||
-                                             record.verdict.decision == Decision::violated);
+    return record.outcome == worker::Outcome::ok &&
+           (record.verdict.decision == law::Decision::holds ||
+            record.verdict.decision == law::Decision::violated);
 }
 
 void count(RatioHistogram& histogram, double ratio) {
@@ -61,17 +62,17 @@ std::optional<Ratios> ratios_of(const LawResult& result) {
         if (!judged(record)) continue;
         const double ratio = ordered(record.verdict.worst_ratio);
         count(out.histogram, ratio);
-        by_format[std::string(name(record.subject.problem.format_q))].push_back(ratio);
+        by_format[std::string(name(record.tried.problem.format_q))].push_back(ratio);
         if (worst != nullptr && !(ratio > out.worst.ratio)) continue;
         worst = &record;
         out.worst.ratio = ratio;
     }
     if (worst == nullptr) return std::nullopt;
-    out.worst.subject = worst->subject;
-    out.worst.id = short_id(worst->subject, result.property->id);
+    out.worst.tried = worst->tried;
+    out.worst.id = short_id(worst->tried, result.property->id);
     for (auto& [format, ratios] : by_format) out.formats[format] = ratios_of(std::move(ratios));
     for (const CaseRecord* record : nearest_cases(result))
-        out.nearest.push_back(short_id(record->subject, result.property->id));
+        out.nearest.push_back(short_id(record->tried, result.property->id));
     return out;
 }
 
@@ -81,15 +82,15 @@ std::string short_id(std::string_view full_id) {
     return std::string(full_id.substr(0, 8));
 }
 
-std::string short_id(const Case& subject, std::string_view law) {
-    return short_id(failure_id(subject, law));
+std::string short_id(const Case& tried, std::string_view law) {
+    return short_id(failure_id(tried, law));
 }
 
 std::vector<const CaseRecord*> nearest_cases(const LawResult& result) {
     std::vector<const CaseRecord*> list;
     if (!has_ratio(*result.property)) return list;
     for (const CaseRecord& record : result.records)
-        if (record.verdict.decision == Decision::holds && record.verdict.worst_ratio > 0)
+        if (record.verdict.decision == law::Decision::holds && record.verdict.worst_ratio > 0)
             list.push_back(&record);
     std::stable_sort(list.begin(), list.end(), [](const CaseRecord* a, const CaseRecord* b) {
         return a->verdict.worst_ratio > b->verdict.worst_ratio;
@@ -99,17 +100,17 @@ std::vector<const CaseRecord*> nearest_cases(const LawResult& result) {
 }
 
 LawReport law_report(const LawResult& result) {
-    const Property& property = *result.property;
+    const law::Property& property = *result.property;
     LawReport report{result, property.id, property.statement_short, property.compares, {}, {}, {}};
     if (has_ratio(property)) report.ratios = ratios_of(result);
     if (result.counterexample) report.counterexample = short_id(result.counterexample->id);
     return report;
 }
 
-CaseReport case_report(const Property& law, const CaseRecord& record) {
-    CaseReport report{short_id(record.subject, law.id), law.id, record, {}};
+CaseReport case_report(const law::Property& law, const CaseRecord& record) {
+    CaseReport report{short_id(record.tried, law.id), law.id, record, {}};
     if (has_ratio(law) && judged(record)) report.ratio = ordered(record.verdict.worst_ratio);
     return report;
 }
 
-}  // namespace attest
+}  // namespace attest::search

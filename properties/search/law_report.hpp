@@ -12,7 +12,7 @@
 
 #include "properties/search/conclude.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// Counts of error/bound on a logarithmic axis; what lies below it falls into its first bin.
 struct RatioHistogram {
@@ -29,7 +29,7 @@ struct FormatRatios {
 struct WorstCase {
     double ratio = 0;
     std::string id;
-    Case subject;
+    Case tried;
 };
 
 /// How near the judged cases of a law came to their bounds.
@@ -42,7 +42,7 @@ struct Ratios {
 
 struct LawReport : LawTotals {
     std::string law, statement;
-    Compares compares = Compares::bound;
+    law::Compares compares = law::Compares::bound;
     std::optional<Ratios> ratios;       ///< of laws with a bound, where a case was judged
     std::string counterexample, cause;  ///< their ids; empty: none
     std::string family() const { return law.substr(0, law.find('.')); }
@@ -50,18 +50,18 @@ struct LawReport : LawTotals {
 
 struct CaseReport {
     std::string id, law;
-    CaseRecord tried;
+    CaseRecord record;
     std::optional<double> ratio;  ///< of a judged case of a law with a bound
 };
 
 /// The name of a case and law in reports: the first 8 digits of its SHA-256.
-std::string short_id(const Case& subject, std::string_view law);
+std::string short_id(const Case& tried, std::string_view law);
 std::string short_id(std::string_view full_id);
 
 LawReport law_report(const LawResult& result);
-CaseReport case_report(const Property& law, const CaseRecord& record);
+CaseReport case_report(const law::Property& law, const CaseRecord& record);
 
 /// The three holding cases nearest to their bound, nearest first; none for laws without a ratio.
 std::vector<const CaseRecord*> nearest_cases(const LawResult& result);
 
-}  // namespace attest
+}  // namespace attest::search

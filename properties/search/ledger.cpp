@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -17,7 +17,7 @@ constexpr auto npos = static_cast<std::size_t>(-1);
 
 }  // namespace
 
-Ledger::Ledger(const Property& property, std::vector<Case> stored, Numbers numbers)
+Ledger::Ledger(const law::Property& property, std::vector<Case> stored, Numbers numbers)
     : property_(&property), stored_(std::move(stored)), numbers_(numbers) {}
 
 std::int64_t Ledger::planned() const noexcept {
@@ -43,9 +43,9 @@ std::size_t Ledger::end_of_interest(const std::set<FailureKind>& known) const {
     return npos;
 }
 
-std::optional<Slot> Ledger::next(const std::set<FailureKind>& known) {
+std::optional<CaseSlot> Ledger::next(const std::set<FailureKind>& known) {
     if (closing_ || next_ >= planned() || end_of_interest(known) != npos) return std::nullopt;
-    Slot slot;
+    CaseSlot slot;
     slot.index = static_cast<std::size_t>(next_++);
     results_.emplace_back();
     const std::size_t stored = stored_.size();
@@ -59,7 +59,7 @@ std::optional<Slot> Ledger::next(const std::set<FailureKind>& known) {
     return slot;
 }
 
-void Ledger::put(const Slot& slot, SlotResult result) {
+void Ledger::put(const CaseSlot& slot, SlotResult result) {
     results_[slot.index] = std::move(result);
     ++returned_;
 }
@@ -81,7 +81,8 @@ LawResult Ledger::collect(const std::set<FailureKind>& known) const {
         law.refused += result.refused;
         for (const auto& [reason, count] : result.refusals) law.refusals[reason] += count;
         if (!result.record) {
-            if (law.verdict.reason.kind == Reason::Kind::none) law.verdict.reason = result.nothing;
+            if (law.verdict.reason.kind == law::Reason::Kind::none)
+                law.verdict.reason = result.nothing;
             inapplicable = inapplicable && result.inapplicable;
             continue;
         }
@@ -89,8 +90,8 @@ LawResult Ledger::collect(const std::set<FailureKind>& known) const {
         law.seconds += result.record->seconds;
         law.records.push_back(*result.record);
     }
-    if (inapplicable) law.verdict.decision = Decision::not_applicable;
+    if (inapplicable) law.verdict.decision = law::Decision::not_applicable;
     return law;
 }
 
-}  // namespace attest
+}  // namespace attest::search

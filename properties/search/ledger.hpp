@@ -12,19 +12,19 @@
 
 #include "properties/search/conclude.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// What came of one slot: a judged case, or the draws that led to none.
 struct SlotResult {
     std::optional<CaseRecord> record;
     std::int64_t discarded = 0, refused = 0;
     std::map<std::string, std::int64_t> refusals;
-    Reason nothing;             ///< why the last draw had nothing to compare
+    law::Reason nothing;        ///< why the last draw had nothing to compare
     bool inapplicable = false;  ///< the law said that it does not apply to it
 };
 
 /// A slot handed out: a case number, or a case known before: a stored failure, a fixture.
-struct Slot {
+struct CaseSlot {
     std::size_t index = 0;
     std::int64_t number = 0;
     std::optional<Case> stored;
@@ -37,15 +37,15 @@ struct Numbers {
 
 class Ledger {
 public:
-    Ledger(const Property& property, std::vector<Case> stored, Numbers numbers);
+    Ledger(const law::Property& property, std::vector<Case> stored, Numbers numbers);
 
-    const Property& property() const noexcept { return *property_; }
+    const law::Property& property() const noexcept { return *property_; }
     std::int64_t planned() const noexcept;
     std::int64_t returned() const noexcept { return returned_; }
 
     /// The next slot; none where all are handed out or enough is known.
-    std::optional<Slot> next(const std::set<FailureKind>& known);
-    void put(const Slot& slot, SlotResult result);
+    std::optional<CaseSlot> next(const std::set<FailureKind>& known);
+    void put(const CaseSlot& slot, SlotResult result);
     void close() noexcept { closing_ = true; }  ///< hands out no more: time is up, or interrupted
 
     bool started() const noexcept { return next_ > 0; }
@@ -60,7 +60,7 @@ public:
 private:
     std::size_t end_of_interest(const std::set<FailureKind>& known) const;
 
-    const Property* property_;
+    const law::Property* property_;
     std::vector<Case> stored_;
     Numbers numbers_;
     std::vector<std::optional<SlotResult>> results_;
@@ -68,4 +68,4 @@ private:
     bool closing_ = false;
 };
 
-}  // namespace attest
+}  // namespace attest::search

@@ -7,21 +7,29 @@
 #include <thread>
 
 #include "properties/law/property.hpp"
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 
-namespace attest::testing {
+namespace attest::search {
 
-enum class Defect : std::uint8_t { wrong, nan, error, crash, hang, write_outside, unwritten };
+enum class PlantedDefect : std::uint8_t {
+    wrong,
+    nan,
+    error,
+    crash,
+    hang,
+    write_outside,
+    unwritten
+};
 
 struct Plan {
-    Manifest manifest;
-    Defect defect = Defect::wrong;
+    kernel::Manifest manifest;
+    PlantedDefect defect = PlantedDefect::wrong;
     std::function<bool(const Problem&, const TensorSet&)> fails = {};
     std::function<bool(const Problem&)> refuses = {};
 };
 
-inline Manifest full_manifest() {
-    Manifest manifest;
+inline kernel::Manifest full_manifest() {
+    kernel::Manifest manifest;
     manifest.name = "planted";
     manifest.version = "1";
     manifest.formats = {Precision::f32, Precision::f16, Precision::bf16};
@@ -31,11 +39,11 @@ inline Manifest full_manifest() {
     return manifest;
 }
 
-class PlantedKernel final : public Subject {
+class PlantedKernel final : public Kernel {
 public:
     explicit PlantedKernel(Plan plan) : plan_(std::move(plan)) {}
 
-    const Manifest& manifest() const noexcept override { return plan_.manifest; }
+    const kernel::Manifest& manifest() const noexcept override { return plan_.manifest; }
 
     bool supports(const Problem& problem, std::string* reason) override {
         const bool no = plan_.refuses && plan_.refuses(problem);
@@ -43,19 +51,19 @@ public:
         return !no;
     }
 
-    CallResult forward(const Problem& problem, const TensorSet& inputs) override {
-        CallResult result;
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+        worker::CallResult result;
         result.seconds = 1.0 / 1024;
         Tensor o(type_of(problem, Role::o), *shape_of(problem, Role::o));
         const bool fails = plan_.fails && plan_.fails(problem, inputs);
-        if (fails && plan_.defect == Defect::hang) {
+        if (fails && plan_.defect == PlantedDefect::hang) {
             // What a worker's time limit does, without the waiting.
-            result.outcome = Outcome::hang;
+            result.outcome = worker::Outcome::hang;
             result.reason = std::to_string(timeout_.count()) + " ms";
             return result;
         }
         if (fails) misbehave(o, result);
-        if (result.outcome == Outcome::ok) {
+        if (result.outcome == worker::Outcome::ok) {
             result.outputs.put(Role::o, std::move(o));
             if (problem.want_lse)
                 result.outputs.put(
@@ -68,34 +76,34 @@ public:
     void set_timeout(std::chrono::milliseconds timeout) noexcept override { timeout_ = timeout; }
 
 private:
-    void misbehave(Tensor& o, CallResult& result) const {
+    void misbehave(Tensor& o, worker::CallResult& result) const {
         switch (plan_.defect) {
-            case Defect::wrong:
+            case PlantedDefect::wrong:
                 o.set(o.size() - 1, 1.0);
                 break;
-            case Defect::nan:
+            case PlantedDefect::nan:
                 o.set(o.size() - 1, std::numeric_limits<double>::quiet_NaN());
                 break;
-            case Defect::error:
-                result.outcome = Outcome::error;
+            case PlantedDefect::error:
+                result.outcome = worker::Outcome::error;
                 result.reason = "no luck";
                 break;
-            case Defect::crash:
-                result.outcome = Outcome::crash;
+            case PlantedDefect::crash:
+                result.outcome = worker::Outcome::crash;
                 result.fault.emplace();
                 result.fault->signal = "SIGSEGV";
                 result.fault->sentence = "read 4 bytes past the end of k";
                 break;
-            case Defect::write_outside:
+            case PlantedDefect::write_outside:
                 result.fault.emplace();
-                result.fault->kind = Fault::Kind::write_outside;
+                result.fault->kind = worker::Fault::Kind::write_outside;
                 result.fault->sentence = "wrote 4 bytes past the end of o";
                 break;
-            case Defect::unwritten:
+            case PlantedDefect::unwritten:
                 result.outputs_unwritten = true;
                 result.unwritten_index = o.size() - 1;
                 break;
-            case Defect::hang:
+            case PlantedDefect::hang:
                 break;
         }
     }
@@ -105,21 +113,21 @@ private:
 };
 
 /// Holds where every output is zero.
-inline Verdict all_zero(const Trial& trial) {
+inline law::Verdict all_zero(const law::Trial& trial) {
     const Tensor& o = trial.observed()[Role::o];
     for (std::int64_t i = 0; i < o.size(); ++i)
         if (!(o.get(i) == 0)) {
-            Violation violation;
+            law::Violation violation;
             violation.problem = "an output is not zero";
             violation.index = {i};
             violation.observed = o.get(i);
-            return violated(violation, o.size());
+            return law::violated(violation, o.size());
         }
-    return holds(o.size());
+    return law::holds(o.size());
 }
 
-inline Property zero_law(const std::string& id, CaseSpace cases = {}) {
-    Property law;
+inline law::Property zero_law(const std::string& id, law::CaseSpace cases = {}) {
+    law::Property law;
     law.id = id;
     law.statement = law.statement_short = "The planted kernel answers zeros.";
     law.why = law.source = law.file = "a test";
@@ -128,4 +136,4 @@ inline Property zero_law(const std::string& id, CaseSpace cases = {}) {
     return law;
 }
 
-}  // namespace attest::testing
+}  // namespace attest::search

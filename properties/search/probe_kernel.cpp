@@ -5,7 +5,7 @@
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -61,7 +61,7 @@ Problem problem_of(const Base& base, Precision format, std::int64_t dim) {
 
 class Prober {
 public:
-    Prober(Subject& kernel, Capability capability, std::vector<std::string>& narrowed)
+    Prober(Kernel& kernel, Capability capability, std::vector<std::string>& narrowed)
         : kernel_(kernel), capability_(std::move(capability)), narrowed_(narrowed) {}
 
     Capability probe() {
@@ -172,7 +172,7 @@ private:
     }
 
     bool declared(Feature feature) const {
-        const Manifest& manifest = kernel_.manifest();
+        const kernel::Manifest& manifest = kernel_.manifest();
         return manifest.features_declared && manifest.features.has(feature);
     }
 
@@ -212,7 +212,7 @@ private:
 
     std::string why() const { return reason_.empty() ? "" : " (" + reason_ + ")"; }
 
-    Subject& kernel_;
+    Kernel& kernel_;
     Capability capability_;
     std::vector<std::string>& narrowed_;
     Base base_{};
@@ -223,8 +223,8 @@ private:
 
 }  // namespace
 
-Capability probed_capability(Subject& kernel, std::vector<std::string>& narrowed) {
+Capability probed_capability(Kernel& kernel, std::vector<std::string>& narrowed) {
     return Prober(kernel, declared_capability(kernel.manifest()), narrowed).probe();
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace attest {
+namespace attest::search {
 
 struct Profile {
     std::string name;
@@ -22,4 +22,4 @@ struct Profile {
     std::int64_t undrawn_pairs_max = 4;
 };
 
-}  // namespace attest
+}  // namespace attest::search

@@ -4,7 +4,7 @@
 
 #include "properties/search/landmarks.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -87,11 +87,12 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
                      {{4, 2}, {4, 3}, {2, 4}, {2, 5}, {2, 6}, {1, 7}, {2, 8}, {1, 12}, {1, 16}})),
         gen::set(&Raw::len_q, lengths(most)), gen::set(&Raw::len_kv, lengths(most)),
         gen::set(&Raw::long_len, one_of(long_landmarks(most, limits.long_from))),
-        gen::set(&Raw::relation, gen::weightedElement<Relation>({{10, Relation::free},
-                                                                 {5, Relation::equal},
-                                                                 {2, Relation::one_query},
-                                                                 {1, Relation::one_more_query},
-                                                                 {1, Relation::one_more_key}})),
+        gen::set(&Raw::relation,
+                 gen::weightedElement<LengthRelation>({{10, LengthRelation::free},
+                                                       {5, LengthRelation::equal},
+                                                       {2, LengthRelation::one_query},
+                                                       {1, LengthRelation::one_more_query},
+                                                       {1, LengthRelation::one_more_key}})),
         gen::set(&Raw::size, gen::weightedElement<Size>({{12, Size::typical},
                                                          {3, Size::large},
                                                          {1, Size::full},
@@ -126,4 +127,4 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
         gen::set(&Raw::picks, gen::container<std::array<std::int64_t, 16>>(below(1 << 20))));
 }
 
-}  // namespace attest
+}  // namespace attest::search

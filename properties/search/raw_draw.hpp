@@ -8,10 +8,10 @@
 
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// How the two lengths stand to each other.
-enum class Relation : std::uint8_t { free, equal, one_query, one_more_query, one_more_key };
+enum class LengthRelation : std::uint8_t { free, equal, one_query, one_more_query, one_more_key };
 
 /// How large the case is. Most are small: a bug that shows at 40 keys shows at a hundredth of the
 /// price; but one in the second tile of 128 shows from 130 keys on only.
@@ -25,7 +25,7 @@ struct RawLayout {
 struct Raw {
     std::int64_t batch = 1, heads_kv = 1, group = 1;
     std::int64_t len_q = 1, len_kv = 1, long_len = 1;
-    Relation relation = Relation::free;
+    LengthRelation relation = LengthRelation::free;
     Size size = Size::typical;
     double size_share = 0;       ///< [0, 1): where in its range the size lies
     bool heads_first = false;    ///< too large: give up heads and batch before lengths
@@ -57,4 +57,4 @@ struct RawLimits {
 
 rc::Gen<Raw> raw_draws(const RawLimits& limits);
 
-}  // namespace attest
+}  // namespace attest::search

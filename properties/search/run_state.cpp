@@ -6,7 +6,7 @@
 #include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -26,25 +26,25 @@ constexpr double shrink_seconds_slow = 8;
 constexpr int laws_enough = 3;
 
 bool is_slow_death(const CaseRecord& record) {
-    return record.outcome == Outcome::hang || record.outcome == Outcome::memory;
+    return record.outcome == worker::Outcome::hang || record.outcome == worker::Outcome::memory;
 }
 
-std::string kernel_name(const KernelSpec& spec) {
+std::string kernel_name(const kernel::KernelSpec& spec) {
     return spec.id.empty() ? spec.text : spec.id;
 }
 
 }  // namespace
 
-RunState::RunState(std::span<const Property> laws, const CampaignOptions& options)
+RunState::RunState(std::span<const law::Property> laws, const CampaignOptions& options)
     : laws_(laws), options_(options), ledgers_(laws.size()), results_(laws.size()) {
     for (std::size_t i = 0; i < laws.size(); ++i) results_[i].property = &laws[i];
 }
 
-bool RunState::selected(const Property& property) const {
+bool RunState::selected(const law::Property& property) const {
     return options_.match.empty() || matches_any(options_.match, property.id);
 }
 
-void RunState::skip(std::size_t law, Verdict verdict) {
+void RunState::skip(std::size_t law, law::Verdict verdict) {
     results_[law].verdict = std::move(verdict);
     concluded_.push_back(law);
 }
@@ -58,15 +58,16 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
     const Numbers numbers{options_.shard_index, std::max<std::int64_t>(options_.shard_count, 1),
                           limit};
     for (std::size_t i = 0; i < laws_.size(); ++i) {
-        const Property& property = laws_[i];
+        const law::Property& property = laws_[i];
         const bool in_profile = matches_any(profile.laws, property.id) &&
                                 !matches_any(profile.laws_excluded, property.id);
         if (!in_profile) {
-            skip(i, not_run({Reason::Kind::not_in_profile, "not in profile " + profile.name}));
+            skip(i, law::not_run(
+                        {law::Reason::Kind::not_in_profile, "not in profile " + profile.name}));
         } else if (!selected(property)) {
-            skip(i, not_run(Reason(Reason::Kind::not_selected)));
+            skip(i, law::not_run(law::Reason(law::Reason::Kind::not_selected)));
         } else if (auto why = why_not_applicable(property, capability)) {
-            skip(i, not_applicable({Reason::Kind::kernel_lacks, std::move(*why)}));
+            skip(i, law::not_applicable({law::Reason::Kind::kernel_lacks, std::move(*why)}));
         } else {
             ledgers_[i].emplace(property, known_cases(property, stored), numbers);
         }
@@ -75,20 +76,19 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
 
 /// What is tried before the draws: failures of this kernel, which may no longer declare what it
 /// declared then, and fixtures.
-std::vector<Case> RunState::known_cases(const Property& property,
+std::vector<Case> RunState::known_cases(const law::Property& property,
                                         const std::vector<StoredFailure>& stored) const {
     std::vector<Case> known;
     if (options_.shard_index != 0) return known;
     for (const StoredFailure& failure : stored)
         if (failure.law == property.id && failure.kernel == kernel_name(options_.kernel) &&
-            in_space(property, *capability_, failure.subject.problem))
-            known.push_back(failure.subject);
+            in_space(property, *capability_, failure.tried.problem))
+            known.push_back(failure.tried);
     for (const FixedCase& fixture : options_.fixtures)
-        if (fixture.law == property.id &&
-            in_space(property, *capability_, fixture.subject.problem) &&
-            in_space(property, fixture.subject.values) &&
-            std::find(known.begin(), known.end(), fixture.subject) == known.end())
-            known.push_back(fixture.subject);
+        if (fixture.law == property.id && in_space(property, *capability_, fixture.tried.problem) &&
+            in_space(property, fixture.tried.values) &&
+            std::find(known.begin(), known.end(), fixture.tried) == known.end())
+            known.push_back(fixture.tried);
     return known;
 }
 
@@ -139,7 +139,7 @@ bool RunState::hopeless() const {
 }
 
 Effort RunState::effort(std::size_t law, bool cut) const {
-    const CaseSpace& space = laws_[law].cases;
+    const law::CaseSpace& space = laws_[law].cases;
     const auto sets = alternatives(space, *capability_);
     const bool contradicted = std::all_of(sets.begin(), sets.end(), [&](FeatureSet set) {
         return ((space.require | set) & capability_->refused) != FeatureSet{};
@@ -152,13 +152,13 @@ Effort RunState::effort(std::size_t law, bool cut) const {
 }
 
 void RunState::commit(std::size_t law) {
-    if (hopeless()) return skip(law, not_run(Reason(Reason::Kind::always_dead)));
+    if (hopeless()) return skip(law, law::not_run(law::Reason(law::Reason::Kind::always_dead)));
     const Ledger& ledger = *ledgers_[law];
     LawResult result = ledger.collect(known_deaths_);
     const bool interrupted = stopped_ && ledger.cut();
     conclude(result, options_.profile, effort(law, interrupted));
     if (!ledger.started() && !interrupted)
-        result.verdict = not_run(Reason(Reason::Kind::time_spent));
+        result.verdict = law::not_run(law::Reason(law::Reason::Kind::time_spent));
     const CaseRecord* first = nullptr;
     for (const CaseRecord& record : result.records) {
         const auto kind = failure_kind(record);
@@ -234,8 +234,8 @@ void RunState::withdraw(const ShrinkTask& task) {
     LawResult& law = results_[task.law];
     for (CaseRecord& record : law.records)
         if (failure_kind(record) == failure_kind(task.found)) {
-            record.verdict = inconclusive(Reason(Reason::Kind::slow_once));
-            record.outcome = Outcome::ok;
+            record.verdict = law::inconclusive(law::Reason(law::Reason::Kind::slow_once));
+            record.outcome = worker::Outcome::ok;
             record.fault.reset();
         }
     conclude(law, options_.profile, effort(task.law, false));
@@ -269,4 +269,4 @@ std::vector<std::size_t> RunState::take_concluded() {
     return std::exchange(concluded_, {});
 }
 
-}  // namespace attest
+}  // namespace attest::search

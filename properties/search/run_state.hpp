@@ -13,12 +13,12 @@
 #include "properties/search/ledger.hpp"
 #include "properties/search/store.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// Work for one thread.
 struct CaseTask {
     std::size_t law = 0;
-    Slot slot;
+    CaseSlot slot;
 };
 struct ShrinkTask {
     std::size_t law = 0;
@@ -33,7 +33,7 @@ class RunState {
 public:
     using Clock = std::chrono::steady_clock;
 
-    RunState(std::span<const Property> laws, const CampaignOptions& options);
+    RunState(std::span<const law::Property> laws, const CampaignOptions& options);
 
     /// Sets up the ledgers, now that it is known what the kernel can be asked for.
     void prepare(const Capability& capability, const std::vector<StoredFailure>& stored);
@@ -51,7 +51,7 @@ public:
 
     void stop();  ///< hands out nothing more
     double progress() const;
-    const Property& property(std::size_t law) const { return laws_[law]; }
+    const law::Property& property(std::size_t law) const { return laws_[law]; }
 
     /// Laws whose verdict is final and that were not taken yet, in the order they became so.
     std::vector<std::size_t> take_concluded();
@@ -59,7 +59,7 @@ public:
     std::vector<LawResult> take_results() { return std::move(results_); }
 
 private:
-    std::vector<Case> known_cases(const Property& property,
+    std::vector<Case> known_cases(const law::Property& property,
                                   const std::vector<StoredFailure>& stored) const;
     struct Failing {
         std::size_t law;
@@ -68,8 +68,8 @@ private:
         bool handed_out = false, done = false;
     };
 
-    bool selected(const Property& property) const;
-    void skip(std::size_t law, Verdict verdict);
+    bool selected(const law::Property& property) const;
+    void skip(std::size_t law, law::Verdict verdict);
     void commit_in_order();
     Effort effort(std::size_t law, bool cut) const;
     void commit(std::size_t law);
@@ -77,7 +77,7 @@ private:
     double seconds_left() const;
     const Failing* first_of_kind(const Failing& failing) const;
 
-    std::span<const Property> laws_;
+    std::span<const law::Property> laws_;
     const CampaignOptions& options_;
     const Capability* capability_ = nullptr;
     Clock::time_point begin_ = Clock::now();
@@ -94,4 +94,4 @@ private:
     bool stopped_ = false;
 };
 
-}  // namespace attest
+}  // namespace attest::search

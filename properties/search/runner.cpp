@@ -6,11 +6,11 @@
 #include <thread>
 #include <utility>
 
-#include "properties/search/limited_subject.hpp"
+#include "properties/search/limited_kernel.hpp"
 #include "properties/search/run_state.hpp"
 #include "properties/search/workbench.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds look_every{250};
 
 class Runner {
 public:
-    Runner(std::span<const Property> laws, const SubjectFactory& factory,
+    Runner(std::span<const law::Property> laws, const KernelFactory& factory,
            const CampaignOptions& options, CampaignObserver& observer)
         : factory_(factory),
           options_(options),
@@ -46,16 +46,16 @@ private:
     };
 
     void work(std::size_t index);
-    void prepare(Subject& kernel);
-    bool do_next(Subject& kernel, std::size_t index);
+    void prepare(Kernel& kernel);
+    bool do_next(Kernel& kernel, std::size_t index);
     void report(const CaseTask& task, const SlotResult& result);
-    void shrink_one(Subject& kernel, const ShrinkTask& task);
+    void shrink_one(Kernel& kernel, const ShrinkTask& task);
     void tell_concluded();
     void watch();
     void complete();
     bool interrupted() const { return options_.interrupted && *options_.interrupted > 0; }
 
-    const SubjectFactory& factory_;
+    const KernelFactory& factory_;
     const CampaignOptions& options_;
     CampaignObserver& observer_;
     TimeLimit limit_;
@@ -72,7 +72,7 @@ private:
     std::exception_ptr error_;
 };
 
-void Runner::prepare(Subject& kernel) {
+void Runner::prepare(Kernel& kernel) {
     Capability capability = probed_capability(kernel, result_.narrowed);
     std::vector<StoredFailure> stored;
     if (!options_.store.empty()) stored = load_failures(options_.store);
@@ -94,7 +94,7 @@ void Runner::work(std::size_t index) {
             changed_.wait(lock, [&] { return ready_ || error_; });
             if (error_) return;
         }
-        LimitedSubject kernel(factory_(), limit_);
+        LimitedKernel kernel(factory_(), limit_);
         if (index == 0) prepare(kernel);
         while (do_next(kernel, index)) {
         }
@@ -106,7 +106,7 @@ void Runner::work(std::size_t index) {
 }
 
 /// Takes and does one piece of work; false where there will be none.
-bool Runner::do_next(Subject& kernel, std::size_t index) {
+bool Runner::do_next(Kernel& kernel, std::size_t index) {
     std::unique_lock lock(mutex_);
     Worker& worker = workers_[index];
     for (;;) {
@@ -141,13 +141,13 @@ bool Runner::do_next(Subject& kernel, std::size_t index) {
 
 void Runner::report(const CaseTask& task, const SlotResult& result) {
     if (!result.record) return;
-    const Property& property = state_.property(task.law);
+    const law::Property& property = state_.property(task.law);
     observer_.on_case(property, *result.record, state_.progress());
     if (failure_kind(*result.record)) observer_.on_violation(property, *result.record);
 }
 
-void Runner::shrink_one(Subject& kernel, const ShrinkTask& task) {
-    const Property& property = state_.property(task.law);
+void Runner::shrink_one(Kernel& kernel, const ShrinkTask& task) {
+    const law::Property& property = state_.property(task.law);
     auto smallest = bench_.shrink(kernel, property, task, [&](std::int64_t n, const Case& c) {
         const std::lock_guard lock(mutex_);
         observer_.on_shrink(property, n, c);
@@ -183,7 +183,7 @@ void Runner::complete() {
     result_.interrupted = interrupted();
     result_.laws = state_.take_results();
     for (LawResult& law : result_.laws) {
-        if (law.verdict.decision != Decision::violated || law.counterexample) continue;
+        if (law.verdict.decision != law::Decision::violated || law.counterexample) continue;
         for (const CaseRecord& record : law.records) {
             if (!failure_kind(record)) continue;
             law.counterexample = counterexample_of(*law.property, record);
@@ -215,10 +215,10 @@ CampaignResult Runner::run() {
 
 }  // namespace
 
-CampaignResult run_laws(std::span<const Property> laws, const SubjectFactory& factory,
+CampaignResult run_laws(std::span<const law::Property> laws, const KernelFactory& factory,
                         const CampaignOptions& options, CampaignObserver& observer) {
     Runner runner(laws, factory, options, observer);
     return runner.run();
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -6,13 +6,13 @@
 #include <span>
 
 #include "properties/search/campaign.hpp"
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// Throws what the factory throws where no kernel could be started, InternalError for a law that
 /// throws. `laws` must outlive the result, which points into it.
-CampaignResult run_laws(std::span<const Property> laws, const SubjectFactory& factory,
+CampaignResult run_laws(std::span<const law::Property> laws, const KernelFactory& factory,
                         const CampaignOptions& options, CampaignObserver& observer);
 
-}  // namespace attest
+}  // namespace attest::search

@@ -9,33 +9,22 @@
 #include "properties/search/time_limit.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
 
-using testing::Defect;
-using testing::factory_of;
-using testing::few_cases;
-using testing::four_laws;
-using testing::full_manifest;
-using testing::past_forty;
-using testing::Plan;
-using testing::plan_with;
-using testing::PlantedKernel;
-using testing::run;
-using testing::zero_law;
-
 TEST(Runner, ADeathIsShrunkOnceAndMetByTheOtherLaws) {
-    std::vector<Property> laws;
+    std::vector<law::Property> laws;
     for (int i = 0; i < 20; ++i) laws.push_back(zero_law("law.n" + std::to_string(i)));
-    const CampaignResult result = run(laws, plan_with(Defect::crash, past_forty), few_cases(120));
+    const CampaignResult result =
+        run(laws, plan_with(PlantedDefect::crash, past_forty), few_cases(120));
     for (std::size_t i = 0; i < laws.size(); ++i) {
         const LawResult& law = result.laws[i];
-        EXPECT_EQ(law.verdict.decision, Decision::violated);
+        EXPECT_EQ(law.verdict.decision, law::Decision::violated);
         EXPECT_EQ(law.violated, i == 0 ? 2 : 1);
         ASSERT_TRUE(law.counterexample);
         EXPECT_EQ(law.counterexample->smallest, result.laws[0].counterexample->smallest);
         EXPECT_TRUE(law.counterexample->confirmed);
-        EXPECT_EQ(law.counterexample->outcome, Outcome::crash);
+        EXPECT_EQ(law.counterexample->outcome, worker::Outcome::crash);
         EXPECT_EQ(law.verdict.violation->problem,
                   "the kernel crashed: read 4 bytes past the end of k");
         EXPECT_EQ(law.counterexample->evaluations, i == 0 ? law.counterexample->evaluations : 1);
@@ -45,35 +34,36 @@ TEST(Runner, ADeathIsShrunkOnceAndMetByTheOtherLaws) {
 /// The limit drops after the first hang: a kernel that always hangs is judged in a few full limits.
 TEST(Runner, AKernelThatHangsIsJudgedInSeconds) {
     std::atomic<std::int64_t> waited_ms{0};
-    class Slow final : public Subject {
+    class Slow final : public Kernel {
     public:
         explicit Slow(std::atomic<std::int64_t>& waited) : waited_(waited) {}
-        const Manifest& manifest() const noexcept override { return manifest_; }
+        const kernel::Manifest& manifest() const noexcept override { return manifest_; }
         bool supports(const Problem&, std::string*) override { return true; }
-        CallResult forward(const Problem&, const TensorSet&) override {
+        worker::CallResult forward(const Problem&, const TensorSet&) override {
             waited_ += timeout_.count();
-            CallResult result;
-            result.outcome = Outcome::hang;
+            worker::CallResult result;
+            result.outcome = worker::Outcome::hang;
             return result;
         }
         void restart() override {}
         void set_timeout(std::chrono::milliseconds t) noexcept override { timeout_ = t; }
 
     private:
-        Manifest manifest_ = full_manifest();
+        kernel::Manifest manifest_ = full_manifest();
         std::atomic<std::int64_t>& waited_;
         std::chrono::milliseconds timeout_{0};
     };
-    std::vector<Property> laws;
+    std::vector<law::Property> laws;
     for (int i = 0; i < 30; ++i) laws.push_back(zero_law("law.n" + std::to_string(i)));
     CampaignObserver silent;
     const CampaignResult result = run_laws(
         laws, [&] { return std::make_unique<Slow>(waited_ms); }, few_cases(120, 2), silent);
     for (std::size_t i = 0; i < laws.size(); ++i) {
         const LawResult& law = result.laws[i];
-        EXPECT_EQ(law.verdict.decision, i < 3 ? Decision::violated : Decision::not_run) << i;
+        EXPECT_EQ(law.verdict.decision, i < 3 ? law::Decision::violated : law::Decision::not_run)
+            << i;
         if (i >= 3) continue;
-        EXPECT_EQ(law.counterexample->outcome, Outcome::hang);
+        EXPECT_EQ(law.counterexample->outcome, worker::Outcome::hang);
         EXPECT_EQ(law.counterexample->confirmed, i == 0);  // the others keep the case as found
     }
     // A few full limits of 10 s (two threads meet it at once, the confirmations), the rest at 0.25
@@ -83,26 +73,27 @@ TEST(Runner, AKernelThatHangsIsJudgedInSeconds) {
 
 /// It hangs for long rows alone: every law is asked all the same.
 TEST(Runner, AKernelThatHangsNowAndThenIsJudgedByEveryLaw) {
-    std::vector<Property> laws;
+    std::vector<law::Property> laws;
     for (int i = 0; i < 8; ++i) laws.push_back(zero_law("law.n" + std::to_string(i)));
-    const CampaignResult result = run(laws, plan_with(Defect::hang, past_forty), few_cases());
+    const CampaignResult result =
+        run(laws, plan_with(PlantedDefect::hang, past_forty), few_cases());
     for (const LawResult& law : result.laws) {
-        EXPECT_EQ(law.verdict.decision, Decision::violated);
-        EXPECT_EQ(law.counterexample->outcome, Outcome::hang);
+        EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+        EXPECT_EQ(law.counterexample->outcome, worker::Outcome::hang);
     }
     EXPECT_EQ(result.laws[0].counterexample->smallest.problem.len_kv, 41);
 }
 
 /// Slow once, because something else was; the full limit shows that it returns.
 TEST(Runner, ASlowCallIsNoHang) {
-    class Sometimes final : public Subject {
+    class Sometimes final : public Kernel {
     public:
         explicit Sometimes(Plan plan) : kernel_(std::move(plan)) {}
-        const Manifest& manifest() const noexcept override { return kernel_.manifest(); }
+        const kernel::Manifest& manifest() const noexcept override { return kernel_.manifest(); }
         bool supports(const Problem& p, std::string* r) override { return kernel_.supports(p, r); }
-        CallResult forward(const Problem& p, const TensorSet& inputs) override {
-            CallResult result = kernel_.forward(p, inputs);
-            if (++calls_ == 5) result.outcome = Outcome::hang;
+        worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
+            worker::CallResult result = kernel_.forward(p, inputs);
+            if (++calls_ == 5) result.outcome = worker::Outcome::hang;
             return result;
         }
         void restart() override {}
@@ -115,11 +106,11 @@ TEST(Runner, ASlowCallIsNoHang) {
     CampaignObserver silent;
     const auto laws = std::vector{zero_law("slow.once")};
     const CampaignResult result = run_laws(
-        laws, [] { return std::make_unique<Sometimes>(plan_with(Defect::wrong)); },
+        laws, [] { return std::make_unique<Sometimes>(plan_with(PlantedDefect::wrong)); },
         few_cases(40, 1), silent);
-    EXPECT_EQ(result.laws[0].verdict.decision, Decision::inconclusive);
+    EXPECT_EQ(result.laws[0].verdict.decision, law::Decision::inconclusive);
     EXPECT_FALSE(result.laws[0].counterexample);
-    EXPECT_EQ(result.laws[0].verdict.reason.kind, Reason::Kind::slow_once);
+    EXPECT_EQ(result.laws[0].verdict.reason.kind, law::Reason::Kind::slow_once);
 }
 
 TEST(TimeLimit, IsNeverNearAGoodCallAndShortOtherwise) {
@@ -137,11 +128,12 @@ TEST(TimeLimit, IsNeverNearAGoodCallAndShortOtherwise) {
 }
 
 TEST(Runner, ALawThatThrowsIsOurFaultAndNamesItsCase) {
-    Property broken = zero_law("broken.law");
-    broken.check = [](const Trial&) -> Verdict { throw std::logic_error("oops"); };
+    law::Property broken = zero_law("broken.law");
+    broken.check = [](const law::Trial&) -> law::Verdict { throw std::logic_error("oops"); };
     CampaignObserver silent;
     try {
-        run_laws(std::vector{broken}, factory_of(plan_with(Defect::wrong)), few_cases(), silent);
+        run_laws(std::vector{broken}, factory_of(plan_with(PlantedDefect::wrong)), few_cases(),
+                 silent);
         FAIL() << "nothing was thrown";
     } catch (const InternalError& error) {
         EXPECT_NE(std::string(error.what()).find("broken.law"), std::string::npos);
@@ -152,11 +144,11 @@ TEST(Runner, ALawThatThrowsIsOurFaultAndNamesItsCase) {
 TEST(Runner, AKernelThatCannotStartIsReported) {
     CampaignObserver silent;
     const auto laws = four_laws();
-    const SubjectFactory none = []() -> std::unique_ptr<Subject> {
+    const KernelFactory none = []() -> std::unique_ptr<Kernel> {
         throw BadInput("libx.so: not a plug-in");
     };
     EXPECT_THROW(run_laws(laws, none, few_cases(), silent), BadInput);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

@@ -9,16 +9,8 @@
 #include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
-
-using testing::Defect;
-using testing::few_cases;
-using testing::past_forty;
-using testing::Plan;
-using testing::plan_with;
-using testing::run;
-using testing::zero_law;
 
 class RunnerStore : public ::testing::Test {
 protected:
@@ -32,7 +24,7 @@ TEST_F(RunnerStore, FailuresAreKeptAndComeFirstNextTime) {
     const auto laws = std::vector{zero_law("store.one")};
     CampaignOptions options = few_cases();
     options.store = directory_;
-    const CampaignResult first = run(laws, plan_with(Defect::wrong, past_forty), options);
+    const CampaignResult first = run(laws, plan_with(PlantedDefect::wrong, past_forty), options);
     const auto stored = load_failures(directory_);
     ASSERT_EQ(stored.size(), 1u);  // the shrunk one alone
     EXPECT_TRUE(stored[0].shrunk);
@@ -40,14 +32,14 @@ TEST_F(RunnerStore, FailuresAreKeptAndComeFirstNextTime) {
     EXPECT_EQ(stored[0].id, first.laws[0].counterexample->id);
 
     options.seed = 8;
-    const CampaignResult second = run(laws, plan_with(Defect::wrong, past_forty), options);
+    const CampaignResult second = run(laws, plan_with(PlantedDefect::wrong, past_forty), options);
     EXPECT_EQ(second.laws[0].records.front().number, -1);
-    EXPECT_EQ(second.laws[0].records.front().subject, stored[0].subject);
+    EXPECT_EQ(second.laws[0].records.front().tried, stored[0].tried);
     EXPECT_EQ(second.laws[0].counterexample->found.number, -1);
     EXPECT_EQ(load_failures(directory_).size(), 1u);
 
-    const CampaignResult mended = run(laws, plan_with(Defect::wrong), options);
-    EXPECT_EQ(mended.laws[0].verdict.decision, Decision::holds);
+    const CampaignResult mended = run(laws, plan_with(PlantedDefect::wrong), options);
+    EXPECT_EQ(mended.laws[0].verdict.decision, law::Decision::holds);
     EXPECT_EQ(mended.laws[0].cases, 41);
     EXPECT_EQ(load_failures(directory_).size(), 1u);  // a regression case from now on
 }
@@ -56,24 +48,24 @@ TEST_F(RunnerStore, FixturesComeBeforeTheDraws) {
     const auto laws = std::vector{zero_law("store.one")};
     const Case fixture = parse_case("b1 hq1 hkv1 tq41 tk41 d1 f32");
     CampaignOptions options = few_cases();
-    const CampaignResult plain = run(laws, plan_with(Defect::wrong), options);
+    const CampaignResult plain = run(laws, plan_with(PlantedDefect::wrong), options);
     options.fixtures = {{"store.one", fixture}, {"store.another", fixture}};
-    const CampaignResult right = run(laws, plan_with(Defect::wrong), options);
+    const CampaignResult right = run(laws, plan_with(PlantedDefect::wrong), options);
     ASSERT_EQ(right.laws[0].cases, plain.laws[0].cases + 1);
     EXPECT_EQ(right.laws[0].records[0].number, -1);
-    EXPECT_EQ(right.laws[0].records[0].subject, fixture);
+    EXPECT_EQ(right.laws[0].records[0].tried, fixture);
     for (std::size_t i = 0; i < plain.laws[0].records.size(); ++i)  // the draws are the same ones
-        EXPECT_EQ(right.laws[0].records[i + 1].subject, plain.laws[0].records[i].subject);
-    EXPECT_EQ(run(laws, plan_with(Defect::wrong, past_forty), options)
+        EXPECT_EQ(right.laws[0].records[i + 1].tried, plain.laws[0].records[i].tried);
+    EXPECT_EQ(run(laws, plan_with(PlantedDefect::wrong, past_forty), options)
                   .laws[0]
-                  .counterexample->found.subject,
+                  .counterexample->found.tried,
               fixture);
 
     options.shard_index = 1;
     options.shard_count = 2;
-    EXPECT_EQ(run(laws, plan_with(Defect::wrong), options).laws[0].records[0].number, 1);
+    EXPECT_EQ(run(laws, plan_with(PlantedDefect::wrong), options).laws[0].records[0].number, 1);
 
-    Plan refusing = plan_with(Defect::wrong);
+    Plan refusing = plan_with(PlantedDefect::wrong);
     refusing.manifest.formats = {Precision::f16};  // what it does not take is no refused draw
     options.shard_index = 0;
     EXPECT_GE(run(laws, refusing, options).laws[0].records[0].number, 0);
@@ -83,7 +75,7 @@ TEST_F(RunnerStore, FixturesComeBeforeTheDraws) {
 TEST_F(RunnerStore, AFailureIsKeptTheMomentItIsFound) {
     int failures = 0, late = 0, looked = 0;
     std::vector<StoredFailure> at_first;
-    Plan plan{.manifest = testing::full_manifest()};
+    Plan plan{.manifest = full_manifest()};
     plan.fails = [&](const Problem& problem, const TensorSet&) {
         if (failures == 1) at_first = load_failures(directory_);
         if (failures > 0) {
@@ -101,22 +93,23 @@ TEST_F(RunnerStore, AFailureIsKeptTheMomentItIsFound) {
     EXPECT_EQ(late, 0) << "of " << looked;
     ASSERT_EQ(at_first.size(), 1u);
     EXPECT_FALSE(at_first[0].shrunk);
-    EXPECT_EQ(at_first[0].subject, result.laws[0].counterexample->found.subject);
+    EXPECT_EQ(at_first[0].tried, result.laws[0].counterexample->found.tried);
 }
 
 TEST_F(RunnerStore, WhatTheKernelNoLongerDeclaresIsNotAskedAgain) {
     const auto laws = std::vector{zero_law("store.one")};
     CampaignOptions options = few_cases();
     options.store = directory_;
-    run(laws, plan_with(Defect::wrong, past_forty), options);
-    const Precision was = load_failures(directory_).front().subject.problem.format_q;
+    run(laws, plan_with(PlantedDefect::wrong, past_forty), options);
+    const Precision was = load_failures(directory_).front().tried.problem.format_q;
 
-    Plan narrowed = plan_with(Defect::wrong, [was](const Problem& p) { return p.format_q == was; });
+    Plan narrowed =
+        plan_with(PlantedDefect::wrong, [was](const Problem& p) { return p.format_q == was; });
     std::erase(narrowed.manifest.formats, was);
     const CampaignResult second = run(laws, narrowed, options);
-    EXPECT_EQ(second.laws[0].verdict.decision, Decision::holds);
+    EXPECT_EQ(second.laws[0].verdict.decision, law::Decision::holds);
     EXPECT_EQ(second.laws[0].cases, 40);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

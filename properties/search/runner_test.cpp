@@ -10,18 +10,8 @@
 
 #include "properties/search/campaign_test.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
-
-using testing::Defect;
-using testing::factory_of;
-using testing::few_cases;
-using testing::four_laws;
-using testing::past_forty;
-using testing::Plan;
-using testing::plan_with;
-using testing::run;
-using testing::zero_law;
 
 /// Everything but the seconds.
 std::string summary(const CampaignResult& result) {
@@ -32,7 +22,7 @@ std::string summary(const CampaignResult& result) {
                 std::to_string(law.discarded) + " " + std::to_string(law.refused) + " " +
                 std::to_string(law.violated) + " " + std::to_string(law.verdict.elements) + "\n";
         for (const CaseRecord& record : law.records)
-            text += "  " + std::to_string(record.number) + " " + print(record.subject) + " " +
+            text += "  " + std::to_string(record.number) + " " + print(record.tried) + " " +
                     std::string(name(record.verdict.decision)) + "\n";
         if (law.counterexample)
             text += "  smallest " + print(law.counterexample->smallest) + " from " +
@@ -44,7 +34,8 @@ std::string summary(const CampaignResult& result) {
 
 TEST(Runner, TheResultDoesNotDependOnTheNumberOfThreads) {
     const auto laws = four_laws();
-    for (const Defect defect : {Defect::wrong, Defect::crash, Defect::hang, Defect::nan}) {
+    for (const PlantedDefect defect :
+         {PlantedDefect::wrong, PlantedDefect::crash, PlantedDefect::hang, PlantedDefect::nan}) {
         const Plan plan = plan_with(defect, past_forty);
         const std::string one = summary(run(laws, plan, few_cases(40, 1)));
         EXPECT_NE(one.find("violated"), std::string::npos);
@@ -55,7 +46,7 @@ TEST(Runner, TheResultDoesNotDependOnTheNumberOfThreads) {
 
 TEST(Runner, ShardsAddUpToTheWhole) {
     const auto laws = four_laws();
-    const Plan plan = plan_with(Defect::wrong);
+    const Plan plan = plan_with(PlantedDefect::wrong);
     const CampaignResult whole = run(laws, plan, few_cases());
     std::map<std::string, std::map<std::int64_t, std::string>> parts;
     for (std::int64_t shard = 0; shard < 3; ++shard) {
@@ -65,53 +56,57 @@ TEST(Runner, ShardsAddUpToTheWhole) {
         for (const LawResult& law : run(laws, plan, options).laws)
             for (const CaseRecord& record : law.records) {
                 const bool is_new =
-                    parts[law.property->id].emplace(record.number, print(record.subject)).second;
+                    parts[law.property->id].emplace(record.number, print(record.tried)).second;
                 EXPECT_TRUE(is_new) << record.number;
             }
     }
     for (const LawResult& law : whole.laws) {
         EXPECT_EQ(law.records.size(), parts[law.property->id].size());
         for (const CaseRecord& record : law.records)
-            EXPECT_EQ(parts[law.property->id][record.number], print(record.subject));
+            EXPECT_EQ(parts[law.property->id][record.number], print(record.tried));
     }
 }
 
 TEST(Runner, AViolationIsTheLowestCaseAndIsShrunk) {
     const auto laws = four_laws();
-    const CampaignResult result = run(laws, plan_with(Defect::wrong, past_forty), few_cases());
+    const CampaignResult result =
+        run(laws, plan_with(PlantedDefect::wrong, past_forty), few_cases());
     const LawResult& law = result.laws[0];
-    EXPECT_EQ(law.verdict.decision, Decision::violated);
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
     EXPECT_LE(law.violated, 8);
-    EXPECT_EQ(law.records.back().verdict.decision, Decision::violated);  // the eighth was the last
+    EXPECT_EQ(law.records.back().verdict.decision,
+              law::Decision::violated);  // the eighth was the last
     ASSERT_TRUE(law.counterexample);
     EXPECT_TRUE(law.counterexample->confirmed);
     EXPECT_EQ(law.counterexample->smallest.problem.len_kv, 41);
     for (const CaseRecord& record : law.records)
-        if (record.verdict.decision == Decision::violated) {
+        if (record.verdict.decision == law::Decision::violated) {
             EXPECT_EQ(law.counterexample->found.number, record.number);
             break;
         }
-    EXPECT_EQ(result.laws[3].verdict.decision, Decision::holds);  // lengths to 8 never reach it
+    EXPECT_EQ(result.laws[3].verdict.decision,
+              law::Decision::holds);  // lengths to 8 never reach it
 }
 
 TEST(Runner, NanIsNeverZero) {
     const auto result =
-        run(four_laws(), plan_with(Defect::nan, [](const Problem&) { return true; }), few_cases());
+        run(four_laws(), plan_with(PlantedDefect::nan, [](const Problem&) { return true; }),
+            few_cases());
     for (const LawResult& law : result.laws) {
-        EXPECT_EQ(law.verdict.decision, Decision::violated);
+        EXPECT_EQ(law.verdict.decision, law::Decision::violated);
         EXPECT_EQ(law.violated, law.cases);
     }
 }
 
 TEST(Runner, ALawThatSawNothingIsInconclusive) {
-    const Property never =
+    const law::Property never =
         zero_law("empty.space", {.admits = [](const Problem&) { return false; }});
-    Property silent = zero_law("empty.check");
-    silent.check = [](const Trial&) { return holds(0); };
-    const std::vector<Property> laws = {never, silent};
-    const CampaignResult result = run(laws, plan_with(Defect::wrong), few_cases());
+    law::Property silent = zero_law("empty.check");
+    silent.check = [](const law::Trial&) { return law::holds(0); };
+    const std::vector<law::Property> laws = {never, silent};
+    const CampaignResult result = run(laws, plan_with(PlantedDefect::wrong), few_cases());
     for (const LawResult& law : result.laws) {
-        EXPECT_EQ(law.verdict.decision, Decision::inconclusive) << law.property->id;
+        EXPECT_EQ(law.verdict.decision, law::Decision::inconclusive) << law.property->id;
         EXPECT_EQ(law.cases, 0);
         EXPECT_NE(law.verdict.reason.text.find("none of 40 cases"), std::string::npos)
             << law.verdict.reason.text;
@@ -122,113 +117,113 @@ TEST(Runner, ALawThatSawNothingIsInconclusive) {
 }
 
 TEST(Runner, ALawThatNeverAppliesSaysSo) {
-    Property absent = zero_law("empty.applies");
-    absent.check = [](const Trial&) { return not_applicable("the kernel has no mask"); };
-    const LawResult law = run({absent}, plan_with(Defect::wrong), few_cases()).laws[0];
-    EXPECT_EQ(law.verdict.decision, Decision::not_applicable);
+    law::Property absent = zero_law("empty.applies");
+    absent.check = [](const law::Trial&) { return law::not_applicable("the kernel has no mask"); };
+    const LawResult law = run({absent}, plan_with(PlantedDefect::wrong), few_cases()).laws[0];
+    EXPECT_EQ(law.verdict.decision, law::Decision::not_applicable);
     EXPECT_EQ(law.verdict.reason.text, "the kernel has no mask");
 }
 
 TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
-    const Property both =
+    const law::Property both =
         zero_law("refused.both", {.require = FeatureSet(Feature::softcap, Feature::causal)});
-    Plan plan = plan_with(Defect::wrong);
+    Plan plan = plan_with(PlantedDefect::wrong);
     plan.refuses = [](const Problem& p) { return p.softcap != 0 && p.mask.causal; };
     const LawResult together = run({both}, plan, few_cases()).laws[0];
-    EXPECT_EQ(together.verdict.decision, Decision::not_applicable);
+    EXPECT_EQ(together.verdict.decision, law::Decision::not_applicable);
     EXPECT_NE(together.verdict.reason.text.find("not today"), std::string::npos);
     // But what it declares and refuses in its plainest form is its contradiction, not its limit.
     plan.refuses = [](const Problem& p) { return p.softcap != 0; };
-    EXPECT_EQ(run({both}, plan, few_cases()).laws[0].verdict.decision, Decision::inconclusive);
+    EXPECT_EQ(run({both}, plan, few_cases()).laws[0].verdict.decision, law::Decision::inconclusive);
 }
 
 TEST(Runner, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
-    Property rare = zero_law("lost.narrow");
-    rare.check = [](const Trial& trial) {
+    law::Property rare = zero_law("lost.narrow");
+    rare.check = [](const law::Trial& trial) {
         const Problem& p = trial.problem();
-        return holds(p.len_kv == 176 && p.len_q % 2 == 0 ? 1 : 0);
+        return law::holds(p.len_kv == 176 && p.len_q % 2 == 0 ? 1 : 0);
     };
-    Plan plan = plan_with(Defect::wrong);
+    Plan plan = plan_with(PlantedDefect::wrong);
     plan.refuses = [](const Problem& p) { return p.len_kv % 16 != 0; };
     const LawResult law = run({rare}, plan, few_cases(100)).laws[0];
-    EXPECT_EQ(law.verdict.decision, Decision::not_applicable) << law.cases;
+    EXPECT_EQ(law.verdict.decision, law::Decision::not_applicable) << law.cases;
     EXPECT_NE(law.verdict.reason.text.find(" of 100 cases"), std::string::npos)
         << law.verdict.reason.text;
 }
 
 TEST(Runner, TooMuchRefusedOrLostIsInconclusiveWithNumbers) {
-    Plan plan = plan_with(Defect::wrong);
+    Plan plan = plan_with(PlantedDefect::wrong);
     plan.refuses = [](const Problem& p) { return p.len_kv > 4; };
     const LawResult refused = run({zero_law("refused.most")}, plan, few_cases()).laws[0];
-    EXPECT_EQ(refused.verdict.decision, Decision::inconclusive);
+    EXPECT_EQ(refused.verdict.decision, law::Decision::inconclusive);
     EXPECT_GT(refused.refused, 0);
     EXPECT_NE(refused.verdict.reason.text.find("not today"), std::string::npos)
         << refused.verdict.reason.text;
     EXPECT_EQ(refused.refusals.begin()->second, refused.refused);
 
-    Property rare =
+    law::Property rare =
         zero_law("lost.most", {.admits = [](const Problem& p) { return p.len_kv == 77; }});
-    const LawResult lost = run({rare}, plan_with(Defect::wrong), few_cases(100)).laws[0];
-    EXPECT_EQ(lost.verdict.decision, Decision::inconclusive);
+    const LawResult lost = run({rare}, plan_with(PlantedDefect::wrong), few_cases(100)).laws[0];
+    EXPECT_EQ(lost.verdict.decision, law::Decision::inconclusive);
     EXPECT_NE(lost.verdict.reason.text.find(" of 100 cases could be judged"), std::string::npos)
         << lost.verdict.reason.text;
 }
 
 /// A precondition that one draw in three meets costs draws, not cases.
 TEST(Runner, DiscardedDrawsAreDrawnAgain) {
-    Property third =
+    law::Property third =
         zero_law("lost.few", {.admits = [](const Problem& p) { return p.len_kv % 3 == 0; }});
-    const LawResult law = run({third}, plan_with(Defect::wrong), few_cases(60)).laws[0];
-    EXPECT_EQ(law.verdict.decision, Decision::holds);
+    const LawResult law = run({third}, plan_with(PlantedDefect::wrong), few_cases(60)).laws[0];
+    EXPECT_EQ(law.verdict.decision, law::Decision::holds);
     EXPECT_GE(law.cases, 58);
     EXPECT_GT(law.discarded, 60);
 }
 
 TEST(Runner, OnlyTheClassesOfTheProfileFail) {
-    Property doubt = zero_law("class.suspect");
-    doubt.check = [](const Trial&) {
-        Violation violation;
+    law::Property doubt = zero_law("class.suspect");
+    doubt.check = [](const law::Trial&) {
+        law::Violation violation;
         violation.problem = "improbable";
-        violation.violation_class = ViolationClass::suspect;
-        return violated(violation);
+        violation.violation_class = law::ViolationClass::suspect;
+        return law::violated(violation);
     };
     CampaignOptions options = few_cases();
-    const LawResult mild = run({doubt}, plan_with(Defect::wrong), options).laws[0];
-    EXPECT_EQ(mild.verdict.decision, Decision::holds);
+    const LawResult mild = run({doubt}, plan_with(PlantedDefect::wrong), options).laws[0];
+    EXPECT_EQ(mild.verdict.decision, law::Decision::holds);
     ASSERT_TRUE(mild.verdict.doubt);
     EXPECT_EQ(mild.verdict.doubt->problem, "improbable");
     EXPECT_EQ(mild.violated, 0);
     EXPECT_FALSE(mild.counterexample);
     options.profile.fails.push_back("suspect");
-    EXPECT_EQ(run({doubt}, plan_with(Defect::wrong), options).laws[0].verdict.decision,
-              Decision::violated);
+    EXPECT_EQ(run({doubt}, plan_with(PlantedDefect::wrong), options).laws[0].verdict.decision,
+              law::Decision::violated);
 }
 
 TEST(Runner, WhatWasNotRunSaysWhy) {
-    Property backward = zero_law("needs.backward");
+    law::Property backward = zero_law("needs.backward");
     backward.needs.backward = true;
     CampaignOptions options = few_cases();
     options.profile.laws_excluded = {"slow.*"};
     options.match = {"fast.*", "needs.*"};
     const auto laws =
         std::vector{zero_law("fast.one"), zero_law("slow.one"), zero_law("other.one"), backward};
-    const CampaignResult result = run(laws, plan_with(Defect::wrong), options);
-    EXPECT_EQ(result.laws[0].verdict.decision, Decision::holds);
-    EXPECT_EQ(result.laws[1].verdict.decision, Decision::not_run);
+    const CampaignResult result = run(laws, plan_with(PlantedDefect::wrong), options);
+    EXPECT_EQ(result.laws[0].verdict.decision, law::Decision::holds);
+    EXPECT_EQ(result.laws[1].verdict.decision, law::Decision::not_run);
     EXPECT_EQ(result.laws[1].verdict.reason.text, "not in profile test");
-    EXPECT_EQ(result.laws[1].verdict.reason.kind, Reason::Kind::not_in_profile);
-    EXPECT_EQ(result.laws[2].verdict.decision, Decision::not_run);
+    EXPECT_EQ(result.laws[1].verdict.reason.kind, law::Reason::Kind::not_in_profile);
+    EXPECT_EQ(result.laws[2].verdict.decision, law::Decision::not_run);
     EXPECT_EQ(result.laws[2].verdict.reason.text, "not selected");
-    EXPECT_EQ(result.laws[2].verdict.reason.kind, Reason::Kind::not_selected);
-    EXPECT_EQ(result.laws[3].verdict.decision, Decision::not_applicable);
+    EXPECT_EQ(result.laws[2].verdict.reason.kind, law::Reason::Kind::not_selected);
+    EXPECT_EQ(result.laws[3].verdict.decision, law::Decision::not_applicable);
     EXPECT_EQ(result.laws[3].verdict.reason.text, "kernel has no backward");
-    EXPECT_EQ(result.laws[3].verdict.reason.kind, Reason::Kind::kernel_lacks);
+    EXPECT_EQ(result.laws[3].verdict.reason.kind, law::Reason::Kind::kernel_lacks);
 }
 
 TEST(Runner, AnInterruptionKeepsWhatWasDone) {
     class Interrupter final : public CampaignObserver {
     public:
-        void on_case(const Property&, const CaseRecord&, double) override {
+        void on_case(const law::Property&, const CaseRecord&, double) override {
             if (++seen == 10) flag = 1;
         }
         std::atomic<int> flag{0};
@@ -238,26 +233,26 @@ TEST(Runner, AnInterruptionKeepsWhatWasDone) {
     options.interrupted = &observer.flag;
     const auto laws = four_laws();
     const CampaignResult result =
-        run_laws(laws, factory_of(plan_with(Defect::wrong)), options, observer);
+        run_laws(laws, factory_of(plan_with(PlantedDefect::wrong)), options, observer);
     EXPECT_TRUE(result.interrupted);
-    EXPECT_EQ(result.laws[0].verdict.decision, Decision::inconclusive);
+    EXPECT_EQ(result.laws[0].verdict.decision, law::Decision::inconclusive);
     EXPECT_GE(result.laws[0].cases, 10);
     EXPECT_LE(result.laws[0].cases, 12);
-    EXPECT_EQ(result.laws[1].verdict.decision, Decision::not_run);
-    EXPECT_EQ(result.laws[1].verdict.reason.kind, Reason::Kind::interrupted);
+    EXPECT_EQ(result.laws[1].verdict.decision, law::Decision::not_run);
+    EXPECT_EQ(result.laws[1].verdict.reason.kind, law::Reason::Kind::interrupted);
 }
 
 TEST(Runner, ABudgetOfTimeIsSharedAmongTheLaws) {
     CampaignOptions options = few_cases();
     options.cases.reset();
     options.seconds = 0.4;
-    const CampaignResult result = run(four_laws(), plan_with(Defect::wrong), options);
+    const CampaignResult result = run(four_laws(), plan_with(PlantedDefect::wrong), options);
     EXPECT_LE(result.seconds, 2.0);
     for (const LawResult& law : result.laws) {
-        EXPECT_EQ(law.verdict.decision, Decision::holds) << law.verdict.reason.text;
+        EXPECT_EQ(law.verdict.decision, law::Decision::holds) << law.verdict.reason.text;
         EXPECT_GT(law.cases, 10);
     }
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

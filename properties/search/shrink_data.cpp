@@ -5,7 +5,7 @@
 
 #include "properties/search/shrinker.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -28,26 +28,27 @@ bool Shrinker::try_data(const Case& moved, Share share, const std::string& chang
 }
 
 bool Shrinker::simpler_data() {
-    return try_data(best_.subject, Share::whole, "values to the ladder's simplest");
+    return try_data(best_.tried, Share::whole, "values to the ladder's simplest");
 }
 
 /// Where the data decide, a smaller shape fails with other data than a larger one: each move again,
 /// with all of the ladder.
 bool Shrinker::move_with_data() {
-    const Case start = best_.subject;
+    const Case start = best_.tried;
     for (const Edit& edit : feature_edits(start.problem)) {
         Case moved = start;
         edit.apply(moved.problem);
         if (try_data(moved, Share::moving, edit.change + ", other values")) return true;
     }
-    for (const Knob& knob : knobs(start.problem)) {
-        const std::int64_t now = knob.get(start.problem);
-        for (const std::int64_t to : {knob.floor, now - (now - knob.floor) / 2, now - knob.step}) {
-            if (to < knob.floor || to >= now) continue;
+    for (const Parameter& parameter : parameters(start.problem)) {
+        const std::int64_t now = parameter.get(start.problem);
+        for (const std::int64_t to :
+             {parameter.floor, now - (now - parameter.floor) / 2, now - parameter.step}) {
+            if (to < parameter.floor || to >= now) continue;
             Case moved = start;
-            knob.set(moved.problem, to);
-            const std::string change = knob.label + " " + std::to_string(now) + " -> " +
-                                       std::to_string(to) + knob.kept + ", other values";
+            parameter.set(moved.problem, to);
+            const std::string change = parameter.label + " " + std::to_string(now) + " -> " +
+                                       std::to_string(to) + parameter.kept + ", other values";
             if (try_data(moved, Share::moving, change)) return true;
         }
     }
@@ -57,10 +58,10 @@ bool Shrinker::move_with_data() {
 bool Shrinker::sweep() {
     const std::int64_t last = result_.evaluations + sweep_evaluations;
     const auto& kinds = property_.cases.kinds;
-    const ValueKind own = best_.subject.values.kind;
+    const ValueKind own = best_.tried.values.kind;
     const auto whole = data_ladder(kinds, own, Share::moving);
     const auto part = data_ladder(kinds, own, Share::sweeping);
-    for (const Problem& problem : smaller_shapes(best_.subject.problem)) {
+    for (const Problem& problem : smaller_shapes(best_.tried.problem)) {
         const bool fully = score_count(problem) <= scores_tried_fully;
         for (const Values& values : fully ? whole : part) {
             if (!open() || result_.evaluations >= last) return false;
@@ -73,9 +74,9 @@ bool Shrinker::sweep() {
 
 bool Shrinker::write_out() {
     if (!property_.cases.kinds.empty()) return false;
-    for (Case& candidate : written_out(best_.subject))
+    for (Case& candidate : written_out(best_.tried))
         if (attempt(std::move(candidate), "data", "values written out")) return true;
     return false;
 }
 
-}  // namespace attest
+}  // namespace attest::search

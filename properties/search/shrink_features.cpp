@@ -3,7 +3,7 @@
 
 #include "properties/search/shrink_moves.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -151,4 +151,4 @@ std::vector<Edit> feature_edits(const Problem& p) {
     return edits;
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -37,7 +37,7 @@ void lower_both(Problem& p, std::int64_t keys) {
     for (std::int64_t& len : p.mask.lens_kv) len -= by;
 }
 
-void add_length_knobs(std::vector<Knob>& all, const Problem& p) {
+void add_length_parameters(std::vector<Parameter>& all, const Problem& p) {
     const auto keys = [](const Problem& x) { return x.len_kv; };
     const std::int64_t ahead = std::max<std::int64_t>(p.len_kv - p.len_q, 0);
     all.push_back({"Tk", ", Tk - Tq kept", 1 + ahead, keys, lower_both});
@@ -93,7 +93,7 @@ void set_documents(Problem& p, std::size_t i, std::int64_t queries, std::int64_t
     set_entry(p.mask.documents_kv, i, keys);
 }
 
-void add_document_knobs(std::vector<Knob>& all, const Problem& p) {
+void add_document_parameters(std::vector<Parameter>& all, const Problem& p) {
     for (std::size_t i = 0; i < p.mask.documents_q.size(); ++i) {
         const std::string which = " of document " + std::to_string(i);
         const auto queries = [i](const Problem& x) { return entry(x.mask.documents_q, i); };
@@ -111,13 +111,13 @@ void add_document_knobs(std::vector<Knob>& all, const Problem& p) {
 }
 
 template <typename Member>
-Knob field(const char* label, std::int64_t floor, Member member) {
+Parameter field(const char* label, std::int64_t floor, Member member) {
     return {label, "", floor,
             [member](const Problem& x) { return member(const_cast<Problem&>(x)); },
             [member](Problem& x, std::int64_t v) { member(x) = v; }};
 }
 
-void add_layout_knobs(std::vector<Knob>& all) {
+void add_layout_parameters(std::vector<Parameter>& all) {
     for (const auto& [layout, label] : {std::pair{&Problem::layout_q, "layout_q "},
                                         {&Problem::layout_k, "layout_k "},
                                         {&Problem::layout_v, "layout_v "},
@@ -142,8 +142,8 @@ void repair(Problem& p) {
     p = canonical(p);
 }
 
-std::vector<Knob> knobs(const Problem& p) {
-    std::vector<Knob> all;
+std::vector<Parameter> parameters(const Problem& p) {
+    std::vector<Parameter> all;
     all.push_back({"batch", "", 1, [](const Problem& x) { return x.batch; },
                    [](Problem& x, std::int64_t v) { x.batch = v; }});
     all.push_back({"heads_kv", ", group kept", 1, [](const Problem& x) { return x.heads_kv; },
@@ -153,7 +153,7 @@ std::vector<Knob> knobs(const Problem& p) {
                        set_group(x, group);
                    }});
     all.push_back({"group", "", 1, [](const Problem& x) { return group_size(x); }, set_group});
-    add_length_knobs(all, p);
+    add_length_parameters(all, p);
     all.push_back({"dim", ", dim_v along", 1, [](const Problem& x) { return x.dim_qk; },
                    [](Problem& x, std::int64_t v) {
                        x.dim_v = std::max<std::int64_t>(value_dim(x) - (x.dim_qk - v), 1);
@@ -175,14 +175,14 @@ std::vector<Knob> knobs(const Problem& p) {
         field("window left", 0, [](Problem& x) -> std::int64_t& { return x.mask.window.left; }));
     all.push_back(
         field("window right", 0, [](Problem& x) -> std::int64_t& { return x.mask.window.right; }));
-    add_document_knobs(all, p);
+    add_document_parameters(all, p);
     all.push_back(field("page", 1, [](Problem& x) -> std::int64_t& { return x.cache.page_size; }));
     all.push_back(field("splits", 1, [](Problem& x) -> std::int64_t& { return x.splits; }));
     all.push_back(field("rope dims", 2, [](Problem& x) -> std::int64_t& { return x.rope.dims; }));
     all.push_back(
         field("rope offset", 0, [](Problem& x) -> std::int64_t& { return x.rope.offset; }));
-    add_layout_knobs(all);
+    add_layout_parameters(all);
     return all;
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -11,11 +11,11 @@
 #include "reference/problem/feature.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// A number of a problem that can be turned down. Where it moves others along, `kept` says what
 /// that preserves: ", Tk - Tq kept".
-struct Knob {
+struct Parameter {
     std::string label, kept;
     std::int64_t floor = 1;
     std::function<std::int64_t(const Problem&)> get;
@@ -31,7 +31,7 @@ struct Edit {
 };
 
 /// Everything that can be turned down in this problem, coupled moves before single ones.
-std::vector<Knob> knobs(const Problem& problem);
+std::vector<Parameter> parameters(const Problem& problem);
 
 /// One edit a feature (or part of one) that can be switched off or made plainer.
 std::vector<Edit> feature_edits(const Problem& problem);
@@ -39,4 +39,4 @@ std::vector<Edit> feature_edits(const Problem& problem);
 /// Lengths of the mask, documents and cache follow the axes they belong to.
 void repair(Problem& problem);
 
-}  // namespace attest
+}  // namespace attest::search

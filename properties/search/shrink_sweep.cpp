@@ -5,7 +5,7 @@
 #include "reference/problem/feature.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -169,4 +169,4 @@ std::vector<Case> written_out(const Case& c) {
     return all;
 }
 
-}  // namespace attest
+}  // namespace attest::search

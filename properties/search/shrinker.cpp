@@ -7,14 +7,15 @@
 #include "properties/search/store.hpp"
 #include "reference/problem/validity.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string moved(const Knob& knob, std::int64_t from, std::int64_t to) {
-    return knob.label + " " + std::to_string(from) + " -> " + std::to_string(to) + knob.kept;
+std::string moved(const Parameter& parameter, std::int64_t from, std::int64_t to) {
+    return parameter.label + " " + std::to_string(from) + " -> " + std::to_string(to) +
+           parameter.kept;
 }
 
 bool offers(const Capability& capability, const Problem& p) {
@@ -27,11 +28,11 @@ bool offers(const Capability& capability, const Problem& p) {
 
 }  // namespace
 
-Counterexample counterexample_of(const Property& property, const CaseRecord& record) {
+Counterexample counterexample_of(const law::Property& property, const CaseRecord& record) {
     Counterexample c;
     c.law = property.id;
-    c.id = failure_id(record.subject, property.id);
-    c.smallest = record.subject;
+    c.id = failure_id(record.tried, property.id);
+    c.smallest = record.tried;
     c.verdict = record.verdict;
     c.outcome = record.outcome;
     c.fault = record.fault;
@@ -39,7 +40,7 @@ Counterexample counterexample_of(const Property& property, const CaseRecord& rec
     return c;
 }
 
-Shrinker::Shrinker(Subject& kernel, const Property& property, const Capability& capability,
+Shrinker::Shrinker(Kernel& kernel, const law::Property& property, const Capability& capability,
                    const ShrinkLimits& limits, Tell tell)
     : kernel_(kernel),
       property_(property),
@@ -97,48 +98,51 @@ bool Shrinker::attempt(Case candidate, const char* pass, const std::string& chan
     return true;
 }
 
-bool Shrinker::turn_to(const Knob& knob, std::int64_t value, const char* pass) {
-    const std::int64_t now = knob.get(best_.subject.problem);
-    if (value < knob.floor || value >= now) return false;
-    Case candidate = best_.subject;
-    knob.set(candidate.problem, value);
-    return attempt(std::move(candidate), knob.kept.empty() ? pass : "coupled",
-                   moved(knob, now, value));
+bool Shrinker::turn_to(const Parameter& parameter, std::int64_t value, const char* pass) {
+    const std::int64_t now = parameter.get(best_.tried.problem);
+    if (value < parameter.floor || value >= now) return false;
+    Case candidate = best_.tried;
+    parameter.set(candidate.problem, value);
+    return attempt(std::move(candidate), parameter.kept.empty() ? pass : "coupled",
+                   moved(parameter, now, value));
 }
 
-/// The least value a knob can be turned to: its floor, else by halving steps, else whole tiles (a
-/// bug that needs a remainder survives those alone), else one less.
-bool Shrinker::turn(const Knob& knob) {
-    if (turn_to(knob, knob.floor, "floor")) return true;
+/// The least value a parameter can be turned to: its floor, else by halving steps, else whole tiles
+/// (a bug that needs a remainder survives those alone), else one less.
+bool Shrinker::turn(const Parameter& parameter) {
+    if (turn_to(parameter, parameter.floor, "floor")) return true;
     const auto room = [&] {
-        return (knob.get(best_.subject.problem) - knob.floor) / knob.step * knob.step;
+        return (parameter.get(best_.tried.problem) - parameter.floor) / parameter.step *
+               parameter.step;
     };
     bool any = false;
-    for (std::int64_t by = room() / 2 / knob.step * knob.step; by >= knob.step && open();) {
-        if (turn_to(knob, knob.get(best_.subject.problem) - by, "bisect")) {
+    for (std::int64_t by = room() / 2 / parameter.step * parameter.step;
+         by >= parameter.step && open();) {
+        if (turn_to(parameter, parameter.get(best_.tried.problem) - by, "bisect")) {
             any = true;
             by = std::min(by, room());
         } else {
-            by = by / 2 / knob.step * knob.step;
+            by = by / 2 / parameter.step * parameter.step;
         }
     }
     for (const std::int64_t tile : {256, 128, 64, 32, 16})
-        while (tile % knob.step == 0 &&
-               turn_to(knob, knob.get(best_.subject.problem) - tile, "tiles"))
+        while (tile % parameter.step == 0 &&
+               turn_to(parameter, parameter.get(best_.tried.problem) - tile, "tiles"))
             any = true;
-    while (turn_to(knob, knob.get(best_.subject.problem) - knob.step, "minus one")) any = true;
+    while (turn_to(parameter, parameter.get(best_.tried.problem) - parameter.step, "minus one"))
+        any = true;
     return any;
 }
 
 /// Everything at once: with the features that matter, most failing cases fail at their smallest.
 bool Shrinker::to_the_floor() {
     bool any = false;
-    Case candidate = best_.subject;
-    for (const Knob& knob : knobs(candidate.problem))
-        if (knob.kept.empty() && knob.get(candidate.problem) > knob.floor)
-            knob.set(candidate.problem, knob.floor);
+    Case candidate = best_.tried;
+    for (const Parameter& parameter : parameters(candidate.problem))
+        if (parameter.kept.empty() && parameter.get(candidate.problem) > parameter.floor)
+            parameter.set(candidate.problem, parameter.floor);
     any = attempt(candidate, "floor", "everything to its floor") || any;
-    candidate = best_.subject;
+    candidate = best_.tried;
     Problem plain;
     plain.format_q = plain.format_kv = plain.format_o = candidate.problem.format_q;
     plain.want_lse = candidate.problem.want_lse;
@@ -156,8 +160,8 @@ bool Shrinker::features() {
     bool any = false;
     for (bool again = true; again && open();) {
         again = false;
-        for (const Edit& edit : feature_edits(best_.subject.problem)) {
-            Case candidate = best_.subject;
+        for (const Edit& edit : feature_edits(best_.tried.problem)) {
+            Case candidate = best_.tried;
             edit.apply(candidate.problem);
             again = attempt(std::move(candidate), edit.pass, edit.change);
             if (again) break;  // the list belongs to the problem it was made for
@@ -169,9 +173,9 @@ bool Shrinker::features() {
 
 bool Shrinker::turn_all() {
     bool any = false;
-    const std::size_t count = knobs(best_.subject.problem).size();
+    const std::size_t count = parameters(best_.tried.problem).size();
     for (std::size_t i = 0; i < count && open(); ++i) {
-        const auto now = knobs(best_.subject.problem);  // a move may have changed what there is
+        const auto now = parameters(best_.tried.problem);  // a move may have changed what there is
         if (i < now.size()) any = turn(now[i]) || any;
     }
     return any;
@@ -189,16 +193,17 @@ void Shrinker::passes() {
 /// The case as found: in this process both ways its tensors may lie, then in a fresh one. Where the
 /// two ways differ, every candidate is tried both ways.
 bool Shrinker::fails_again() {
-    const bool slow = kind_.outcome == Outcome::hang;
+    const bool slow = kind_.outcome == worker::Outcome::hang;
     depends_on_placement_ = kind_.death() && !slow;
-    const Placement other =
-        placement_of(best_.number) == Placement::even ? Placement::odd : Placement::even;
+    const PlacementOrder other = placement_order_of(best_.number) == PlacementOrder::even
+                                     ? PlacementOrder::odd
+                                     : PlacementOrder::even;
     for (const bool fresh : {false, true}) {
         if (fresh) kernel_.restart();
-        const Judged first = judge_case(kernel_, property_, best_.subject, best_.number);
+        const Judged first = judge_case(kernel_, property_, best_.tried, best_.number);
         const bool failed = failure_kind(first.record) == kind_;
         if (failed && (slow || depends_on_placement_)) return true;
-        const Judged second = judge_case(kernel_, property_, best_.subject, best_.number, other);
+        const Judged second = judge_case(kernel_, property_, best_.tried, best_.number, other);
         const bool failed_too = failure_kind(second.record) == kind_;
         if (failed != failed_too) depends_on_placement_ = true;
         if (failed || failed_too) return true;
@@ -209,10 +214,10 @@ bool Shrinker::fails_again() {
 bool Shrinker::confirmed() {
     kernel_.restart();
     if (limits_.confirm_timeout) kernel_.set_timeout(*limits_.confirm_timeout);
-    const bool slow = kind_.outcome == Outcome::hang;  // once is enough, and dear
+    const bool slow = kind_.outcome == worker::Outcome::hang;  // once is enough, and dear
     const Judged fresh =
-        slow ? judge_case(kernel_, property_, best_.subject, best_.number)
-             : judge_both_ways(kernel_, property_, best_.subject, best_.number, kind_);
+        slow ? judge_case(kernel_, property_, best_.tried, best_.number)
+             : judge_both_ways(kernel_, property_, best_.tried, best_.number, kind_);
     if (limits_.confirm_timeout) kernel_.set_timeout(std::chrono::milliseconds(0));
     return failure_kind(fresh.record) == kind_;
 }
@@ -225,19 +230,20 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
     result_.outcome = found.outcome;
     kind_ = failure_kind(found).value_or(FailureKind{});
     best_ = found;
-    best_.subject.problem = canonical(best_.subject.problem);
-    best_key_ = size_key(best_.subject);
+    best_.tried.problem = canonical(best_.tried.problem);
+    best_key_ = size_key(best_.tried);
     result_.steps.push_back({0, "found",
                              "case " + std::to_string(found.number) + " of " + property_.id,
-                             print(found.subject), score_count(found.subject.problem)});
+                             print(found.tried), score_count(found.tried.problem)});
     if (fails_again()) {
         passes();
         // A hang costs its time limit each time: the passes alone must do.
-        const bool cheap = kind_.outcome != Outcome::hang && kind_.outcome != Outcome::memory;
+        const bool cheap =
+            kind_.outcome != worker::Outcome::hang && kind_.outcome != worker::Outcome::memory;
         while (cheap && open() && (move_with_data() || sweep() || write_out())) passes();
         result_.confirmed = confirmed();
     }
-    result_.smallest = best_.subject;
+    result_.smallest = best_.tried;
     result_.verdict = best_.verdict;
     result_.outcome = best_.outcome;
     result_.fault = best_.fault;
@@ -246,4 +252,4 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
     return std::move(result_);
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -14,10 +14,10 @@
 #include "properties/search/shrink_moves.hpp"
 #include "properties/search/size_order.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// The failure as it was found, not shrunk and not confirmed.
-Counterexample counterexample_of(const Property& property, const CaseRecord& record);
+Counterexample counterexample_of(const law::Property& property, const CaseRecord& record);
 
 struct ShrinkLimits {
     std::int64_t evaluations = 2'000;
@@ -30,7 +30,7 @@ class Shrinker {
 public:
     using Tell = std::function<void(std::int64_t evaluation, const Case&)>;
 
-    Shrinker(Subject& kernel, const Property& property, const Capability& capability,
+    Shrinker(Kernel& kernel, const law::Property& property, const Capability& capability,
              const ShrinkLimits& limits, Tell tell);
 
     /// The smallest case that fails as `found` did. Where `found` does not fail again, in this
@@ -48,8 +48,8 @@ private:
 
     bool to_the_floor();
     bool features();
-    bool turn(const Knob& knob);
-    bool turn_to(const Knob& knob, std::int64_t value, const char* pass);
+    bool turn(const Parameter& parameter);
+    bool turn_to(const Parameter& parameter, std::int64_t value, const char* pass);
     bool turn_all();
     bool simpler_data();
     bool move_with_data();
@@ -58,8 +58,8 @@ private:
     bool write_out();
     void passes();
 
-    Subject& kernel_;
-    const Property& property_;
+    Kernel& kernel_;
+    const law::Property& property_;
     const Capability& capability_;
     ShrinkLimits limits_;
     Tell tell_;
@@ -79,4 +79,4 @@ std::vector<Problem> smaller_shapes(const Problem& problem);
 /// nearer to zero. Empty where the tensors are too large to be read.
 std::vector<Case> written_out(const Case& c);
 
-}  // namespace attest
+}  // namespace attest::search

@@ -10,15 +10,8 @@
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/planted_test.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
-
-using testing::Defect;
-using testing::draw_case;
-using testing::full_manifest;
-using testing::Plan;
-using testing::PlantedKernel;
-using testing::zero_law;
 
 /// The smallest cases found from 50 seeds, and the most evaluations any of them took.
 struct Outcomes {
@@ -27,7 +20,7 @@ struct Outcomes {
     int found = 0;
 };
 
-Outcomes shrink_from_many(const Plan& plan, const Property& law) {
+Outcomes shrink_from_many(const Plan& plan, const law::Property& law) {
     Outcomes outcomes;
     PlantedKernel kernel(plan);
     const Capability capability = declared_capability(plan.manifest);
@@ -40,7 +33,7 @@ Outcomes shrink_from_many(const Plan& plan, const Property& law) {
             Shrinker shrinker(kernel, law, capability, {}, {});
             const Counterexample smallest = shrinker.shrink(judged.record);
             EXPECT_TRUE(smallest.confirmed);
-            EXPECT_EQ(smallest.verdict.decision, Decision::violated);
+            EXPECT_EQ(smallest.verdict.decision, law::Decision::violated);
             ++outcomes.smallest[print(smallest.smallest)];
             outcomes.evaluations_max = std::max(outcomes.evaluations_max, smallest.evaluations);
             ++outcomes.found;
@@ -49,7 +42,7 @@ Outcomes shrink_from_many(const Plan& plan, const Property& law) {
     return outcomes;
 }
 
-Counterexample shrink(Subject& kernel, const Property& law, const CaseRecord& found) {
+Counterexample shrink(Kernel& kernel, const law::Property& law, const CaseRecord& found) {
     const Capability capability = declared_capability(kernel.manifest());
     return Shrinker(kernel, law, capability, {}, {}).shrink(found);
 }
@@ -61,7 +54,7 @@ std::string listing(const Outcomes& outcomes) {
     return all;
 }
 
-void expect_one(const char* smallest, bool (*fails)(const Problem&), CaseSpace cases = {}) {
+void expect_one(const char* smallest, bool (*fails)(const Problem&), law::CaseSpace cases = {}) {
     Plan plan{.manifest = full_manifest()};
     plan.fails = [fails](const Problem& p, const TensorSet&) { return fails(p); };
     const Outcomes outcomes = shrink_from_many(plan, zero_law("shrink.one", std::move(cases)));
@@ -175,13 +168,13 @@ TEST(Shrinker, LengthsAndDataShrinkTogether) {
 
 /// Crashes and wrong answers side by side: the one does not shrink into the other.
 TEST(Shrinker, ACrashStaysACrash) {
-    class Both final : public Subject {
+    class Both final : public Kernel {
     public:
-        const Manifest& manifest() const noexcept override { return manifest_; }
+        const kernel::Manifest& manifest() const noexcept override { return manifest_; }
         bool supports(const Problem&, std::string*) override { return true; }
-        CallResult forward(const Problem& p, const TensorSet& inputs) override {
+        worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
             Plan plan{.manifest = manifest_,
-                      .defect = p.len_kv >= 7 ? Defect::crash : Defect::wrong};
+                      .defect = p.len_kv >= 7 ? PlantedDefect::crash : PlantedDefect::wrong};
             plan.fails = [](const Problem& q, const TensorSet&) { return q.len_kv >= 3; };
             return PlantedKernel(plan).forward(p, inputs);
         }
@@ -189,9 +182,9 @@ TEST(Shrinker, ACrashStaysACrash) {
         void set_timeout(std::chrono::milliseconds) noexcept override {}
 
     private:
-        Manifest manifest_ = full_manifest();
+        kernel::Manifest manifest_ = full_manifest();
     } kernel;
-    const Property law = zero_law("shrink.kinds");
+    const law::Property law = zero_law("shrink.kinds");
     for (const auto& [keys, smallest] : {std::pair{90, 7}, {5, 3}}) {
         Case c;
         c.problem.len_kv = keys;
@@ -204,11 +197,11 @@ TEST(Shrinker, ACrashStaysACrash) {
 
 /// A read past an end shows or not with where the tensors lie, call by call.
 TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
-    class EverySecond final : public Subject {
+    class EverySecond final : public Kernel {
     public:
-        const Manifest& manifest() const noexcept override { return manifest_; }
+        const kernel::Manifest& manifest() const noexcept override { return manifest_; }
         bool supports(const Problem&, std::string*) override { return true; }
-        CallResult forward(const Problem& p, const TensorSet& inputs) override {
+        worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
             Plan plan{.manifest = manifest_};
             const bool shows = (calls_++ + static_cast<std::uint64_t>(p.len_kv)) % 2 == 1;
             plan.fails = [shows](const Problem& q, const TensorSet&) {
@@ -221,15 +214,15 @@ TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
         void set_timeout(std::chrono::milliseconds) noexcept override {}
 
     private:
-        Manifest manifest_ = full_manifest();
+        kernel::Manifest manifest_ = full_manifest();
         std::uint64_t calls_ = 0;
     } kernel;
-    const Property law = zero_law("shrink.placement");
+    const law::Property law = zero_law("shrink.placement");
     for (std::int64_t keys = 20; keys < 40; ++keys) {
         CaseRecord found;
-        found.subject = parse_case("b2 hq4 hkv2 tq5 tk30 d8 causal sink f16 values ties seed 9");
-        found.subject.problem.len_kv = keys;
-        found.verdict = violated({});
+        found.tried = parse_case("b2 hq4 hkv2 tq5 tk30 d8 causal sink f16 values ties seed 9");
+        found.tried.problem.len_kv = keys;
+        found.verdict = law::violated({});
         const Counterexample result = shrink(kernel, law, found);
         EXPECT_TRUE(result.confirmed);
         EXPECT_EQ(print(result.smallest), "b1 hq1 hkv1 tq1 tk3 d1 f32 q zeros k zeros v ones");
@@ -239,9 +232,9 @@ TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
 TEST(Shrinker, KeepsToTheLawsSpace) {
     Plan plan{.manifest = full_manifest()};
     plan.fails = [](const Problem& p, const TensorSet&) { return p.len_kv >= 3; };
-    CaseSpace cases{.require = FeatureSet(Feature::window),
-                    .kinds = {ValueKind::ties, ValueKind::flat},
-                    .square = true};
+    law::CaseSpace cases{.require = FeatureSet(Feature::window),
+                         .kinds = {ValueKind::ties, ValueKind::flat},
+                         .square = true};
     const Outcomes outcomes = shrink_from_many(plan, zero_law("shrink.space", cases));
     ASSERT_EQ(outcomes.smallest.size(), 1u);
     const Case c = parse_case(outcomes.smallest.begin()->first);
@@ -254,12 +247,13 @@ TEST(Shrinker, KeepsToTheLawsSpace) {
 
 /// A crash does not shrink into the wrong answer beside it.
 TEST(Shrinker, KeepsTheKindOfFailure) {
-    for (const Defect defect :
-         {Defect::crash, Defect::write_outside, Defect::error, Defect::nan, Defect::unwritten}) {
+    for (const PlantedDefect defect :
+         {PlantedDefect::crash, PlantedDefect::write_outside, PlantedDefect::error,
+          PlantedDefect::nan, PlantedDefect::unwritten}) {
         Plan plan{.manifest = full_manifest(), .defect = defect};
         plan.fails = [](const Problem& p, const TensorSet&) { return p.len_kv >= 7; };
         PlantedKernel kernel(plan);
-        const Property law = zero_law("shrink.kind");
+        const law::Property law = zero_law("shrink.kind");
         Case c;
         c.problem.len_kv = 90;
         const Judged judged = judge_case(kernel, law, c, 4);
@@ -278,10 +272,10 @@ TEST(Shrinker, KeepsTheKindOfFailure) {
 TEST(Shrinker, WhatDoesNotFailAgainIsNotConfirmed) {
     Plan plan{.manifest = full_manifest()};
     PlantedKernel kernel(plan);
-    const Property law = zero_law("shrink.flaky");
+    const law::Property law = zero_law("shrink.flaky");
     CaseRecord found;
-    found.subject.problem.len_kv = 9;
-    found.verdict = violated({});
+    found.tried.problem.len_kv = 9;
+    found.verdict = law::violated({});
     const Counterexample smallest = shrink(kernel, law, found);
     EXPECT_FALSE(smallest.confirmed);
     EXPECT_EQ(smallest.smallest.problem.len_kv, 9);
@@ -289,4 +283,4 @@ TEST(Shrinker, WhatDoesNotFailAgainIsNotConfirmed) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

@@ -6,7 +6,7 @@
 
 #include "reference/problem/feature.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -178,4 +178,4 @@ SizeKey size_key(const Case& c) {
     return key;
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -9,7 +9,7 @@
 
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// Scores, then dimensions, batch, heads, lengths, features, formats, the features' own numbers,
 /// the data, and at last the text. Compared in this order.
@@ -35,4 +35,4 @@ std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind o
 /// The place in data_ladder(); past its end written-out numbers by size, then other seeds.
 std::int64_t data_rank(const Values& values);
 
-}  // namespace attest
+}  // namespace attest::search

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace attest {
+namespace attest::search {
 namespace {
 
 TEST(SizeOrder, IsTotalAndScoresComeFirst) {
@@ -30,4 +30,4 @@ TEST(SizeOrder, PlainerIsSmaller) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

@@ -14,7 +14,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/file.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -40,8 +40,8 @@ StoredFailure failure_from(const std::string& text, const std::string& path) {
     failure.law = json_string(source, member("law"));
     failure.kernel = json_string(source, member("kernel"));
     failure.shrunk = json_boolean(source, member("shrunk"));
-    failure.subject = case_from_json(source, member("case"));
-    if (failure.id != failure_id(failure.subject, failure.law))
+    failure.tried = case_from_json(source, member("case"));
+    if (failure.id != failure_id(failure.tried, failure.law))
         source.fail(member("id"), "this is not the name of this case and law; the file was edited",
                     "delete the file, or run again with another --out");
     return failure;
@@ -49,15 +49,15 @@ StoredFailure failure_from(const std::string& text, const std::string& path) {
 
 }  // namespace
 
-std::string failure_id(const Case& subject, std::string_view law) {
-    return sha256_hex(to_json(subject) + "\n" + std::string(law));
+std::string failure_id(const Case& tried, std::string_view law) {
+    return sha256_hex(to_json(tried) + "\n" + std::string(law));
 }
 
 void store_failure(const std::string& directory, const StoredFailure& failure) {
     std::error_code error;
     std::filesystem::create_directories(directory, error);
     if (error) throw InternalError(directory + ": " + error.message());
-    const json object = {{"case", json::parse(to_json(failure.subject))},
+    const json object = {{"case", json::parse(to_json(failure.tried))},
                          {"id", failure.id},
                          {"kernel", failure.kernel},
                          {"law", failure.law},
@@ -80,4 +80,4 @@ std::vector<StoredFailure> load_failures(const std::string& directory) {
     return failures;
 }
 
-}  // namespace attest
+}  // namespace attest::search

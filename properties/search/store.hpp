@@ -7,16 +7,16 @@
 
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::search {
 
 struct StoredFailure {
     std::string id, law, kernel;
-    Case subject;
+    Case tried;
     bool shrunk = false;
 };
-std::string failure_id(const Case& subject, std::string_view law);
+std::string failure_id(const Case& tried, std::string_view law);
 void store_failure(const std::string& directory, const StoredFailure& failure);
 std::vector<StoredFailure> load_failures(
     const std::string& directory);  ///< strict; BadInput on a malformed file
 
-}  // namespace attest
+}  // namespace attest::search

@@ -10,7 +10,7 @@
 #include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
 
 class Store : public ::testing::Test {
@@ -36,11 +36,11 @@ protected:
 
 StoredFailure example() {
     StoredFailure failure;
-    failure.subject = parse_case("b1 hq2 hkv1 tq3 tk5 d4 causal f16 values ties seed 3 q ones");
+    failure.tried = parse_case("b1 hq2 hkv1 tq3 tk5 d4 causal f16 values ties seed 3 q ones");
     failure.law = "masking.causal";
     failure.kernel = "cpu_flash";
     failure.shrunk = true;
-    failure.id = failure_id(failure.subject, failure.law);
+    failure.id = failure_id(failure.tried, failure.law);
     return failure;
 }
 
@@ -54,13 +54,13 @@ TEST_F(Store, WhatGoesOutComesBack) {
     EXPECT_EQ(in[0].id, out.id);
     EXPECT_EQ(in[0].law, out.law);
     EXPECT_EQ(in[0].kernel, out.kernel);
-    EXPECT_EQ(in[0].subject, out.subject);
+    EXPECT_EQ(in[0].tried, out.tried);
     EXPECT_EQ(in[0].shrunk, out.shrunk);
     EXPECT_TRUE(std::filesystem::exists(directory_ + "/" + out.id + ".json"));
 }
 
 TEST_F(Store, TheIdIsOfCaseAndLaw) {
-    const Case c = example().subject;
+    const Case c = example().tried;
     EXPECT_EQ(failure_id(c, "a.b").size(), 64u);
     EXPECT_NE(failure_id(c, "a.b"), failure_id(c, "a.c"));
     EXPECT_NE(failure_id(c, "a.b"), failure_id({}, "a.b"));
@@ -100,4 +100,4 @@ TEST(Glob, StarsAndQuestionMarks) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <chrono>
 
-namespace attest {
+namespace attest::search {
 
 class TimeLimit {
 public:
@@ -53,4 +53,4 @@ private:
     std::atomic<bool> lowered_{false}, pinned_{false};
 };
 
-}  // namespace attest
+}  // namespace attest::search

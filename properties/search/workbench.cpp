@@ -5,7 +5,7 @@
 
 #include "properties/search/draw.hpp"
 
-namespace attest {
+namespace attest::search {
 
 namespace {
 
@@ -26,17 +26,17 @@ constexpr std::int64_t attempts_max = 16, draws_max = 64;
 // Distinct refusals kept a case; a kernel may put the problem into its reason.
 constexpr std::size_t refusals_kept = 16;
 
-std::string kernel_name(const KernelSpec& spec) {
+std::string kernel_name(const kernel::KernelSpec& spec) {
     return spec.id.empty() ? spec.text : spec.id;
 }
 
 }  // namespace
 
-void FailureKeeper::found(const std::string& law, const Case& subject) {
+void FailureKeeper::found(const std::string& law, const Case& tried) {
     if (directory_.empty()) return;
     const std::lock_guard lock(mutex_);
-    if (!first_.emplace(law, subject).second) return;
-    store_failure(directory_, {failure_id(subject, law), law, kernel_, subject, false});
+    if (!first_.emplace(law, tried).second) return;
+    store_failure(directory_, {failure_id(tried, law), law, kernel_, tried, false});
 }
 
 void FailureKeeper::shrunk(const std::string& law, const Case& smallest) {
@@ -65,24 +65,26 @@ Workbench::Workbench(const CampaignOptions& options, const Capability& capabilit
       limit_(limit),
       keeper_(options.store, kernel_name(options.kernel)) {}
 
-SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const Slot& slot) {
+SlotResult Workbench::try_slot(Kernel& kernel, const law::Property& property,
+                               const CaseSlot& slot) {
     SlotResult result;
     const DrawSpace space{property, capability_, options_.profile};
     const std::int64_t draws = slot.stored ? 1 : draws_max;
     std::int64_t asked = 0;
     for (std::int64_t n = 0; n < draws && asked < attempts_max && !result.record; ++n) {
         if (options_.interrupted && *options_.interrupted > 1) break;
-        const std::optional<Case> subject =
+        const std::optional<Case> tried =
             slot.stored ? slot.stored : draw(space, options_.seed, slot.number, n);
-        if (!subject) {
+        if (!tried) {
             ++result.discarded;
             continue;
         }
         ++asked;
-        Judged judged = judge_case(kernel, property, *subject, slot.number);
-        judged.record.verdict = graded(std::move(judged.record.verdict), options_.profile.fails);
+        Judged judged = judge_case(kernel, property, *tried, slot.number);
+        judged.record.verdict =
+            law::graded(std::move(judged.record.verdict), options_.profile.fails);
         if (judged.longest_call > 0) limit_.saw_good(judged.longest_call);
-        if (judged.record.outcome == Outcome::hang) limit_.saw_hang();
+        if (judged.record.outcome == worker::Outcome::hang) limit_.saw_hang();
         if (slot.stored && (judged.refused || judged.vacuous)) {
             result.inapplicable = true;  // no draw: it says nothing of the law
         } else if (judged.refused) {
@@ -92,18 +94,18 @@ SlotResult Workbench::try_slot(Subject& kernel, const Property& property, const 
         } else if (judged.vacuous) {
             ++result.discarded;
             result.nothing = judged.record.verdict.reason;
-            result.inapplicable = judged.record.verdict.decision == Decision::not_applicable;
+            result.inapplicable = judged.record.verdict.decision == law::Decision::not_applicable;
         } else {
             result.record = std::move(judged.record);
         }
     }
     const bool is_new = result.record && failure_kind(*result.record) && !slot.stored;
-    if (is_new) keeper_.found(property.id, result.record->subject);
+    if (is_new) keeper_.found(property.id, result.record->tried);
     return result;
 }
 
 /// The smallest case of an earlier law that ended alike, where this law meets it too.
-std::optional<Counterexample> Workbench::likely(Subject& kernel, const Property& property,
+std::optional<Counterexample> Workbench::likely(Kernel& kernel, const law::Property& property,
                                                 const ShrinkTask& task) {
     if (!task.likely || !in_space(property, capability_, task.likely->problem) ||
         !in_space(property, task.likely->values))
@@ -117,11 +119,11 @@ std::optional<Counterexample> Workbench::likely(Subject& kernel, const Property&
     c.shrink_seconds = since(begin);
     c.confirmed = true;  // try_case() starts a fresh process
     c.steps.push_back({1, "known", "the smallest case of an earlier law that ended alike",
-                       print(record.subject), score_count(record.subject.problem)});
+                       print(record.tried), score_count(record.tried.problem)});
     return c;
 }
 
-std::optional<Counterexample> Workbench::shrink(Subject& kernel, const Property& property,
+std::optional<Counterexample> Workbench::shrink(Kernel& kernel, const law::Property& property,
                                                 const ShrinkTask& task,
                                                 const Shrinker::Tell& tell) {
     std::optional<Counterexample> smallest = likely(kernel, property, task);
@@ -133,9 +135,9 @@ std::optional<Counterexample> Workbench::shrink(Subject& kernel, const Property&
         Shrinker shrinker(kernel, property, capability_, limits, tell);
         smallest = shrinker.shrink(task.found);
     }
-    if (task.found.outcome == Outcome::hang && !smallest->confirmed) {
+    if (task.found.outcome == worker::Outcome::hang && !smallest->confirmed) {
         limit_.was_wrong();
-        const CaseRecord again = try_case(kernel, property, task.found.subject);
+        const CaseRecord again = try_case(kernel, property, task.found.tried);
         if (!failure_kind(again)) {
             keeper_.withdrawn(property.id);
             return std::nullopt;
@@ -151,4 +153,4 @@ std::optional<Counterexample> Workbench::shrink(Subject& kernel, const Property&
     return smallest;
 }
 
-}  // namespace attest
+}  // namespace attest::search

@@ -11,7 +11,7 @@
 #include "properties/search/shrinker.hpp"
 #include "properties/search/time_limit.hpp"
 
-namespace attest {
+namespace attest::search {
 
 /// The stored failures of this run. Any thread.
 class FailureKeeper {
@@ -20,7 +20,7 @@ public:
     FailureKeeper(std::string directory, std::string kernel)
         : directory_(std::move(directory)), kernel_(std::move(kernel)) {}
 
-    void found(const std::string& law, const Case& subject);    ///< the first of a law is written
+    void found(const std::string& law, const Case& tried);      ///< the first of a law is written
     void shrunk(const std::string& law, const Case& smallest);  ///< written; stands for the first
     void withdrawn(const std::string& law);
 
@@ -36,14 +36,14 @@ class Workbench {
 public:
     Workbench(const CampaignOptions& options, const Capability& capability, TimeLimit& limit);
 
-    SlotResult try_slot(Subject& kernel, const Property& property, const Slot& slot);
+    SlotResult try_slot(Kernel& kernel, const law::Property& property, const CaseSlot& slot);
 
     /// None where the failure was a hang that a longer wait shows to be none.
-    std::optional<Counterexample> shrink(Subject& kernel, const Property& property,
+    std::optional<Counterexample> shrink(Kernel& kernel, const law::Property& property,
                                          const ShrinkTask& task, const Shrinker::Tell& tell);
 
 private:
-    std::optional<Counterexample> likely(Subject& kernel, const Property& property,
+    std::optional<Counterexample> likely(Kernel& kernel, const law::Property& property,
                                          const ShrinkTask& task);
 
     const CampaignOptions& options_;
@@ -52,4 +52,4 @@ private:
     FailureKeeper keeper_;
 };
 
-}  // namespace attest
+}  // namespace attest::search

@@ -6,17 +6,8 @@
 
 #include "properties/search/campaign_test.hpp"
 
-namespace attest {
+namespace attest::search {
 namespace {
-
-using testing::Defect;
-using testing::few_cases;
-using testing::full_manifest;
-using testing::past_forty;
-using testing::Plan;
-using testing::plan_with;
-using testing::PlantedKernel;
-using testing::zero_law;
 
 Case with_keys(std::int64_t keys) {
     Case c;
@@ -25,11 +16,11 @@ Case with_keys(std::int64_t keys) {
 }
 
 /// Crashes past forty keys, and in a process that is not fresh also where the known case is tried.
-class Worn final : public Subject {
+class Worn final : public Kernel {
 public:
-    const Manifest& manifest() const noexcept override { return sound_.manifest(); }
+    const kernel::Manifest& manifest() const noexcept override { return sound_.manifest(); }
     bool supports(const Problem& p, std::string* r) override { return sound_.supports(p, r); }
-    CallResult forward(const Problem& p, const TensorSet& inputs) override {
+    worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
         return past_forty(p) || worn ? broken_.forward(p, inputs) : sound_.forward(p, inputs);
     }
     void restart() override { worn = false; }
@@ -39,7 +30,7 @@ public:
 
 private:
     PlantedKernel sound_{Plan{.manifest = full_manifest()}};
-    PlantedKernel broken_{plan_with(Defect::crash, [](const Problem&) { return true; })};
+    PlantedKernel broken_{plan_with(PlantedDefect::crash, [](const Problem&) { return true; })};
 };
 
 class KnownCase : public ::testing::Test {
@@ -51,13 +42,13 @@ protected:
         task.likely = known;
         task.evaluations = 2000;
         task.seconds = 600;
-        EXPECT_EQ(task.found.outcome, Outcome::crash);
+        EXPECT_EQ(task.found.outcome, worker::Outcome::crash);
         kernel_.worn = true;
         return *bench_.shrink(kernel_, law_, task, {});
     }
 
     Worn kernel_;
-    const Property law_ = zero_law("known.case");
+    const law::Property law_ = zero_law("known.case");
     const CampaignOptions options_ = few_cases();
     const Capability capability_ = declared_capability(kernel_.manifest());
     TimeLimit limit_{std::chrono::milliseconds(10'000)};
@@ -68,7 +59,7 @@ TEST_F(KnownCase, stands_where_a_fresh_process_fails_alike) {
     const Counterexample c = shrink(with_keys(50));
     EXPECT_EQ(c.smallest, with_keys(50));
     EXPECT_EQ(c.steps.back().pass, "known");
-    EXPECT_EQ(c.found.subject, with_keys(90));
+    EXPECT_EQ(c.found.tried, with_keys(90));
     EXPECT_TRUE(c.confirmed);
     EXPECT_FALSE(kernel_.worn);
 }
@@ -80,19 +71,19 @@ TEST_F(KnownCase, does_not_stand_where_only_a_used_process_fails) {
 }
 
 TEST_F(KnownCase, does_not_stand_where_the_kernel_fails_otherwise) {
-    class Both final : public Subject {
+    class Both final : public Kernel {
     public:
-        const Manifest& manifest() const noexcept override { return wrong_.manifest(); }
+        const kernel::Manifest& manifest() const noexcept override { return wrong_.manifest(); }
         bool supports(const Problem& p, std::string* r) override { return wrong_.supports(p, r); }
-        CallResult forward(const Problem& p, const TensorSet& inputs) override {
+        worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
             return p.len_kv > 60 ? crash_.forward(p, inputs) : wrong_.forward(p, inputs);
         }
         void restart() override {}
         void set_timeout(std::chrono::milliseconds) noexcept override {}
 
     private:
-        PlantedKernel wrong_{plan_with(Defect::wrong, past_forty)};
-        PlantedKernel crash_{plan_with(Defect::crash, past_forty)};
+        PlantedKernel wrong_{plan_with(PlantedDefect::wrong, past_forty)};
+        PlantedKernel crash_{plan_with(PlantedDefect::crash, past_forty)};
     } kernel;
     ShrinkTask task;
     task.found = judge_case(kernel, law_, with_keys(90), 0).record;
@@ -100,9 +91,9 @@ TEST_F(KnownCase, does_not_stand_where_the_kernel_fails_otherwise) {
     task.evaluations = 2000;
     task.seconds = 600;
     const Counterexample c = *bench_.shrink(kernel, law_, task, {});
-    EXPECT_EQ(c.outcome, Outcome::crash);
+    EXPECT_EQ(c.outcome, worker::Outcome::crash);
     EXPECT_EQ(c.smallest.problem.len_kv, 61);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::search

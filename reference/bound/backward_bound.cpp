@@ -6,7 +6,7 @@
 
 #include "reference/bound/rounding.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 namespace {
 
@@ -115,4 +115,4 @@ double BackwardRow::absolute(double terms, double scale) const noexcept {
     return 2 * model_.oma * (1 + scale) * (terms + 1) + model_.omo;
 }
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -9,7 +9,7 @@
 
 #include "reference/bound/forward_bound.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// What the theorem reads of one row beyond RowFacts. One entry a key (and the sink), as there.
 struct BackwardFacts {
@@ -59,4 +59,4 @@ private:
     double of_d_ = 0, of_lse_ = 0;
 };
 
-}  // namespace attest
+}  // namespace attest::bound

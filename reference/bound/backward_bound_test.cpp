@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace attest {
+namespace attest::bound {
 namespace {
 
 constexpr double unit = 0x1p-24;
@@ -86,4 +86,4 @@ TEST(backward_bound, pays_for_the_slope_of_the_cap) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::bound

@@ -10,7 +10,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attest::HWY_NAMESPACE {
+namespace attest::bound::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -168,11 +168,11 @@ void outputs_all(const OutputTask& task, std::size_t n, double* bounds) {
 }
 
 }  // namespace
-}  // namespace attest::HWY_NAMESPACE
+}  // namespace attest::bound::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace attest {
+namespace attest::bound {
 
 HWY_EXPORT(errors_all);
 HWY_EXPORT(coefficients_all);
@@ -190,5 +190,5 @@ void output_bounds(const OutputTask& task, std::size_t n, double* bounds) {
     HWY_DYNAMIC_DISPATCH(outputs_all)(task, n, bounds);
 }
 
-}  // namespace attest
+}  // namespace attest::bound
 #endif

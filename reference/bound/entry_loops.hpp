@@ -6,7 +6,7 @@
 
 #include "reference/bound/forward_bound.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// errors[j] = error.dot a_j + error.bias B_j + error.angle t_j + error.absolute.
 RowMaxima score_errors(const RowFacts& facts, const ScoreError& error, double* errors);
@@ -32,4 +32,4 @@ struct OutputTask {
 };
 void output_bounds(const OutputTask& task, std::size_t n, double* bounds);
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace attest {
+namespace attest::bound {
 
 /// How exact the numbers must be that a bound is evaluated at (relative; scores: absolute). The
 /// factor that covers it is `evaluation` in forward_bound.cpp.
@@ -71,4 +71,4 @@ constexpr EntryCoefficients weigh_entry(const EntryRule& rule, double score, dou
     return out;
 }
 
-}  // namespace attest
+}  // namespace attest::bound

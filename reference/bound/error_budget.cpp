@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace attest {
+namespace attest::bound {
 
 namespace {
 
@@ -91,4 +91,4 @@ void BudgetRow::predict(const RowFacts& facts, std::span<const std::int64_t> vis
     }
 }
 
-}  // namespace attest
+}  // namespace attest::bound

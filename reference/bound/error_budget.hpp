@@ -11,7 +11,7 @@
 #include "reference/bound/forward_bound.hpp"
 #include "reference/problem/precision.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// What O_c would change by if the kernel were wrong in one way, per unit of wrongness:
 ///   gain         O_c                           every output too large
@@ -54,4 +54,4 @@ private:
     std::vector<double> variance_, covariance_, covariance_size_, spread_, mean_;
 };
 
-}  // namespace attest
+}  // namespace attest::bound

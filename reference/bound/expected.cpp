@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::bound {
 
 namespace {
 
@@ -62,4 +62,4 @@ double error_ratio(double observed, const ExpectedElement& expected, Precision f
     return distance / (radius + rounding);
 }
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -16,7 +16,7 @@
 #include "reference/problem/precision.hpp"
 #include "reference/problem/tensor.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// One expected element. Where the dialect or the inputs say so it is met by kind:
 ///   value +-inf                  the same infinity
@@ -64,4 +64,4 @@ struct ExpectedGradients {
     std::vector<ExpectedElement> d_sinks;  ///< [heads_q]
 };
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::bound {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -86,4 +86,4 @@ TEST(error_ratio, measures_against_bound_and_rounding) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::bound

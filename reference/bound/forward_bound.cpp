@@ -7,7 +7,7 @@
 #include "reference/bound/entry_loops.hpp"
 #include "reference/bound/rounding.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 namespace {
 
@@ -235,4 +235,4 @@ Bound RowBound::lse_base_two() const noexcept {
     return Bound(scaled + 2 * model_.ua * (log2e * std::abs(row_.lse) + scaled));
 }
 
-}  // namespace attest
+}  // namespace attest::bound

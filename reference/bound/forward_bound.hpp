@@ -13,7 +13,7 @@
 #include "reference/bound/entry_rule.hpp"
 #include "reference/bound/kernel_model.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// A proven bound on |computed - exact|. Only the theorems below make one; where a condition of the
 /// proof fails it is infinite, which says that nothing is claimed.
@@ -121,4 +121,4 @@ private:
     bool wants_hull_ = true;
 };
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -11,7 +11,7 @@
 
 #include "reference/bound/rounding.hpp"
 
-namespace attest {
+namespace attest::bound {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -134,4 +134,4 @@ TEST(row_bound, lse_bound_is_a_few_units_for_one_key) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::bound

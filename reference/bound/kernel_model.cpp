@@ -6,7 +6,7 @@
 
 #include "reference/bound/rounding.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 namespace {
 
@@ -135,4 +135,4 @@ ScoreError score_error(const KernelModel& model, double q_max, double k_max) noe
     return e;
 }
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -7,7 +7,7 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// The constants of one kernel on one problem (README.md, "Symbols"): ua, up, uo are unit
 /// roundoffs, oma, omp, omo the absolute errors of an operation that underflows.
@@ -52,4 +52,4 @@ struct ScoreError {
 /// q_max, k_max: the largest |q_c| of the row and |k_jc| of its keys.
 ScoreError score_error(const KernelModel& model, double q_max, double k_max) noexcept;
 
-}  // namespace attest
+}  // namespace attest::bound

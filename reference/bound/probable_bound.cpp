@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-namespace attest {
+namespace attest::bound {
 
 namespace {
 
@@ -160,4 +160,4 @@ void ProbableRow::bound(const RowFacts& facts, std::span<const std::int64_t> vis
     }
 }
 
-}  // namespace attest
+}  // namespace attest::bound

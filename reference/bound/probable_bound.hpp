@@ -9,7 +9,7 @@
 
 #include "reference/bound/forward_bound.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// t = lambda sqrt(sum c_k^2) bounds a sum of independent zero-mean errors, each uniform in
 /// [-c_k, c_k], except with probability delta: lambda = sqrt((2/3) log(2/delta)) (a uniform
@@ -41,4 +41,4 @@ private:
     std::vector<double> square_, score_sum_, rounding_sum_;
 };
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-namespace attest {
+namespace attest::bound {
 
 /// gamma(n, u) = n u / (1 - n u): if |d_i| <= u then |(1+d_1)^(+-1)...(1+d_n)^(+-1) - 1| <= gamma
 /// (Higham, Accuracy and Stability of Numerical Algorithms, Lemma 3.1). It bounds the relative
@@ -15,4 +15,4 @@ inline double chain_error(double roundings, double unit) noexcept {
     return product / (1 - product);
 }
 
-}  // namespace attest
+}  // namespace attest::bound

@@ -6,7 +6,7 @@
 
 #include "reference/bound/rounding.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 namespace {
 
@@ -161,4 +161,4 @@ double StructureRow::output(double value, double slack_sum, double value_total) 
     return error >= 0 ? error : infinite;
 }
 
-}  // namespace attest
+}  // namespace attest::bound

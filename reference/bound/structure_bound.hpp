@@ -10,7 +10,7 @@
 
 #include "reference/bound/forward_bound.hpp"
 
-namespace attest {
+namespace attest::bound {
 
 /// Tiles are [t tile, (t+1) tile) of the keys. Kernels take them from the first or from the last.
 enum class TileOrder : std::uint8_t { ascending, descending };
@@ -54,4 +54,4 @@ private:
     bool valid_ = false;
 };
 
-}  // namespace attest
+}  // namespace attest::bound

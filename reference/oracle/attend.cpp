@@ -8,7 +8,7 @@
 #include "reference/oracle/row_runner.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -20,8 +20,8 @@ std::unique_ptr<RowArithmetic> definition(Arithmetic arithmetic, const Prepared&
 
 /// A ladder of arithmetics, each asked only for the rows the one before left open. A kernel that
 /// computes in double is too near to the oracle's double: such problems start one rung higher.
-void escalate(const Prepared& call, const Prepared& clean, const KernelModel& model,
-              const std::vector<RowSlot>& rows, Expected& out) {
+void escalate(const Prepared& call, const Prepared& clean, const bound::KernelModel& model,
+              const std::vector<RowSlot>& rows, bound::Expected& out) {
     std::vector<RowSlot> open = rows, still;
     std::vector<double> worst;
     const int first = model.ua < 0x1p-40 ? 1 : 0;
@@ -42,10 +42,10 @@ void escalate(const Prepared& call, const Prepared& clean, const KernelModel& mo
 
 namespace {
 
-Expected attend_places(const Prepared& call, const Numerics& numerics,
-                       const std::vector<RowSlot>& rows, Arithmetic arithmetic) {
+bound::Expected attend_places(const Prepared& call, const Numerics& numerics,
+                              const std::vector<RowSlot>& rows, Arithmetic arithmetic) {
     const Problem& p = call.problem;
-    Expected out;
+    bound::Expected out;
     out.output_shape = {p.batch, p.heads_q, p.len_q, call.dim_v};
     out.output.resize(rows.size() * static_cast<std::size_t>(call.dim_v));
     out.lse.resize(rows.size());
@@ -59,7 +59,7 @@ Expected attend_places(const Prepared& call, const Numerics& numerics,
         scale_values(stand_in);
     }
     const Prepared& clean = stand_in.q.empty() ? call : stand_in;
-    const KernelModel model = resolve(p, numerics);
+    const bound::KernelModel model = bound::resolve(p, numerics);
     if (arithmetic == Arithmetic::filtered) {
         escalate(call, clean, model, rows, out);
     } else {
@@ -72,9 +72,9 @@ Expected attend_places(const Prepared& call, const Numerics& numerics,
 
 }  // namespace
 
-Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                     const TensorSet& inputs, const std::vector<std::int64_t>& rows,
-                     Arithmetic arithmetic) {
+bound::Expected attend_rows(const Problem& problem, const Dialect& dialect,
+                            const Numerics& numerics, const TensorSet& inputs,
+                            const std::vector<std::int64_t>& rows, Arithmetic arithmetic) {
     const Prepared call = prepare(problem, dialect, inputs);
     const std::int64_t row_count = problem.batch * problem.heads_q * problem.len_q;
     std::vector<RowSlot> places;
@@ -84,13 +84,13 @@ Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numer
                            std::to_string(row_count) + " rows");
         places.push_back({row, std::ssize(places)});
     }
-    Expected out = attend_places(call, numerics, places, arithmetic);
+    bound::Expected out = attend_places(call, numerics, places, arithmetic);
     out.rows = rows;
     return out;
 }
 
-Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                const TensorSet& inputs, Arithmetic arithmetic) {
+bound::Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                       const TensorSet& inputs, Arithmetic arithmetic) {
     const Prepared call = prepare(problem, dialect, inputs);
     std::vector<RowSlot> places(
         static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q));
@@ -99,4 +99,4 @@ Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& 
     return attend_places(call, numerics, places, arithmetic);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -12,7 +12,7 @@
 
 #include "reference/oracle/real.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// One query's inputs. Element is double, or Real where RoPE has turned q and k.
 template <typename Element>
@@ -32,7 +32,7 @@ struct RowInputs {
 
 /// What the definition computes. Reused from row to row.
 template <typename Real>
-struct Row {
+struct AttentionRow {
     std::vector<Real> score, weight;  // one a visible key, then the sink; weights before division
     Real max{0.0}, sum{0.0}, lse{0.0};
     std::vector<Real> output;  // [dim_v]
@@ -58,7 +58,7 @@ Real score_of(const RowInputs<Element>& in, std::size_t index) {
 }
 
 template <typename Real, typename Element>
-void attend_row(const RowInputs<Element>& in, Row<Real>& row) {
+void attend_row(const RowInputs<Element>& in, AttentionRow<Real>& row) {
     const std::size_t keys = in.visible.size();
     row.score.clear();
     row.weight.clear();
@@ -88,4 +88,4 @@ void attend_row(const RowInputs<Element>& in, Row<Real>& row) {
     row.lse = row.max + Arithmetics<Real>::log(row.sum);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

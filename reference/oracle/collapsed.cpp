@@ -9,7 +9,7 @@
 #include "reference/problem/counter.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -22,7 +22,7 @@ bool covers(const Problem& p) {
 
 class Collapsed {
 public:
-    Collapsed(const Prepared& call, const KernelModel& model, Expected& out)
+    Collapsed(const Prepared& call, const bound::KernelModel& model, bound::Expected& out)
         : call_(call), p_(call.problem), block_(call, model, head_), out_(out) {}
 
     bool head(std::int64_t b, std::int64_t h, std::int64_t classes_max) {
@@ -32,7 +32,7 @@ public:
         for (std::int64_t i = 0; i < p_.len_q;) {
             const KeyRange range = keys_of(p_, call_.dialect, b, i);
             const std::int64_t flat = (b * p_.heads_q + h) * p_.len_q + i;
-            ExpectedElement* o = out_.output.data() + flat * call_.dim_v;
+            bound::ExpectedElement* o = out_.output.data() + flat * call_.dim_v;
             if (!sees(range)) {
                 out_.row_empty[static_cast<std::size_t>(flat)] = 1;
                 put_empty(range, o, out_.lse[static_cast<std::size_t>(flat)]);
@@ -56,35 +56,36 @@ private:
     static bool sees(const KeyRange& range) { return range.is_query && range.last > 0; }
 
     /// Rare, and of no interest here: zeros past the queries, otherwise nothing is claimed.
-    void put_empty(const KeyRange& range, ExpectedElement* o, ExpectedElement& lse) const {
-        const ExpectedElement nothing = claimed(Claim::nothing);
-        std::fill(o, o + call_.dim_v, range.is_query ? nothing : ExpectedElement{});
-        lse = range.is_query ? nothing : ExpectedElement{-infinite, 0, 0};
+    void put_empty(const KeyRange& range, bound::ExpectedElement* o,
+                   bound::ExpectedElement& lse) const {
+        const bound::ExpectedElement nothing = claimed(Claim::nothing);
+        std::fill(o, o + call_.dim_v, range.is_query ? nothing : bound::ExpectedElement{});
+        lse = range.is_query ? nothing : bound::ExpectedElement{-infinite, 0, 0};
     }
 
     const Prepared& call_;
     const Problem& p_;
     CollapsedHead head_;
     CollapsedBlock block_;
-    Expected& out_;
+    bound::Expected& out_;
 };
 
 }  // namespace
 
-std::optional<Expected> attend_collapsed(const Problem& problem, const Dialect& dialect,
-                                         const Numerics& numerics, const TensorSet& inputs,
-                                         std::int64_t classes_max) {
+std::optional<bound::Expected> attend_collapsed(const Problem& problem, const Dialect& dialect,
+                                                const Numerics& numerics, const TensorSet& inputs,
+                                                std::int64_t classes_max) {
     if (!covers(problem)) return std::nullopt;
     const Prepared call = prepare(problem, dialect, inputs);
     if (call.any_nonfinite) return std::nullopt;
-    Expected out;
+    bound::Expected out;
     const std::size_t rows =
         static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q);
     out.output_shape = {problem.batch, problem.heads_q, problem.len_q, call.dim_v};
     out.output.resize(rows * static_cast<std::size_t>(call.dim_v));
     out.lse.resize(rows);
     out.row_empty.resize(rows);
-    Collapsed collapsed(call, resolve(problem, numerics), out);
+    Collapsed collapsed(call, bound::resolve(problem, numerics), out);
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h < problem.heads_q; ++h)
             if (!collapsed.head(b, h, classes_max)) return std::nullopt;
@@ -106,4 +107,4 @@ void collapse_keys(TensorSet& inputs, std::int64_t classes, std::uint64_t seed) 
             }
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -10,18 +10,18 @@
 
 #include "reference/oracle/oracle.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// Every row, in double, with certified error and bound (a) (its centred part by Cauchy-Schwarz).
 /// None where the problem has what tells copies of a key apart (RoPE, ALiBi, a mask tensor,
 /// documents, a left window), where an input is not finite, or where some head has more than
 /// `classes_max` distinct keys.
-std::optional<Expected> attend_collapsed(const Problem& problem, const Dialect& dialect,
-                                         const Numerics& numerics, const TensorSet& inputs,
-                                         std::int64_t classes_max = 256);
+std::optional<bound::Expected> attend_collapsed(const Problem& problem, const Dialect& dialect,
+                                                const Numerics& numerics, const TensorSet& inputs,
+                                                std::int64_t classes_max = 256);
 
 /// Overwrites k so that each head has `classes` distinct keys: key j becomes a copy of one of the
 /// first `classes`, drawn by the seed.
 void collapse_keys(TensorSet& inputs, std::int64_t classes, std::uint64_t seed);
 
-}  // namespace attest
+}  // namespace attest::oracle

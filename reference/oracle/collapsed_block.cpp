@@ -10,7 +10,7 @@
 #include "reference/oracle/lanes.hpp"
 #include "reference/oracle/real.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -18,7 +18,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-CollapsedBlock::CollapsedBlock(const Prepared& call, const KernelModel& model,
+CollapsedBlock::CollapsedBlock(const Prepared& call, const bound::KernelModel& model,
                                const CollapsedHead& head)
     : call_(call),
       p_(call.problem),
@@ -30,7 +30,7 @@ CollapsedBlock::CollapsedBlock(const Prepared& call, const KernelModel& model,
 }
 
 void CollapsedBlock::compute(std::int64_t b, std::int64_t h, std::int64_t i, std::size_t rows,
-                             ExpectedElement* output, ExpectedElement* lse) {
+                             bound::ExpectedElement* output, bound::ExpectedElement* lse) {
     classes_ = static_cast<std::int64_t>(head_.classes());
     width_ = TiledKeys::room(classes_);
     dot_products(call_.query(b, h, i), rows);
@@ -138,7 +138,7 @@ void CollapsedBlock::put_weights(const Row& row, std::size_t n, std::size_t base
 }
 
 void CollapsedBlock::read(Row& row, std::size_t n, double most, double lse, double q_max) {
-    RowFacts& facts = row.facts;
+    bound::RowFacts& facts = row.facts;
     facts.score = std::span(row.score).first(n);
     facts.weight = std::span(row.weight).first(n);
     facts.magnitude = std::span(row.magnitude).first(n);
@@ -177,12 +177,12 @@ void CollapsedBlock::class_sums(std::size_t rows) {
 //
 // With the sink a key of value 0, sum_j p_j (v_j - O)^2 = sum_j p_j v_j^2 - O^2. The difference
 // is off by the rounding of both: at most gamma(n + classes + 4) of the first, three times.
-void CollapsedBlock::put_outputs(std::size_t index, ExpectedElement* o) {
+void CollapsedBlock::put_outputs(std::size_t index, bound::ExpectedElement* o) {
     Row& row = rows_[index];
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
     const std::size_t base = index * static_cast<std::size_t>(head_.stride());
     const double n = row.facts.keys_counted(), classes = static_cast<double>(classes_);
-    const double upward = 1 + chain_error(classes + 3, 0x1p-24), least = n * 0x1p-143;
+    const double upward = 1 + bound::chain_error(classes + 3, 0x1p-24), least = n * 0x1p-143;
     const double lost = 3 * arithmetic_.sum(n + 4 + classes);
     // Weights that underflowed have no share in the sums above.
     const double floor = 2 * arithmetic_.weight_floor;
@@ -210,15 +210,15 @@ void CollapsedBlock::put_outputs(std::size_t index, ExpectedElement* o) {
     put_elements(value, error_.data(), limit_.data(), dim_v, o);
 }
 
-void CollapsedBlock::put_lse(const Row& row, ExpectedElement& lse) const {
+void CollapsedBlock::put_lse(const Row& row, bound::ExpectedElement& lse) const {
     const bool two = call_.dialect.lse_base == LseBase::two;
     const double scale = two ? 1 / std::log(2.0) : 1.0;
     lse.value = row.facts.lse * scale;
     // 1.01 covers the products of two errors.
     lse.error = 1.01 * scale * row.own.lse + 4 * double_rounding(lse.value);
     lse.bound = (two ? row.bound.lse_base_two() : row.bound.lse()).value();
-    const ExpectedElement of_lse = lse;
+    const bound::ExpectedElement of_lse = lse;
     put_elements(&of_lse.value, &of_lse.error, &of_lse.bound, 1, &lse);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

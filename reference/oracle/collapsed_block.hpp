@@ -10,23 +10,24 @@
 #include "reference/oracle/own_error.hpp"
 #include "reference/oracle/row_arithmetic.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 class CollapsedBlock {
 public:
-    CollapsedBlock(const Prepared& call, const KernelModel& model, const CollapsedHead& head);
+    CollapsedBlock(const Prepared& call, const bound::KernelModel& model,
+                   const CollapsedHead& head);
 
     /// Queries [i, i + rows) of a head, at most block_rows: each sees the keys the head has taken.
     /// output: [rows, dim_v].
     void compute(std::int64_t b, std::int64_t h, std::int64_t i, std::size_t rows,
-                 ExpectedElement* output, ExpectedElement* lse);
+                 bound::ExpectedElement* output, bound::ExpectedElement* lse);
 
 private:
     struct Row {
-        explicit Row(const KernelModel& model) : bound(model) {}
+        explicit Row(const bound::KernelModel& model) : bound(model) {}
         std::vector<double> score, weight, magnitude, bias, count;
-        RowFacts facts;
-        RowBound bound;
+        bound::RowFacts facts;
+        bound::RowBound bound;
         OwnError own;
         double spread = 0;
     };
@@ -36,12 +37,12 @@ private:
     void put_weights(const Row& row, std::size_t n, std::size_t base);
     void read(Row& row, std::size_t n, double most, double lse, double q_max);
     void class_sums(std::size_t rows);
-    void put_outputs(std::size_t index, ExpectedElement* o);
-    void put_lse(const Row& row, ExpectedElement& lse) const;
+    void put_outputs(std::size_t index, bound::ExpectedElement* o);
+    void put_lse(const Row& row, bound::ExpectedElement& lse) const;
 
     const Prepared& call_;
     const Problem& p_;
-    KernelModel model_;
+    bound::KernelModel model_;
     const CollapsedHead& head_;
     ArithmeticError arithmetic_;
     std::vector<Row> rows_;  // [block_rows]
@@ -52,4 +53,4 @@ private:
     std::vector<double> spread_, sums_, error_, limit_;  // [dim_v]
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

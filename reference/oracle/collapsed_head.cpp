@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-namespace attest {
+namespace attest::oracle {
 
 bool CollapsedHead::load(const Prepared& call, std::int64_t b, std::int64_t h_kv,
                          std::int64_t classes_max) {
@@ -92,4 +92,4 @@ void CollapsedHead::take(std::int64_t last) {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

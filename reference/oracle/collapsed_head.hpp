@@ -7,7 +7,7 @@
 #include "reference/oracle/lanes.hpp"
 #include "reference/oracle/prepared.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 class CollapsedHead {
 public:
@@ -51,4 +51,4 @@ private:
     double key_max_ = 0, key_unit_ = 1, largest_ = 0;
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

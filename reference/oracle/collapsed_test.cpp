@@ -9,7 +9,7 @@
 
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 Case long_case(std::int64_t len_q, std::int64_t len_kv) {
@@ -25,11 +25,11 @@ Case long_case(std::int64_t len_q, std::int64_t len_kv) {
 }
 
 void expect_same(const Problem& p, const Dialect& dialect, const TensorSet& inputs) {
-    const Expected plain = attend(p, dialect, {}, inputs);
+    const bound::Expected plain = attend(p, dialect, {}, inputs);
     const auto collapsed = attend_collapsed(p, dialect, {}, inputs);
     ASSERT_TRUE(collapsed.has_value());
     for (std::size_t x = 0; x < plain.output.size(); ++x) {
-        const ExpectedElement &a = plain.output[x], &b = collapsed->output[x];
+        const bound::ExpectedElement &a = plain.output[x], &b = collapsed->output[x];
         ASSERT_LE(std::abs(a.value - b.value), a.error + b.error) << x;
         if (b.bound == 0 || !std::isfinite(b.bound)) continue;
         // Cauchy-Schwarz may lose, but not gain; the hull is not known class by class.
@@ -77,11 +77,11 @@ TEST(collapsed, a_dropped_key_shows_at_any_length) {
     const auto after = attend_collapsed(c.problem, {}, {}, inputs);
     for (std::int64_t i = 0; i < 2048; ++i) {
         const std::size_t x = static_cast<std::size_t>(i * 8 + 3);
-        const ExpectedElement &a = before->output[x], &b = after->output[x];
+        const bound::ExpectedElement &a = before->output[x], &b = after->output[x];
         const bool differs = std::abs(a.value - b.value) > a.error + b.error;
         ASSERT_EQ(differs, i >= 1000) << i;
     }
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

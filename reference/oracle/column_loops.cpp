@@ -9,7 +9,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attest::HWY_NAMESPACE {
+namespace attest::oracle::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -84,8 +84,8 @@ void deviations_all(const DeviationTask& t, std::size_t n, double* spread, doubl
 }
 
 double elements_all(const double* value, const double* error, const double* bound, std::size_t n,
-                    ExpectedElement* out) {
-    static_assert(sizeof(ExpectedElement) == 3 * sizeof(double));
+                    bound::ExpectedElement* out) {
+    static_assert(sizeof(bound::ExpectedElement) == 3 * sizeof(double));
     double worst = 0;
     over(n, [&](auto d, std::size_t c) {
         const auto zero = hn::Zero(d);
@@ -104,11 +104,11 @@ double elements_all(const double* value, const double* error, const double* boun
 }
 
 }  // namespace
-}  // namespace attest::HWY_NAMESPACE
+}  // namespace attest::oracle::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace attest {
+namespace attest::oracle {
 
 HWY_EXPORT(upward_all);
 HWY_EXPORT(errors_all);
@@ -135,9 +135,9 @@ void deviations(const DeviationTask& task, std::size_t n, double* spread, double
 }
 
 double put_elements(const double* value, const double* error, const double* bound, std::size_t n,
-                    ExpectedElement* out) {
+                    bound::ExpectedElement* out) {
     return HWY_DYNAMIC_DISPATCH(elements_all)(value, error, bound, n, out);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle
 #endif

@@ -7,7 +7,7 @@
 #include "reference/bound/expected.hpp"
 #include "reference/oracle/own_error.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// out[c] = unit_of[c] (sum[c] upward + least) + of_centre |centre[c]|.
 struct UpwardTask {
@@ -41,6 +41,6 @@ void deviations(const DeviationTask& task, std::size_t n, double* spread, double
 /// claimed only where the inputs have one. Returns the largest of (error - rounding of the value to
 /// double) / bound among those with a finite bound, at least 0.
 double put_elements(const double* value, const double* error, const double* bound, std::size_t n,
-                    ExpectedElement* out);
+                    bound::ExpectedElement* out);
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -10,7 +10,7 @@
 #include "reference/oracle/rotated_head.hpp"
 #include "reference/oracle/row_arithmetic.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// `turned`: RoPE has turned q and k, so they are no longer doubles.
 template <typename Real, bool turned>
@@ -22,7 +22,7 @@ public:
     ArithmeticError error() const override { return Arithmetics<Real>::error(); }
 
     /// The row last computed, and from what.
-    const Row<Real>& computed() const { return row_; }
+    const AttentionRow<Real>& computed() const { return row_; }
     const RowInputs<Element>& inputs() const { return inputs_; }
     const RotatedHead<Real>& head() const { return head_; }
 
@@ -83,7 +83,7 @@ private:
     const Problem& p_;
     RotatedHead<Real> head_;
     RowInputs<Element> inputs_;
-    Row<Real> row_;
+    AttentionRow<Real> row_;
 };
 
 template <typename Real>
@@ -93,4 +93,4 @@ std::unique_ptr<RowArithmetic> make_definition(const Prepared& call) {
     return std::make_unique<DefinitionRows<Real, true>>(call);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -13,7 +13,7 @@
 #include "reference/oracle/row_elements.hpp"
 #include "reference/oracle/row_runner.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -34,7 +34,8 @@ double largest_of(const double* x, std::int64_t n) {
 /// One call's rows, a head at a time.
 class DeviceRun {
 public:
-    DeviceRun(DeviceRows& device, const Prepared& call, const KernelModel& model, Expected& out)
+    DeviceRun(DeviceRows& device, const Prepared& call, const bound::KernelModel& model,
+              bound::Expected& out)
         : device_(device), call_(call), p_(call.problem), model_(model), out_(out) {}
 
     std::vector<RowSlot> sink_alone;  ///< rows without a visible key: not the device's
@@ -53,8 +54,8 @@ public:
 private:
     struct Pending {
         RowSlot at;
-        RowOutline outline;
-        RowMaxima maxima;
+        bound::RowOutline outline;
+        bound::RowMaxima maxima;
         double lse_two = 0;
     };
 
@@ -63,24 +64,24 @@ private:
     void ask(const RowSlot& at);
     void begin(Pending& row, std::size_t n);
     void finish(Pending& row, std::size_t n);
-    void outputs(std::size_t n, const OwnError& own, ExpectedElement* o);
+    void outputs(std::size_t n, const OwnError& own, bound::ExpectedElement* o);
 
     DeviceRows& device_;
     const Prepared& call_;
     const Problem& p_;
-    const KernelModel& model_;
-    Expected& out_;
+    const bound::KernelModel& model_;
+    bound::Expected& out_;
 
     std::int64_t b_ = 0, h_kv_ = 0;
     HeadColumns columns_;
     double key_max_ = 0;
     std::vector<double> transposed_;
     std::vector<Pending> pending_;
-    std::vector<RowBound> bounds_;
+    std::vector<bound::RowBound> bounds_;
     std::vector<DeviceRow> rows_;
     std::vector<DeviceRowSums> sums_;
-    std::vector<EntryRule> rules_;
-    std::vector<EntryTotals> totals_;
+    std::vector<bound::EntryRule> rules_;
+    std::vector<bound::EntryTotals> totals_;
     std::vector<double> queries_, output_, spread_, size_, error_, limit_, low_, high_;
 };
 
@@ -118,7 +119,7 @@ void DeviceRun::ask(const RowSlot& at) {
     }
     const double* query = call_.query(b_, h, i);
     const double q_max = largest_of(query, p_.dim_qk);
-    const ScoreError error = score_error(model_, q_max, key_max_);
+    const bound::ScoreError error = bound::score_error(model_, q_max, key_max_);
     DeviceRow row{.first = range.first,
                   .last = range.last,
                   .error_dot = error.dot,
@@ -148,7 +149,7 @@ void DeviceRun::batch(std::span<const RowSlot> slots) {
     for (const RowSlot& at : slots) ask(at);
     if (rows_.empty()) return;
     const std::size_t count = rows_.size(), dim_v = static_cast<std::size_t>(call_.dim_v);
-    bounds_.resize(count, RowBound(model_));
+    bounds_.resize(count, bound::RowBound(model_));
     rules_.resize(count);
     sums_.resize(count);
     totals_.resize(count);
@@ -186,8 +187,8 @@ void DeviceRun::begin(Pending& row, std::size_t n) {
 }
 
 void DeviceRun::finish(Pending& row, std::size_t n) {
-    RowBound& bound = bounds_[n];
-    EntryTotals totals = totals_[n];
+    bound::RowBound& bound = bounds_[n];
+    bound::EntryTotals totals = totals_[n];
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
     // The device's sums of n terms are within 2^-22 of exact ones: bounds cover that by their
     // `evaluation`, and what bounds the row's mass is rounded up here.
@@ -195,9 +196,9 @@ void DeviceRun::finish(Pending& row, std::size_t n) {
     if (row.outline.sink) {
         const double sink = rows_[n].sink;
         const double error = rows_[n].error_bias * std::abs(sink) + rows_[n].error_absolute;
-        const EntryCoefficients of_sink =
-            weigh_entry(RowBound::of_sink(rules_[n], model_.ua), sink,
-                        std::exp(sink - row.outline.lse), error, totals);
+        const bound::EntryCoefficients of_sink =
+            bound::weigh_entry(bound::RowBound::of_sink(rules_[n], model_.ua), sink,
+                               std::exp(sink - row.outline.lse), error, totals);
         for (std::size_t x = n * dim_v; x < (n + 1) * dim_v; ++x)
             spread_[x] += of_sink.centred * std::abs(output_[x]);
     }
@@ -205,13 +206,13 @@ void DeviceRun::finish(Pending& row, std::size_t n) {
     const OwnError own =
         own_error(Wide::error(), model_, row.outline, row.maxima, columns_.largest(), 0);
     outputs(n, own, out_.output.data() + row.at.slot * call_.dim_v);
-    const ExpectedElement lse = lse_element(call_.dialect.lse_base, row.outline.lse, row.lse_two,
-                                            bound, own, Wide::error());
+    const bound::ExpectedElement lse = lse_element(call_.dialect.lse_base, row.outline.lse,
+                                                   row.lse_two, bound, own, Wide::error());
     put_elements(&lse.value, &lse.error, &lse.bound, 1,
                  &out_.lse[static_cast<std::size_t>(row.at.slot)]);
 }
 
-void DeviceRun::outputs(std::size_t n, const OwnError& own, ExpectedElement* o) {
+void DeviceRun::outputs(std::size_t n, const OwnError& own, bound::ExpectedElement* o) {
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v), at = n * dim_v;
     const double* total = columns_.total().data();
     error_.resize(dim_v);
@@ -223,7 +224,7 @@ void DeviceRun::outputs(std::size_t n, const OwnError& own, ExpectedElement* o) 
                    .share = 1 / bounds_[n].plain_share(),
                    .value_max = columns_.largest()},
                   dim_v, error_.data());
-    ColumnArrays sums{spread_.data() + at, size_.data() + at, total};
+    bound::ColumnArrays sums{spread_.data() + at, size_.data() + at, total};
     if (bounds_[n].wants_hull()) {  // rare: then the host looks
         std::vector<std::int64_t> visible(static_cast<std::size_t>(rows_[n].last - rows_[n].first));
         std::iota(visible.begin(), visible.end(), rows_[n].first);
@@ -248,22 +249,22 @@ std::vector<RowSlot> slots_of(const Problem& p, const std::vector<std::int64_t>&
 
 }  // namespace
 
-std::optional<Expected> attend_on_device(DeviceRows& device, const Problem& problem,
-                                         const Dialect& dialect, const Numerics& numerics,
-                                         const TensorSet& inputs,
-                                         const std::vector<std::int64_t>& rows) {
+std::optional<bound::Expected> attend_on_device(DeviceRows& device, const Problem& problem,
+                                                const Dialect& dialect, const Numerics& numerics,
+                                                const TensorSet& inputs,
+                                                const std::vector<std::int64_t>& rows) {
     static std::mutex one_at_a_time;
     const std::lock_guard lock(one_at_a_time);
     const Prepared call = prepare(problem, dialect, inputs);
     if (!computed_there(call)) return std::nullopt;
     const std::vector<RowSlot> slots = slots_of(problem, rows);
-    Expected out;
+    bound::Expected out;
     out.output_shape = {problem.batch, problem.heads_q, problem.len_q, call.dim_v};
     out.rows = rows;
     out.output.resize(slots.size() * static_cast<std::size_t>(call.dim_v));
     out.lse.resize(slots.size());
     out.row_empty.resize(slots.size());
-    const KernelModel model = resolve(problem, numerics);
+    const bound::KernelModel model = bound::resolve(problem, numerics);
     DeviceRun run(device, call, model, out);
     const std::int64_t each = call.group * problem.len_q;  // rows that share a head of keys
     for (std::size_t first = 0, last = 0; first < slots.size(); first = last) {
@@ -273,7 +274,7 @@ std::optional<Expected> attend_on_device(DeviceRows& device, const Problem& prob
     if (run.sink_alone.empty()) return out;
     std::vector<std::int64_t> flat;
     for (const RowSlot& at : run.sink_alone) flat.push_back(at.flat);
-    const Expected rest =
+    const bound::Expected rest =
         attend_rows(problem, dialect, numerics, inputs, flat, Arithmetic::filtered);
     for (std::size_t n = 0; n < flat.size(); ++n) {
         const std::int64_t slot = run.sink_alone[n].slot;
@@ -284,4 +285,4 @@ std::optional<Expected> attend_on_device(DeviceRows& device, const Problem& prob
     return out;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

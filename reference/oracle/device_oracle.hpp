@@ -14,14 +14,14 @@
 #include "reference/oracle/device_rows.hpp"
 #include "reference/oracle/oracle.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// As attend_rows(), or attend() where `rows` is empty. Nothing where the device does not compute
 /// it: RoPE, a mask tensor, non-finite inputs, values below 2^-400. Throws what the device throws.
-std::optional<Expected> attend_on_device(DeviceRows& device, const Problem& problem,
-                                         const Dialect& dialect, const Numerics& numerics,
-                                         const TensorSet& inputs,
-                                         const std::vector<std::int64_t>& rows);
+std::optional<bound::Expected> attend_on_device(DeviceRows& device, const Problem& problem,
+                                                const Dialect& dialect, const Numerics& numerics,
+                                                const TensorSet& inputs,
+                                                const std::vector<std::int64_t>& rows);
 
 /// Compares the device with the CPU on a few small problems. Empty, or where they disagree.
 std::string confirm_device(DeviceRows& device);
@@ -43,4 +43,4 @@ struct DeviceState {
 };
 DeviceState device_state();
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -11,7 +11,7 @@
 #include "reference/bound/entry_rule.hpp"
 #include "reference/oracle/double_double.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// One head.
 struct DeviceHead {
@@ -38,7 +38,7 @@ struct DeviceRow {
 };
 
 struct DeviceRowSums {
-    RowMaxima maxima;       ///< of the keys; the sink is the host's business
+    bound::RowMaxima maxima;  ///< of the keys; the sink is the host's business
     DoubleDouble max, sum;  ///< m and l, sink included
     double rises = 0;
 };
@@ -64,8 +64,9 @@ public:
                         std::span<double> output) = 0;
     /// For the rows last attended to, weigh_entry() of every key: totals [rows], and for each
     /// column sum centred_j |v_jc - O_c| and sum plain_j |v_jc|, [rows, dim_v].
-    virtual void weigh(std::span<const EntryRule> rules, std::span<EntryTotals> totals,
-                       std::span<double> spread, std::span<double> size) = 0;
+    virtual void weigh(std::span<const bound::EntryRule> rules,
+                       std::span<bound::EntryTotals> totals, std::span<double> spread,
+                       std::span<double> size) = 0;
 };
 
 struct DoubleDoubleConstants;
@@ -73,4 +74,4 @@ struct DoubleDoubleConstants;
 /// then says.
 using MakeDeviceRows = DeviceRows*(const DoubleDoubleConstants& constants, std::string& why);
 
-}  // namespace attest
+}  // namespace attest::oracle

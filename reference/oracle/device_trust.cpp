@@ -9,12 +9,12 @@
 #include "reference/oracle/device_oracle.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
 /// Set up once, asked by many threads. Never destroyed: at exit the driver may be gone first.
-struct Offer {
+struct DeviceOffer {
     std::mutex guard;
     OpenDevice open;
     std::unique_ptr<DeviceRows> device;
@@ -22,8 +22,8 @@ struct Offer {
     DeviceState state;
 };
 
-Offer& offer() {
-    static Offer& one = *new Offer;
+DeviceOffer& offer() {
+    static DeviceOffer& one = *new DeviceOffer;
     return one;
 }
 
@@ -68,8 +68,8 @@ std::vector<Problem> small_problems() {
     return {p, full, wide};
 }
 
-std::string disagreement(const std::vector<ExpectedElement>& a,
-                         const std::vector<ExpectedElement>& b, const char* what) {
+std::string disagreement(const std::vector<bound::ExpectedElement>& a,
+                         const std::vector<bound::ExpectedElement>& b, const char* what) {
     for (std::size_t x = 0; x < a.size(); ++x) {
         const bool same = a[x].value == b[x].value ||
                           std::abs(a[x].value - b[x].value) <= a[x].error + b[x].error;
@@ -90,7 +90,7 @@ std::string confirm_device(DeviceRows& device) {
         const TensorSet inputs = make_inputs(c);
         const auto seen = attend_on_device(device, p, {}, {}, inputs, {});
         if (!seen) return "it declines a problem it should know";
-        const Expected truth = attend(p, {}, {}, inputs, Arithmetic::double_double);
+        const bound::Expected truth = attend(p, {}, {}, inputs, Arithmetic::double_double);
         for (const std::string& said : {disagreement(truth.output, seen->output, "o"),
                                         disagreement(truth.lse, seen->lse, "lse")})
             if (!said.empty()) return said;
@@ -99,13 +99,13 @@ std::string confirm_device(DeviceRows& device) {
 }
 
 void offer_device(OpenDevice open) {
-    Offer& o = offer();
+    DeviceOffer& o = offer();
     const std::lock_guard lock(o.guard);
     o.open = std::move(open);
 }
 
 DeviceRows* device_in_use() {
-    Offer& o = offer();
+    DeviceOffer& o = offer();
     const std::lock_guard lock(o.guard);
     if (!std::exchange(o.state.wanted, true)) {
         o.device = opened(o.open, o.state.why_not);
@@ -116,7 +116,7 @@ DeviceRows* device_in_use() {
 }
 
 void lose_device(const std::string& why) {
-    Offer& o = offer();
+    DeviceOffer& o = offer();
     const std::lock_guard lock(o.guard);
     if (o.in_use == nullptr) return;  // another thread's call failed first
     o.in_use = nullptr;
@@ -125,9 +125,9 @@ void lose_device(const std::string& why) {
 }
 
 DeviceState device_state() {
-    Offer& o = offer();
+    DeviceOffer& o = offer();
     const std::lock_guard lock(o.guard);
     return o.state;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

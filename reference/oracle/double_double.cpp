@@ -3,7 +3,7 @@
 #include <array>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -105,4 +105,4 @@ SineCosine sine_cosine(DoubleDouble x) noexcept {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

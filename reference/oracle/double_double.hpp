@@ -11,7 +11,7 @@
 #include <cmath>
 #include <type_traits>
 
-namespace attest {
+namespace attest::oracle {
 
 struct DoubleDouble {
     double hi = 0, lo = 0;
@@ -100,4 +100,4 @@ struct SineCosine {
 };
 SineCosine sine_cosine(DoubleDouble x) noexcept;
 
-}  // namespace attest
+}  // namespace attest::oracle

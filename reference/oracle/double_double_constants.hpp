@@ -5,7 +5,7 @@
 
 #include "reference/oracle/double_double.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 constexpr int exp_table_bits = 6;
 constexpr int exp_table_size = 1 << exp_table_bits;
@@ -20,4 +20,4 @@ struct DoubleDoubleConstants {
 
 const DoubleDoubleConstants& double_double_constants();
 
-}  // namespace attest
+}  // namespace attest::oracle

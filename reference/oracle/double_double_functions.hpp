@@ -7,7 +7,7 @@
 
 #include "reference/oracle/double_double_constants.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 template <std::size_t parts>
 constexpr DoubleDouble reduce(DoubleDouble x, double k, const std::array<double, parts>& step) {
@@ -48,4 +48,4 @@ constexpr DoubleDouble tanh(DoubleDouble x, const DoubleDoubleConstants& table) 
     return negative ? -y : y;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

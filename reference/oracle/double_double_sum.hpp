@@ -3,7 +3,7 @@
 
 #include "reference/oracle/double_double.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// The compensated sum of Ogita, Rump and Oishi (Dot2, SIAM J. Sci. Comput. 26, 2005), kept as a
 /// pair. The error terms |e_i| <= u |partial sum| and |pi_i| <= u |x_i y_i| are exact, and add up
@@ -31,4 +31,4 @@ private:
     double hi_ = 0, lo_ = 0;
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,7 +9,7 @@
 
 #include "reference/oracle/real.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 namespace mp = boost::multiprecision;
@@ -28,7 +28,7 @@ double relative(const Wider& got, const Wider& want) {
     return Wider(mp::abs(got - want) / mp::abs(want)).convert_to<double>();
 }
 
-class Draw {
+class NumberDraw {
 public:
     double uniform(double low, double high) {
         return std::uniform_real_distribution<double>(low, high)(engine_);
@@ -43,7 +43,7 @@ private:
 };
 
 TEST(double_double, exact_transformations_lose_nothing) {
-    Draw draw;
+    NumberDraw draw;
     for (int i = 0; i < 20000; ++i) {
         const double a = draw.uniform(-1, 1) * std::ldexp(1.0, i % 60);
         const double b = draw.uniform(-1, 1);
@@ -53,7 +53,7 @@ TEST(double_double, exact_transformations_lose_nothing) {
 }
 
 TEST(double_double, operations_are_within_the_unit) {
-    Draw draw;
+    NumberDraw draw;
     const double unit = Arithmetics<DoubleDouble>::error().unit;
     double worst = 0;
     for (int i = 0; i < 50000; ++i) {
@@ -81,7 +81,7 @@ Exact make<Exact>(DoubleDouble x) {
 template <typename Real>
 void functions_are_within_their_error(int draws) {
     using A = Arithmetics<Real>;
-    Draw draw;
+    NumberDraw draw;
     const double claim = A::error().function;
     double e = 0, l = 0, t = 0, s = 0;
     for (int i = 0; i < draws; ++i) {
@@ -130,4 +130,4 @@ TEST(double_double, exp_of_zero_is_one) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

@@ -5,7 +5,7 @@
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -27,10 +27,10 @@ void turn(const Problem& p, std::int64_t position, float sign, float* x) {
     }
 }
 
-class Kernel {
+class BackwardEmulator {
 public:
-    Kernel(const Prepared& call, const Observed& forward, const std::vector<double>& d_o,
-           const Emulation& how, BackwardDefect defect)
+    BackwardEmulator(const Prepared& call, const Observed& forward, const std::vector<double>& d_o,
+                     const Emulation& how, BackwardDefect defect)
         : call_(call), p_(call.problem), forward_(forward), d_o_(d_o), how_(how), defect_(defect) {
         d_q_.resize(call.q.size());
         d_k_.resize(static_cast<std::size_t>(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk));
@@ -154,12 +154,12 @@ private:
 
 }  // namespace
 
-Backward emulate_backward(const Case& subject, const Dialect& dialect, const TensorSet& inputs,
+Backward emulate_backward(const Case& tried, const Dialect& dialect, const TensorSet& inputs,
                           const Emulation& how, BackwardDefect defect) {
-    const Prepared call = prepare(subject.problem, dialect, inputs);
-    const Observed forward = emulate(subject, dialect, inputs, how);
+    const Prepared call = prepare(tried.problem, dialect, inputs);
+    const Observed forward = emulate(tried, dialect, inputs, how);
     const std::vector<double> d_o = inputs[Role::d_o].to_doubles();
-    return Kernel(call, forward, d_o, how, defect).run();
+    return BackwardEmulator(call, forward, d_o, how, defect).run();
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

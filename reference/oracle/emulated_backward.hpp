@@ -6,7 +6,7 @@
 
 #include "reference/oracle/emulated_kernel.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 enum class BackwardDefect : std::uint8_t {
     none,
@@ -22,7 +22,7 @@ struct Backward {
 };
 
 /// `inputs` holds d_o.
-Backward emulate_backward(const Case& subject, const Dialect& dialect, const TensorSet& inputs,
+Backward emulate_backward(const Case& tried, const Dialect& dialect, const TensorSet& inputs,
                           const Emulation& how, BackwardDefect defect = BackwardDefect::none);
 
-}  // namespace attest
+}  // namespace attest::oracle

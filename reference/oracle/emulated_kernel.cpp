@@ -9,8 +9,7 @@
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
 
-namespace attest {
-
+namespace attest::oracle {
 namespace {
 
 /// Partial results over some keys: running maximum, sum and output.
@@ -21,14 +20,14 @@ struct Part {
 };
 
 template <typename F>
-class Kernel {
+class KernelEmulator {
 public:
-    Kernel(const Prepared& call, const Emulation& how, Defect defect)
+    KernelEmulator(const Prepared& call, const Emulation& how, EmulatedDefect defect)
         : call_(call), p_(call.problem), how_(how), defect_(defect) {}
 
     void row(std::int64_t b, std::int64_t h, std::int64_t i, double* output, double* lse) {
         visible_keys(call_, b, h, i, keys_);
-        if (defect_ == Defect::last_key_lost && keys_.size() > 1) keys_.pop_back();
+        if (defect_ == EmulatedDefect::last_key_lost && keys_.size() > 1) keys_.pop_back();
         range_ = keys_of(p_, call_.dialect, b, i);
         b_ = b;
         h_ = h;
@@ -54,8 +53,8 @@ private:
     F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
     F power(F x) const {
         F y = how_.base_two ? std::exp2(x) : std::exp(x);
-        if (defect_ == Defect::exp_off) y *= F(1 + 0x1p-13);
-        return defect_ == Defect::exp_off && x == 0 ? F(1) : y;
+        if (defect_ == EmulatedDefect::exp_off) y *= F(1 + 0x1p-13);
+        return defect_ == EmulatedDefect::exp_off && x == 0 ? F(1) : y;
     }
     F low(F x) const {
         return how_.round_weights ? static_cast<F>(round_to(static_cast<double>(x), p_.format_q))
@@ -64,7 +63,8 @@ private:
 
     double stored(double x) const {
         const double nearest = round_to(x, p_.format_o);
-        if (defect_ != Defect::truncated || std::abs(nearest) <= std::abs(x)) return nearest;
+        if (defect_ != EmulatedDefect::truncated || std::abs(nearest) <= std::abs(x))
+            return nearest;
         const double step = traits(p_.format_o).unit_roundoff * std::abs(nearest) * 2;
         return round_to(nearest - std::copysign(step, nearest), p_.format_o);
     }
@@ -105,7 +105,7 @@ private:
                                       : std::vector<F>(from, from + p_.dim_qk);
         const bool rotate_keys = rope && !(p_.cache.present && p_.cache.keys_rotated);
         F scale = static_cast<F>(call_.scale);
-        if (defect_ == Defect::scale_off) scale *= F(1 + 0x1p-12);
+        if (defect_ == EmulatedDefect::scale_off) scale *= F(1 + 0x1p-12);
         const F cap = static_cast<F>(p_.softcap);
         const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
         score_.clear();
@@ -145,7 +145,7 @@ private:
             for (std::size_t j = t; j < end; ++j) top = std::max(top, score_[j]);
             const F rescale = t == first ? F(0) : power(out.max - top);
             out.sum *= rescale;
-            if (!(defect_ == Defect::rescale_lost && end == last))
+            if (!(defect_ == EmulatedDefect::rescale_lost && end == last))
                 for (F& x : out.output) x *= rescale;
             out.max = top;
             tile_into(t, end, out);
@@ -163,7 +163,7 @@ private:
             const F fed = low(weight);
             F& sum = lane[how_.lanes ? j % 8 : 0];
             sum += how_.sum_rounded ? fed : weight;
-            if (defect_ == Defect::sum_in_bf16)
+            if (defect_ == EmulatedDefect::sum_in_bf16)
                 sum = static_cast<F>(round_to(static_cast<double>(sum), Precision::bf16));
             weights.push_back(static_cast<double>(fed));
             if (!how_.normalise_first && !by_unit())
@@ -265,7 +265,7 @@ private:
     const Prepared& call_;
     const Problem& p_;
     Emulation how_;
-    Defect defect_;
+    EmulatedDefect defect_;
     std::int64_t b_ = 0, h_ = 0;
     KeyRange range_;
     std::vector<std::int64_t> keys_;
@@ -273,13 +273,13 @@ private:
 };
 
 template <typename F>
-Observed run(const Prepared& call, const Emulation& how, Defect defect) {
+Observed run(const Prepared& call, const Emulation& how, EmulatedDefect defect) {
     const Problem& p = call.problem;
     Observed out;
     const std::size_t rows = static_cast<std::size_t>(p.batch * p.heads_q * p.len_q);
     out.output.resize(rows * static_cast<std::size_t>(call.dim_v));
     out.lse.resize(rows);
-    Kernel<F> kernel(call, how, defect);
+    KernelEmulator<F> kernel(call, how, defect);
     for (std::int64_t row = 0; row < static_cast<std::int64_t>(rows); ++row) {
         const std::int64_t bh = row / p.len_q;
         kernel.row(bh / p.heads_q, bh % p.heads_q, row % p.len_q,
@@ -290,11 +290,11 @@ Observed run(const Prepared& call, const Emulation& how, Defect defect) {
 
 }  // namespace
 
-Observed emulate(const Case& subject, const Dialect& dialect, const TensorSet& inputs,
-                 const Emulation& how, Defect defect) {
-    const Prepared call = prepare(subject.problem, dialect, inputs);
-    return subject.problem.format_q == Precision::f64 ? run<double>(call, how, defect)
-                                                      : run<float>(call, how, defect);
+Observed emulate(const Case& tried, const Dialect& dialect, const TensorSet& inputs,
+                 const Emulation& how, EmulatedDefect defect) {
+    const Prepared call = prepare(tried.problem, dialect, inputs);
+    return tried.problem.format_q == Precision::f64 ? run<double>(call, how, defect)
+                                                    : run<float>(call, how, defect);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -10,7 +10,7 @@
 #include "reference/problem/case.hpp"
 #include "reference/problem/dialect.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 struct Emulation {
     std::int64_t tile = 0;  ///< 0: one tile, naive
@@ -32,7 +32,7 @@ struct Emulation {
 /// Structure `number` of a fixed sequence of all of them.
 Emulation random_emulation(std::uint64_t number);
 
-enum class Defect : std::uint8_t {
+enum class EmulatedDefect : std::uint8_t {
     none,
     scale_off,  ///< scale times 1 + 2^-12
     last_key_lost,
@@ -46,10 +46,10 @@ struct Observed {
     std::vector<double> output, lse;  // rounded to the problem's formats
 };
 
-Observed emulate(const Case& subject, const Dialect& dialect, const TensorSet& inputs,
-                 const Emulation& how, Defect defect = Defect::none);
+Observed emulate(const Case& tried, const Dialect& dialect, const TensorSet& inputs,
+                 const Emulation& how, EmulatedDefect defect = EmulatedDefect::none);
 
 /// The numerics such a kernel declares.
 Numerics declared(const Emulation& how);
 
-}  // namespace attest
+}  // namespace attest::oracle

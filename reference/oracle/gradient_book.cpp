@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// dS is rounded to the format of P where that is rounded.
-double low_max(const KernelModel& model) {
+double low_max(const bound::KernelModel& model) {
     return model.up == traits(Precision::f16).unit_roundoff ? traits(Precision::f16).max_finite
                                                             : model.max_finite;
 }
@@ -22,9 +22,10 @@ void GradientErrors::disclaim(std::size_t first, std::size_t count) {
     for (std::size_t at = first; at < first + count; ++at) add(at, 0, infinite);
 }
 
-std::vector<ExpectedElement> GradientErrors::expect(const std::vector<double>& values,
-                                                    double own_once, double bound_once) const {
-    std::vector<ExpectedElement> out(values.size());
+std::vector<bound::ExpectedElement> GradientErrors::expect(const std::vector<double>& values,
+                                                           double own_once,
+                                                           double bound_once) const {
+    std::vector<bound::ExpectedElement> out(values.size());
     for (std::size_t at = 0; at < values.size(); ++at) {
         if (touched[at] == 0) continue;
         out[at] = {.value = values[at],
@@ -36,7 +37,7 @@ std::vector<ExpectedElement> GradientErrors::expect(const std::vector<double>& v
     return out;
 }
 
-GradientBook::GradientBook(const Prepared& call, const KernelModel& model,
+GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model,
                            const ArithmeticError& arithmetic, std::vector<double> frequency)
     : call_(call),
       p_(call.problem),
@@ -163,8 +164,8 @@ void GradientBook::add_common(const GradientEntry& e, std::size_t q_at) {
         }
     }
     for (std::size_t c = 0; c < d; ++c) {
-        const double mean = std::abs(mean_[c]) + 4 * facts_accuracy * mean_size_[c];
-        const double slope = std::abs(slope_[c]) + 4 * facts_accuracy * slope_size_[c];
+        const double mean = std::abs(mean_[c]) + 4 * bound::facts_accuracy * mean_size_[c];
+        const double slope = std::abs(slope_[c]) + 4 * bound::facts_accuracy * slope_size_[c];
         double common = scale * (row_.of_d() * mean + row_.of_lse() * slope);
         if (!(common >= 0)) common = infinite;
         d_q.add(q_at + c, 0, common);
@@ -196,4 +197,4 @@ double GradientBook::bound_once() const {
                          model_.scale);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

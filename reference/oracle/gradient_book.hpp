@@ -11,7 +11,7 @@
 #include "reference/oracle/own_error.hpp"
 #include "reference/oracle/prepared.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// Error and bound of one gradient's elements.
 struct GradientErrors {
@@ -29,16 +29,16 @@ struct GradientErrors {
     }
     void disclaim(std::size_t first, std::size_t count);
     /// With what every touched element has besides: `own_once`, `bound_once`.
-    std::vector<ExpectedElement> expect(const std::vector<double>& values, double own_once,
-                                        double bound_once) const;
+    std::vector<bound::ExpectedElement> expect(const std::vector<double>& values, double own_once,
+                                               double bound_once) const;
 };
 
 /// One row, as the book reads it.
 struct GradientEntry {
     std::int64_t b = 0, h = 0, i = 0, position = 0;
     std::span<const std::int64_t> visible;
-    RowFacts row;
-    BackwardFacts back;
+    bound::RowFacts row;
+    bound::BackwardFacts back;
     OwnError own;
     double own_output = 0;               ///< sum_c |dO_c| times the reference's own error of O_c
     const double* d_output = nullptr;    // [dim_v]
@@ -49,8 +49,8 @@ struct GradientEntry {
 class GradientBook {
 public:
     /// `frequency`: of each channel under RoPE, else empty.
-    GradientBook(const Prepared& call, const KernelModel& model, const ArithmeticError& arithmetic,
-                 std::vector<double> frequency);
+    GradientBook(const Prepared& call, const bound::KernelModel& model,
+                 const ArithmeticError& arithmetic, std::vector<double> frequency);
 
     void add(const GradientEntry& entry);
     /// The row, and every key it might see, is not judged.
@@ -68,12 +68,12 @@ private:
 
     const Prepared& call_;
     const Problem& p_;
-    KernelModel model_;
+    bound::KernelModel model_;
     ArithmeticError arithmetic_;
     std::vector<double> frequency_;
-    BackwardRow row_;
+    bound::BackwardRow row_;
     std::vector<double> own_;                                    ///< of dX_ij
     std::vector<double> mean_, slope_, mean_size_, slope_size_;  // [dim_qk], of add_common
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -8,7 +8,7 @@
 
 #include "reference/oracle/attention.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// One row's part of every gradient.
 template <typename Real>
@@ -22,8 +22,8 @@ struct GradientRow {
 
 /// `row` is what attend_row made of `in`.
 template <typename Real, typename Element>
-void gradient_row(const RowInputs<Element>& in, const Row<Real>& row, const double* d_output,
-                  GradientRow<Real>& out) {
+void gradient_row(const RowInputs<Element>& in, const AttentionRow<Real>& row,
+                  const double* d_output, GradientRow<Real>& out) {
     const std::size_t keys = in.visible.size(), entries = row.weight.size();
     out.weight.clear();
     out.dp.clear();
@@ -54,4 +54,4 @@ void gradient_row(const RowInputs<Element>& in, const Row<Real>& row, const doub
     }
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -10,12 +10,12 @@
 #include "reference/oracle/gradient_sums.hpp"
 #include "reference/oracle/row_runner.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 template <typename Real, bool turned>
 class GradientEngine {
 public:
-    GradientEngine(const Prepared& call, const Prepared& clean, const KernelModel& model,
+    GradientEngine(const Prepared& call, const Prepared& clean, const bound::KernelModel& model,
                    const std::vector<double>& d_output)
         : call_(call),
           p_(call.problem),
@@ -36,7 +36,7 @@ public:
         forward_.row_empty.resize(rows);
     }
 
-    ExpectedGradients run() {
+    bound::ExpectedGradients run() {
         for (std::int64_t b = 0; b < p_.batch; ++b)
             for (std::int64_t h = 0; h < p_.heads_q; ++h)
                 for (std::int64_t i = 0; i < p_.len_q; ++i) row(b, h, i);
@@ -113,7 +113,7 @@ private:
     GradientBook book_;
     RowRunner runner_;
     GradientFacts facts_;
-    Expected forward_;
+    bound::Expected forward_;
     GradientRow<Real> gradient_;
     GradientSums<Real> sums_;
     std::vector<std::int64_t> seen_;
@@ -122,11 +122,12 @@ private:
 };
 
 template <typename Real>
-ExpectedGradients run_gradients(const Prepared& call, const Prepared& clean,
-                                const KernelModel& model, const std::vector<double>& d_output) {
+bound::ExpectedGradients run_gradients(const Prepared& call, const Prepared& clean,
+                                       const bound::KernelModel& model,
+                                       const std::vector<double>& d_output) {
     if (call.problem.rope.style == RopeStyle::none)
         return GradientEngine<Real, false>(call, clean, model, d_output).run();
     return GradientEngine<Real, true>(call, clean, model, d_output).run();
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -5,11 +5,11 @@
 
 #include "reference/oracle/own_error.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
-BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_t> visible,
-                                  const double* d_output, const double* values,
-                                  const Expected& forward, double d) {
+bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_t> visible,
+                                         const double* d_output, const double* values,
+                                         const bound::Expected& forward, double d) {
     const Problem& p = call_.problem;
     const std::int64_t dim_v = call_.dim_v;
     dp_size_.assign(dp.size(), 0.0);
@@ -17,7 +17,7 @@ BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_
         const double* v = values + visible[j] * dim_v;
         for (std::int64_t c = 0; c < dim_v; ++c) dp_size_[j] += std::abs(d_output[c] * v[c]);
     }
-    BackwardFacts facts;
+    bound::BackwardFacts facts;
     facts.dp = dp;
     facts.dp_size = dp_size_;
     facts.slope = slope;
@@ -26,7 +26,8 @@ BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_
     own_output_ = 0;
     const FormatTraits o = traits(p.format_o);
     for (std::int64_t c = 0; c < dim_v; ++c) {
-        const ExpectedElement& x = forward.output[static_cast<std::size_t>(flat * dim_v + c)];
+        const bound::ExpectedElement& x =
+            forward.output[static_cast<std::size_t>(flat * dim_v + c)];
         const double size = std::abs(d_output[c]);
         facts.d_size += size * std::abs(x.value);
         // The stored O is off by the bound, its rounding, and half a subnormal step.
@@ -35,7 +36,7 @@ BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_
         // 1.01 covers the products of two errors.
         own_output_ += 1.01 * size * std::max(0.0, x.error - double_rounding(x.value));
     }
-    const ExpectedElement& lse = forward.lse[static_cast<std::size_t>(flat)];
+    const bound::ExpectedElement& lse = forward.lse[static_cast<std::size_t>(flat)];
     const double unit =
         traits(p.format_q == Precision::f64 ? Precision::f64 : Precision::f32).unit_roundoff;
     const double natural = call_.dialect.lse_base == LseBase::two ? std::log(2.0) : 1.0;
@@ -44,4 +45,4 @@ BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_
     return facts;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,7 +9,7 @@
 #include "reference/bound/expected.hpp"
 #include "reference/oracle/prepared.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// Kept from row to row. The arithmetic fills dp (one an entry: a visible key, then the sink) and
 /// slope (likewise; empty without a cap).
@@ -19,9 +19,9 @@ public:
     std::vector<double> dp, slope;
 
     /// `flat` is the row over [batch, heads_q, len_q]; d_output [dim_v]; values [len_kv, dim_v].
-    BackwardFacts make(std::int64_t flat, std::span<const std::int64_t> visible,
-                       const double* d_output, const double* values, const Expected& forward,
-                       double d);
+    bound::BackwardFacts make(std::int64_t flat, std::span<const std::int64_t> visible,
+                              const double* d_output, const double* values,
+                              const bound::Expected& forward, double d);
     /// sum_c |dO_c| times the reference's own error of O_c, its rounding to double apart.
     double own_output() const { return own_output_; }
 
@@ -31,4 +31,4 @@ private:
     double own_output_ = 0;
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -7,15 +7,16 @@
 #include "reference/bound/kernel_model.hpp"
 #include "reference/oracle/prepared.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
-ExpectedGradients gradients_in_double(const Prepared& call, const Prepared& clean,
-                                      const KernelModel& model,
-                                      const std::vector<double>& d_output);
-ExpectedGradients gradients_in_double_double(const Prepared& call, const Prepared& clean,
-                                             const KernelModel& model,
+bound::ExpectedGradients gradients_in_double(const Prepared& call, const Prepared& clean,
+                                             const bound::KernelModel& model,
                                              const std::vector<double>& d_output);
-ExpectedGradients gradients_in_exact(const Prepared& call, const Prepared& clean,
-                                     const KernelModel& model, const std::vector<double>& d_output);
+bound::ExpectedGradients gradients_in_double_double(const Prepared& call, const Prepared& clean,
+                                                    const bound::KernelModel& model,
+                                                    const std::vector<double>& d_output);
+bound::ExpectedGradients gradients_in_exact(const Prepared& call, const Prepared& clean,
+                                            const bound::KernelModel& model,
+                                            const std::vector<double>& d_output);
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -10,7 +10,7 @@
 #include "reference/oracle/rotation.hpp"
 #include "reference/oracle/visibility.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 template <typename Real>
 std::vector<double> nearest(const std::vector<Sum<Real>>& from) {
@@ -84,4 +84,4 @@ private:
     }
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,30 +9,30 @@
 #include "reference/oracle/row_runner.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
 /// As settled rows of the forward pass: no element's own error, beyond its rounding to double,
 /// above 1/1000 of its bound.
-bool is_settled(const std::vector<ExpectedElement>& elements) {
-    for (const ExpectedElement& e : elements) {
+bool is_settled(const std::vector<bound::ExpectedElement>& elements) {
+    for (const bound::ExpectedElement& e : elements) {
         if (e.bound == std::numeric_limits<double>::infinity() || e.bound == 0) continue;
         if (!(e.error - double_rounding(e.value) <= settled * e.bound)) return false;
     }
     return true;
 }
 
-bool is_settled(const ExpectedGradients& g) {
+bool is_settled(const bound::ExpectedGradients& g) {
     return is_settled(g.d_q) && is_settled(g.d_k) && is_settled(g.d_v) && is_settled(g.d_mask) &&
            is_settled(g.d_sinks);
 }
 
 }  // namespace
 
-ExpectedGradients attend_gradients(const Problem& problem, const Dialect& dialect,
-                                   const Numerics& numerics, const TensorSet& inputs,
-                                   Arithmetic arithmetic) {
+bound::ExpectedGradients attend_gradients(const Problem& problem, const Dialect& dialect,
+                                          const Numerics& numerics, const TensorSet& inputs,
+                                          Arithmetic arithmetic) {
     if (problem.cache.present && problem.cache.page_size > 0)
         throw BadInput("gradients: the cache is paged",
                        {"gradients of pages are not defined; ask with page size 0"});
@@ -44,15 +44,15 @@ ExpectedGradients attend_gradients(const Problem& problem, const Dialect& dialec
     const std::vector<double> d_output = inputs[Role::d_o].to_doubles();
     Prepared clean = call;
     if (call.any_nonfinite) clean_values(clean);
-    const KernelModel model = resolve(problem, numerics);
+    const bound::KernelModel model = bound::resolve(problem, numerics);
     if (arithmetic == Arithmetic::plain_double)
         return gradients_in_double(call, clean, model, d_output);
     if (arithmetic == Arithmetic::exact) return gradients_in_exact(call, clean, model, d_output);
     if (arithmetic == Arithmetic::filtered && model.ua > 0x1p-40) {
-        ExpectedGradients plain = gradients_in_double(call, clean, model, d_output);
+        bound::ExpectedGradients plain = gradients_in_double(call, clean, model, d_output);
         if (is_settled(plain)) return plain;
     }
     return gradients_in_double_double(call, clean, model, d_output);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -10,12 +10,12 @@
 #include "reference/bound/expected.hpp"
 #include "reference/oracle/oracle.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// `inputs` holds d_o beside what attend() reads. A query that sees no key, and a key that no query
 /// sees, have gradient exactly 0. Throws BadInput as attend() does, and for a paged cache.
-ExpectedGradients attend_gradients(const Problem& problem, const Dialect& dialect,
-                                   const Numerics& numerics, const TensorSet& inputs,
-                                   Arithmetic arithmetic = Arithmetic::filtered);
+bound::ExpectedGradients attend_gradients(const Problem& problem, const Dialect& dialect,
+                                          const Numerics& numerics, const TensorSet& inputs,
+                                          Arithmetic arithmetic = Arithmetic::filtered);
 
-}  // namespace attest
+}  // namespace attest::oracle

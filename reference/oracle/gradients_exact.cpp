@@ -1,12 +1,12 @@
 #include "reference/oracle/gradient_engine.hpp"
 #include "reference/oracle/gradient_runs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
-ExpectedGradients gradients_in_exact(const Prepared& call, const Prepared& clean,
-                                     const KernelModel& model,
-                                     const std::vector<double>& d_output) {
+bound::ExpectedGradients gradients_in_exact(const Prepared& call, const Prepared& clean,
+                                            const bound::KernelModel& model,
+                                            const std::vector<double>& d_output) {
     return run_gradients<Exact>(call, clean, model, d_output);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,7 +9,7 @@
 #include "reference/oracle/gradients.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 /// Attention of a plain problem in 50 digits, as a function of q and k.
@@ -37,7 +37,7 @@ struct FiftyDigits {
         in.dim_v = value_dim(p);
         in.scale = effective_scale(p);
         in.softcap = p.softcap;
-        Row<Exact> row;
+        AttentionRow<Exact> row;
         std::vector<std::int64_t> seen;
         Exact total = 0;
         for (std::int64_t i = 0; i < p.len_q; ++i) {
@@ -85,8 +85,8 @@ TEST(gradients, are_within_their_errors_of_the_slopes_in_fifty_digits) {
             const TensorSet inputs = make_inputs(c);
             FiftyDigits truth(p, inputs);
             for (const Arithmetic a : {Arithmetic::plain_double, Arithmetic::double_double}) {
-                const ExpectedGradients g = attend_gradients(p, {}, {}, inputs, a);
-                const auto agree = [&](const ExpectedElement& e, double slope) {
+                const bound::ExpectedGradients g = attend_gradients(p, {}, {}, inputs, a);
+                const auto agree = [&](const bound::ExpectedElement& e, double slope) {
                     const double allowed = e.error + 1e-24 * (1 + std::abs(slope));
                     EXPECT_LE(std::abs(e.value - slope), allowed);
                     EXPECT_LT(e.error, 1e-9 * (1 + std::abs(slope)));
@@ -104,4 +104,4 @@ TEST(gradients, are_within_their_errors_of_the_slopes_in_fifty_digits) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

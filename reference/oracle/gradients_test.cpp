@@ -12,12 +12,13 @@
 #include "reference/oracle/random_problem.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 /// sum over rows of dO.O, in exact arithmetic.
 double objective(const RandomCase& c, const TensorSet& inputs) {
-    const Expected e = attend(c.subject.problem, c.dialect, {}, inputs, Arithmetic::double_double);
+    const bound::Expected e =
+        attend(c.tried.problem, c.dialect, {}, inputs, Arithmetic::double_double);
     double total = 0;
     for (std::size_t x = 0; x < e.output.size(); ++x)
         total += inputs[Role::d_o].get(static_cast<std::int64_t>(x)) * e.output[x].value;
@@ -25,9 +26,9 @@ double objective(const RandomCase& c, const TensorSet& inputs) {
 }
 
 void expect_difference(const RandomCase& c, TensorSet& inputs, Role role,
-                       const std::vector<ExpectedElement>& gradient) {
+                       const std::vector<bound::ExpectedElement>& gradient) {
     if (gradient.empty()) return;
-    const std::string line = print(c.subject) + " " + std::string(name(role));
+    const std::string line = print(c.tried) + " " + std::string(name(role));
     const double step = 0x1p-13;  // truncation step^2, rounding 2^-53 / step: both near 1e-8
     for (std::int64_t flat = 0; flat < inputs[role].size(); flat += 1 + inputs[role].size() / 3) {
         const double x = inputs[role].get(flat);
@@ -47,12 +48,12 @@ TEST(gradients, are_the_slopes_of_the_forward_pass) {
     int compared = 0;
     for (std::uint64_t number = 0; number < 250; ++number) {
         RandomCase c = random_gradient_case(number, 12, 8);
-        Problem& p = c.subject.problem;
+        Problem& p = c.tried.problem;
         p.format_q = p.format_kv = p.format_o = Precision::f64;
-        c.subject.values.kind = ValueKind::normal;
+        c.tried.values.kind = ValueKind::normal;
         if (p.scale && std::abs(*p.scale) > 0.5) p.scale = 0.5;
-        TensorSet inputs = make_inputs(c.subject);
-        const ExpectedGradients g = attend_gradients(p, c.dialect, {}, inputs);
+        TensorSet inputs = make_inputs(c.tried);
+        const bound::ExpectedGradients g = attend_gradients(p, c.dialect, {}, inputs);
         expect_difference(c, inputs, Role::q, g.d_q);
         expect_difference(c, inputs, Role::k, g.d_k);
         expect_difference(c, inputs, Role::v, g.d_v);
@@ -66,28 +67,29 @@ TEST(gradients, are_the_slopes_of_the_forward_pass) {
 TEST(gradients, of_a_sink_is_the_slope_of_its_share) {
     // Two keys and a sink, all of score 0: O = (v0 + v1) / 3, dO/dsink = -(v0 + v1)/9.
     RandomCase c;
-    Problem& p = c.subject.problem;
+    Problem& p = c.tried.problem;
     p.len_kv = 2;
     p.sink = p.want_grad = true;
     p.format_q = p.format_kv = p.format_o = Precision::f64;
-    TensorSet inputs = make_inputs(c.subject);
+    TensorSet inputs = make_inputs(c.tried);
     inputs[Role::q].set(0, 0);
     inputs[Role::v].set(0, 4);
     inputs[Role::v].set(1, 5);
     inputs[Role::d_o].set(0, 1);
     inputs[Role::sinks].set(0, 0);
-    const ExpectedGradients g = attend_gradients(p, {}, {}, inputs);
+    const bound::ExpectedGradients g = attend_gradients(p, {}, {}, inputs);
     EXPECT_NEAR(g.d_sinks[0].value, -1, 1e-15);
     EXPECT_NEAR(g.d_v[0].value, 1.0 / 3, 1e-15);
 }
 
-struct Tally {
+struct GradientTally {
     std::int64_t elements = 0, certified = 0, violated = 0, claimed = 0;
     double worst = 0;
 };
 
-void agree(const std::vector<ExpectedElement>& exact, const std::vector<ExpectedElement>& other,
-           const std::string& line, Tally& tally) {
+void agree(const std::vector<bound::ExpectedElement>& exact,
+           const std::vector<bound::ExpectedElement>& other, const std::string& line,
+           GradientTally& tally) {
     ASSERT_EQ(exact.size(), other.size());
     for (std::size_t x = 0; x < exact.size(); ++x) {
         ++tally.elements;
@@ -100,15 +102,15 @@ void agree(const std::vector<ExpectedElement>& exact, const std::vector<Expected
     }
 }
 
-Tally against_exact(Arithmetic arithmetic, std::uint64_t first) {
-    Tally tally;
+GradientTally against_exact(Arithmetic arithmetic, std::uint64_t first) {
+    GradientTally tally;
     for (std::uint64_t number = first; number < first + 200; ++number) {
         const RandomCase c = random_gradient_case(number, 20, 16);
-        const TensorSet inputs = make_inputs(c.subject);
-        const Problem& p = c.subject.problem;
+        const TensorSet inputs = make_inputs(c.tried);
+        const Problem& p = c.tried.problem;
         const auto exact = attend_gradients(p, c.dialect, {}, inputs, Arithmetic::exact);
         const auto other = attend_gradients(p, c.dialect, {}, inputs, arithmetic);
-        const std::string line = print(c.subject);
+        const std::string line = print(c.tried);
         agree(exact.d_q, other.d_q, line + " dq", tally);
         agree(exact.d_k, other.d_k, line + " dk", tally);
         agree(exact.d_v, other.d_v, line + " dv", tally);
@@ -122,7 +124,7 @@ Tally against_exact(Arithmetic arithmetic, std::uint64_t first) {
 TEST(gradients, arithmetics_agree_within_their_errors) {
     for (const Arithmetic a :
          {Arithmetic::plain_double, Arithmetic::double_double, Arithmetic::filtered}) {
-        const Tally t = against_exact(a, 100);
+        const GradientTally t = against_exact(a, 100);
         EXPECT_GT(t.certified, t.elements * 8 / 10);
         std::printf("gradients: %lld elements, %lld certified, worst %.3g\n",
                     static_cast<long long>(t.elements), static_cast<long long>(t.certified),
@@ -130,36 +132,39 @@ TEST(gradients, arithmetics_agree_within_their_errors) {
     }
 }
 
-void judge_all(const std::vector<double>& observed, const std::vector<ExpectedElement>& expected,
-               Precision format, double factor, Tally& tally) {
+void judge_all(const std::vector<double>& observed,
+               const std::vector<bound::ExpectedElement>& expected, Precision format, double factor,
+               GradientTally& tally) {
     for (std::size_t x = 0; x < observed.size(); ++x) {
         ++tally.elements;
-        ExpectedElement e = expected[x];
+        bound::ExpectedElement e = expected[x];
         e.bound *= factor;
         if (!std::isfinite(e.bound)) continue;
         ++tally.claimed;
-        tally.violated += judge(observed[x], e, format) == Agreement::disagrees ? 1 : 0;
-        tally.worst = std::max(tally.worst, error_ratio(observed[x], e, format));
+        tally.violated +=
+            bound::judge(observed[x], e, format) == bound::Agreement::disagrees ? 1 : 0;
+        tally.worst = std::max(tally.worst, bound::error_ratio(observed[x], e, format));
     }
 }
 
-Tally kernels(std::uint64_t cases, BackwardDefect defect, double factor, std::int64_t* caught) {
-    Tally total;
+GradientTally kernels(std::uint64_t cases, BackwardDefect defect, double factor,
+                      std::int64_t* caught) {
+    GradientTally total;
     for (std::uint64_t number = 3000; number < 3000 + cases; ++number) {
         RandomCase c = random_gradient_case(number, 60, 32);
-        Problem& p = c.subject.problem;
+        Problem& p = c.tried.problem;
         if (p.format_q == Precision::f64) p.format_q = p.format_kv = p.format_o = Precision::f32;
-        const TensorSet inputs = make_inputs(c.subject);
+        const TensorSet inputs = make_inputs(c.tried);
         Emulation how;
         how.round_weights = number % 2 == 0;
-        const Backward seen = emulate_backward(c.subject, c.dialect, inputs, how, defect);
+        const Backward seen = emulate_backward(c.tried, c.dialect, inputs, how, defect);
         const auto g = attend_gradients(p, c.dialect, declared(how), inputs);
-        Tally t;
+        GradientTally t;
         judge_all(seen.d_q, g.d_q, p.format_q, factor, t);
         judge_all(seen.d_k, g.d_k, p.format_kv, factor, t);
         judge_all(seen.d_v, g.d_v, p.format_kv, factor, t);
         if (defect == BackwardDefect::none && factor == 1) {
-            EXPECT_EQ(t.violated, 0) << print(c.subject) << " ratio " << t.worst;
+            EXPECT_EQ(t.violated, 0) << print(c.tried) << " ratio " << t.worst;
         }
         if (caught != nullptr) *caught += t.violated > 0 ? 1 : 0;
         total.elements += t.elements;
@@ -171,7 +176,7 @@ Tally kernels(std::uint64_t cases, BackwardDefect defect, double factor, std::in
 }
 
 TEST(gradients, no_correct_kernel_violates_the_bound) {
-    const Tally t = kernels(1000, BackwardDefect::none, 1, nullptr);
+    const GradientTally t = kernels(1000, BackwardDefect::none, 1, nullptr);
     EXPECT_EQ(t.violated, 0);
     EXPECT_GT(t.claimed, t.elements * 8 / 10);
     std::printf("backward: %lld elements, %lld claimed, worst %.3f\n",
@@ -196,19 +201,19 @@ TEST(gradients, defects_violate_the_bound) {
 
 TEST(gradients, what_nothing_reaches_is_exactly_zero) {
     RandomCase c;
-    Problem& p = c.subject.problem;
+    Problem& p = c.tried.problem;
     p.len_q = 2;
     p.len_kv = 3;
     p.want_grad = true;
     p.mask.lens_kv = {0};
-    ExpectedGradients g = attend_gradients(p, {}, {}, make_inputs(c.subject));
-    for (const ExpectedElement& e : g.d_q)
-        EXPECT_EQ(judge(0, e, Precision::f32), Agreement::agrees);
-    for (const ExpectedElement& e : g.d_k) {
+    bound::ExpectedGradients g = attend_gradients(p, {}, {}, make_inputs(c.tried));
+    for (const bound::ExpectedElement& e : g.d_q)
+        EXPECT_EQ(bound::judge(0, e, Precision::f32), bound::Agreement::agrees);
+    for (const bound::ExpectedElement& e : g.d_k) {
         EXPECT_EQ(e.bound, 0);
         EXPECT_EQ(e.value, 0);
     }
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

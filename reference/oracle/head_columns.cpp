@@ -6,7 +6,7 @@
 #include "reference/oracle/column_loops.hpp"
 #include "reference/oracle/lanes.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -155,4 +155,4 @@ void HeadColumns::sums(std::span<const RowColumns> rows) {
     }
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

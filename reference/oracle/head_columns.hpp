@@ -10,12 +10,12 @@
 
 #include "reference/bound/forward_bound.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// One row: what it sees, and where its sums go.
 struct RowColumns {
     std::span<const std::int64_t> visible;
-    const RowBound* bound = nullptr;
+    const bound::RowBound* bound = nullptr;
     const double* centre = nullptr;             // [dim_v]
     double *spread = nullptr, *size = nullptr;  // [dim_v]
 };
@@ -51,4 +51,4 @@ private:
     std::vector<double> spread_, size_;  // [rows, stride]
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -6,7 +6,7 @@
 #include "reference/oracle/lanes.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -46,4 +46,4 @@ void use_instruction_set(const std::string& name) {
     throw BadInput("no instruction set " + name + " here", {"one of " + all});
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

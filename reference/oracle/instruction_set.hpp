@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace attest {
+namespace attest::oracle {
 
 /// What this machine has and these loops are compiled for, best first: Highway's names, such as
 /// AVX3 (AVX-512), AVX2, EMU128.
@@ -17,4 +17,4 @@ std::string instruction_set();
 /// Uses one of instruction_sets() from here on. BadInput for another name.
 void use_instruction_set(const std::string& name);
 
-}  // namespace attest
+}  // namespace attest::oracle

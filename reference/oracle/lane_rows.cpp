@@ -1,6 +1,6 @@
 #include "reference/oracle/lane_rows.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -151,4 +151,4 @@ void LaneHead<Real>::sizes(std::size_t row, const RowQuery& query, std::size_t e
 template class LaneHead<double>;
 template class LaneHead<DoubleDouble>;
 
-}  // namespace attest
+}  // namespace attest::oracle

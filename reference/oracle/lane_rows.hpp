@@ -13,7 +13,7 @@
 #include "reference/oracle/rotated_head.hpp"
 #include "reference/oracle/row_arithmetic.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// The keys a block's dot products are computed for: those some row sees and what lies between, in
 /// whole tiles.
@@ -92,4 +92,4 @@ inline bool is_finished(const Prepared& call, const RowQuery& query) {
     return query.mask.empty() && query.distance.empty() && !(call.problem.softcap > 0);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -1,15 +1,15 @@
 #include "reference/oracle/lane_rows.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
 /// Keys whose values stay in the cache while all rows of a block are combined with them.
 constexpr std::int64_t chunk = 64;
 
-class LaneRows final : public RowArithmetic {
+class LaneRowsDouble final : public RowArithmetic {
 public:
-    explicit LaneRows(const Prepared& call) : call_(call), head_(call) {}
+    explicit LaneRowsDouble(const Prepared& call) : call_(call), head_(call) {}
 
     /// As the scalar double's, but exp stops at exp(-708) < 2^-1021.
     ArithmeticError error() const override {
@@ -124,7 +124,7 @@ private:
 }  // namespace
 
 std::unique_ptr<RowArithmetic> lanes_in_double(const Prepared& call) {
-    return std::make_unique<LaneRows>(call);
+    return std::make_unique<LaneRowsDouble>(call);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -1,12 +1,12 @@
 #include "reference/oracle/lane_rows.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
-class LaneRows final : public RowArithmetic {
+class LaneRowsDoubleDouble final : public RowArithmetic {
 public:
-    explicit LaneRows(const Prepared& call) : call_(call), head_(call) {
+    explicit LaneRowsDoubleDouble(const Prepared& call) : call_(call), head_(call) {
         const std::size_t keys =
             static_cast<std::size_t>(padded(TiledKeys::room(call.problem.len_kv) + 1));
         for (std::vector<double>* x : {&dot_hi_, &dot_lo_, &score_hi_, &score_lo_}) x->resize(keys);
@@ -85,7 +85,7 @@ private:
 }  // namespace
 
 std::unique_ptr<RowArithmetic> lanes_in_double_double(const Prepared& call) {
-    return std::make_unique<LaneRows>(call);
+    return std::make_unique<LaneRowsDoubleDouble>(call);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -17,7 +17,7 @@
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/double_double.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 constexpr std::int64_t lane_multiple = 16;
 constexpr std::int64_t padded(std::int64_t n) {
@@ -47,7 +47,7 @@ public:
     SizeUnits(std::int64_t dim, double q_max, double key_unit, double scale) {
         const double d = static_cast<double>(dim);
         const double unit = power_below(q_max) * key_unit * std::abs(scale);
-        factor_ = unit * (1 + chain_error(d + 4, 0x1p-24));
+        factor_ = unit * (1 + bound::chain_error(d + 4, 0x1p-24));
         least_ = unit * d * 0x1p-145;
     }
     double factor() const { return factor_; }
@@ -138,4 +138,4 @@ struct Spread {
 void add_spread(const Spread<float>& spread);
 void add_spread(const Spread<double>& spread);
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -8,7 +8,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attest::HWY_NAMESPACE {
+namespace attest::oracle::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -137,11 +137,11 @@ void widen_all(const float* x, double factor, double least, std::int64_t n, doub
 }
 
 }  // namespace
-}  // namespace attest::HWY_NAMESPACE
+}  // namespace attest::oracle::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace attest {
+namespace attest::oracle {
 
 HWY_EXPORT(scaled_all);
 HWY_EXPORT(extent_of);
@@ -178,5 +178,5 @@ double exponentials(const double* x, double max, std::int64_t n, double* w) {
     return HWY_DYNAMIC_DISPATCH(exponentials_all)(x, max, n, w);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle
 #endif

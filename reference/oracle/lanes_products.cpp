@@ -6,7 +6,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attest::HWY_NAMESPACE {
+namespace attest::oracle::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -152,11 +152,11 @@ void spread_float(const Spread<float>& t) {
 }
 
 }  // namespace
-}  // namespace attest::HWY_NAMESPACE
+}  // namespace attest::oracle::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace attest {
+namespace attest::oracle {
 
 HWY_EXPORT(product_double);
 HWY_EXPORT(product_float);
@@ -179,5 +179,5 @@ void add_spread(const Spread<float>& spread) {
     HWY_DYNAMIC_DISPATCH(spread_float)(spread);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle
 #endif

@@ -12,7 +12,7 @@
 #include "hwy/targets.h"
 #include "reference/oracle/real.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 namespace mp = boost::multiprecision;
@@ -30,7 +30,7 @@ void on_every_target(Check check) {
     hwy::GetChosenTarget().DeInit();
 }
 
-struct Draw {
+struct LaneDraw {
     std::mt19937_64 engine{5};
     double uniform(double low, double high) {
         return std::uniform_real_distribution<double>(low, high)(engine);
@@ -48,7 +48,7 @@ double distance(const Exact& a, const Exact& b) {
 
 TEST(lanes, products_are_within_the_sum_error) {
     on_every_target([] {
-        Draw draw;
+        LaneDraw draw;
         for (const std::int64_t rows : {1, 3, 4, 8}) {
             const std::int64_t inner = 37, width = 80;
             const std::vector<double> a = draw.many(rows * inner), b = draw.many(inner * width);
@@ -74,7 +74,7 @@ TEST(lanes, products_are_within_the_sum_error) {
                     const auto plain = Arithmetics<double>::error();
                     ASSERT_LE(distance(Exact(out[at]), truth), plain.sum(inner + 1) * mass);
                     ASSERT_LE(distance(Exact(single[at]), truth),
-                              chain_error(inner + 4, 0x1p-24) * mass);
+                              bound::chain_error(inner + 4, 0x1p-24) * mass);
                 }
         }
     });
@@ -82,7 +82,7 @@ TEST(lanes, products_are_within_the_sum_error) {
 
 TEST(lanes, dots_are_within_the_sum_error) {
     on_every_target([] {
-        Draw draw;
+        LaneDraw draw;
         const std::int64_t dim = 37, n = 64;
         const std::vector<double> k = draw.many(dim * n), k_lo_raw = draw.many(dim * n);
         const std::vector<double> q = draw.many(dim), q_lo_raw = draw.many(dim);
@@ -114,7 +114,7 @@ TEST(lanes, dots_are_within_the_sum_error) {
 
 TEST(lanes, exponentials_are_within_their_error) {
     on_every_target([] {
-        Draw draw;
+        LaneDraw draw;
         double worst = 0, worst_wide = 0;
         for (int round = 0; round < 150; ++round) {
             std::vector<double> x(16), w(16), lo(16);
@@ -154,7 +154,7 @@ TEST(lanes, exponentials_are_within_their_error) {
 
 TEST(lanes, combine_is_the_quotient_of_sums) {
     on_every_target([] {
-        Draw draw;
+        LaneDraw draw;
         const std::int64_t stride = 48, keys = 9;
         const std::vector<double> v = draw.many(stride * keys);
         const std::vector<std::int64_t> visible = {0, 2, 3, 7};
@@ -180,7 +180,7 @@ TEST(lanes, combine_is_the_quotient_of_sums) {
 
 template <typename T>
 void expect_spread() {
-    Draw draw;
+    LaneDraw draw;
     for (const std::int64_t rows : {1, 3, 4, 8}) {
         const std::int64_t keys = 20, stride = 48;
         const auto some = [&](std::int64_t n) {
@@ -221,7 +221,7 @@ TEST(lanes, spreads_are_sums_over_keys) {
 
 TEST(lanes, numbers_are_scaled_and_measured) {
     on_every_target([] {
-        Draw draw;
+        LaneDraw draw;
         constexpr double infinite = std::numeric_limits<double>::infinity();
         for (std::size_t n = 0; n < 40; ++n) {
             const std::vector<double> x = draw.many(static_cast<std::int64_t>(n));
@@ -260,4 +260,4 @@ TEST(lanes, numbers_are_scaled_and_measured) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,7 +9,7 @@
 #include "reference/oracle/device_oracle.hpp"
 #include "reference/problem/counter.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -38,9 +38,9 @@ std::vector<std::int64_t> sample(const Problem& p, std::int64_t most, std::uint6
 }
 
 /// Every row where the device can afford that, else as many as it can.
-std::optional<Expected> attend_there(DeviceRows& device, const Problem& p, const Dialect& dialect,
-                                     const Numerics& numerics, const TensorSet& inputs,
-                                     std::uint64_t seed) {
+std::optional<bound::Expected> attend_there(DeviceRows& device, const Problem& p,
+                                            const Dialect& dialect, const Numerics& numerics,
+                                            const TensorSet& inputs, std::uint64_t seed) {
     const double rows = static_cast<double>(p.batch * p.heads_q * p.len_q);
     const double most = std::min(device_products / (products(p) / rows),
                                  device_elements / static_cast<double>(value_dim(p)));
@@ -56,8 +56,9 @@ std::optional<Expected> attend_there(DeviceRows& device, const Problem& p, const
 
 }  // namespace
 
-Expected attend_affordable(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                           const TensorSet& inputs, double products_max, std::uint64_t seed) {
+bound::Expected attend_affordable(const Problem& problem, const Dialect& dialect,
+                                  const Numerics& numerics, const TensorSet& inputs,
+                                  double products_max, std::uint64_t seed) {
     if (products(problem) <= products_max) return attend(problem, dialect, numerics, inputs);
     if (auto every = attend_collapsed(problem, dialect, numerics, inputs)) return std::move(*every);
     if (DeviceRows* device = device_in_use())
@@ -67,4 +68,4 @@ Expected attend_affordable(const Problem& problem, const Dialect& dialect, const
                        Arithmetic::filtered);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -11,7 +11,7 @@
 #include "reference/oracle/emulated_kernel.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 Case long_case(ValueKind kind, std::int64_t len_kv) {
@@ -29,8 +29,8 @@ Case long_case(ValueKind kind, std::int64_t len_kv) {
 TEST(long_context, is_all_rows_where_they_are_affordable) {
     const Case c = long_case(ValueKind::normal, 50);
     const TensorSet inputs = make_inputs(c);
-    const Expected every = attend(c.problem, {}, {}, inputs);
-    const Expected seen = attend_affordable(c.problem, {}, {}, inputs, 40 * 50 * 16, 1);
+    const bound::Expected every = attend(c.problem, {}, {}, inputs);
+    const bound::Expected seen = attend_affordable(c.problem, {}, {}, inputs, 40 * 50 * 16, 1);
     EXPECT_TRUE(seen.rows.empty());
     EXPECT_EQ(seen.output.size(), every.output.size());
 }
@@ -38,8 +38,8 @@ TEST(long_context, is_all_rows_where_they_are_affordable) {
 TEST(long_context, is_a_sample_beyond) {
     const Case c = long_case(ValueKind::normal, 300);  // more keys than classes
     const TensorSet inputs = make_inputs(c);
-    const Expected every = attend(c.problem, {}, {}, inputs);
-    const Expected seen = attend_affordable(c.problem, {}, {}, inputs, 40 * 300 * 16 - 1, 1);
+    const bound::Expected every = attend(c.problem, {}, {}, inputs);
+    const bound::Expected seen = attend_affordable(c.problem, {}, {}, inputs, 40 * 300 * 16 - 1, 1);
     ASSERT_GE(seen.rows.size(), 8u);
     ASSERT_LE(seen.rows.size(), 16u);
     EXPECT_EQ(seen.rows.front(), 0);
@@ -48,17 +48,17 @@ TEST(long_context, is_a_sample_beyond) {
     for (std::size_t n = 0; n < seen.rows.size(); ++n)
         for (std::size_t x = 0; x < 8; ++x) {
             const std::size_t at = static_cast<std::size_t>(seen.rows[n]) * 8 + x;
-            const ExpectedElement &a = every.output[at], &b = seen.output[n * 8 + x];
+            const bound::ExpectedElement &a = every.output[at], &b = seen.output[n * 8 + x];
             EXPECT_LE(std::abs(a.value - b.value), a.error + b.error);
             EXPECT_NEAR(a.bound, b.bound, 1e-4 * a.bound);
         }
-    const Expected other = attend_affordable(c.problem, {}, {}, inputs, 1, 2);
+    const bound::Expected other = attend_affordable(c.problem, {}, {}, inputs, 1, 2);
     EXPECT_NE(other.rows, seen.rows);
 }
 
 TEST(long_context, is_every_row_where_keys_are_copies) {
     const Case c = long_case(ValueKind::ties, 3000);
-    const Expected seen = attend_affordable(c.problem, {}, {}, make_inputs(c), 1, 1);
+    const bound::Expected seen = attend_affordable(c.problem, {}, {}, make_inputs(c), 1, 1);
     EXPECT_TRUE(seen.rows.empty());
     EXPECT_EQ(seen.output.size(), 2u * 20 * 8);
 }
@@ -66,7 +66,7 @@ TEST(long_context, is_every_row_where_keys_are_copies) {
 /// The bound of the middle element of the last row.
 double bound_of(const Case& c, const Numerics& numerics) {
     const std::int64_t last = c.problem.heads_q * c.problem.len_q - 1;
-    const Expected e =
+    const bound::Expected e =
         attend_rows(c.problem, {}, numerics, make_inputs(c), {last}, Arithmetic::filtered);
     return e.output[4].bound;
 }
@@ -118,11 +118,12 @@ TEST(long_context, no_correct_kernel_violates_the_declared_depth) {
             how.backwards = backwards;
             const TensorSet inputs = make_inputs(c);
             const Observed seen = emulate(c, {}, inputs, how);
-            const Expected e = attend(c.problem, {}, declared(how), inputs);
+            const bound::Expected e = attend(c.problem, {}, declared(how), inputs);
             for (std::size_t x = 0; x < seen.output.size(); ++x) {
                 if (!(e.output[x].bound < INFINITY)) continue;
                 ++claimed;
-                ASSERT_NE(judge(seen.output[x], e.output[x], Precision::f32), Agreement::disagrees)
+                ASSERT_NE(bound::judge(seen.output[x], e.output[x], Precision::f32),
+                          bound::Agreement::disagrees)
                     << static_cast<int>(kind) << " " << x;
             }
         }
@@ -135,13 +136,14 @@ TEST(long_context, a_lost_rescaling_shows_within_the_declared_depth) {
     how.tile = 32;
     how.sum_tiles = true;
     const TensorSet inputs = make_inputs(c);
-    const Observed seen = emulate(c, {}, inputs, how, Defect::rescale_lost);
-    const Expected e = attend(c.problem, {}, declared(how), inputs);
+    const Observed seen = emulate(c, {}, inputs, how, EmulatedDefect::rescale_lost);
+    const bound::Expected e = attend(c.problem, {}, declared(how), inputs);
     std::int64_t violated = 0;
     for (std::size_t x = 0; x < seen.output.size(); ++x)
-        violated += judge(seen.output[x], e.output[x], Precision::f32) == Agreement::disagrees;
+        violated += bound::judge(seen.output[x], e.output[x], Precision::f32) ==
+                    bound::Agreement::disagrees;
     EXPECT_GT(violated, 0);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

@@ -1,6 +1,6 @@
 #include "reference/oracle/row_arithmetic.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 double magnitude(const double* x, const double* y, std::int64_t n) {
     double a = 0, b = 0, c = 0, d = 0;  // four chains: additions need not wait for each other
@@ -15,4 +15,4 @@ double magnitude(const double* x, const double* y, std::int64_t n) {
     return (a + b) + (c + d);
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

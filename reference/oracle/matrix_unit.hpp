@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace attest {
+namespace attest::oracle {
 
 /// sum + the n products, `block` at a time; a product is an exact double.
 template <typename Product>
@@ -27,4 +27,4 @@ double sum_by_unit(std::int64_t block, std::size_t n, double sum, Product produc
     return sum;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

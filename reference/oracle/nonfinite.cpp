@@ -5,7 +5,7 @@
 
 #include "reference/oracle/visibility.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -96,7 +96,7 @@ RowClaims screen(const Prepared& call, std::int64_t b, std::int64_t h, std::int6
     return claims;
 }
 
-ExpectedElement claimed(Claim claim) {
+bound::ExpectedElement claimed(Claim claim) {
     switch (claim) {
         case Claim::nan:
             return {.value = NAN, .error = 0, .bound = 0};
@@ -113,4 +113,4 @@ void clean_values(Prepared& call) {
             if (!std::isfinite(x)) x = 0;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

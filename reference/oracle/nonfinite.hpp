@@ -18,7 +18,7 @@
 #include "reference/bound/expected.hpp"
 #include "reference/oracle/prepared.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 enum class Claim : std::uint8_t { value, nan, nonfinite, nothing };
 
@@ -34,9 +34,9 @@ RowClaims screen(const Prepared& call, std::int64_t b, std::int64_t h, std::int6
                  std::vector<std::int64_t>& keys);
 
 /// The element a claim other than `value` stands for; see judge().
-ExpectedElement claimed(Claim claim);
+bound::ExpectedElement claimed(Claim claim);
 
 /// v with every NaN and infinity replaced by 0, for the columns that are still computed.
 void clean_values(Prepared& call);
 
-}  // namespace attest
+}  // namespace attest::oracle

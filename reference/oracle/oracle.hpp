@@ -11,7 +11,7 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// plain_double, double_double, exact: the definition in that arithmetic (exact: 50 digits).
 /// filtered: vectorised double wherever its own error is small against the bound, else vectorised
@@ -20,13 +20,13 @@ enum class Arithmetic : std::uint8_t { plain_double, double_double, exact, filte
 
 /// What the reference computes for inputs laid out as make_inputs makes them. `exact` is
 /// Boost.Multiprecision. Throws BadInput if a feature is not defined for attention at all.
-Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                const TensorSet& inputs, Arithmetic arithmetic = Arithmetic::filtered);
+bound::Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                       const TensorSet& inputs, Arithmetic arithmetic = Arithmetic::filtered);
 
 /// As attend, for the rows listed alone (flat over [batch, heads_q, len_q]): Expected::rows.
-Expected attend_rows(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                     const TensorSet& inputs, const std::vector<std::int64_t>& rows,
-                     Arithmetic arithmetic);
+bound::Expected attend_rows(const Problem& problem, const Dialect& dialect,
+                            const Numerics& numerics, const TensorSet& inputs,
+                            const std::vector<std::int64_t>& rows, Arithmetic arithmetic);
 
 /// Scores and weights of one row in double, for `explain`: masked keys have score -inf and weight
 /// 0. Keys in order.
@@ -37,4 +37,4 @@ struct RowDetail {
 RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                      std::int64_t batch, std::int64_t head, std::int64_t query);
 
-}  // namespace attest
+}  // namespace attest::oracle

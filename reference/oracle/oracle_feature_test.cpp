@@ -7,7 +7,7 @@
 #include "reference/oracle/certified_test.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 TEST(oracle, alibi_lowers_the_score_by_slope_times_distance) {
@@ -19,7 +19,7 @@ TEST(oracle, alibi_lowers_the_score_by_slope_times_distance) {
     for (const Role role : {Role::q, Role::k})
         for (std::int64_t x = 0; x < 2; ++x) inputs[role].set(x, 0);
     inputs[Role::alibi_slopes].set(0, 0.5);
-    const Expected e = attend(p, {}, {}, inputs);
+    const bound::Expected e = attend(p, {}, {}, inputs);
     expect_certified(e.lse[1], std::log1p(std::exp(-0.5)));
 }
 
@@ -67,7 +67,7 @@ TEST(oracle, query_heads_read_the_key_head_of_their_group) {
     TensorSet inputs = make_inputs({p, {}});
     inputs[Role::v].set(0, 10);
     inputs[Role::v].set(1, 20);
-    const Expected e = attend(p, {}, {}, inputs);
+    const bound::Expected e = attend(p, {}, {}, inputs);
     for (std::size_t h = 0; h < 6; ++h) EXPECT_EQ(e.output[h].value, h < 3 ? 10 : 20);
 }
 
@@ -79,10 +79,10 @@ TEST(oracle, pages_are_read_through_the_block_table) {
     p.cache = {.present = true, .len = 6, .page_size = 2};
     Problem contiguous = p;
     contiguous.cache.page_size = 0;
-    const Expected paged = attend(p, {}, {}, make_inputs({p, {}}));
-    const Expected flat = attend(contiguous, {}, {}, make_inputs({contiguous, {}}));
+    const bound::Expected paged = attend(p, {}, {}, make_inputs({p, {}}));
+    const bound::Expected flat = attend(contiguous, {}, {}, make_inputs({contiguous, {}}));
     for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(paged.output[c].value, flat.output[c].value);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

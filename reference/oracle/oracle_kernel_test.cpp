@@ -12,45 +12,44 @@
 #include "reference/oracle/random_problem.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
-struct Count {
+struct CheckCount {
     std::int64_t elements = 0, claimed = 0, violated = 0, undecided = 0;
     double worst = 0;
-    void add(double observed, ExpectedElement expected, Precision format, double factor) {
+    void add(double observed, bound::ExpectedElement expected, Precision format, double factor) {
         ++elements;
         expected.bound *= factor;
         if (!(expected.bound < std::numeric_limits<double>::infinity())) return;
         ++claimed;
-        const Agreement agreement = judge(observed, expected, format);
-        violated += agreement == Agreement::disagrees ? 1 : 0;
-        undecided += agreement == Agreement::undecided ? 1 : 0;
-        worst = std::max(worst, error_ratio(observed, expected, format));
+        const bound::Agreement agreement = bound::judge(observed, expected, format);
+        violated += agreement == bound::Agreement::disagrees ? 1 : 0;
+        undecided += agreement == bound::Agreement::undecided ? 1 : 0;
+        worst = std::max(worst, bound::error_ratio(observed, expected, format));
     }
 };
 
 /// Runs `cases` random kernels; with a defect, how many of them are caught is counted in `caught`.
-Count run(std::uint64_t first, std::uint64_t cases, Defect defect, double factor,
-          std::int64_t* caught = nullptr, bool lse_too = true) {
-    Count total;
+CheckCount run(std::uint64_t first, std::uint64_t cases, EmulatedDefect defect, double factor,
+               std::int64_t* caught = nullptr, bool lse_too = true) {
+    CheckCount total;
     for (std::uint64_t number = first; number < first + cases; ++number) {
         const RandomCase c = random_case(number, 200, 64);
         const Emulation how = random_emulation(number);
-        const TensorSet inputs = make_inputs(c.subject);
-        const Problem& p = c.subject.problem;
-        const Expected e = attend(p, c.dialect, declared(how), inputs);
-        const Observed seen = emulate(c.subject, c.dialect, inputs, how, defect);
-        Count count;
+        const TensorSet inputs = make_inputs(c.tried);
+        const Problem& p = c.tried.problem;
+        const bound::Expected e = attend(p, c.dialect, declared(how), inputs);
+        const Observed seen = emulate(c.tried, c.dialect, inputs, how, defect);
+        CheckCount count;
         for (std::size_t x = 0; x < seen.output.size(); ++x)
             count.add(seen.output[x], e.output[x], p.format_o, factor);
         const Precision lse_format = p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
         for (std::size_t x = 0; lse_too && x < seen.lse.size(); ++x)
             count.add(seen.lse[x], e.lse[x], lse_format, factor);
-        if (defect == Defect::none && factor == 1) {
-            EXPECT_EQ(count.violated, 0)
-                << number << ": " << print(c.subject) << " tile " << how.tile << " splits "
-                << how.splits << " ratio " << count.worst;
+        if (defect == EmulatedDefect::none && factor == 1) {
+            EXPECT_EQ(count.violated, 0) << number << ": " << print(c.tried) << " tile " << how.tile
+                                         << " splits " << how.splits << " ratio " << count.worst;
         }
         if (caught != nullptr) *caught += count.violated > 0 ? 1 : 0;
         total.elements += count.elements;
@@ -63,7 +62,7 @@ Count run(std::uint64_t first, std::uint64_t cases, Defect defect, double factor
 }
 
 TEST(bound_a, no_correct_kernel_violates_it) {
-    const Count count = run(0, 3000, Defect::none, 1);
+    const CheckCount count = run(0, 3000, EmulatedDefect::none, 1);
     EXPECT_EQ(count.violated, 0);
     EXPECT_GT(count.elements, 150000);
     EXPECT_GT(count.claimed, count.elements * 95 / 100);
@@ -73,7 +72,7 @@ TEST(bound_a, no_correct_kernel_violates_it) {
 }
 
 TEST(bound_a, a_tenth_of_it_is_violated) {
-    EXPECT_GT(run(0, 1000, Defect::none, 0.1).violated, 0);
+    EXPECT_GT(run(0, 1000, EmulatedDefect::none, 0.1).violated, 0);
 }
 
 // One large product and many below half its last bit: rounded to nearest each is lost in turn, cut
@@ -98,21 +97,23 @@ TEST(bound_a, a_matrix_unit_needs_its_own) {
     Numerics plain = declared(how);
     plain.matrix_unit = false;
     const auto agreement = [&](const Numerics& numerics) {
-        return judge(seen.lse[0], attend(p, {}, numerics, inputs).lse[0], Precision::f32);
+        return bound::judge(seen.lse[0], attend(p, {}, numerics, inputs).lse[0], Precision::f32);
     };
-    EXPECT_EQ(agreement(declared(how)), Agreement::agrees);
-    EXPECT_EQ(agreement(plain), Agreement::disagrees);
+    EXPECT_EQ(agreement(declared(how)), bound::Agreement::agrees);
+    EXPECT_EQ(agreement(plain), bound::Agreement::disagrees);
 }
 
 TEST(bound_a, defects_violate_it) {
     struct Expectation {
-        Defect defect;
+        EmulatedDefect defect;
         std::int64_t least;  // of 400 cases
     };
     for (const auto& [defect, least] :
-         {Expectation{Defect::scale_off, 20}, Expectation{Defect::last_key_lost, 150},
-          Expectation{Defect::sum_in_bf16, 40}, Expectation{Defect::exp_off, 20},
-          Expectation{Defect::rescale_lost, 40}, Expectation{Defect::truncated, 20}}) {
+         {Expectation{EmulatedDefect::scale_off, 20},
+          Expectation{EmulatedDefect::last_key_lost, 150},
+          Expectation{EmulatedDefect::sum_in_bf16, 40}, Expectation{EmulatedDefect::exp_off, 20},
+          Expectation{EmulatedDefect::rescale_lost, 40},
+          Expectation{EmulatedDefect::truncated, 20}}) {
         std::int64_t caught = 0;
         run(5000, 400, defect, 1, &caught);
         EXPECT_GE(caught, least) << static_cast<int>(defect);
@@ -122,4 +123,4 @@ TEST(bound_a, defects_violate_it) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

@@ -13,21 +13,22 @@
 #include "reference/oracle/other_bounds.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// What every oracle there is expects.
-std::vector<Expected> all_of(const Problem& p, const Dialect& dialect, const TensorSet& inputs) {
-    std::vector<Expected> all;
+std::vector<bound::Expected> all_of(const Problem& p, const Dialect& dialect,
+                                    const TensorSet& inputs) {
+    std::vector<bound::Expected> all;
     for (const Arithmetic a : arithmetics) all.push_back(attend(p, dialect, {}, inputs, a));
     all.push_back(attend(p, dialect, {}, inputs, Arithmetic::filtered));
     all.push_back(attend_probable(p, dialect, {}, inputs, 0x1p-40));
     if (auto collapsed = attend_collapsed(p, dialect, {}, inputs)) all.push_back(*collapsed);
     Numerics tiled;
     tiled.tile = 2;
-    if (auto structure = attend_structure(p, dialect, tiled, inputs, TileOrder::ascending))
+    if (auto structure = attend_structure(p, dialect, tiled, inputs, bound::TileOrder::ascending))
         all.push_back(*structure);
     return all;
 }
@@ -46,10 +47,10 @@ void fill(TensorSet& inputs, Role role, double value) {
 }
 
 /// No observation is held against a kernel.
-void expect_open(const ExpectedElement& e) {
+void expect_open(const bound::ExpectedElement& e) {
     EXPECT_TRUE(std::isfinite(e.value));
     for (const double seen : {0.0, 1.0, infinite, -infinite, std::nan("")})
-        EXPECT_NE(judge(seen, e, Precision::f64), Agreement::disagrees) << seen;
+        EXPECT_NE(bound::judge(seen, e, Precision::f64), bound::Agreement::disagrees) << seen;
 }
 
 TEST(limits, scores_beyond_the_format_claim_nothing) {
@@ -60,9 +61,9 @@ TEST(limits, scores_beyond_the_format_claim_nothing) {
         fill(inputs, Role::q, most);
         fill(inputs, Role::k, most);
         for (std::int64_t x = 0; x < 2; ++x) inputs[Role::k].set(x, -most);
-        for (const Expected& e : all_of(c.problem, {}, inputs)) {
-            for (const ExpectedElement& o : e.output) expect_open(o);
-            for (const ExpectedElement& lse : e.lse) expect_open(lse);
+        for (const bound::Expected& e : all_of(c.problem, {}, inputs)) {
+            for (const bound::ExpectedElement& o : e.output) expect_open(o);
+            for (const bound::ExpectedElement& lse : e.lse) expect_open(lse);
         }
     }
 }
@@ -72,8 +73,8 @@ TEST(limits, values_at_the_end_of_the_format_claim_no_output) {
         const Case c = three_keys(format);
         TensorSet inputs = make_inputs(c);
         fill(inputs, Role::v, traits(format).max_finite);
-        for (const Expected& e : all_of(c.problem, {}, inputs)) {
-            for (const ExpectedElement& o : e.output) expect_open(o);
+        for (const bound::Expected& e : all_of(c.problem, {}, inputs)) {
+            for (const bound::ExpectedElement& o : e.output) expect_open(o);
             EXPECT_TRUE(std::isfinite(e.lse[0].value));
         }
     }
@@ -87,7 +88,7 @@ TEST(limits, scores_apart_by_thousands_are_one_key) {
     fill(inputs, Role::k, -64);
     inputs[Role::k].set(2, 64);
     inputs[Role::k].set(3, 64);
-    for (const Expected& e : all_of(c.problem, {}, inputs))
+    for (const bound::Expected& e : all_of(c.problem, {}, inputs))
         for (std::size_t x = 0; x < e.output.size(); ++x) {
             const double value = inputs[Role::v].get(static_cast<std::int64_t>(2 + x));
             EXPECT_LE(std::abs(e.output[x].value - value), e.output[x].error);
@@ -104,16 +105,17 @@ TEST(limits, lengths_of_zero_have_rows_by_the_dialect_or_none) {
             (which == 0 ? p.batch : which == 1 ? p.len_q : p.len_kv) = 0;
             const Dialect dialect{.empty_row = empty};
             const TensorSet inputs = make_inputs(c);
-            for (const Expected& e : all_of(p, dialect, inputs)) {
+            for (const bound::Expected& e : all_of(p, dialect, inputs)) {
                 EXPECT_EQ(e.lse.size(), which == 2 ? 1u : 0u);
                 if (which != 2) continue;
                 EXPECT_EQ(e.row_empty[0], 1);
                 const bool zero = e.output[0].value == 0;
                 EXPECT_TRUE(zero || (empty == EmptyRow::nan && std::isnan(e.output[0].value)));
-                EXPECT_NE(judge(0, e.output[0], Precision::f32),
-                          empty == EmptyRow::zeros ? Agreement::disagrees : Agreement::undecided);
+                EXPECT_NE(bound::judge(0, e.output[0], Precision::f32),
+                          empty == EmptyRow::zeros ? bound::Agreement::disagrees
+                                                   : bound::Agreement::undecided);
             }
-            const ExpectedGradients g = attend_gradients(p, dialect, {}, inputs);
+            const bound::ExpectedGradients g = attend_gradients(p, dialect, {}, inputs);
             EXPECT_EQ(static_cast<std::int64_t>(g.d_k.size()), p.batch * p.len_kv * 2);
         }
 }
@@ -122,12 +124,13 @@ TEST(limits, a_nan_reaches_the_same_elements_by_every_bound) {
     Case c = three_keys(Precision::f32);
     TensorSet inputs = make_inputs(c);
     inputs[Role::v].set(1, std::nan(""));  // key 0, column 1
-    for (const Expected& e : all_of(c.problem, {}, inputs)) {
+    for (const bound::Expected& e : all_of(c.problem, {}, inputs)) {
         EXPECT_TRUE(std::isfinite(e.output[0].value));
-        EXPECT_EQ(judge(std::nan(""), e.output[1], Precision::f32), Agreement::agrees);
-        EXPECT_EQ(judge(0, e.output[1], Precision::f32), Agreement::disagrees);
+        EXPECT_EQ(bound::judge(std::nan(""), e.output[1], Precision::f32),
+                  bound::Agreement::agrees);
+        EXPECT_EQ(bound::judge(0, e.output[1], Precision::f32), bound::Agreement::disagrees);
     }
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

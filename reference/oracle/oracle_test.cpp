@@ -11,7 +11,7 @@
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -36,8 +36,8 @@ struct Scored {
             v.set(static_cast<std::int64_t>(j), values[j]);
         }
     }
-    Expected attend(Arithmetic arithmetic, const Dialect& dialect = {}) const {
-        return attest::attend(problem, dialect, Numerics{}, inputs, arithmetic);
+    bound::Expected attend(Arithmetic arithmetic, const Dialect& dialect = {}) const {
+        return oracle::attend(problem, dialect, Numerics{}, inputs, arithmetic);
     }
 };
 
@@ -53,7 +53,7 @@ TEST(oracle, two_keys_two_apart_weigh_eighty_eight_to_twelve) {
     const Scored two({1, 3}, {0, 1});
     const double weight = 1 / (1 + std::exp(-2.0));  // 0.8808
     for (const Arithmetic a : arithmetics) {
-        const Expected e = two.attend(a);
+        const bound::Expected e = two.attend(a);
         expect_certified(e.output[0], weight);
         expect_certified(e.lse[0], 3 + std::log1p(std::exp(-2.0)));
     }
@@ -62,7 +62,7 @@ TEST(oracle, two_keys_two_apart_weigh_eighty_eight_to_twelve) {
 TEST(oracle, a_score_far_above_the_rest_takes_all) {
     const Scored peak({50, 1, 1, 1}, {2, -1, 5, 7});
     for (const Arithmetic a : arithmetics) {
-        const Expected e = peak.attend(a);
+        const bound::Expected e = peak.attend(a);
         expect_certified(e.output[0], 2 + 5 * std::exp(-49.0));
         expect_certified(e.lse[0], 50 + 3 * std::exp(-49.0));
     }
@@ -71,7 +71,7 @@ TEST(oracle, a_score_far_above_the_rest_takes_all) {
 TEST(oracle, one_key_gives_its_value) {
     const Scored one({-3.25}, {0.1});
     for (const Arithmetic a : arithmetics) {
-        const Expected e = one.attend(a);
+        const bound::Expected e = one.attend(a);
         EXPECT_EQ(e.output[0].value, 0.1);
         EXPECT_EQ(e.lse[0].value, -3.25);
     }
@@ -80,7 +80,7 @@ TEST(oracle, one_key_gives_its_value) {
 TEST(oracle, equal_keys_give_the_mean) {
     const Scored equal({2, 2, 2, 2}, {1, 2, 3, 6});
     for (const Arithmetic a : arithmetics) {
-        const Expected e = equal.attend(a);
+        const bound::Expected e = equal.attend(a);
         EXPECT_EQ(e.output[0].value, 3);
         expect_certified(e.lse[0], 2 + std::log(4.0));
     }
@@ -91,10 +91,10 @@ TEST(oracle, a_sink_takes_its_share_and_enters_the_lse) {
     with.problem.sink = true;
     with.inputs.put(Role::sinks, Tensor(ElementType::f32, {1, 1, 1, 1})).set(0, 0.0);
     for (const Arithmetic a : arithmetics) {
-        const Expected e = with.attend(a);
+        const bound::Expected e = with.attend(a);
         expect_certified(e.output[0], 2.0 / 3);
         expect_certified(e.lse[0], std::log(3.0));
-        const Expected two = with.attend(a, {.lse_base = LseBase::two});
+        const bound::Expected two = with.attend(a, {.lse_base = LseBase::two});
         expect_certified(two.lse[0], std::log2(3.0));
     }
 }
@@ -104,7 +104,7 @@ TEST(oracle, a_sink_alone_gives_zero_and_itself) {
     with.problem.sink = true;
     with.problem.mask.lens_kv = {0};
     with.inputs.put(Role::sinks, Tensor(ElementType::f32, {1, 1, 1, 1})).set(0, 1.5);
-    const Expected e = with.attend(Arithmetic::double_double, {.empty_row = EmptyRow::nan});
+    const bound::Expected e = with.attend(Arithmetic::double_double, {.empty_row = EmptyRow::nan});
     EXPECT_EQ(e.output[0].value, 0);
     EXPECT_EQ(e.output[0].bound, 0);
     EXPECT_EQ(e.lse[0].value, 1.5);
@@ -115,12 +115,12 @@ TEST(oracle, empty_rows_follow_the_dialect) {
     Scored none({0, 0}, {1, 1});
     none.problem.mask.lens_kv = {0};
     const auto judged = [&](EmptyRow policy, double o, double lse) {
-        const Expected e = none.attend(Arithmetic::double_double, {.empty_row = policy});
+        const bound::Expected e = none.attend(Arithmetic::double_double, {.empty_row = policy});
         EXPECT_EQ(e.row_empty[0], 1);
-        return std::pair(judge(o, e.output[0], Precision::f64),
-                         judge(lse, e.lse[0], Precision::f64));
+        return std::pair(bound::judge(o, e.output[0], Precision::f64),
+                         bound::judge(lse, e.lse[0], Precision::f64));
     };
-    constexpr auto yes = Agreement::agrees, no = Agreement::disagrees;
+    constexpr auto yes = bound::Agreement::agrees, no = bound::Agreement::disagrees;
     EXPECT_EQ(judged(EmptyRow::zeros, 0, -infinite), std::pair(yes, yes));
     EXPECT_EQ(judged(EmptyRow::zeros, NAN, 0), std::pair(no, no));
     EXPECT_EQ(judged(EmptyRow::zeros, 1e-300, NAN), std::pair(no, no));
@@ -133,7 +133,7 @@ TEST(oracle, empty_rows_follow_the_dialect) {
 TEST(oracle, rows_past_the_queries_are_zero_whatever_the_dialect) {
     Scored none({0, 0}, {1, 1});
     none.problem.mask.lens_q = {0};
-    const Expected e = none.attend(Arithmetic::double_double, {.empty_row = EmptyRow::nan});
+    const bound::Expected e = none.attend(Arithmetic::double_double, {.empty_row = EmptyRow::nan});
     EXPECT_EQ(e.output[0].value, 0);
     EXPECT_EQ(e.output[0].bound, 0);
     EXPECT_EQ(e.lse[0].value, -infinite);
@@ -154,11 +154,11 @@ TEST(oracle, softcap_bends_before_or_after_the_bias) {
 }
 
 TEST(oracle, nonfinite_inputs_reach_the_rows_that_see_them_by_kind) {
-    constexpr auto yes = Agreement::agrees, no = Agreement::disagrees;
+    constexpr auto yes = bound::Agreement::agrees, no = bound::Agreement::disagrees;
     const auto judged = [](const std::vector<double>& k, const std::vector<double>& v, double seen,
                            Dialect dialect = {}) {
-        const Expected e = Scored(k, v).attend(Arithmetic::double_double, dialect);
-        return judge(seen, e.output[0], Precision::f64);
+        const bound::Expected e = Scored(k, v).attend(Arithmetic::double_double, dialect);
+        return bound::judge(seen, e.output[0], Precision::f64);
     };
     EXPECT_EQ(judged({0, NAN}, {1, 1}, NAN), yes);
     EXPECT_EQ(judged({0, NAN}, {1, 1}, 1.0), no);
@@ -176,24 +176,24 @@ TEST(oracle, nonfinite_inputs_reach_the_rows_that_see_them_by_kind) {
 TEST(oracle, a_cap_that_bends_an_infinity_leaves_the_row_open) {
     Scored capped({1, infinite}, {1, 2});
     capped.problem.softcap = 2;
-    const Expected e = capped.attend(Arithmetic::double_double);
-    EXPECT_EQ(judge(1.7, e.output[0], Precision::f64), Agreement::agrees);
-    EXPECT_EQ(judge(NAN, e.output[0], Precision::f64), Agreement::agrees);
+    const bound::Expected e = capped.attend(Arithmetic::double_double);
+    EXPECT_EQ(bound::judge(1.7, e.output[0], Precision::f64), bound::Agreement::agrees);
+    EXPECT_EQ(bound::judge(NAN, e.output[0], Precision::f64), bound::Agreement::agrees);
     Scored nan({1, NAN}, {1, 2});
     nan.problem.softcap = 2;
-    EXPECT_EQ(judge(1.7, nan.attend(Arithmetic::double_double).output[0], Precision::f64),
-              Agreement::disagrees);
+    EXPECT_EQ(bound::judge(1.7, nan.attend(Arithmetic::double_double).output[0], Precision::f64),
+              bound::Agreement::disagrees);
 }
 
 TEST(oracle, poison_in_hidden_keys_changes_nothing) {
     Scored hidden({1, 2, 3}, {1, 2, 3});
-    const Expected before = [&] {
+    const bound::Expected before = [&] {
         hidden.problem.mask.lens_kv = {2};
         return hidden.attend(Arithmetic::double_double);
     }();
     hidden.inputs[Role::k].set(2, NAN);
     hidden.inputs[Role::v].set(2, infinite);
-    const Expected after = hidden.attend(Arithmetic::double_double);
+    const bound::Expected after = hidden.attend(Arithmetic::double_double);
     EXPECT_EQ(before.output[0].value, after.output[0].value);
     EXPECT_EQ(before.output[0].bound, after.output[0].bound);
 }
@@ -202,8 +202,8 @@ TEST(oracle, rows_asked_for_come_in_their_order) {
     Problem p = small();
     p.heads_q = 2;
     const TensorSet inputs = make_inputs({p, {}});
-    const Expected all = attend(p, {}, {}, inputs, Arithmetic::filtered);
-    const Expected some = attend_rows(p, {}, {}, inputs, {4, 1}, Arithmetic::filtered);
+    const bound::Expected all = attend(p, {}, {}, inputs, Arithmetic::filtered);
+    const bound::Expected some = attend_rows(p, {}, {}, inputs, {4, 1}, Arithmetic::filtered);
     EXPECT_TRUE(all.rows.empty());
     EXPECT_EQ(some.rows, (std::vector<std::int64_t>{4, 1}));
     const std::size_t width = all.output.size() / all.lse.size();
@@ -224,7 +224,7 @@ TEST(oracle, the_detail_of_a_row_adds_up) {
     p.mask.causal = true;
     const TensorSet inputs = make_inputs({p, {}});
     const RowDetail row = row_detail(p, {}, inputs, 0, 0, 1);
-    const Expected e = attend(p, {}, {}, inputs);
+    const bound::Expected e = attend(p, {}, {}, inputs);
     double output = 0, total = 0;
     for (std::int64_t j = 0; j < 4; ++j) {
         output += row.weights[static_cast<std::size_t>(j)] * inputs[Role::v].at(0, 0, j, 0);
@@ -247,4 +247,4 @@ TEST(oracle, bad_inputs_are_refused_with_the_place) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

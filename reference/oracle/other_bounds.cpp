@@ -8,7 +8,7 @@
 #include "reference/oracle/lanes.hpp"
 #include "reference/oracle/row_runner.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -31,13 +31,15 @@ Precision weights_format(const Problem& problem, const Numerics& numerics) {
 }
 
 /// Inputs, and one result to write rows into.
-struct Setting {
+struct BoundSetting {
     Prepared call, clean;
-    KernelModel model;
-    Expected out;
-    Setting(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-            const TensorSet& inputs)
-        : call(prepare(problem, dialect, inputs)), clean(call), model(resolve(problem, numerics)) {
+    bound::KernelModel model;
+    bound::Expected out;
+    BoundSetting(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
+                 const TensorSet& inputs)
+        : call(prepare(problem, dialect, inputs)),
+          clean(call),
+          model(bound::resolve(problem, numerics)) {
         if (call.any_nonfinite) clean_values(clean);
         const std::size_t rows =
             static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q);
@@ -52,17 +54,20 @@ struct Setting {
         const std::int64_t bh = flat / p.len_q;
         return clean.value(bh / p.heads_q, bh % p.heads_q / call.group, 0);
     }
-    ExpectedElement* output(std::int64_t flat) { return out.output.data() + flat * call.dim_v; }
+    bound::ExpectedElement* output(std::int64_t flat) {
+        return out.output.data() + flat * call.dim_v;
+    }
 };
 
 /// Elements whose value is a number that attend() claims something about.
-bool judged(const ExpectedElement& e) {
+bool judged(const bound::ExpectedElement& e) {
     return std::isfinite(e.value) && e.bound < infinite;
 }
 
 /// The replayed row over what attend() expects of it.
-void put_structure(const Setting& setting, const RowRunner& runner, const StructureRow& row,
-                   const double* values, ExpectedElement* o, ExpectedElement& lse) {
+void put_structure(const BoundSetting& setting, const RowRunner& runner,
+                   const bound::StructureRow& row, const double* values, bound::ExpectedElement* o,
+                   bound::ExpectedElement& lse) {
     const std::int64_t dim_v = setting.call.dim_v;
     const auto& visible = runner.visible();
     const double relative = 4 * runner.own().weight + 4 * runner.own().sum;
@@ -94,13 +99,13 @@ void put_structure(const Setting& setting, const RowRunner& runner, const Struct
 
 }  // namespace
 
-std::optional<Expected> attend_structure(const Problem& problem, const Dialect& dialect,
-                                         const Numerics& numerics, const TensorSet& inputs,
-                                         TileOrder order) {
-    Setting setting(problem, dialect, numerics, inputs);
-    if (!structure_declared(setting.model, problem.splits)) return std::nullopt;
+std::optional<bound::Expected> attend_structure(const Problem& problem, const Dialect& dialect,
+                                                const Numerics& numerics, const TensorSet& inputs,
+                                                bound::TileOrder order) {
+    BoundSetting setting(problem, dialect, numerics, inputs);
+    if (!bound::structure_declared(setting.model, problem.splits)) return std::nullopt;
     RowRunner runner(setting.call, setting.clean, setting.model, lanes_in_double(setting.clean));
-    StructureRow row(setting.model, weights_format(problem, numerics), order);
+    bound::StructureRow row(setting.model, weights_format(problem, numerics), order);
     for (std::int64_t flat = 0; flat < setting.rows(); ++flat) {
         runner.row(flat, setting.out);
         if (runner.values().score.empty() || runner.visible().empty()) continue;
@@ -111,35 +116,35 @@ std::optional<Expected> attend_structure(const Problem& problem, const Dialect& 
     return std::move(setting.out);
 }
 
-Expected attend_probable(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                         const TensorSet& inputs, double delta) {
-    Setting setting(problem, dialect, numerics, inputs);
+bound::Expected attend_probable(const Problem& problem, const Dialect& dialect,
+                                const Numerics& numerics, const TensorSet& inputs, double delta) {
+    BoundSetting setting(problem, dialect, numerics, inputs);
     const bool wide = setting.model.ua < 0x1p-40;
     RowRunner runner(setting.call, setting.clean, setting.model,
                      wide ? lanes_in_double_double(setting.clean) : lanes_in_double(setting.clean));
-    ProbableRow row(setting.model, weights_format(problem, numerics));
+    bound::ProbableRow row(setting.model, weights_format(problem, numerics));
     const std::size_t dim_v = static_cast<std::size_t>(setting.call.dim_v);
     std::vector<double> bounds(dim_v);
     for (std::int64_t flat = 0; flat < setting.rows(); ++flat) {
         runner.row(flat, setting.out);
         if (runner.values().score.empty()) continue;
-        ExpectedElement* o = setting.output(flat);
+        bound::ExpectedElement* o = setting.output(flat);
         for (std::size_t c = 0; c < dim_v; ++c) bounds[c] = o[c].bound;
         row.bound(runner.facts(), runner.visible(), setting.values(flat), setting.call.dim_v,
-                  runner.values().output, azuma_factor(delta), bounds);
+                  runner.values().output, bound::azuma_factor(delta), bounds);
         for (std::size_t c = 0; c < dim_v; ++c)
             if (judged(o[c])) o[c].bound = bounds[c];
     }
     return std::move(setting.out);
 }
 
-ErrorBudget attend_budget(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                          const TensorSet& inputs) {
-    Setting setting(problem, dialect, numerics, inputs);
+bound::ErrorBudget attend_budget(const Problem& problem, const Dialect& dialect,
+                                 const Numerics& numerics, const TensorSet& inputs) {
+    BoundSetting setting(problem, dialect, numerics, inputs);
     RowRunner runner(setting.call, setting.clean, setting.model, lanes_in_double(setting.clean));
-    BudgetRow row(setting.model, weights_format(problem, numerics), problem.format_o);
+    bound::BudgetRow row(setting.model, weights_format(problem, numerics), problem.format_o);
     const auto dim_v = static_cast<std::size_t>(setting.call.dim_v);
-    ErrorBudget budget{setting.out.output_shape, {}, setting.model.ua, setting.model.up};
+    bound::ErrorBudget budget{setting.out.output_shape, {}, setting.model.ua, setting.model.up};
     budget.output.resize(setting.out.output.size());
     for (std::int64_t flat = 0; flat < setting.rows(); ++flat) {
         runner.row(flat, setting.out);
@@ -151,4 +156,4 @@ ErrorBudget attend_budget(const Problem& problem, const Dialect& dialect, const 
     return budget;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,23 +9,23 @@
 #include "reference/bound/structure_bound.hpp"
 #include "reference/oracle/oracle.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// What a kernel of exactly the declared structure computes: value is the replayed output, bound
 /// its bound (s). None where the structure is not declared for this problem. Rows that attend()
 /// settles by kind are the same here.
-std::optional<Expected> attend_structure(const Problem& problem, const Dialect& dialect,
-                                         const Numerics& numerics, const TensorSet& inputs,
-                                         TileOrder order);
+std::optional<bound::Expected> attend_structure(const Problem& problem, const Dialect& dialect,
+                                                const Numerics& numerics, const TensorSet& inputs,
+                                                bound::TileOrder order);
 
 /// As attend(), with bound (b) on outputs at probability `delta` an element (the LSE keeps bound
 /// (a)).
-Expected attend_probable(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                         const TensorSet& inputs, double delta);
+bound::Expected attend_probable(const Problem& problem, const Dialect& dialect,
+                                const Numerics& numerics, const TensorSet& inputs, double delta);
 
 /// What a correct kernel's errors are expected to be, element by element. In double: no reference
 /// is finer than the outputs of a kernel that computes in f64.
-ErrorBudget attend_budget(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
-                          const TensorSet& inputs);
+bound::ErrorBudget attend_budget(const Problem& problem, const Dialect& dialect,
+                                 const Numerics& numerics, const TensorSet& inputs);
 
-}  // namespace attest
+}  // namespace attest::oracle

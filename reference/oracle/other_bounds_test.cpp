@@ -13,13 +13,13 @@
 #include "reference/oracle/random_problem.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 /// A case in bf16 or f16, of a kernel of known tiles that is not split.
 RandomCase low_case(std::uint64_t number) {
     RandomCase c = random_case(number, 200, 64);
-    Problem& p = c.subject.problem;
+    Problem& p = c.tried.problem;
     p.splits = 1;
     p.format_q = p.format_kv = p.format_o = number % 2 == 0 ? Precision::bf16 : Precision::f16;
     return c;
@@ -39,19 +39,20 @@ Emulation tiled(std::uint64_t number) {
     return how;
 }
 
-struct Tally {
+struct TightnessTally {
     std::int64_t elements = 0, violated = 0, undecided = 0;
     double worst = 0;
     std::vector<double> tightness;  ///< of this bound over bound (a)
-    void add(const std::vector<double>& observed, const std::vector<ExpectedElement>& expected,
-             const std::vector<ExpectedElement>& by_a, Precision format) {
+    void add(const std::vector<double>& observed,
+             const std::vector<bound::ExpectedElement>& expected,
+             const std::vector<bound::ExpectedElement>& by_a, Precision format) {
         for (std::size_t x = 0; x < observed.size(); ++x) {
             if (!std::isfinite(expected[x].bound)) continue;
             ++elements;
-            const Agreement agreement = judge(observed[x], expected[x], format);
-            violated += agreement == Agreement::disagrees ? 1 : 0;
-            undecided += agreement == Agreement::undecided ? 1 : 0;
-            worst = std::max(worst, error_ratio(observed[x], expected[x], format));
+            const bound::Agreement agreement = bound::judge(observed[x], expected[x], format);
+            violated += agreement == bound::Agreement::disagrees ? 1 : 0;
+            undecided += agreement == bound::Agreement::undecided ? 1 : 0;
+            worst = std::max(worst, bound::error_ratio(observed[x], expected[x], format));
             if (by_a[x].bound > 0) tightness.push_back(expected[x].bound / by_a[x].bound);
         }
     }
@@ -62,30 +63,32 @@ struct Tally {
 };
 
 /// by_s, by_a: cases of a defective kernel that violate (s) or (a), and (a) alone.
-Tally structure(std::uint64_t cases, Defect defect, std::int64_t* by_s, std::int64_t* by_a) {
-    Tally total;
+TightnessTally structure(std::uint64_t cases, EmulatedDefect defect, std::int64_t* by_s,
+                         std::int64_t* by_a) {
+    TightnessTally total;
     for (std::uint64_t number = 7000; number < 7000 + cases; ++number) {
         const RandomCase c = low_case(number);
         const Emulation how = tiled(number);
-        const Problem& p = c.subject.problem;
-        const TensorSet inputs = make_inputs(c.subject);
-        const TileOrder order = how.backwards ? TileOrder::descending : TileOrder::ascending;
+        const Problem& p = c.tried.problem;
+        const TensorSet inputs = make_inputs(c.tried);
+        const bound::TileOrder order =
+            how.backwards ? bound::TileOrder::descending : bound::TileOrder::ascending;
         const auto e = attend_structure(p, c.dialect, declared(how), inputs, order);
         EXPECT_TRUE(e.has_value());
-        const Expected a = attend(p, c.dialect, declared(how), inputs);
-        const Observed seen = emulate(c.subject, c.dialect, inputs, how, defect);
-        Tally t, t_a;
+        const bound::Expected a = attend(p, c.dialect, declared(how), inputs);
+        const Observed seen = emulate(c.tried, c.dialect, inputs, how, defect);
+        TightnessTally t, t_a;
         t.add(seen.output, e->output, a.output, p.format_o);
-        Tally sums;
+        TightnessTally sums;
         sums.add(seen.lse, e->lse, a.lse, Precision::f32);
         t_a.add(seen.output, a.output, a.output, p.format_o);
         t_a.add(seen.lse, a.lse, a.lse, Precision::f32);
         t.elements += sums.elements;
         t.violated += sums.violated;
         t.worst = std::max(t.worst, sums.worst);
-        if (defect == Defect::none) {
-            EXPECT_EQ(t.violated, 0) << number << ": " << print(c.subject) << " tile " << how.tile
-                                     << " ratio " << t.worst;
+        if (defect == EmulatedDefect::none) {
+            EXPECT_EQ(t.violated, 0)
+                << number << ": " << print(c.tried) << " tile " << how.tile << " ratio " << t.worst;
         }
         if (by_s != nullptr) *by_s += t.violated + t_a.violated > 0 ? 1 : 0;
         if (by_a != nullptr) *by_a += t_a.violated > 0 ? 1 : 0;
@@ -93,14 +96,14 @@ Tally structure(std::uint64_t cases, Defect defect, std::int64_t* by_s, std::int
         total.violated += t.violated;
         total.undecided += t.undecided;
         total.worst = std::max(total.worst, t.worst);
-        if (c.subject.values.kind == ValueKind::normal)
+        if (c.tried.values.kind == ValueKind::normal)
             total.tightness.insert(total.tightness.end(), t.tightness.begin(), t.tightness.end());
     }
     return total;
 }
 
 TEST(bound_s, no_kernel_of_the_declared_structure_violates_it) {
-    Tally t = structure(2000, Defect::none, nullptr, nullptr);
+    TightnessTally t = structure(2000, EmulatedDefect::none, nullptr, nullptr);
     EXPECT_EQ(t.violated, 0);
     EXPECT_GT(t.elements, 100000);
     EXPECT_LT(t.median(), 0.25);
@@ -111,8 +114,8 @@ TEST(bound_s, no_kernel_of_the_declared_structure_violates_it) {
 }
 
 TEST(bound_s, sees_what_bound_a_cannot) {
-    for (const Defect defect :
-         {Defect::scale_off, Defect::exp_off, Defect::sum_in_bf16, Defect::truncated}) {
+    for (const EmulatedDefect defect : {EmulatedDefect::scale_off, EmulatedDefect::exp_off,
+                                        EmulatedDefect::sum_in_bf16, EmulatedDefect::truncated}) {
         std::int64_t by_s = 0, by_a = 0;
         structure(300, defect, &by_s, &by_a);
         EXPECT_GT(by_s, by_a) << static_cast<int>(defect);
@@ -123,25 +126,25 @@ TEST(bound_s, sees_what_bound_a_cannot) {
 
 TEST(bound_s, is_not_claimed_where_the_structure_is_not_declared) {
     const RandomCase c = low_case(1);
-    const TensorSet inputs = make_inputs(c.subject);
+    const TensorSet inputs = make_inputs(c.tried);
     Numerics numerics;
-    EXPECT_FALSE(
-        attend_structure(c.subject.problem, c.dialect, numerics, inputs, TileOrder::ascending));
+    EXPECT_FALSE(attend_structure(c.tried.problem, c.dialect, numerics, inputs,
+                                  bound::TileOrder::ascending));
     numerics.tile = 16;
-    EXPECT_TRUE(
-        attend_structure(c.subject.problem, c.dialect, numerics, inputs, TileOrder::ascending));
+    EXPECT_TRUE(attend_structure(c.tried.problem, c.dialect, numerics, inputs,
+                                 bound::TileOrder::ascending));
     numerics.weights = NumberFormat::f32;
-    EXPECT_FALSE(
-        attend_structure(c.subject.problem, c.dialect, numerics, inputs, TileOrder::ascending));
+    EXPECT_FALSE(attend_structure(c.tried.problem, c.dialect, numerics, inputs,
+                                  bound::TileOrder::ascending));
 }
 
 TEST(bound_b, no_correct_kernel_violates_it_and_it_is_sharper_in_long_rows) {
     // 1e-12 an element: over the 10^5 elements here a false alarm has probability 1e-7.
     constexpr double delta = 1e-12;
-    Tally total, in_long_rows;
+    TightnessTally total, in_long_rows;
     for (std::uint64_t number = 9000; number < 10500; ++number) {
         RandomCase c = random_case(number, 200, 64);
-        Problem& p = c.subject.problem;
+        Problem& p = c.tried.problem;
         const bool longer = number % 100 == 0;
         if (longer) {
             p = Problem();
@@ -149,19 +152,19 @@ TEST(bound_b, no_correct_kernel_violates_it_and_it_is_sharper_in_long_rows) {
             p.len_kv = 1500;
             p.dim_qk = 16;
             p.splits = 1;
-            c.subject.values.kind = ValueKind::normal;
+            c.tried.values.kind = ValueKind::normal;
         }
         Emulation how = tiled(number);
         how.round_weights = p.format_q != Precision::f64 && p.format_q != Precision::f32;
         how.sum_rounded = how.sum_rounded && how.round_weights;
-        const TensorSet inputs = make_inputs(c.subject);
-        const Expected e = attend_probable(p, c.dialect, declared(how), inputs, delta);
-        const Expected a = attend(p, c.dialect, declared(how), inputs);
-        const Observed seen = emulate(c.subject, c.dialect, inputs, how);
-        Tally t;
+        const TensorSet inputs = make_inputs(c.tried);
+        const bound::Expected e = attend_probable(p, c.dialect, declared(how), inputs, delta);
+        const bound::Expected a = attend(p, c.dialect, declared(how), inputs);
+        const Observed seen = emulate(c.tried, c.dialect, inputs, how);
+        TightnessTally t;
         t.add(seen.output, e.output, a.output, p.format_o);
-        EXPECT_EQ(t.violated, 0) << number << ": " << print(c.subject) << " ratio " << t.worst;
-        Tally& sum = longer ? in_long_rows : total;
+        EXPECT_EQ(t.violated, 0) << number << ": " << print(c.tried) << " ratio " << t.worst;
+        TightnessTally& sum = longer ? in_long_rows : total;
         sum.elements += t.elements;
         sum.worst = std::max(sum.worst, t.worst);
         sum.tightness.insert(sum.tightness.end(), t.tightness.begin(), t.tightness.end());
@@ -174,7 +177,7 @@ TEST(bound_b, no_correct_kernel_violates_it_and_it_is_sharper_in_long_rows) {
 }
 
 TEST(bound_b, azuma_factor_is_the_derived_one) {
-    EXPECT_NEAR(azuma_factor(1e-12), 4.345, 1e-3);
+    EXPECT_NEAR(bound::azuma_factor(1e-12), 4.345, 1e-3);
 }
 
 /// Errors of emulated kernels over what the budget predicts, on whole rows of normal numbers.
@@ -185,7 +188,7 @@ struct Budgeted {
     double theta() const { return along / length; }  ///< along the direction asked for
 };
 
-Budgeted budgeted(Precision format, Defect defect, ErrorDirection direction,
+Budgeted budgeted(Precision format, EmulatedDefect defect, bound::ErrorDirection direction,
                   bool normalise_first = false) {
     Budgeted sum;
     for (std::uint64_t number = 0; number < 60; ++number) {
@@ -206,10 +209,10 @@ Budgeted budgeted(Precision format, Defect defect, ErrorDirection direction,
             p.format_o = Precision::f32;
         }
         const TensorSet inputs = make_inputs(c);
-        const ErrorBudget budget = attend_budget(p, {}, declared(how), inputs);
+        const bound::ErrorBudget budget = attend_budget(p, {}, declared(how), inputs);
         const Observed seen = emulate(c, {}, inputs, how, defect);
         for (std::size_t x = 0; x < seen.output.size(); ++x) {
-            const BudgetElement& e = budget.output[x];
+            const bound::BudgetElement& e = budget.output[x];
             const double z = (seen.output[x] - e.value) / e.sigma;
             const double unit = e.direction[static_cast<std::size_t>(direction)] / e.sigma;
             sum.squares += z * z;
@@ -225,11 +228,13 @@ Budgeted budgeted(Precision format, Defect defect, ErrorDirection direction,
 // sums is open.
 TEST(error_budget, correct_kernels_err_as_much_as_predicted) {
     for (const Precision format : {Precision::bf16, Precision::f16}) {
-        const double rms = budgeted(format, Defect::none, ErrorDirection::gain).rms();
+        const double rms =
+            budgeted(format, EmulatedDefect::none, bound::ErrorDirection::gain).rms();
         EXPECT_GT(rms, 0.9) << name(format);
         EXPECT_LT(rms, 1.1) << name(format);
     }
-    const double rms = budgeted(Precision::f32, Defect::none, ErrorDirection::gain).rms();
+    const double rms =
+        budgeted(Precision::f32, EmulatedDefect::none, bound::ErrorDirection::gain).rms();
     EXPECT_GT(rms, 0.4);
     EXPECT_LT(rms, 1.3);
 }
@@ -238,15 +243,17 @@ TEST(error_budget, correct_kernels_err_as_much_as_predicted) {
 // predicted, never larger.
 TEST(error_budget, weights_may_be_rounded_after_the_division) {
     for (const Precision format : {Precision::bf16, Precision::f16})
-        EXPECT_LT(budgeted(format, Defect::none, ErrorDirection::gain, true).rms(), 1.05)
+        EXPECT_LT(budgeted(format, EmulatedDefect::none, bound::ErrorDirection::gain, true).rms(),
+                  1.05)
             << name(format);
 }
 
 TEST(error_budget, reads_off_by_how_much_the_scale_is_wrong) {
-    const Budgeted off = budgeted(Precision::f32, Defect::scale_off, ErrorDirection::temperature);
+    const Budgeted off =
+        budgeted(Precision::f32, EmulatedDefect::scale_off, bound::ErrorDirection::temperature);
     EXPECT_NEAR(off.theta(), 0x1p-12, 0.05 * 0x1p-12);
     EXPECT_GT(off.rms(), 10);
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -23,8 +23,9 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 //   |N/l - O| <= [ H sum p |v - O| + g (1+H) sum p |v| + g (1+H) |O| ] / ((1-g)(1-H)) + unit |O|,
 // and sum p |v - O| <= sum p |v| + |O|, |O| <= sum p |v|. 1.6 is 1.5, and 1.01 is 1, with the
 // products of two errors.
-OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const RowOutline& row,
-                   const RowMaxima& maxima, double value_max, double angle_max) {
+OwnError own_error(const ArithmeticError& a, const bound::KernelModel& problem,
+                   const bound::RowOutline& row, const bound::RowMaxima& maxima, double value_max,
+                   double angle_max) {
     const double d = static_cast<double>(problem.dim_qk);
     const double n = row.entries;
     double dot = a.sum(d + 1) + 4 * a.unit;
@@ -51,7 +52,7 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
     own.sum = a.sum(n + 1);
     own.absolute = 2 * (a.underflow + a.weight_floor);
     own.once = 2 * (n + 4) * a.underflow;
-    if (!in_range || !(own.weight < facts_accuracy) || !(own.sum < facts_accuracy)) {
+    if (!in_range || !(own.weight < bound::facts_accuracy) || !(own.sum < bound::facts_accuracy)) {
         own.weight = own.lse = infinite;
         return own;
     }
@@ -61,4 +62,4 @@ OwnError own_error(const ArithmeticError& a, const KernelModel& problem, const R
     return own;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -7,7 +7,7 @@
 
 #include "reference/bound/forward_bound.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// The errors of one arithmetic.
 struct ArithmeticError {
@@ -32,8 +32,8 @@ struct OwnError {
 };
 
 /// `value_max`: the largest |v| of the row's keys; `angle_max`: the largest angle turned by.
-OwnError own_error(const ArithmeticError& arithmetic, const KernelModel& problem,
-                   const RowOutline& row, const RowMaxima& maxima, double value_max,
+OwnError own_error(const ArithmeticError& arithmetic, const bound::KernelModel& problem,
+                   const bound::RowOutline& row, const bound::RowMaxima& maxima, double value_max,
                    double angle_max);
 
 /// What rounding a number near `value` to double costs.
@@ -41,4 +41,4 @@ inline double double_rounding(double value) {
     return 0x1p-53 * std::abs(value) + std::numeric_limits<double>::denorm_min();
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

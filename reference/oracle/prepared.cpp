@@ -11,7 +11,7 @@
 #include "reference/oracle/visibility.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -184,4 +184,4 @@ void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int
     }
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

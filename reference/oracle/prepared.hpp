@@ -9,7 +9,7 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 struct Prepared {
     Problem problem;
@@ -49,4 +49,4 @@ bool has_small_values(const Prepared& call);
 void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,
                   std::vector<std::int64_t>& keys);
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -1,7 +1,7 @@
 #include "reference/oracle/emulated_kernel.hpp"
 #include "reference/problem/counter.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 Emulation random_emulation(std::uint64_t number) {
     const auto bit = [&](std::uint64_t which) { return counter_bits(number, 78, which) % 2 == 0; };
@@ -34,4 +34,4 @@ Numerics declared(const Emulation& how) {
     return numerics;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

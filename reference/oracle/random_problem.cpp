@@ -4,7 +4,7 @@
 
 #include "reference/problem/counter.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -55,7 +55,7 @@ void choose_mask(Chooser& choose, Problem& p) {
 RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max) {
     Chooser choose(number);
     RandomCase out;
-    Problem& p = out.subject.problem;
+    Problem& p = out.tried.problem;
     p.batch = choose.between(1, 2);
     p.heads_kv = choose.between(1, 2);
     p.heads_q = p.heads_kv * choose.between(1, 2);
@@ -86,8 +86,8 @@ RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t 
     constexpr Precision formats[] = {Precision::f64, Precision::f32, Precision::f16,
                                      Precision::bf16};
     p.format_q = p.format_kv = p.format_o = formats[choose.below(4)];
-    out.subject.values.kind = static_cast<ValueKind>(choose.below(value_kind_count));
-    out.subject.values.seed = number;
+    out.tried.values.kind = static_cast<ValueKind>(choose.below(value_kind_count));
+    out.tried.values.seed = number;
     out.dialect.causal =
         choose.one_in(2) ? CausalAlignment::bottom_right : CausalAlignment::top_left;
     out.dialect.softcap = choose.one_in(2) ? SoftcapPlace::before_bias : SoftcapPlace::after_bias;
@@ -98,9 +98,9 @@ RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t 
 
 RandomCase random_gradient_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max) {
     RandomCase c = random_case(number, len_max, dim_max);
-    c.subject.problem.cache.page_size = 0;
-    c.subject.problem.want_grad = true;
+    c.tried.problem.cache.page_size = 0;
+    c.tried.problem.want_grad = true;
     return c;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

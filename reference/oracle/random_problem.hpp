@@ -7,10 +7,10 @@
 #include "reference/problem/case.hpp"
 #include "reference/problem/dialect.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 struct RandomCase {
-    Case subject;
+    Case tried;
     Dialect dialect;
 };
 
@@ -20,4 +20,4 @@ RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t 
 /// The same with gradients wanted.
 RandomCase random_gradient_case(std::uint64_t number, std::int64_t len_max, std::int64_t dim_max);
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -10,7 +10,7 @@
 #include "reference/oracle/double_double_sum.hpp"
 #include "reference/oracle/own_error.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 using Exact = boost::multiprecision::number<boost::multiprecision::cpp_bin_float_50::backend_type,
                                             boost::multiprecision::et_off>;
@@ -50,7 +50,7 @@ struct Arithmetics<double> {
         constexpr double u = 0x1p-53;
         return {.unit = u,
                 .function = 4 * u,
-                .sum = [](double n) { return chain_error(n, 0x1p-53); },
+                .sum = [](double n) { return bound::chain_error(n, 0x1p-53); },
                 .underflow = 0x1p-1074,
                 .weight_floor = 0x1p-1022,
                 .range = 0x1p1000,
@@ -60,9 +60,9 @@ struct Arithmetics<double> {
 
 template <>
 struct Arithmetics<DoubleDouble> {
-    static DoubleDouble exp(DoubleDouble x) { return attest::exp(x); }
-    static DoubleDouble log(DoubleDouble x) { return attest::log(x); }
-    static DoubleDouble tanh(DoubleDouble x) { return attest::tanh(x); }
+    static DoubleDouble exp(DoubleDouble x) { return oracle::exp(x); }
+    static DoubleDouble log(DoubleDouble x) { return oracle::log(x); }
+    static DoubleDouble tanh(DoubleDouble x) { return oracle::tanh(x); }
     static DoubleDouble sine(DoubleDouble x) { return sine_cosine(x).sine; }
     static DoubleDouble cosine(DoubleDouble x) { return sine_cosine(x).cosine; }
     static double nearest(DoubleDouble x) { return x.hi + x.lo; }
@@ -73,7 +73,7 @@ struct Arithmetics<DoubleDouble> {
                 .function = 0x1p-97,
                 .sum =
                     [](double n) {
-                        const double g = chain_error(4 * n, 0x1p-53);
+                        const double g = bound::chain_error(4 * n, 0x1p-53);
                         return g * g;
                     },
                 .underflow = 0x1p-1071,
@@ -98,7 +98,7 @@ struct Arithmetics<Exact> {
     static ArithmeticError error() {
         return {.unit = 0x1p-167,
                 .function = 0x1p-130,
-                .sum = [](double n) { return chain_error(n, 0x1p-167); },
+                .sum = [](double n) { return bound::chain_error(n, 0x1p-167); },
                 .underflow = 0,
                 .weight_floor = std::numeric_limits<double>::denorm_min(),
                 .range = std::numeric_limits<double>::max(),
@@ -106,4 +106,4 @@ struct Arithmetics<Exact> {
     }
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

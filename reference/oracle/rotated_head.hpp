@@ -12,7 +12,7 @@
 #include "reference/oracle/rotation.hpp"
 #include "reference/oracle/row_arithmetic.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 template <typename Real>
 class RotatedHead {
@@ -107,4 +107,4 @@ private:
     std::int64_t dim_ = 0, b_ = -1, h_kv_ = -1;
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,7 +9,7 @@
 #include "reference/oracle/real.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 template <typename Real>
 class Rotation {
@@ -99,4 +99,4 @@ private:
     std::vector<Real> frequency_;
 };
 
-}  // namespace attest
+}  // namespace attest::oracle

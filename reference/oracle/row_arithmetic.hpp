@@ -12,7 +12,7 @@
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// One row to compute. At least one key is visible, or there is a sink.
 struct RowQuery {
@@ -65,4 +65,4 @@ std::unique_ptr<RowArithmetic> lanes_in_double_double(const Prepared& call);
 /// sum_c x_c y_c of two arrays that are not negative.
 double magnitude(const double* x, const double* y, std::int64_t n);
 
-}  // namespace attest
+}  // namespace attest::oracle

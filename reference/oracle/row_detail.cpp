@@ -3,17 +3,17 @@
 #include "reference/oracle/oracle.hpp"
 #include "reference/oracle/row_runner.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                      std::int64_t batch, std::int64_t head, std::int64_t query) {
     const Prepared call = prepare(problem, dialect, inputs);
     Prepared clean = call;
     clean_values(clean);
-    RowRunner runner(call, clean, resolve(problem, Numerics{}), definition_in_double(clean));
+    RowRunner runner(call, clean, bound::resolve(problem, Numerics{}), definition_in_double(clean));
     const std::size_t rows =
         static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q);
-    Expected out;
+    bound::Expected out;
     out.output.resize(rows * static_cast<std::size_t>(call.dim_v));
     out.lse.resize(rows);
     out.row_empty.resize(rows);
@@ -37,4 +37,4 @@ RowDetail row_detail(const Problem& problem, const Dialect& dialect, const Tenso
     return detail;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

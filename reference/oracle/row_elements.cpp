@@ -6,7 +6,7 @@
 
 #include "reference/oracle/nonfinite.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -14,11 +14,11 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-void put_empty(const Prepared& call, const KeyRange& range, ExpectedElement* o,
-               ExpectedElement& lse) {
+void put_empty(const Prepared& call, const KeyRange& range, bound::ExpectedElement* o,
+               bound::ExpectedElement& lse) {
     const bool sink = call.problem.sink;
     const EmptyRow rule = call.dialect.empty_row;
-    ExpectedElement zero;
+    bound::ExpectedElement zero;
     lse = {.value = -infinite, .error = 0, .bound = 0};
     if (range.is_query && !sink && rule == EmptyRow::nan) {
         zero = claimed(Claim::nan);
@@ -29,8 +29,9 @@ void put_empty(const Prepared& call, const KeyRange& range, ExpectedElement* o,
     std::fill(o, o + call.dim_v, zero);
 }
 
-ExpectedElement lse_element(LseBase base, double lse, double lse_two, const RowBound& bound,
-                            const OwnError& own, const ArithmeticError& arithmetic) {
+bound::ExpectedElement lse_element(LseBase base, double lse, double lse_two,
+                                   const bound::RowBound& bound, const OwnError& own,
+                                   const ArithmeticError& arithmetic) {
     if (base == LseBase::e)
         return {
             .value = lse, .error = own.lse + double_rounding(lse), .bound = bound.lse().value()};
@@ -56,4 +57,4 @@ void find_hull(const double* values, std::span<const std::int64_t> visible,
         }
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -11,18 +11,19 @@
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// What is expected of a row without a visible key: o [dim_v] and its LSE.
-void put_empty(const Prepared& call, const KeyRange& range, ExpectedElement* o,
-               ExpectedElement& lse);
+void put_empty(const Prepared& call, const KeyRange& range, bound::ExpectedElement* o,
+               bound::ExpectedElement& lse);
 
 /// The LSE of a row in the dialect's base, given to double in both.
-ExpectedElement lse_element(LseBase base, double lse, double lse_two, const RowBound& bound,
-                            const OwnError& own, const ArithmeticError& arithmetic);
+bound::ExpectedElement lse_element(LseBase base, double lse, double lse_two,
+                                   const bound::RowBound& bound, const OwnError& own,
+                                   const ArithmeticError& arithmetic);
 
 /// Least and largest of each column [dim_v] over the keys visible; values [keys, dim_v].
 void find_hull(const double* values, std::span<const std::int64_t> visible,
                std::vector<double>& low, std::vector<double>& high);
 
-}  // namespace attest
+}  // namespace attest::oracle

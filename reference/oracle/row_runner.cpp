@@ -7,7 +7,7 @@
 #include "reference/oracle/column_loops.hpp"
 #include "reference/oracle/row_elements.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -23,7 +23,7 @@ double unscale(double x, std::int64_t exponent) {
 
 }  // namespace
 
-RowRunner::RowRunner(const Prepared& call, const Prepared& clean, const KernelModel& model,
+RowRunner::RowRunner(const Prepared& call, const Prepared& clean, const bound::KernelModel& model,
                      std::unique_ptr<RowArithmetic> arithmetic)
     : call_(call),
       clean_(clean),
@@ -40,14 +40,15 @@ RowRunner::Place RowRunner::place(std::int64_t flat) const {
     return {bh / p_.heads_q, bh % p_.heads_q, flat % p_.len_q};
 }
 
-double RowRunner::row(std::int64_t flat, Expected& out) {
+double RowRunner::row(std::int64_t flat, bound::Expected& out) {
     double worst = 0;
     const RowSlot at{flat, flat};
     block({&at, 1}, out, &worst);
     return worst;
 }
 
-void RowRunner::rows(std::span<const RowSlot> places, Expected& out, std::vector<double>& worst) {
+void RowRunner::rows(std::span<const RowSlot> places, bound::Expected& out,
+                     std::vector<double>& worst) {
     worst.assign(places.size(), 0.0);
     // Rows [group len_q head, group len_q (head + 1)) share a head of keys.
     const std::int64_t each = call_.group * p_.len_q;
@@ -61,7 +62,7 @@ void RowRunner::rows(std::span<const RowSlot> places, Expected& out, std::vector
 }
 
 /// Rows that share a head of keys, at most block_rows.
-void RowRunner::block(std::span<const RowSlot> places, Expected& out, double* worst) {
+void RowRunner::block(std::span<const RowSlot> places, bound::Expected& out, double* worst) {
     std::size_t live = 0;
     std::size_t from[block_rows];
     values_.front().score.clear();
@@ -91,10 +92,10 @@ void RowRunner::block(std::span<const RowSlot> places, Expected& out, double* wo
 
 /// Looks at what the row sees. False where that already says what is expected of it, which then is
 /// written; else `query` is what to compute.
-bool RowRunner::open(const RowSlot& at, Work& work, RowQuery& query, Expected& out) const {
+bool RowRunner::open(const RowSlot& at, Work& work, RowQuery& query, bound::Expected& out) const {
     const auto [b, h, i] = place(at.flat);
-    ExpectedElement* o = out.output.data() + at.slot * call_.dim_v;
-    ExpectedElement& lse = out.lse[static_cast<std::size_t>(at.slot)];
+    bound::ExpectedElement* o = out.output.data() + at.slot * call_.dim_v;
+    bound::ExpectedElement& lse = out.lse[static_cast<std::size_t>(at.slot)];
     work.slot = at.slot;
     visible_keys(call_, b, h, i, work.visible);
     const bool empty = work.visible.empty();
@@ -158,7 +159,7 @@ void RowRunner::weigh(const RowQuery& query, const RowValues& values, Work& work
             bias[j] += std::abs(query.slope) * work.distance[j];
         if (sink) bias[entries - 1] = std::abs(*query.sink);
     }
-    RowFacts& facts = work.facts;
+    bound::RowFacts& facts = work.facts;
     facts.score = values.score;
     facts.weight = values.weight;
     facts.magnitude = values.magnitude;
@@ -178,24 +179,25 @@ void RowRunner::weigh(const RowQuery& query, const RowValues& values, Work& work
 }
 
 /// Writes the row. What it returns, see row().
-double RowRunner::finish(const RowValues& values, Work& work, Expected& out) const {
+double RowRunner::finish(const RowValues& values, Work& work, bound::Expected& out) const {
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
-    ExpectedElement* o = out.output.data() + work.slot * call_.dim_v;
-    ExpectedElement& lse = out.lse[static_cast<std::size_t>(work.slot)];
+    bound::ExpectedElement* o = out.output.data() + work.slot * call_.dim_v;
+    bound::ExpectedElement& lse = out.lse[static_cast<std::size_t>(work.slot)];
     double worst = put_outputs(values, work, o);
     if (work.visible.empty()) {
-        std::fill(o, o + dim_v, ExpectedElement{});
+        std::fill(o, o + dim_v, bound::ExpectedElement{});
         worst = 0;
     }
-    const ExpectedElement of_lse = lse_element(call_.dialect.lse_base, values.lse, values.lse_two,
-                                               work.bound, work.own, error_);
+    const bound::ExpectedElement of_lse = lse_element(call_.dialect.lse_base, values.lse,
+                                                      values.lse_two, work.bound, work.own, error_);
     worst = std::max(worst, put_elements(&of_lse.value, &of_lse.error, &of_lse.bound, 1, &lse));
     for (std::size_t c = 0; c < work.claims.column.size(); ++c)
         if (work.claims.column[c] != Claim::value) o[c] = claimed(work.claims.column[c]);
     return worst;
 }
 
-double RowRunner::put_outputs(const RowValues& values, Work& work, ExpectedElement* o) const {
+double RowRunner::put_outputs(const RowValues& values, Work& work,
+                              bound::ExpectedElement* o) const {
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
     const double* total = head_.total().data();
     work.error.resize(dim_v);
@@ -213,7 +215,7 @@ double RowRunner::put_outputs(const RowValues& values, Work& work, ExpectedEleme
         for (std::size_t c = 0; c < dim_v; ++c)
             work.spread[c] += of_sink * std::abs(values.output[c]);
     }
-    ColumnArrays sums{work.spread.data(), work.size.data(), total};
+    bound::ColumnArrays sums{work.spread.data(), work.size.data(), total};
     if (work.bound.wants_hull()) {
         work.low.resize(dim_v);
         work.high.resize(dim_v);
@@ -228,7 +230,8 @@ double RowRunner::put_outputs(const RowValues& values, Work& work, ExpectedEleme
 }
 
 /// Values and sums as they are without Prepared::value_exponent.
-const double* RowRunner::unscaled(const RowValues& values, Work& work, ColumnArrays& sums) const {
+const double* RowRunner::unscaled(const RowValues& values, Work& work,
+                                  bound::ColumnArrays& sums) const {
     work.value = values.output;
     for (double& x : work.value) x = unscale(x, value_exponent_);
     work.total = head_.total();
@@ -241,4 +244,4 @@ const double* RowRunner::unscaled(const RowValues& values, Work& work, ColumnArr
     return work.value.data();
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace attest {
+namespace attest::oracle {
 
 namespace {
 
@@ -65,4 +65,4 @@ std::int64_t key_position(const Problem& problem, std::int64_t key) {
     return key;
 }
 
-}  // namespace attest
+}  // namespace attest::oracle

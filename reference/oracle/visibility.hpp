@@ -7,7 +7,7 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::oracle {
 
 /// The keys one query may see before the mask tensor is asked, and where it stands among them.
 struct KeyRange {
@@ -27,4 +27,4 @@ std::int64_t keys_valid(const Problem& problem, std::int64_t batch);
 /// Where key j stands, counted within its document.
 std::int64_t key_position(const Problem& problem, std::int64_t key);
 
-}  // namespace attest
+}  // namespace attest::oracle

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 /// The keys row `query` may see, as a picture: "xx.." sees the first two of four.
@@ -110,4 +110,4 @@ TEST(visibility, positions_count_from_the_document_and_the_cache) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

@@ -47,7 +47,7 @@ TEST(CaseJson, reads_members_in_any_order_and_on_many_lines) {
         << "defaults written out";
 }
 
-struct Refusal {
+struct JsonRefusal {
     const char* text;
     std::string says;
 };
@@ -60,7 +60,7 @@ std::string known_keys() {
 }
 
 TEST(CaseJsonErrors, name_line_column_and_remedy) {
-    const Refusal refusals[] = {
+    const JsonRefusal refusals[] = {
         {"{\"problem\": {\n    \"scale\": 0.125\n}}",
          "cases/a.json:2:14: real numbers are hex strings, such as \"0x1.8p+1\"\n"
          "2 |     \"scale\": 0.125\n"
@@ -98,7 +98,7 @@ TEST(CaseJsonErrors, name_line_column_and_remedy) {
          "  |                     ^^^\n"
          "without fraction or exponent, within 64 bits"},
     };
-    for (const Refusal& r : refusals)
+    for (const JsonRefusal& r : refusals)
         EXPECT_EQ(refusal([&] { case_from_json(r.text, "cases/a.json"); }), r.says);
 }
 

@@ -53,14 +53,14 @@ Distribution::Distribution(const Problem& problem, const Values& values)
       group_(group_size(problem)),
       logit_size_(logit_size(kind_, format_q_ == Precision::f16 || format_kv_ == Precision::f16)) {}
 
-double Distribution::knob(std::uint64_t number) const noexcept {
-    return counter_uniform(seed_, static_cast<std::uint64_t>(Stream::knobs), number);
+double Distribution::parameter(std::uint64_t number) const noexcept {
+    return counter_uniform(seed_, static_cast<std::uint64_t>(Stream::parameters), number);
 }
 
-std::int64_t Distribution::knob_in(std::uint64_t number, std::int64_t low,
-                                   std::int64_t high) const noexcept {
+std::int64_t Distribution::parameter_in(std::uint64_t number, std::int64_t low,
+                                        std::int64_t high) const noexcept {
     const auto span = static_cast<double>(high - low + 1);
-    return low + static_cast<std::int64_t>(knob(number) * span);
+    return low + static_cast<std::int64_t>(parameter(number) * span);
 }
 
 double Distribution::variation(Role role, std::uint64_t index) const noexcept {
@@ -86,13 +86,14 @@ void Distribution::row(Role role, std::int64_t b, std::int64_t h, std::int64_t t
     if (role == Role::k && kind_ == ValueKind::one_hot) {
         // Key t is query t xor x, stretched: it stands out for that query alone. The xor is a
         // permutation that needs no length.
-        const std::int64_t x = knob_in(1, 0, 31) & ((std::int64_t{1} << knob_in(2, 0, 5)) - 1);
+        const std::int64_t x =
+            parameter_in(1, 0, 31) & ((std::int64_t{1} << parameter_in(2, 0, 5)) - 1);
         fill(Role::q, row_key(b, h * group_, t ^ x), out);
         scale(out, 4 * std::sqrt(logit_size_));
         return;
     }
     // Ties: the keys repeat the first one to four. Constant V: every row is row 0.
-    if (role == Role::k && kind_ == ValueKind::ties) t %= knob_in(1, 1, 4);
+    if (role == Role::k && kind_ == ValueKind::ties) t %= parameter_in(1, 1, 4);
     if (role == Role::v && kind_ == ValueKind::const_v) t = 0;
     const std::uint64_t key = row_key(b, h, t);
     fill(role, key, out);
@@ -118,8 +119,8 @@ double Distribution::tiny_factor(Role role, Precision format) const {
     const int least = f.exponent_min - f.significand_bits + 2;
     const int most = role == Role::v ? f.exponent_min + 6 : f.exponent_min * 3 / 4;
     const auto number = 8 * static_cast<std::uint64_t>(role);
-    if (role != Role::v && knob(number) < 0.5) return 1.0;
-    return std::ldexp(1.0, static_cast<int>(knob_in(number + 1, least, most)));
+    if (role != Role::v && parameter(number) < 0.5) return 1.0;
+    return std::ldexp(1.0, static_cast<int>(parameter_in(number + 1, least, most)));
 }
 
 void Distribution::shape_q(std::uint64_t key, std::span<double> q) const {
@@ -153,7 +154,7 @@ void Distribution::shape_q(std::uint64_t key, std::span<double> q) const {
                 q[c] = q[c + 1] = 100 * (1 + variation(Role::q, key + c));
             break;
         case ValueKind::flat:
-            scale(q, std::ldexp(1.0, -static_cast<int>(knob_in(1, 1, 12))));
+            scale(q, std::ldexp(1.0, -static_cast<int>(parameter_in(1, 1, 12))));
             break;
         default:
             break;
@@ -175,7 +176,7 @@ void Distribution::shape_k(std::uint64_t key, std::int64_t t, std::span<double> 
             widen(Role::k, key, mostly_small, binades, k);
             break;
         case ValueKind::negative_logits: {
-            const double size = std::ldexp(1.0, static_cast<int>(knob_in(1, 4, 7)));
+            const double size = std::ldexp(1.0, static_cast<int>(parameter_in(1, 4, 7)));
             for (double& x : k) x = -size * (std::fabs(x) + 0.5);
             break;
         }
@@ -193,7 +194,7 @@ void Distribution::shape_k(std::uint64_t key, std::int64_t t, std::span<double> 
     if (!is_ramp(kind_)) return;
     // Channel 0 climbs by the same step from key to key, whatever the length; at the last it stays,
     // which keeps f16 finite.
-    const double step = std::ldexp(1.0, static_cast<int>(knob_in(1, -4, 2)));
+    const double step = std::ldexp(1.0, static_cast<int>(parameter_in(1, -4, 2)));
     const double height = std::min(step * static_cast<double>(t), 32768.0);
     k[0] = kind_ == ValueKind::ascending ? height : -height;
 }

@@ -10,7 +10,7 @@
 namespace attest {
 
 /// Independent uses of the generator; streams below role_count are the roles themselves.
-enum class Stream : std::uint64_t { knobs = 64, variation, page_order };
+enum class Stream : std::uint64_t { parameters = 64, variation, page_order };
 
 /// The key of a row of a tensor; element c of the row has index key + c.
 std::uint64_t row_key(std::int64_t b, std::int64_t h, std::int64_t t) noexcept;
@@ -24,8 +24,9 @@ public:
              std::span<double> out) const;
 
 private:
-    double knob(std::uint64_t number) const noexcept;  ///< [0, 1), one value a seed
-    std::int64_t knob_in(std::uint64_t number, std::int64_t low, std::int64_t high) const noexcept;
+    double parameter(std::uint64_t number) const noexcept;  ///< [0, 1), one value a seed
+    std::int64_t parameter_in(std::uint64_t number, std::int64_t low,
+                              std::int64_t high) const noexcept;
     double variation(Role role, std::uint64_t index) const noexcept;  ///< [0, 1) an element
 
     void fill(Role role, std::uint64_t key, std::span<double> out) const;

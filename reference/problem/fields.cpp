@@ -73,8 +73,8 @@ FieldNames words() noexcept {
 template <auto... path>
 constexpr FieldPlace at = {get<path...>, set<path...>, names<path...>, words<path...>};
 
-constexpr BorderPlace flag(std::uint32_t bit) {
-    return {"flags", BorderPlace::Flag{bit}};
+constexpr AbiPlace flag(std::uint32_t bit) {
+    return {"flags", AbiPlace::Flag{bit}};
 }
 
 bool has_groups(const Problem& p) {

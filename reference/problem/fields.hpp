@@ -1,7 +1,7 @@
 #pragma once
 // The fields of a Problem, one row each: what a field is called in the line, in JSON and in
 // attest_problem, where it lies, which feature it makes a problem use, and what it means. The line
-// and the JSON are read and printed from these rows, the border's struct is filled from them, the
+// and the JSON are read and printed from these rows, the ABI's struct is filled from them, the
 // worker is told of them, and the tables of the documentation are compared with them.
 //
 // To add a field: a member of Problem, a member at the end of attest_problem where a kernel has to
@@ -52,7 +52,7 @@ enum class LineForm : std::uint8_t {
 };
 
 /// Where a field lies in attest_problem.
-struct BorderPlace {
+struct AbiPlace {
     using Flag = std::uint32_t;  ///< a bit of attest_problem::flags
     std::string_view name = {};  ///< empty: kernels see it in the tensors alone
     std::variant<std::monostate, Flag, std::int64_t attest_problem::*,
@@ -74,7 +74,7 @@ struct Field {
     LineForm form;
     FieldPlace place;
     std::string_view means;
-    BorderPlace border = {};
+    AbiPlace abi = {};
     FeatureUse use = {}, other_use = {};
     /// What a search draws where the feature is to be used and nothing else bears on the value; the
     /// plainest first.

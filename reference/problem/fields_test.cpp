@@ -159,7 +159,7 @@ std::string manual() {
         for (const std::string_view word : field.place.names())
             words += (words.empty() ? ": " : ", ") + std::string(word);
         text += "| " + quoted(field.word) + " | `" + std::string(field.key) + "` | " +
-                quoted(field.border.name) + " | " + features + " | " + std::string(field.means) +
+                quoted(field.abi.name) + " | " + features + " | " + std::string(field.means) +
                 words + " |\n";
     }
     return text;

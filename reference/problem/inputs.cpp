@@ -177,14 +177,14 @@ private:
     void biases(Tensor& mask) const {
         const double minus_infinity = -std::numeric_limits<double>::infinity();
         const std::uint64_t stream = stream_of(Role::mask), bias_stream = stream_of(Role::d_mask);
-        const auto knobs = static_cast<std::uint64_t>(Stream::knobs);
-        const bool floored = counter_uniform(seed_, knobs, stream) < 0.25;
-        const double floor = counter_uniform(seed_, knobs, bias_stream) < 0.5 ? -1e4 : -65504;
+        const auto parameters = static_cast<std::uint64_t>(Stream::parameters);
+        const bool floored = counter_uniform(seed_, parameters, stream) < 0.25;
+        const double floor = counter_uniform(seed_, parameters, bias_stream) < 0.5 ? -1e4 : -65504;
         const auto keys = static_cast<std::uint64_t>(mask.shape()[3]);
         bool row_floored = false;
         elements(mask, [&](std::int64_t flat, std::uint64_t index) {
             if (static_cast<std::uint64_t>(flat) % keys == 0)
-                row_floored = floored && counter_uniform(seed_, knobs, index) < 0.5;
+                row_floored = floored && counter_uniform(seed_, parameters, index) < 0.5;
             const double bias = 2 * counter_normal(seed_, bias_stream, index);
             const bool hidden = counter_uniform(seed_, stream, index) < 0.2;
             mask.set(flat, row_floored || (floored && hidden) ? floor
@@ -217,8 +217,9 @@ private:
     void sinks() {
         Tensor* sinks = place(Role::sinks);
         if (sinks == nullptr) return;
-        const auto knobs = static_cast<std::uint64_t>(Stream::knobs);
-        const double size = counter_uniform(seed_, knobs, stream_of(Role::sinks)) < 0.25 ? 16 : 1;
+        const auto parameters = static_cast<std::uint64_t>(Stream::parameters);
+        const double size =
+            counter_uniform(seed_, parameters, stream_of(Role::sinks)) < 0.25 ? 16 : 1;
         for (std::int64_t h = 0; h < problem_.heads_q; ++h)
             sinks->set(h, size * counter_normal(seed_, stream_of(Role::sinks), row_key(0, h, 0)));
     }

@@ -21,7 +21,7 @@ std::vector<Word> words_of(const Values& values);
 std::string join(const std::vector<Word>& words);
 
 /// "this is not a problem: WHAT", the printed line, the caret under the field, the remedy.
-[[noreturn]] void refuse(const std::string& subject, const std::vector<Word>& words,
+[[noreturn]] void refuse(const std::string& tried, const std::vector<Word>& words,
                          const Contradiction& contradiction);
 
 }  // namespace attest

@@ -98,7 +98,7 @@ std::string join(const std::vector<Word>& words) {
     return line;
 }
 
-void refuse(const std::string& subject, const std::vector<Word>& words,
+void refuse(const std::string& wanted, const std::vector<Word>& words,
             const Contradiction& contradiction) {
     const std::string line = join(words);
     std::size_t begin = 0, length = line.size();
@@ -108,7 +108,7 @@ void refuse(const std::string& subject, const std::vector<Word>& words,
     }
     std::vector<std::string> details = pointed(line, begin, begin + length);
     details.push_back(contradiction.remedy);
-    throw BadInput("this is not a " + subject + ": " + contradiction.what, std::move(details));
+    throw BadInput("this is not a " + wanted + ": " + contradiction.what, std::move(details));
 }
 
 std::string print(const Problem& problem) {

@@ -27,13 +27,13 @@ std::vector<LineReader::Token> split(std::string_view line) {
 
 }  // namespace
 
-LineReader::LineReader(std::string_view line, std::string subject)
-    : line_(line), subject_(std::move(subject)), tokens_(split(line)) {}
+LineReader::LineReader(std::string_view line, std::string wanted)
+    : line_(line), wanted_(std::move(wanted)), tokens_(split(line)) {}
 
 void LineReader::fail(const Token& at, const std::string& what, const std::string& remedy) const {
     std::vector<std::string> details = pointed(line_, at.begin, at.end);
     details.push_back(remedy);
-    throw BadInput("this is not a " + subject_ + ": " + what, std::move(details));
+    throw BadInput("this is not a " + wanted_ + ": " + what, std::move(details));
 }
 
 LineReader::Token LineReader::take(const std::string& remedy) {

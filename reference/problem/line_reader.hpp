@@ -19,8 +19,8 @@ public:
         std::size_t begin = 0, end = 0;
     };
 
-    /// subject: what the line should be, "problem" or "case".
-    LineReader(std::string_view line, std::string subject);
+    /// wanted: what the line should be, "problem" or "case".
+    LineReader(std::string_view line, std::string wanted);
 
     [[noreturn]] void fail(const Token& at, const std::string& what,
                            const std::string& remedy) const;
@@ -68,7 +68,7 @@ private:
     std::size_t index_of(const Token& token, std::span<const std::string_view> names) const;
 
     std::string_view line_;
-    std::string subject_;
+    std::string wanted_;
     std::vector<Token> tokens_;
     std::size_t next_ = 0;
 };

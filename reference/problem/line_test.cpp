@@ -98,13 +98,13 @@ RC_GTEST_PROP(LineLaw, a_decimal_reads_back, (std::uint64_t bits)) {
     }
 }
 
-struct Refusal {
+struct LineRefusal {
     const char* line;
     const char* says;
 };
 
 TEST(LineErrors, name_the_place_and_the_remedy) {
-    const Refusal refusals[] = {
+    const LineRefusal refusals[] = {
         {"b1 hq8 hkv3 tq128 d64 causal f16",
          "this is not a problem: hkv3 does not divide hq8\n"
          "b1 hq8 hkv3 tq128 d64 causal f16\n"
@@ -148,7 +148,7 @@ TEST(LineErrors, name_the_place_and_the_remedy) {
         {"mask none", nullptr},
         {"rope none", nullptr},
     };
-    for (const Refusal& r : refusals) {
+    for (const LineRefusal& r : refusals) {
         const std::string said = refusal([&] { parse_problem(r.line); });
         EXPECT_NE(said, "") << r.line;
         if (r.says != nullptr) {

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 6> type_names = {"f64", "f32", "f16", "bf
 /// A narrow format by its two free constants: p significant bits, smallest normal exponent. The
 /// format's field of exponents is symmetric: exponent_max = 1 - exponent_min.
 template <int p, int exponent_min>
-struct Narrow {
+struct NarrowFormat {
     static constexpr int stored_bits = p - 1;
     static constexpr std::uint64_t exponent_count = 2 * (1 - exponent_min) + 1;
     static constexpr std::uint64_t infinity = exponent_count << stored_bits;
@@ -28,9 +28,9 @@ struct Narrow {
     /// Position of the sign: above the exponent field of exponent_count + 1 values.
     static constexpr int sign_shift = stored_bits + std::bit_width(exponent_count);
 };
-using F32 = Narrow<24, -126>;
-using F16 = Narrow<11, -14>;
-using Bf16 = Narrow<8, -126>;
+using F32 = NarrowFormat<24, -126>;
+using F16 = NarrowFormat<11, -14>;
+using Bf16 = NarrowFormat<8, -126>;
 static_assert(F32::infinity == 0x7f800000 && F32::sign_shift == 31);
 static_assert(F16::infinity == 0x7c00 && F16::sign_shift == 15);
 static_assert(Bf16::infinity == 0x7f80 && Bf16::sign_shift == 15);
@@ -40,7 +40,7 @@ static_assert(Bf16::infinity == 0x7f80 && Bf16::sign_shift == 15);
 /// significand step into the next binade, and out of the largest one into infinity, by itself.
 template <int p, int exponent_min>
 std::uint64_t round_bits(std::uint64_t wide) noexcept {
-    using Format = Narrow<p, exponent_min>;
+    using Format = NarrowFormat<p, exponent_min>;
     constexpr std::uint64_t hidden = std::uint64_t{1} << 52;
     const std::uint64_t sign = (wide >> 63) << Format::sign_shift;
     const int field = static_cast<int>((wide >> 52) & 0x7ff);
@@ -71,7 +71,7 @@ std::uint64_t round_bits(std::uint64_t wide) noexcept {
 /// subnormals are normal there.
 template <int p, int exponent_min>
 std::uint64_t widen_bits(std::uint64_t narrow) noexcept {
-    using Format = Narrow<p, exponent_min>;
+    using Format = NarrowFormat<p, exponent_min>;
     const std::uint64_t sign = ((narrow >> Format::sign_shift) & 1) << 63;
     const std::uint64_t field = (narrow >> Format::stored_bits) & Format::exponent_count;
     std::uint64_t fraction = narrow & Format::fraction_mask;

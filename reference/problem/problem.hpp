@@ -17,7 +17,7 @@
 
 namespace attest {
 
-/// Which memory order a four-axis tensor takes at the border; the logical order is always [batch,
+/// Which memory order a four-axis tensor takes in a call; the logical order is always [batch,
 /// heads, length, dim].
 enum class AxisOrder : std::uint8_t { bhtd, bthd, tbhd, bhdt };
 
@@ -133,10 +133,10 @@ Problem parse_problem(std::string_view line);  ///< throws BadInput with a caret
 
 /// The shape of a role's tensor in this problem, logical axes; empty optional where the problem has
 /// no such tensor. k and v are sequences also where the cache is paged: pages are a matter of the
-/// border. Positions exist where a cache meets per-sequence lengths; gradients where want_grad.
+/// ABI. Positions exist where a cache meets per-sequence lengths; gradients where want_grad.
 std::optional<Shape> shape_of(const Problem& problem, Role role);
 
-/// The pages k or v are laid into at the border, [pages, heads_kv, page_size, dim], where the cache
+/// The pages k or v are laid into in a call, [pages, heads_kv, page_size, dim], where the cache
 /// is paged: as many as the longest sequence needs, for every sequence, whatever lens_kv says, and
 /// two that no table names.
 std::optional<Shape> pool_shape_of(const Problem& problem, Role role);

@@ -59,7 +59,7 @@ T load(const std::byte* from) noexcept {
     return value;
 }
 
-/// One element widened; integers of the border are exact in double.
+/// One element widened; integers of the ABI are exact in double.
 double widened(const std::byte* from, ElementType type) noexcept {
     switch (type) {
         case ElementType::f64:
@@ -124,7 +124,7 @@ void Tensor::set(std::int64_t flat, double value) {
     set_bits(flat, static_cast<std::uint64_t>(static_cast<std::int64_t>(whole)));
 }
 
-// Little-endian hosts only, as everything of the border: the low bytes of the bits come first.
+// Little-endian hosts only, as everything of the ABI: the low bytes of the bits come first.
 static_assert(std::endian::native == std::endian::little);
 
 std::uint64_t Tensor::bits(std::int64_t flat) const {

@@ -1,6 +1,6 @@
 #pragma once
 // Tensors as attest holds them: dense, logical, row-major, four axes. Memory layouts (strides,
-// pages, padding) exist only at the border, where a tensor is laid into a kernel's guarded memory;
+// pages, padding) exist only in a call, where a tensor is laid into a kernel's guarded memory;
 // see kernels/worker.
 
 #include <array>

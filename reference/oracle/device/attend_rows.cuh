@@ -5,14 +5,7 @@
 #include "reference/oracle/device/block.cuh"
 #include "reference/oracle/double_double_functions.hpp"
 
-namespace attest_cuda {
-
-using attest::DeviceCall;
-using attest::DeviceHead;
-using attest::DeviceRow;
-using attest::DoubleDouble;
-using attest::DoubleDoubleConstants;
-using attest::DoubleDoubleSum;
+namespace attest::oracle {
 
 /// What a thread has seen of one row's scores.
 struct SeenScores {
@@ -35,7 +28,7 @@ __device__ inline void put_score(const DeviceCall& call, const DeviceRow& row, s
     if (call.alibi) bias = -(DoubleDouble(row.slope) * DoubleDouble(distance));
     if (call.cap_after_bias) x = x + bias;
     if (call.softcap > 0)
-        x = DoubleDouble(call.softcap) * attest::tanh(x / DoubleDouble(call.softcap), table);
+        x = DoubleDouble(call.softcap) * oracle::tanh(x / DoubleDouble(call.softcap), table);
     if (!call.cap_after_bias) x = x + bias;
     const double magnitude = fabs(call.scale) * size;
     const double bias_size = call.alibi ? fabs(row.slope) * distance : 0.0;
@@ -81,12 +74,12 @@ __device__ inline double rises(const DeviceRow& row, const double* score, double
 __device__ inline void put_weights(const DeviceCall& call, const DeviceRow& row,
                                    const SeenScores& seen, const DoubleDoubleConstants& table,
                                    const RowScratch& out, unsigned char* shared,
-                                   attest::DeviceRowSums& sums) {
+                                   DeviceRowSums& sums) {
     DoubleDouble max = seen.most;
     if (row.has_sink && max < DoubleDouble(row.sink)) max = DoubleDouble(row.sink);
     DoubleDoubleSum mine;
     for (std::int64_t j = row.first + threadIdx.x; j < row.last; j += oracle_threads) {
-        const DoubleDouble w = attest::exp(DoubleDouble(out.score[j], out.low[j]) - max, table);
+        const DoubleDouble w = oracle::exp(DoubleDouble(out.score[j], out.low[j]) - max, table);
         out.weight[j] = w.hi;
         out.low[j] = w.lo;
         mine.add(w);
@@ -98,7 +91,7 @@ __device__ inline void put_weights(const DeviceCall& call, const DeviceRow& row,
             both.add(b);
             return both.value();
         });
-    attest::RowMaxima maxima;
+    bound::RowMaxima maxima;
     maxima.error = seen.error;
     maxima.score = fmax(fabs(seen.most.hi), fabs(seen.least));
     maxima.score_least = seen.least;
@@ -106,14 +99,14 @@ __device__ inline void put_weights(const DeviceCall& call, const DeviceRow& row,
     maxima.bias = seen.bias;
     double most_rises = 0;
     if (call.count_rises) {
-        const double slack = attest::rise_slack(maxima, call.unit);
+        const double slack = bound::rise_slack(maxima, call.unit);
         most_rises = fmax(rises(row, out.score, slack, true, shared),
                           rises(row, out.score, slack, false, shared));
     }
     if (threadIdx.x != 0) return;
     DoubleDoubleSum all;
     all.add(keys);
-    if (row.has_sink) all.add(attest::exp(DoubleDouble(row.sink) - max, table));
+    if (row.has_sink) all.add(oracle::exp(DoubleDouble(row.sink) - max, table));
     sums.maxima = maxima;
     sums.max = max;
     sums.sum = all.value();
@@ -122,7 +115,7 @@ __device__ inline void put_weights(const DeviceCall& call, const DeviceRow& row,
 
 /// O_c = sum w_j v_jc / l, rounded to double.
 __device__ inline void put_outputs(const DeviceHead& head, const BlockRows& rows, double* scratch,
-                                   const attest::DeviceRowSums* sums, double* output,
+                                   const DeviceRowSums* sums, double* output,
                                    unsigned char* shared) {
     DoubleDouble* room = reinterpret_cast<DoubleDouble*>(shared);
     for (std::int64_t c0 = 0; c0 < head.dim_v; c0 += oracle_threads) {
@@ -154,7 +147,7 @@ __device__ inline void put_outputs(const DeviceHead& head, const BlockRows& rows
 __global__ void __launch_bounds__(oracle_threads)
     oracle_attend(DeviceHead head, DeviceCall call, const DeviceRow* all, const double* queries,
                   std::int64_t count, const DoubleDoubleConstants* table, double* scratch,
-                  attest::DeviceRowSums* sums, double* output) {
+                  DeviceRowSums* sums, double* output) {
     SIMT_DYNAMIC_SHARED(carver);
     double* query =
         carver.take<double>(static_cast<std::size_t>(block_rows * head.dim_qk), "query");
@@ -192,4 +185,4 @@ __global__ void __launch_bounds__(oracle_threads)
     put_outputs(head, rows, scratch, sums, output, shared);
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::oracle

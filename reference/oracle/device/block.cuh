@@ -7,7 +7,7 @@
 #include "reference/oracle/device_rows.hpp"
 #include "reference/oracle/double_double_sum.hpp"
 
-namespace attest_cuda {
+namespace attest::oracle {
 
 constexpr int oracle_threads = 256;
 /// Rows of a block share every key and value that is loaded.
@@ -28,11 +28,11 @@ struct RowScratch {
 
 /// The rows of one block.
 struct BlockRows {
-    const attest::DeviceRow* row;
+    const DeviceRow* row;
     std::int64_t first_row, live;
     std::int64_t first, last;  ///< the keys that any of them sees
 
-    __device__ BlockRows(const attest::DeviceRow* rows, std::int64_t count) {
+    __device__ BlockRows(const DeviceRow* rows, std::int64_t count) {
         first_row = static_cast<std::int64_t>(blockIdx.x) * block_rows;
         row = rows + first_row;
         live = count - first_row < block_rows ? count - first_row : block_rows;
@@ -78,4 +78,4 @@ struct ColumnPlace {
     __device__ bool active() const { return part < parts; }
 };
 
-}  // namespace attest_cuda
+}  // namespace attest::oracle

@@ -3,5 +3,5 @@
 
 #include "reference/oracle/device_rows.hpp"
 
-extern "C" __attribute__((visibility("default"))) attest::DeviceRows* attest_device_rows(
-    const attest::DoubleDoubleConstants& constants, std::string& why);
+extern "C" __attribute__((visibility("default"))) attest::oracle::DeviceRows* attest_device_rows(
+    const attest::oracle::DoubleDoubleConstants& constants, std::string& why);

@@ -18,7 +18,7 @@
 #include "reference/oracle/random_problem.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::oracle {
 namespace {
 
 std::unique_ptr<DeviceRows> simulated() {
@@ -44,11 +44,12 @@ struct Agreed {
     double single_low = INFINITY;  ///< the same where the CPU sums in single precision, upward
 };
 
-void compare(const std::vector<ExpectedElement>& cpu, const std::vector<ExpectedElement>& device,
-             const std::string& what, bool single, Agreed& sum) {
+void compare(const std::vector<bound::ExpectedElement>& cpu,
+             const std::vector<bound::ExpectedElement>& device, const std::string& what,
+             bool single, Agreed& sum) {
     ASSERT_EQ(cpu.size(), device.size());
     for (std::size_t x = 0; x < cpu.size(); ++x) {
-        const ExpectedElement &a = cpu[x], &b = device[x];
+        const bound::ExpectedElement &a = cpu[x], &b = device[x];
         ++sum.elements;
         if (a.value == b.value || (std::isnan(a.value) && std::isnan(b.value))) {
             EXPECT_EQ(std::isnan(a.bound), std::isnan(b.bound));
@@ -79,7 +80,7 @@ TEST(oracle_rows, agrees_with_the_cpu) {
     std::uint64_t computed = 0;
     for (std::uint64_t number = 0; computed < cases(200); ++number) {
         const RandomCase random = random_case(number, 70, 40);
-        Case c = random.subject;
+        Case c = random.tried;
         Problem& p = c.problem;
         p.mask.tensor = {};
         p.rope = {};
@@ -91,10 +92,10 @@ TEST(oracle_rows, agrees_with_the_cpu) {
         const auto seen = attend_on_device(*device, p, random.dialect, numerics, inputs, {});
         if (!seen) continue;  // non-finite inputs
         ++computed;
-        const Expected truth =
+        const bound::Expected truth =
             attend(p, random.dialect, numerics, inputs, Arithmetic::double_double);
         EXPECT_EQ(truth.row_empty, seen->row_empty);
-        const bool single = resolve(p, numerics).weight_floor >= 0x1p-126;
+        const bool single = bound::resolve(p, numerics).weight_floor >= 0x1p-126;
         compare(truth.output, seen->output, print(p) + ": o", single, sum);
         compare(truth.lse, seen->lse, print(p) + ": lse", single, sum);
         if (HasFatalFailure()) return;
@@ -142,7 +143,7 @@ public:
         device_.attend(call, rows, queries, sums, output);
         for (double& o : output) o *= 1 + off;
     }
-    void weigh(std::span<const EntryRule> rules, std::span<EntryTotals> totals,
+    void weigh(std::span<const bound::EntryRule> rules, std::span<bound::EntryTotals> totals,
                std::span<double> spread, std::span<double> size) override {
         if (fails) throw DeviceError("it is gone");
         device_.weigh(rules, totals, spread, size);
@@ -188,4 +189,4 @@ TEST(oracle_rows, serve_long_contexts_until_the_device_fails) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::oracle

@@ -9,12 +9,11 @@
 #include "reference/oracle/device/make_device_rows.hpp"
 #include "reference/oracle/device/weigh_rows.cuh"
 
-namespace attest_cuda {
+namespace attest::oracle {
 namespace {
 
 void check(cudaError_t code, const char* what) {
-    if (code != cudaSuccess)
-        throw attest::DeviceError(std::string(what) + ": " + cudaGetErrorString(code));
+    if (code != cudaSuccess) throw DeviceError(std::string(what) + ": " + cudaGetErrorString(code));
 }
 
 /// Memory of the device that grows.
@@ -48,9 +47,9 @@ private:
     std::size_t count_ = 0;
 };
 
-class Device final : public attest::DeviceRows {
+class CudaRows final : public DeviceRows {
 public:
-    Device(const DoubleDoubleConstants& constants, const cudaDeviceProp& device)
+    CudaRows(const DoubleDoubleConstants& constants, const cudaDeviceProp& device)
         : name_(device.name), scratch_bytes_(device.totalGlobalMem / 8) {
         constants_.take(&constants, 1);
     }
@@ -74,7 +73,7 @@ public:
     }
 
     void attend(const DeviceCall& call, std::span<const DeviceRow> rows,
-                std::span<const double> queries, std::span<attest::DeviceRowSums> sums,
+                std::span<const double> queries, std::span<DeviceRowSums> sums,
                 std::span<double> output) override {
         rows_.take(rows.data(), rows.size());
         scratch_.room(rows.size() * 4 * static_cast<std::size_t>(head_.len_kv));
@@ -121,16 +120,16 @@ private:
     DeviceArray<DoubleDoubleConstants> constants_;
     DeviceArray<double> keys_, values_, queries_, scratch_, output_, spread_, size_;
     DeviceArray<DeviceRow> rows_;
-    DeviceArray<attest::DeviceRowSums> sums_;
+    DeviceArray<DeviceRowSums> sums_;
     DeviceArray<EntryRule> rules_;
     DeviceArray<EntryTotals> totals_;
 };
 
 }  // namespace
-}  // namespace attest_cuda
+}  // namespace attest::oracle
 
-attest::DeviceRows* attest_device_rows(const attest::DoubleDoubleConstants& constants,
-                                       std::string& why) {
+attest::oracle::DeviceRows* attest_device_rows(
+    const attest::oracle::DoubleDoubleConstants& constants, std::string& why) {
     int devices = 0;
     cudaDeviceProp device{};
     const cudaError_t code = cudaGetDeviceCount(&devices);
@@ -138,6 +137,6 @@ attest::DeviceRows* attest_device_rows(const attest::DoubleDoubleConstants& cons
         why = code != cudaSuccess ? cudaGetErrorString(code) : "no CUDA device";
         return nullptr;
     }
-    attest_cuda::check(cudaGetDeviceProperties(&device, 0), "properties");
-    return new attest_cuda::Device(constants, device);
+    attest::oracle::check(cudaGetDeviceProperties(&device, 0), "properties");
+    return new attest::oracle::CudaRows(constants, device);
 }

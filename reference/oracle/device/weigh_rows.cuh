@@ -3,10 +3,10 @@
 
 #include "reference/oracle/device/block.cuh"
 
-namespace attest_cuda {
+namespace attest::oracle {
 
-using attest::EntryRule;
-using attest::EntryTotals;
+using bound::EntryRule;
+using bound::EntryTotals;
 
 __device__ inline EntryTotals added(const EntryTotals& a, const EntryTotals& b) {
     return {fmax(a.relative_max, b.relative_max), a.h1 + b.h1, a.lost + b.lost,
@@ -18,9 +18,9 @@ struct ColumnSum {
 };
 
 __global__ void __launch_bounds__(oracle_threads)
-    oracle_weigh(attest::DeviceHead head, const attest::DeviceRow* all, const EntryRule* rules,
-                 std::int64_t count, const attest::DeviceRowSums* sums, const double* output,
-                 double* scratch, EntryTotals* totals, double* spread, double* size) {
+    oracle_weigh(DeviceHead head, const DeviceRow* all, const EntryRule* rules, std::int64_t count,
+                 const DeviceRowSums* sums, const double* output, double* scratch,
+                 EntryTotals* totals, double* spread, double* size) {
     SIMT_DYNAMIC_SHARED(carver);
     unsigned char* shared =
         carver.take<unsigned char>(oracle_threads * sizeof(EntryTotals), "room");
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(oracle_threads)
         EntryTotals mine;
         for (std::int64_t j = rows.row[r].first + threadIdx.x; j < rows.row[r].last;
              j += oracle_threads) {
-            const attest::EntryCoefficients w = attest::weigh_entry(
+            const bound::EntryCoefficients w = bound::weigh_entry(
                 rules[row], of.score[j], of.weight[j] / sums[row].sum.hi, of.error[j], mine);
             of.error[j] = w.centred;
             of.low[j] = w.plain;
@@ -74,4 +74,4 @@ __global__ void __launch_bounds__(oracle_threads)
     }
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::oracle

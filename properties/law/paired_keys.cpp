@@ -1,4 +1,4 @@
-#include "properties/law/key_twins.hpp"
+#include "properties/law/paired_keys.hpp"
 
 #include <limits>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/reading.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -26,8 +26,9 @@ Tensor widened(const Tensor& mask, std::int64_t keys, double value) {
 
 }  // namespace
 
-Twin with_keys(const Problem& problem, const TensorSet& inputs,
-               const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& lens_kv) {
+PairedCase with_keys(const Problem& problem, const TensorSet& inputs,
+                     const std::vector<std::int64_t>& from,
+                     const std::vector<std::int64_t>& lens_kv) {
     Problem other = problem;
     other.len_kv = static_cast<std::int64_t>(from.size());
     other.mask.lens_kv = lens_kv;
@@ -37,7 +38,7 @@ Twin with_keys(const Problem& problem, const TensorSet& inputs,
     return adopt(canonical(other), chosen);
 }
 
-Twin with_keys_twice(const Problem& problem, const TensorSet& inputs, bool side_by_side) {
+PairedCase with_keys_twice(const Problem& problem, const TensorSet& inputs, bool side_by_side) {
     std::vector<std::int64_t> from, lens = problem.mask.lens_kv;
     for (std::int64_t j = 0; j < 2 * problem.len_kv; ++j)
         from.push_back(side_by_side || !lens.empty() ? j / 2 : j % problem.len_kv);
@@ -45,9 +46,9 @@ Twin with_keys_twice(const Problem& problem, const TensorSet& inputs, bool side_
     return with_keys(problem, inputs, from, lens);
 }
 
-std::optional<Twin> with_neutral_keys(const Trial& trial, const Problem& problem,
-                                      const TensorSet& inputs, Neutral by, std::int64_t count,
-                                      std::uint64_t stream) {
+std::optional<PairedCase> with_neutral_keys(const Trial& trial, const Problem& problem,
+                                            const TensorSet& inputs, Neutral by, std::int64_t count,
+                                            std::uint64_t stream) {
     Problem wide = problem;
     wide.len_kv += count;
     MaskTensor& tensor = wide.mask.tensor;
@@ -92,4 +93,4 @@ std::optional<Twin> with_neutral_keys(const Trial& trial, const Problem& problem
     return adopt(wide, from);
 }
 
-}  // namespace attest
+}  // namespace attest::law

@@ -1,4 +1,4 @@
-#include "properties/law/sight.hpp"
+#include "properties/law/visibility.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,46 +9,46 @@
 #include "reference/problem/generators_test.hpp"
 #include "reference/problem/inputs.hpp"
 
-namespace attest {
+namespace attest::law {
 namespace {
 
 // Two readings of one page: the oracle's visible keys and the laws' must be the same set, for every
 // dialect and every way of hiding.
-RC_GTEST_PROP(Sight, SeesWhatTheOracleSees, ()) {
-    Case subject;
-    subject.problem = generate::any_problem();
-    subject.problem.dropout = {};
-    subject.values.seed = generate::seed();
+RC_GTEST_PROP(Visibility, SeesWhatTheOracleSees, ()) {
+    Case tried;
+    tried.problem = generate::any_problem();
+    tried.problem.dropout = {};
+    tried.values.seed = generate::seed();
     Dialect dialect;
     dialect.causal = generate::one_of<CausalAlignment>(2);
     dialect.window_ends = generate::one_of<WindowEnds>(2);
-    const Problem& problem = subject.problem;
-    const TensorSet inputs = make_inputs(subject);
-    const Sight sight(problem, dialect, inputs);
+    const Problem& problem = tried.problem;
+    const TensorSet inputs = make_inputs(tried);
+    const Visibility visibility(problem, dialect, inputs);
     std::int64_t seen = 0, hidden = 0;
     for (const Row& row : all_rows(problem)) {
-        if (!sight.is_query(row)) continue;
-        const RowDetail detail =
-            row_detail(problem, dialect, inputs, row.batch, row.head, row.query);
+        if (!visibility.is_query(row)) continue;
+        const oracle::RowDetail detail =
+            oracle::row_detail(problem, dialect, inputs, row.batch, row.head, row.query);
         for (std::int64_t j = 0; j < problem.len_kv; ++j) {
             const bool visible = detail.scores[static_cast<std::size_t>(j)] !=
                                  -std::numeric_limits<double>::infinity();
-            RC_ASSERT(sight.sees(row, j) == visible);
-            RC_ASSERT(sight.reason(row, j).empty() == visible);
+            RC_ASSERT(visibility.sees(row, j) == visible);
+            RC_ASSERT(visibility.reason(row, j).empty() == visible);
             ++(visible ? seen : hidden);
         }
     }
     RC_CLASSIFY(seen > 0 && hidden > 0);
 }
 
-TEST(Sight, ExclusiveWindowsAdmitDistancesBelowTheirLimits) {
+TEST(Visibility, ExclusiveWindowsAdmitDistancesBelowTheirLimits) {
     Problem problem;
     problem.len_q = problem.len_kv = 8;
     problem.mask.window = {2, 0};
     Dialect dialect;
     const TensorSet none;
     const auto seen_by_four = [&] {
-        return Sight(problem, dialect, none).visible_count({0, 0, 4});
+        return Visibility(problem, dialect, none).visible_count({0, 0, 4});
     };
     EXPECT_EQ(seen_by_four(), 3);  // keys 2, 3, 4
     dialect.window_ends = WindowEnds::exclusive;
@@ -56,4 +56,4 @@ TEST(Sight, ExclusiveWindowsAdmitDistancesBelowTheirLimits) {
 }
 
 }  // namespace
-}  // namespace attest
+}  // namespace attest::law

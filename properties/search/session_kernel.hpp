@@ -1,21 +1,21 @@
 #pragma once
 // A kernel in a worker process, as the search sees it.
 
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 
-namespace attest {
+namespace attest::search {
 
-class SessionSubject final : public Subject {
+class SessionKernel final : public Kernel {
 public:
     /// Throws what Session's constructor throws.
-    SessionSubject(const KernelSpec& spec, const SessionOptions& options)
+    SessionKernel(const kernel::KernelSpec& spec, const worker::SessionOptions& options)
         : session_(spec, options) {}
 
-    const Manifest& manifest() const noexcept override { return session_.manifest(); }
+    const kernel::Manifest& manifest() const noexcept override { return session_.manifest(); }
     bool supports(const Problem& problem, std::string* reason) override {
         return session_.supports(problem, reason);
     }
-    CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         return session_.forward(problem, inputs);
     }
     void begin_case(std::uint64_t first) noexcept override { session_.begin_case(first); }
@@ -25,7 +25,7 @@ public:
     }
 
 private:
-    Session session_;
+    worker::Session session_;
 };
 
-}  // namespace attest
+}  // namespace attest::search

@@ -1,20 +1,20 @@
-#include "properties/law/twins.hpp"
+#include "properties/law/paired_cases.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "properties/law/paired_runs.hpp"
-#include "properties/law/sight.hpp"
+#include "properties/law/visibility.hpp"
 #include "reference/problem/errors.hpp"
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-/// A case that has no such twin says nothing of the kernel.
+/// A case that has no such pair says nothing of the kernel.
 void only_if(bool possible, const char* why_not) {
     if (!possible) throw Stopped{not_applicable(why_not)};
 }
@@ -33,20 +33,20 @@ std::vector<std::int64_t> picked(const std::vector<std::int64_t>& values, const 
 
 }  // namespace
 
-Twin adopt(const Problem& problem, const TensorSet& inputs) {
-    Twin twin{problem, blank_inputs(problem)};
+PairedCase adopt(const Problem& problem, const TensorSet& inputs) {
+    PairedCase paired{problem, blank_inputs(problem)};
     for (const Role role :
          {Role::q, Role::k, Role::v, Role::mask, Role::alibi_slopes, Role::sinks}) {
-        if (!twin.inputs.has(role) || !inputs.has(role)) continue;
-        const Tensor &own = twin.inputs[role], &given = inputs[role];
+        if (!paired.inputs.has(role) || !inputs.has(role)) continue;
+        const Tensor &own = paired.inputs[role], &given = inputs[role];
         require(own.shape() == given.shape() && own.type() == given.type(),
-                "a twin's tensors have the shapes of its problem");
-        twin.inputs[role] = given;
+                "a paired case's tensors have the shapes of its problem");
+        paired.inputs[role] = given;
     }
-    return twin;
+    return paired;
 }
 
-Twin with_sequences(const Problem& problem, const TensorSet& inputs, const Indices& from) {
+PairedCase with_sequences(const Problem& problem, const TensorSet& inputs, const Indices& from) {
     only_if(problem.mask.documents_q.empty(), "packed documents are one sequence");
     Problem p = problem;
     p.batch = static_cast<std::int64_t>(from.size());
@@ -60,8 +60,8 @@ Twin with_sequences(const Problem& problem, const TensorSet& inputs, const Indic
     return adopt(p, chosen);
 }
 
-Twin with_explicit_mask(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
-                        MaskKind kind) {
+PairedCase with_explicit_mask(const Problem& problem, const Dialect& dialect,
+                              const TensorSet& inputs, MaskKind kind) {
     only_if(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
             "an explicit mask keeps no positions");
     const bool biased = problem.mask.tensor.kind == MaskKind::additive;
@@ -72,14 +72,14 @@ Twin with_explicit_mask(const Problem& problem, const Dialect& dialect, const Te
     p.mask.tensor.kind = kind;
     TensorSet shared = inputs;
     shared.erase(Role::mask);
-    Twin twin = adopt(p, shared);
+    PairedCase paired = adopt(p, shared);
     Tensor mask(type_of(p, Role::mask), {p.batch, p.heads_q, p.len_q, p.len_kv});
-    const Sight sight(problem, dialect, inputs);
+    const Visibility visibility(problem, dialect, inputs);
     constexpr double hidden = -std::numeric_limits<double>::infinity();
     std::int64_t flat = 0;
     for (const Row& row : all_rows(p)) {
         for (std::int64_t j = 0; j < p.len_kv; ++j, ++flat) {
-            const bool seen = sight.sees(row, j);
+            const bool seen = visibility.sees(row, j);
             if (kind == MaskKind::boolean) {
                 mask.set(flat, seen ? 1 : 0);
             } else if (!seen) {
@@ -92,18 +92,18 @@ Twin with_explicit_mask(const Problem& problem, const Dialect& dialect, const Te
             }
         }
     }
-    twin.inputs[Role::mask] = std::move(mask);
-    return twin;
+    paired.inputs[Role::mask] = std::move(mask);
+    return paired;
 }
 
-Twin with_visible_keys(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
-                       const Row& row) {
+PairedCase with_visible_keys(const Problem& problem, const Dialect& dialect,
+                             const TensorSet& inputs, const Row& row) {
     only_if(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
             "keys that move keep no positions");
-    const Sight sight(problem, dialect, inputs);
+    const Visibility visibility(problem, dialect, inputs);
     Indices visible;
     for (std::int64_t j = 0; j < problem.len_kv; ++j)
-        if (sight.sees(row, j)) visible.push_back(j);
+        if (visibility.sees(row, j)) visible.push_back(j);
     only_if(!visible.empty(), "a row alone needs a key to see");
     Problem p = problem;
     p.batch = p.heads_q = p.heads_kv = p.len_q = 1;
@@ -125,8 +125,8 @@ Twin with_visible_keys(const Problem& problem, const Dialect& dialect, const Ten
     return adopt(p, alone);
 }
 
-Twin continued(const Problem& problem, const TensorSet& inputs, std::int64_t begin,
-               std::int64_t count, bool cached) {
+PairedCase continued(const Problem& problem, const TensorSet& inputs, std::int64_t begin,
+                     std::int64_t count, bool cached) {
     only_if(problem.mask.lens_q.empty() && problem.mask.documents_q.empty(),
             "a step is a slice of full sequences");
     Problem p = problem;
@@ -152,7 +152,7 @@ Twin continued(const Problem& problem, const TensorSet& inputs, std::int64_t beg
     return adopt(p, step);
 }
 
-Twin sequence_alone(const Problem& problem, const TensorSet& inputs, std::int64_t batch) {
+PairedCase sequence_alone(const Problem& problem, const TensorSet& inputs, std::int64_t batch) {
     only_if(problem.mask.documents_q.empty(), "packed documents are one sequence");
     Problem p = problem;
     p.batch = 1;
@@ -174,7 +174,7 @@ Twin sequence_alone(const Problem& problem, const TensorSet& inputs, std::int64_
     return adopt(p, alone);
 }
 
-Twin with_heads_repeated(const Problem& problem, const TensorSet& inputs) {
+PairedCase with_heads_repeated(const Problem& problem, const TensorSet& inputs) {
     Problem p = problem;
     p.heads_kv = problem.heads_q;
     Indices read;
@@ -184,4 +184,4 @@ Twin with_heads_repeated(const Problem& problem, const TensorSet& inputs) {
     return adopt(p, repeated);
 }
 
-}  // namespace attest
+}  // namespace attest::law

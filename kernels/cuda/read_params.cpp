@@ -1,15 +1,15 @@
-#include "kernels/cuda/read_call.hpp"
+#include "kernels/cuda/read_params.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 
-namespace attest_cuda {
+namespace attest::cuda {
 namespace {
 
 constexpr std::int64_t dim_max = 256;
 
-const char* refusal(const Offer& offer, const attest_problem& p) {
+const char* refusal(const CudaOffer& offer, const attest_problem& p) {
     if (p.format_q != p.format_kv || p.format_q != p.format_o)
         return "q, k, v and o share one format";
     if (p.format_q == ATTEST_F64) return "f64 is not a GPU format here";
@@ -53,7 +53,7 @@ const T* pointer(const DLTensor* t) {
 
 }  // namespace
 
-int answer(const Offer& offer, const attest_problem* problem, char* reason,
+int answer(const CudaOffer& offer, const attest_problem* problem, char* reason,
            std::size_t reason_cap) {
     const char* why = refusal(offer, *problem);
     if (why == nullptr) return 1;
@@ -61,7 +61,7 @@ int answer(const Offer& offer, const attest_problem* problem, char* reason,
     return 0;
 }
 
-bool read_call(const attest_call* call, Params& p, Element& element) {
+bool read_params(const attest_call* call, Params& p, ElementFormat& element) {
     const attest_problem& a = *call->problem;
     // A caller that knows fewer fields has none of the later ones.
     std::memcpy(static_cast<attest_problem*>(&p), &a, std::min(a.struct_size, sizeof a));
@@ -88,9 +88,9 @@ bool read_call(const attest_call* call, Params& p, Element& element) {
     p.softcap_f32 = static_cast<float>(a.softcap);
     p.chunks_aligned = chunks_aligned(p.q) && chunks_aligned(p.k) && chunks_aligned(p.v);
     p.rope_dims = a.rope_kind == ATTEST_ROPE_NONE ? 0 : a.rope_dims != 0 ? a.rope_dims : a.dim_qk;
-    element = a.format_q == ATTEST_F32   ? Element::f32
-              : a.format_q == ATTEST_F16 ? Element::f16
-                                         : Element::bf16;
+    element = a.format_q == ATTEST_F32   ? ElementFormat::f32
+              : a.format_q == ATTEST_F16 ? ElementFormat::f16
+                                         : ElementFormat::bf16;
     return true;
 }
 
@@ -113,4 +113,4 @@ void place_workspace(const attest_call* call, Params& p) {
     p.partial = reinterpret_cast<float*>(p.arrivals + rows);
 }
 
-}  // namespace attest_cuda
+}  // namespace attest::cuda

@@ -11,15 +11,15 @@
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::law {
 
 /// What hides a key from a query.
 enum class Hiding : std::uint8_t { length, document, causal, window, mask };
 
-class Sight {
+class Visibility {
 public:
     /// Keeps pointers to its arguments: they must outlive it.
-    Sight(const Problem& problem, const Dialect& dialect, const TensorSet& inputs);
+    Visibility(const Problem& problem, const Dialect& dialect, const TensorSet& inputs);
 
     bool sees(const Row& row, std::int64_t key) const;
     bool hides(Hiding by, const Row& row, std::int64_t key) const;
@@ -50,4 +50,4 @@ private:
 /// [batch, heads_q, len_q] in order.
 std::vector<Row> all_rows(const Problem& problem);
 
-}  // namespace attest
+}  // namespace attest::law

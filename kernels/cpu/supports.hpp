@@ -1,13 +1,13 @@
 #pragma once
-// What the CPU kernels share of the border: saying no with a reason.
+// What the CPU kernels share of supports(): saying no with a reason.
 
 #include <cstddef>
 
 #include "kernels/interface/attest_kernel.h"
 
-namespace attest::kernel {
+namespace attest::cpu {
 
-/// What a kernel does not do; everything else of the border's forward call it does. Dropout,
+/// What a kernel does not do; everything else of the ABI's forward call it does. Dropout,
 /// gradients and ring buffers none of them do.
 struct Offer {
     bool documents = true, paged = true, splits = true, rope = true, f64 = true;
@@ -19,4 +19,4 @@ int answer(const Offer& offer, const attest_problem* problem, char* reason,
 
 int fail(char* error, std::size_t error_cap, const char* text) noexcept;  ///< returns 1
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

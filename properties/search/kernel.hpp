@@ -1,6 +1,6 @@
 #pragma once
 // What is being judged, as the search sees it: something that has a manifest, answers supports()
-// and runs one call. Behind it stands a worker process (session_subject.hpp), or in tests a
+// and runs one call. Behind it stands a worker process (session_kernel.hpp), or in tests a
 // function.
 
 #include <chrono>
@@ -12,19 +12,19 @@
 #include "kernels/worker/session.hpp"
 #include "reference/problem/problem.hpp"
 
-namespace attest {
+namespace attest::search {
 
-class Subject {
+class Kernel {
 public:
-    virtual ~Subject() = default;
+    virtual ~Kernel() = default;
 
-    virtual const Manifest& manifest() const noexcept = 0;
+    virtual const kernel::Manifest& manifest() const noexcept = 0;
 
     /// The kernel's own answer; the reason is empty where it says yes.
     virtual bool supports(const Problem& problem, std::string* reason) = 0;
 
     /// One call; never throws for what the kernel does.
-    virtual CallResult forward(const Problem& problem, const TensorSet& inputs) = 0;
+    virtual worker::CallResult forward(const Problem& problem, const TensorSet& inputs) = 0;
 
     /// The next call is number `first` of a case. Where tensors lie depends on that number alone,
     /// so that what a case shows does not depend on what ran before it.
@@ -36,6 +36,6 @@ public:
 };
 
 /// Makes one more of the same kernel; each thread of a campaign owns its own.
-using SubjectFactory = std::function<std::unique_ptr<Subject>()>;
+using KernelFactory = std::function<std::unique_ptr<Kernel>()>;
 
-}  // namespace attest
+}  // namespace attest::search

@@ -1,16 +1,18 @@
-#include "properties/diagnosis/relation.hpp"
+#include "properties/diagnosis/condition.hpp"
 
 #include "reference/problem/feature.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
 namespace {
 
 using Holds = std::function<bool(const Case&)>;
 
-bool power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+bool power_of_two(std::int64_t n) {
+    return n > 0 && (n & (n - 1)) == 0;
+}
 
-void add_lengths(std::vector<Relation>& list) {
+void add_lengths(std::vector<Condition>& list) {
     const auto add = [&list](std::string condition, std::function<bool(const Problem&)> holds) {
         list.push_back({"when " + condition, "len_kv", "len_q",
                         [holds = std::move(holds)](const Case& c) { return holds(c.problem); },
@@ -27,12 +29,12 @@ void add_lengths(std::vector<Relation>& list) {
 }
 
 // Above a power of two, on a tile's edge, next to it: where kernels change their path.
-void add_sizes(std::vector<Relation>& list) {
+void add_sizes(std::vector<Condition>& list) {
     struct Axis {
         const char *name, *symbol;
     };
-    for (const Axis axis : {Axis{"len_kv", "Tk"}, Axis{"len_q", "Tq"}, Axis{"dim_qk", "D"},
-                            Axis{"dim_v", "Dv"}}) {
+    for (const Axis axis :
+         {Axis{"len_kv", "Tk"}, Axis{"len_q", "Tq"}, Axis{"dim_qk", "D"}, Axis{"dim_v", "Dv"}}) {
         const std::string id = axis.name, symbol = axis.symbol;
         const auto add = [&](const std::string& says, std::function<bool(std::int64_t)> holds) {
             const std::string condition = symbol + " " + says;
@@ -53,7 +55,7 @@ void add_sizes(std::vector<Relation>& list) {
     }
 }
 
-void add_heads(std::vector<Relation>& list) {
+void add_heads(std::vector<Condition>& list) {
     const auto add = [&list](std::string condition, std::string axis, std::string other,
                              std::function<bool(const Problem&)> holds) {
         list.push_back({"when " + condition, std::move(axis), std::move(other),
@@ -73,30 +75,50 @@ void add_heads(std::vector<Relation>& list) {
 
 std::string feature_words(Feature f) {
     switch (f) {
-        case Feature::window: return "a window";
-        case Feature::causal: return "a causal mask";
-        case Feature::lens_q: return "query lengths";
-        case Feature::lens_kv: return "key lengths";
-        case Feature::mask_bool: return "a boolean mask";
-        case Feature::mask_additive: return "an additive mask";
-        case Feature::documents: return "packed documents";
-        case Feature::softcap: return "a soft cap";
-        case Feature::sink: return "a sink";
-        case Feature::alibi: return "ALiBi";
-        case Feature::rope: return "RoPE";
-        case Feature::gqa: return "grouped heads";
-        case Feature::dim_v: return "Dv ≠ D";
-        case Feature::scale: return "an explicit scale";
-        case Feature::cache: return "a cache";
-        case Feature::paged: return "a paged cache";
-        case Feature::layout: return "a layout of its own";
-        case Feature::lse: return "the log-sum-exp asked for";
-        case Feature::mixed_formats: return "mixed formats";
-        default: return std::string(name(f));
+        case Feature::window:
+            return "a window";
+        case Feature::causal:
+            return "a causal mask";
+        case Feature::lens_q:
+            return "query lengths";
+        case Feature::lens_kv:
+            return "key lengths";
+        case Feature::mask_bool:
+            return "a boolean mask";
+        case Feature::mask_additive:
+            return "an additive mask";
+        case Feature::documents:
+            return "packed documents";
+        case Feature::softcap:
+            return "a soft cap";
+        case Feature::sink:
+            return "a sink";
+        case Feature::alibi:
+            return "ALiBi";
+        case Feature::rope:
+            return "RoPE";
+        case Feature::gqa:
+            return "grouped heads";
+        case Feature::dim_v:
+            return "Dv ≠ D";
+        case Feature::scale:
+            return "an explicit scale";
+        case Feature::cache:
+            return "a cache";
+        case Feature::paged:
+            return "a paged cache";
+        case Feature::layout:
+            return "a layout of its own";
+        case Feature::lse:
+            return "the log-sum-exp asked for";
+        case Feature::mixed_formats:
+            return "mixed formats";
+        default:
+            return std::string(name(f));
     }
 }
 
-void add_features(std::vector<Relation>& list) {
+void add_features(std::vector<Condition>& list) {
     for (int n = 0; n < feature_count; ++n) {
         const Feature f = static_cast<Feature>(n);
         list.push_back({"with " + feature_words(f), "", "",
@@ -106,7 +128,7 @@ void add_features(std::vector<Relation>& list) {
     }
 }
 
-void add_formats_and_values(std::vector<Relation>& list) {
+void add_formats_and_values(std::vector<Condition>& list) {
     for (const Precision p : {Precision::f64, Precision::f32, Precision::f16, Precision::bf16})
         list.push_back({"in " + std::string(name(p)), "", "",
                         [p](const Case& c) { return c.problem.format_q == p; }});
@@ -141,8 +163,8 @@ std::int64_t quantity_of(const Problem& p, const std::string& axis) {
     return p.cache.page_size;
 }
 
-std::vector<Relation> relations() {
-    std::vector<Relation> list;
+std::vector<Condition> conditions() {
+    std::vector<Condition> list;
     add_lengths(list);
     add_features(list);
     add_heads(list);
@@ -151,4 +173,4 @@ std::vector<Relation> relations() {
     return list;
 }
 
-}  // namespace attest
+}  // namespace attest::diagnosis

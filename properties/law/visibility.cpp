@@ -1,9 +1,9 @@
-#include "properties/law/sight.hpp"
+#include "properties/law/visibility.hpp"
 
 #include <cmath>
 #include <limits>
 
-namespace attest {
+namespace attest::law {
 
 namespace {
 
@@ -34,7 +34,7 @@ std::int64_t reach(std::int64_t limit, WindowEnds ends) {
 
 }  // namespace
 
-Sight::Sight(const Problem& problem, const Dialect& dialect, const TensorSet& inputs)
+Visibility::Visibility(const Problem& problem, const Dialect& dialect, const TensorSet& inputs)
     : problem_(&problem),
       dialect_(&dialect),
       mask_(problem.mask.tensor.kind != MaskKind::none ? &inputs[Role::mask] : nullptr),
@@ -43,17 +43,17 @@ Sight::Sight(const Problem& problem, const Dialect& dialect, const TensorSet& in
       start_q_(starts(problem.mask.documents_q)),
       start_kv_(starts(problem.mask.documents_kv)) {}
 
-std::int64_t Sight::length_q(std::int64_t batch) const {
+std::int64_t Visibility::length_q(std::int64_t batch) const {
     const auto& lens = problem_->mask.lens_q;
     return lens.empty() ? problem_->len_q : lens[static_cast<std::size_t>(batch)];
 }
 
-std::int64_t Sight::length_kv(std::int64_t batch) const {
+std::int64_t Visibility::length_kv(std::int64_t batch) const {
     const auto& lens = problem_->mask.lens_kv;
     return lens.empty() ? problem_->len_kv : lens[static_cast<std::size_t>(batch)];
 }
 
-Sight::Place Sight::place(const Row& row, std::int64_t key) const {
+Visibility::Place Visibility::place(const Row& row, std::int64_t key) const {
     Place p{row.query, key, 0};
     std::int64_t queries = length_q(row.batch), keys = length_kv(row.batch);
     if (!document_q_.empty()) {
@@ -68,7 +68,7 @@ Sight::Place Sight::place(const Row& row, std::int64_t key) const {
     return p;
 }
 
-bool Sight::hides(Hiding by, const Row& row, std::int64_t key) const {
+bool Visibility::hides(Hiding by, const Row& row, std::int64_t key) const {
     switch (by) {
         case Hiding::length:
             return key >= length_kv(row.batch);
@@ -101,7 +101,7 @@ bool Sight::hides(Hiding by, const Row& row, std::int64_t key) const {
     return false;
 }
 
-bool Sight::sees(const Row& row, std::int64_t key) const {
+bool Visibility::sees(const Row& row, std::int64_t key) const {
     if (!is_query(row)) return false;
     for (const Hiding by :
          {Hiding::length, Hiding::document, Hiding::causal, Hiding::window, Hiding::mask})
@@ -109,20 +109,20 @@ bool Sight::sees(const Row& row, std::int64_t key) const {
     return true;
 }
 
-std::int64_t Sight::visible_count(const Row& row) const {
+std::int64_t Visibility::visible_count(const Row& row) const {
     std::int64_t count = 0;
     for (std::int64_t j = 0; j < problem_->len_kv; ++j) count += sees(row, j) ? 1 : 0;
     return count;
 }
 
-bool Sight::empty(const Row& row) const {
+bool Visibility::empty(const Row& row) const {
     if (!is_query(row)) return false;
     for (std::int64_t j = 0; j < problem_->len_kv; ++j)
         if (sees(row, j)) return false;
     return true;
 }
 
-std::string_view Sight::reason(const Row& row, std::int64_t key) const {
+std::string_view Visibility::reason(const Row& row, std::int64_t key) const {
     if (!is_query(row)) return "although the sequence ends before that query";
     if (hides(Hiding::length, row, key)) return "which lies past the sequence's end";
     if (hides(Hiding::document, row, key)) return "which belongs to another document";
@@ -140,4 +140,4 @@ std::vector<Row> all_rows(const Problem& problem) {
     return rows;
 }
 
-}  // namespace attest
+}  // namespace attest::law

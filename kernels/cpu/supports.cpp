@@ -1,10 +1,10 @@
-#include "kernels/cpu/border.hpp"
+#include "kernels/cpu/supports.hpp"
 
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 
-namespace attest::kernel {
+namespace attest::cpu {
 namespace {
 
 const char* refusal(const Offer& offer, const attest_problem& p) noexcept {
@@ -44,4 +44,4 @@ int fail(char* error, std::size_t error_cap, const char* text) noexcept {
     return 1;
 }
 
-}  // namespace attest::kernel
+}  // namespace attest::cpu

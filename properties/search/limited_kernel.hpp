@@ -5,22 +5,22 @@
 #include <memory>
 #include <utility>
 
-#include "properties/search/subject.hpp"
+#include "properties/search/kernel.hpp"
 #include "properties/search/time_limit.hpp"
 
-namespace attest {
+namespace attest::search {
 
-class LimitedSubject final : public Subject {
+class LimitedKernel final : public Kernel {
 public:
-    LimitedSubject(std::unique_ptr<Subject> kernel, const TimeLimit& limit)
+    LimitedKernel(std::unique_ptr<Kernel> kernel, const TimeLimit& limit)
         : kernel_(std::move(kernel)), limit_(limit) {}
 
-    const Manifest& manifest() const noexcept override { return kernel_->manifest(); }
+    const kernel::Manifest& manifest() const noexcept override { return kernel_->manifest(); }
     bool supports(const Problem& problem, std::string* reason) override {
         kernel_->set_timeout(limit_.full());
         return kernel_->supports(problem, reason);
     }
-    CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         kernel_->set_timeout(own_.count() > 0 ? own_ : limit_.now());
         return kernel_->forward(problem, inputs);
     }
@@ -33,9 +33,9 @@ public:
     void set_timeout(std::chrono::milliseconds timeout) noexcept override { own_ = timeout; }
 
 private:
-    std::unique_ptr<Subject> kernel_;
+    std::unique_ptr<Kernel> kernel_;
     const TimeLimit& limit_;
     std::chrono::milliseconds own_{0};
 };
 
-}  // namespace attest
+}  // namespace attest::search

@@ -8,22 +8,22 @@
 
 #include "reference/problem/case.hpp"
 
-namespace attest {
+namespace attest::diagnosis {
 
-struct Relation {
-    std::string says;     ///< completes "only ...": "when Tq ≠ Tk", "with a window"
-    std::string quantity; ///< the axis it is about: "len_kv"; empty: none
-    std::string other;    ///< a second axis; empty: none
+struct Condition {
+    std::string says;      ///< completes "only ...": "when Tq ≠ Tk", "with a window"
+    std::string quantity;  ///< the axis it is about: "len_kv"; empty: none
+    std::string other;     ///< a second axis; empty: none
     std::function<bool(const Case&)> holds;
     std::string condition{};  ///< "Tq ≠ Tk", where says is "when" it; two of these are joined
 };
 
 /// Every relation tried, the simplest first: where two separate equally well, the earlier is
 /// reported.
-std::vector<Relation> relations();
+std::vector<Condition> conditions();
 
 /// The value of an axis a boundary is drawn over: len_q, len_kv, dim_qk, dim_v, batch, heads_q,
 /// heads_kv, group, splits, page_size.
 std::int64_t quantity_of(const Problem& problem, const std::string& axis);
 
-}  // namespace attest
+}  // namespace attest::diagnosis
