@@ -20,4 +20,22 @@ struct Care {
     int rows_too_many = 0;  ///< that a tile copy runs past its shared array
 };
 
+/// nvcc takes no class as an argument of a __global__ template: a number that says the same. 0 is
+/// all the care there is.
+constexpr unsigned coded(Care c) {
+    const bool taken[] = {c.barrier_after_load, c.barrier_before_load, c.syncwarp_after_weights,
+                          c.last_copy_awaited,  c.idle_warps_stay,     c.all_lanes_compared,
+                          c.all_lanes_named,    c.all_lanes_summed,    c.values_transposed,
+                          c.tail_cleared,       c.key_tail_cleared};
+    unsigned code = 0;
+    for (int bit = 0; bit < 11; ++bit) code |= taken[bit] ? 0u : 1u << bit;
+    return code | static_cast<unsigned>(c.rows_too_many) << 11;
+}
+
+constexpr Care decoded(unsigned code) {
+    const auto taken = [code](int bit) { return (code >> bit & 1u) == 0; };
+    return {taken(0), taken(1), taken(2), taken(3),  taken(4), taken(5),
+            taken(6), taken(7), taken(8), taken(9), taken(10), static_cast<int>(code >> 11)};
+}
+
 }  // namespace attest::cuda

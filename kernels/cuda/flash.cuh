@@ -26,8 +26,9 @@ __device__ inline float warp_sum(float x) {
     return x;
 }
 
-template <typename T, int DIM, Care care = Care{}>
+template <typename T, int DIM, unsigned care_code = 0>
 __global__ void __launch_bounds__(128) flash_kernel(Params p) {
+    constexpr Care care = decoded(care_code);
     constexpr int tile = 32, warps = 4, rows_per_warp = 4, rows = warps * rows_per_warp;
     constexpr int columns = (DIM + 31) / 32;
     SIMT_DYNAMIC_SHARED(shared);

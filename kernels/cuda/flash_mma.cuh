@@ -142,8 +142,9 @@ struct MmaWarp {
 
 /// The blocks a multiprocessor is to hold are named, so that ptxas does not save registers for one
 /// more and spill.
-template <typename T, int DIM, Care care = Care{}>
+template <typename T, int DIM, unsigned care_code = 0>
 __global__ void __launch_bounds__(128, DIM <= 64 ? 3 : 2) flash_mma_kernel(Params p) {
+    constexpr Care care = decoded(care_code);
     constexpr int pitch = MmaTiles<DIM>::pitch, chunks = MmaTiles<DIM>::chunks;
     SIMT_DYNAMIC_SHARED(shared);
     T* qs = shared.take<T>(mma_rows * pitch, "qs");

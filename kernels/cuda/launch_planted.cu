@@ -19,7 +19,7 @@ dim3 grid_of(const Params& p, std::int64_t rows) {
 
 template <std::size_t number>
 int launch(const Params& p, cudaStream_t stream) {
-    constexpr Care care = planted_gpu_bugs[number].care;
+    constexpr unsigned care = coded(planted_gpu_bugs[number].care);
     if constexpr (planted_gpu_bugs[number].mma()) {
         return simt::launch(flash_mma_kernel<__nv_bfloat16, dim, care>, grid_of(p, mma_rows),
                             dim3(128), MmaTiles<dim>::bytes(), stream, p);
