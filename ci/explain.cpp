@@ -184,7 +184,7 @@ int explain_command(const CommandOptions& options) {
     worker::SessionOptions session;
     session.timeout = options.timeout;
     search::SessionKernel kernel(spec, session);
-    const Case& tried = named.tried;
+    const Case tried = search::asked_of(kernel.manifest().features, named.tried);
     const Problem& p = tried.problem;
 
     Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));

@@ -75,7 +75,6 @@ inline RunHeader header() {
     m = kernel::parse_manifest(R"({"name": "n", "version": "1", "formats": ["bf16", "f64"]})",
                                "test");
     m.memory = one_of<kernel::Memory>(2);
-    m.features_declared = true;
     m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
     m.numerics.tile = count();
     m.dialect.lse_base = one_of<LseBase>(2);
@@ -122,7 +121,7 @@ inline search::LawReport law() {
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
     report.record = {coin() ? -1 : count(),      a_case(), {},
-                    one_of<worker::Outcome>(6), fault(),  real()};
+                     one_of<worker::Outcome>(6), fault(),  real()};
     report.record.verdict.decision = one_of<law::Decision>(5);
     if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
     return report;

@@ -88,13 +88,14 @@ int replay_command(const CommandOptions& options) {
     if (options.arguments.empty())
         throw BadInput("replay: no case named",
                        {"attest replay CASE, such as a stored id or a line"});
-    const NamedCase named = find_case(options.arguments.front(), options.out);
+    NamedCase named = find_case(options.arguments.front(), options.out);
     const kernel::KernelSpec spec = kernel_for(named, options);
     worker::SessionOptions session;
     session.timeout = options.timeout;
     // Whoever watches the one call, a debugger or compute-sanitizer, hears of its end.
     session.farewell = std::chrono::seconds(5);
     search::SessionKernel kernel(spec, session);
+    named.tried = search::asked_of(kernel.manifest().features, std::move(named.tried));
     const std::vector<const law::Property*> laws = laws_for(named, options, kernel);
     if (laws.empty())
         throw BadInput("replay: no law is tried on such a case",

@@ -94,8 +94,6 @@ KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifes
                         spec.interface,
                         {},
                         {}};
-    if (!manifest.features_declared) report.manifest.features = kernel::offered_features(manifest);
-    report.manifest.features_declared = true;
     if (spec.path.empty()) return report;
     report.file = fs::path(spec.path).filename().string();
     report.sha256 = file_digest(spec.path);

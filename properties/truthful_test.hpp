@@ -20,7 +20,6 @@ inline kernel::Manifest truthful_manifest(const Dialect& dialect) {
     manifest.version = "1";
     manifest.simulated = true;  // every schedule gives the truth
     manifest.formats = {Precision::f32, Precision::f16, Precision::bf16};
-    manifest.features_declared = true;
     manifest.features = FeatureSet::all().without(Feature::dropout);
     manifest.dialect = dialect;
     manifest.numerics.deterministic = true;

@@ -32,20 +32,8 @@ ELEMENT = {np.dtype("f8"): TensorProto.DOUBLE, np.dtype("f4"): TensorProto.FLOAT
            np.dtype("f2"): TensorProto.FLOAT16, np.dtype("u1"): TensorProto.BOOL}
 
 
-def supports(problem, opset=OPSET):
-    """What the operator has no input for; each reason names the field."""
-    absent = {"want_lse": "an LSE output", "sink": "a sink", "alibi": "ALiBi slopes", "rope_kind": "RoPE",
-              "dropout_p": "dropout", "page_size": "a paged cache", "splits": "a number of splits",
-              "flags": "packed or ring-buffer sequences"}
-    for field, what in absent.items():
-        if getattr(problem, field):
-            return f"the operator has no {what}"
-    if not problem.format_q == problem.format_kv == problem.format_o:
-        return "q, k, v and the output share one type"
-    if problem.window_left >= 0 or problem.window_right >= 0:
-        return f"opset {opset} has no sliding window"
-    if problem.cache_len:
-        return "the cache is the caller's"
+def supports(problem):
+    """What the manifest has no word for."""
     if 0 in (problem.batch, problem.len_q, problem.len_kv):
         return "the runtime refuses an axis of length zero"
     if problem.scale <= 0:

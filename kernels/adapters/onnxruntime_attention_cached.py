@@ -16,8 +16,7 @@ ATTEST = dict(plain.ATTEST, name="onnxruntime_attention_cached",
               dialect=dict(plain.ATTEST["dialect"], causal="bottom_right"))
 
 
-def supports(problem):
-    return plain.supports(problem, OPSET)
+supports = plain.supports
 
 
 def forward(problem, q, k, v, *, lens_kv=None, **tensors):

@@ -254,7 +254,7 @@ static const attest_kernel_api* broken(size_t which) {
             api.struct_size = 24;
             return &api;
         case 3:
-            api.supports = NULL;
+            api.forward = NULL;
             return &api;
         case 4:
             init_tables();
@@ -270,7 +270,9 @@ const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index) {
     (void)host_abi;
     if (index >= kernel_count) return broken(index - kernel_count);
     const kernel* k = &kernels[index];
-    snprintf(manifest, sizeof manifest, "{\"name\":\"%s\",\"version\":\"1\",\"formats\":[\"f32\"]}",
+    snprintf(manifest, sizeof manifest,
+             "{\"name\":\"%s\",\"version\":\"1\",\"formats\":[\"f32\"],"
+             "\"features\":[\"layout\",\"lse\"]}",
              k->manifest);
     api.struct_size = sizeof api;
     api.abi_version = ATTEST_ABI_VERSION;

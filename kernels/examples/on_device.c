@@ -133,12 +133,12 @@ const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index) {
         return NULL;
     api.struct_size = sizeof api;
     api.abi_version = ATTEST_ABI_VERSION;
-    /* Declared features without "layout" are what promises alignment. */
+    /* Features without "layout" promise alignment. */
     api.manifest = forwards[index] == write_ones_where_aligned
                        ? "{\"name\":\"on_device\",\"version\":\"1\",\"formats\":[\"f32\"],"
-                         "\"memory\":\"cuda\",\"features\":[]}"
+                         "\"memory\":\"cuda\"}"
                        : "{\"name\":\"on_device\",\"version\":\"1\",\"formats\":[\"f32\"],"
-                         "\"memory\":\"cuda\"}";
+                         "\"memory\":\"cuda\",\"features\":[\"layout\",\"lse\",\"dim_v\"]}";
     api.supports = supports;
     api.destroy = say_goodbye;
     api.forward = forwards[index];

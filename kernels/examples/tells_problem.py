@@ -1,6 +1,12 @@
 """For attest's own tests: no attention. Refuses everything, with the problem as it was told."""
 
-ATTEST = {"name": "tells_problem", "version": "1", "formats": ["f64", "f32", "f16", "bf16"]}
+ATTEST = {
+    "name": "tells_problem",
+    "version": "1",
+    "formats": ["f64", "f32", "f16", "bf16"],
+    "features": "causal window lens_q lens_kv mask_bool mask_additive documents softcap sink alibi rope dropout gqa "
+                "dim_v scale cache paged splits layout lse mixed_formats".split(),
+}
 
 
 def supports(problem):

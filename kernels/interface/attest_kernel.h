@@ -80,7 +80,7 @@ enum {
 };
 
 /* Tensors by role. All are logically [batch, heads, length, dim], whatever the memory layout. Data
- * is aligned to one element; to 64 bytes where the manifest declares features without "layout". */
+ * is aligned to one element; to 64 bytes unless the manifest lists "layout". */
 enum {
     ATTEST_ROLE_Q = 0,   /* [B,Hq,Tq,D] */
     ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D] */
@@ -156,7 +156,7 @@ typedef struct attest_kernel_api {
     uint32_t abi_version; /* ATTEST_ABI_VERSION */
     const char* manifest; /* JSON text, UTF-8 */
 
-    /* 1: yes. 0: no, with a reason. */
+    /* 1: yes. 0: no, with a reason. Asked of what the manifest lists alone; NULL: yes to it all. */
     int (*supports)(void* state, const attest_problem* problem, char* reason, size_t reason_cap);
     int (*create)(void** state, char* error, size_t error_cap);
     void (*destroy)(void* state);
@@ -169,7 +169,7 @@ typedef struct attest_kernel_api {
 } attest_kernel_api;
 
 /* The one exported symbol: kernel number `index` of this library, NULL past the last or where
- * host_abi is not spoken. Every function but supports and forward may be NULL. */
+ * host_abi is not spoken. Every function but forward may be NULL. */
 ATTEST_EXPORT const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index);
 
 #ifdef __cplusplus

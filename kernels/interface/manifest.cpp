@@ -3,140 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "kernels/interface/manifest_words.hpp"
-#include "reference/problem/errors.hpp"
-#include "reference/problem/json.hpp"
-#include "reference/problem/text.hpp"
+#include "kernels/interface/manifest_section.hpp"
 
 namespace attest::kernel {
 namespace {
 
 using manifest_words::Choice;
 using manifest_words::word_of;
-
-/// One JSON object read strictly: every key that is not asked for is an error.
-class Section {
-public:
-    Section(const JsonSource& source, const Json& object, std::string name)
-        : source_(source), object_(object), name_(std::move(name)) {
-        if (object.kind != Json::Kind::object) {
-            fail(object, name_.empty() ? "a manifest is an object" : name_ + " is not an object",
-                 "an object {...}");
-        }
-    }
-
-    const Json* find(std::string_view key) {
-        known_.push_back(key);
-        return object_.find(key);
-    }
-
-    template <typename Value, std::size_t n>
-    void choose(std::string_view key, const manifest_words::Choice<Value> (&choices)[n],
-                Value& out) {
-        if (const Json* v = find(key)) out = chosen(*v, key, choices);
-    }
-
-    template <typename Value, std::size_t n>
-    Value chosen(const Json& v, std::string_view key,
-                 const manifest_words::Choice<Value> (&choices)[n]) {
-        std::vector<std::string_view> allowed;
-        for (const auto& choice : choices) {
-            // A word may be written as a number where it is one: "lse_base": 2.
-            const bool word = v.kind == Json::Kind::string || v.kind == Json::Kind::number;
-            if (word && v.text == choice.word) return choice.value;
-            allowed.push_back(choice.word);
-        }
-        fail_value(v, key, "one of " + joined(allowed, ", "));
-    }
-
-    void count(std::string_view key, std::int64_t& out) {
-        const Json* v = find(key);
-        if (v == nullptr) return;
-        const auto number = parse_integer<std::int64_t>(v->text);
-        if (v->kind != Json::Kind::number || !number || *number < 0) {
-            fail_value(*v, key, "a whole number, 0 where nothing is declared");
-        }
-        out = *number;
-    }
-
-    void flag(std::string_view key, bool& out) {
-        const Json* v = find(key);
-        if (v == nullptr) return;
-        if (v->kind != Json::Kind::boolean) fail_value(*v, key, "true or false");
-        out = v->boolean;
-    }
-
-    void positive_real(std::string_view key, double& out) {
-        const Json* v = find(key);
-        if (v == nullptr) return;
-        const std::optional<double> number = parse_decimal(v->text);
-        if (v->kind != Json::Kind::number || !number || !(*number > 0) || !std::isfinite(*number)) {
-            fail_value(*v, key, "a number above 0, such as 2 or 0.98");
-        }
-        out = *number;
-    }
-
-    std::string required_text(std::string_view key) {
-        const Json* v = find(key);
-        if (v == nullptr) {
-            source_.fail(object_.begin, object_.begin + 1, fmt::format("{} is missing", path(key)),
-                         "name, version and formats are required");
-        }
-        if (v->kind != Json::Kind::string || v->text.empty()) {
-            fail_value(*v, key, "a text, not empty");
-        }
-        return v->text;
-    }
-
-    /// A list of texts; null where the key is absent.
-    const Json* list(std::string_view key) {
-        const Json* v = find(key);
-        if (v == nullptr) return nullptr;
-        if (v->kind != Json::Kind::array) fail_value(*v, key, "a list of texts");
-        for (const Json& item : v->items) {
-            if (item.kind != Json::Kind::string) fail_value(item, key, "a list of texts");
-        }
-        return v;
-    }
-
-    /// After everything was asked for: what is left is a mistake.
-    void finish() const {
-        for (const JsonMember& m : object_.members) {
-            if (std::find(known_.begin(), known_.end(), m.key) != known_.end()) continue;
-            source_.fail(m.begin, m.end,
-                         fmt::format("no key {} is known{}", path(printable(m.key)),
-                                     attest::suggestion(m.key, known_)),
-                         "one of " + joined(known_, ", "));
-        }
-    }
-
-    [[noreturn]] void fail(const Json& at, const std::string& what,
-                           const std::string& remedy) const {
-        source_.fail(at, what, remedy);
-    }
-
-private:
-    std::string path(std::string_view key) const {
-        return name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
-    }
-    [[noreturn]] void fail_value(const Json& v, std::string_view key,
-                                 const std::string& remedy) const {
-        const std::string_view written = source_.text.substr(v.begin, v.end - v.begin);
-        const std::string shown = v.kind == Json::Kind::object  ? "an object"
-                                  : v.kind == Json::Kind::array ? "a list"
-                                                                : printable(written);
-        fail(v, fmt::format("{} is {}", path(key), shown), remedy);
-    }
-
-    const JsonSource& source_;
-    const Json& object_;
-    std::string name_;
-    std::vector<std::string_view> known_;
-};
 
 void read_formats(const JsonSource& source, Section& top, const Json& root, Manifest& m) {
     const Json* formats = top.list("formats");
@@ -158,16 +33,19 @@ void read_formats(const JsonSource& source, Section& top, const Json& root, Mani
 
 void read_features(Section& top, Manifest& m) {
     const Json* features = top.list("features");
-    m.features_declared = features != nullptr;
     if (features == nullptr) return;
+    std::vector<std::string_view> known;
+    for (int f = 0; f < feature_count; ++f) known.push_back(name(static_cast<Feature>(f)));
     for (const Json& item : features->items) {
-        // The vocabulary only ever grows: a name of a later version is kept, and never drawn.
-        if (const std::optional<Feature> feature = parse_feature(item.text)) {
+        const std::optional<Feature> feature = parse_feature(item.text);
+        if (feature)
             m.features = m.features.with(*feature);
-        } else {
-            m.features_unknown.push_back(item.text);
-        }
+        else if (!foreign(item.text))
+            top.fail_word(item, "features", known);
     }
+    if (m.features.has(Feature::paged) && !m.features.has(Feature::cache))
+        top.fail(*features, "features names paged without cache",
+                 "pages are a kind of cache: name both");
 }
 
 void read_dialect(Section section, Dialect& d) {
@@ -225,21 +103,23 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     return m;
 }
 
-/// The features that there were when the ABI was first written down. A kernel that declares none
-/// may be as old, and could not see a later one's field: those are offered where they are named.
-constexpr FeatureSet first_features() {
-    FeatureSet set;
-    for (int f = 0; f <= static_cast<int>(Feature::mixed_formats); ++f)
-        set = set.with(static_cast<Feature>(f));
-    return set;
-}
-
-FeatureSet offered_features(const Manifest& manifest) noexcept {
-    if (!manifest.features_declared) return first_features();
-    const FeatureSet offered = manifest.features | FeatureSet(Feature::lse, Feature::scale,
-                                                              Feature::layout, Feature::dim_v);
-    const bool end_aligned = manifest.dialect.causal == CausalAlignment::bottom_right;
-    return end_aligned ? offered.with(Feature::cache) : offered;
+std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
+    for (int f = 0; f < feature_count; ++f) {
+        const auto feature = static_cast<Feature>(f);
+        if (features_of(p).has(feature) && !m.features.has(feature))
+            return fmt::format("its manifest does not list the feature {}", name(feature));
+    }
+    for (const Precision format : {p.format_q, p.format_kv, p.format_o})
+        if (std::find(m.formats.begin(), m.formats.end(), format) == m.formats.end())
+            return fmt::format("its manifest does not list the format {}", name(format));
+    const auto beyond = [](std::int64_t value, std::int64_t most) {
+        return most > 0 && value > most;
+    };
+    if (beyond(std::max(p.dim_qk, value_dim(p)), m.limits.dim_max))
+        return fmt::format("its dimensions end at {}", m.limits.dim_max);
+    if (beyond(std::max(p.len_q, p.len_kv), m.limits.len_max))
+        return fmt::format("its lengths end at {}", m.limits.len_max);
+    return std::nullopt;
 }
 
 std::string to_json(const Manifest& m) {
@@ -252,16 +132,10 @@ std::string to_json(const Manifest& m) {
                 {"memory", word_of(manifest_words::memory_words, m.memory)},
                 {"simulated", m.simulated},
                 {"limits", {{"dim_max", m.limits.dim_max}, {"len_max", m.limits.len_max}}}};
-    if (m.features_declared) {
-        json features = json::array();
-        for (int f = 0; f < feature_count; ++f) {
-            if (m.features.has(static_cast<Feature>(f))) {
-                features.push_back(std::string(name(static_cast<Feature>(f))));
-            }
-        }
-        for (const std::string& unknown : m.features_unknown) features.push_back(unknown);
-        out["features"] = features;
-    }
+    out["features"] = json::array();
+    for (int f = 0; f < feature_count; ++f)
+        if (m.features.has(static_cast<Feature>(f)))
+            out["features"].push_back(std::string(name(static_cast<Feature>(f))));
     out["dialect"] = {{"causal", word_of(manifest_words::causal_words, m.dialect.causal)},
                       {"empty_row", word_of(manifest_words::empty_row_words, m.dialect.empty_row)},
                       {"softcap", word_of(manifest_words::softcap_words, m.dialect.softcap)},

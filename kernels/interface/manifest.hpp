@@ -2,12 +2,14 @@
 // What a kernel says of itself: its manifest (JSON; README.md, "The manifest"), read strictly.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/feature.hpp"
+#include "reference/problem/problem.hpp"
 
 namespace attest::kernel {
 
@@ -26,22 +28,18 @@ struct Manifest {
     /// A runtime simulates its threads: each call runs under another schedule, and what the runtime
     /// finds wrong is the call's error.
     bool simulated = false;
-    bool features_declared = false;             ///< false: every feature is offered to supports()
-    FeatureSet features;                        ///< known names only
-    std::vector<std::string> features_unknown;  ///< names of a later version, kept for display
+    FeatureSet features;  ///< what is not among them is never asked for
     Limits limits;
     Dialect dialect;
     Numerics numerics;
 };
 
-/// What may be asked of a kernel: what it declares, and what the ABI gives every kernel, so that
-/// supports() alone need say no to it: an LSE, a scale, strides, dim_v != dim_qk and, where causal
-/// masks are aligned to the last key anyway, queries that stand at the end of a cache.
-FeatureSet offered_features(const Manifest& manifest) noexcept;
+/// Why the manifest rules this problem out; none where it does not. supports() is asked after it.
+std::optional<std::string> refusal(const Manifest& manifest, const Problem& problem);
 
 /// Strict: unknown key, duplicate key, wrong type or value is BadInput with `source_name:
 /// manifest:LINE:COLUMN`, the text and a caret, and the allowed values. `name`, `version` and
-/// `formats` are required.
+/// `formats` are required. A key or a feature that begins with x_ is its author's own.
 Manifest parse_manifest(std::string_view json, std::string_view source_name);
 std::string to_json(const Manifest& manifest);  ///< with every default written out, sorted keys
 

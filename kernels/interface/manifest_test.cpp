@@ -40,7 +40,6 @@ TEST(Manifest, DefaultsAreTheFirstWords) {
     EXPECT_EQ(m.formats, (std::vector{Precision::f16, Precision::bf16}));
     EXPECT_EQ(m.memory, Memory::host);
     EXPECT_FALSE(m.simulated);
-    EXPECT_FALSE(m.features_declared);
     EXPECT_EQ(m.dialect, Dialect{});
     EXPECT_EQ(m.numerics, Numerics{});
     EXPECT_EQ(m.limits, Limits{});
@@ -58,7 +57,6 @@ TEST(Manifest, EveryWordIsRead) {
              R"("flush_subnormals":true,"matrix_unit":true})"));
     EXPECT_EQ(m.memory, Memory::cuda);
     EXPECT_TRUE(m.simulated);
-    EXPECT_TRUE(m.features_declared);
     EXPECT_EQ(m.features, FeatureSet(Feature::causal, Feature::gqa, Feature::lse));
     EXPECT_EQ(m.limits, (Limits{.dim_max = 256, .len_max = 9}));
     const Dialect dialect{CausalAlignment::top_left, EmptyRow::refuse, SoftcapPlace::after_bias,
@@ -87,17 +85,41 @@ TEST(Manifest, TheLseBaseMayBeWrittenAsANumberOrAText) {
     EXPECT_EQ(parse(with(R"("dialect":{"lse_base":"e"})")).dialect.lse_base, LseBase::e);
 }
 
-TEST(Manifest, FeaturesOfALaterVersionAreKept) {
-    const Manifest m = parse(with(R"("features":["causal","telepathy"])"));
+TEST(Manifest, WhatBeginsWithXIsItsAuthorsOwn) {
+    const Manifest m = parse(
+        with(R"("features":["causal","x_telepathy"],"x_note":[1,{}],"dialect":{"x_mood":"calm"})"));
     EXPECT_EQ(m.features, FeatureSet(Feature::causal));
-    EXPECT_EQ(m.features_unknown, std::vector<std::string>{"telepathy"});
-    EXPECT_NE(to_json(m).find("telepathy"), std::string::npos);
+}
+
+TEST(Manifest, WhatIsNotListedIsRefused) {
+    Problem p{.len_kv = 2, .want_lse = false};
+    const Manifest bare = parse(R"({"name": "x", "version": "1", "formats": ["f32"]})");
+    EXPECT_EQ(refusal(bare, p), std::nullopt);
+    EXPECT_EQ(bare.features, FeatureSet{});
+    const auto refused = [&](const Problem& asked) { return refusal(bare, asked).value_or(""); };
+    Problem other = p;
+    other.want_lse = true;
+    EXPECT_EQ(refused(other), "its manifest does not list the feature lse");
+    other = p;
+    other.layout_k.order = AxisOrder::bthd;
+    EXPECT_EQ(refused(other), "its manifest does not list the feature layout");
+    other = p;
+    other.scale = 0.5;
+    EXPECT_EQ(refused(other), "its manifest does not list the feature scale");
+    other = p;
+    other.dim_v = 3;
+    EXPECT_EQ(refused(other), "its manifest does not list the feature dim_v");
+    other = p;
+    other.cache = {.present = true, .len = 1};
+    EXPECT_EQ(refused(other), "its manifest does not list the feature cache");
+    other = p;
+    other.format_q = other.format_kv = other.format_o = Precision::f16;
+    EXPECT_EQ(refused(other), "its manifest does not list the format f16");
 }
 
 TEST(Manifest, TheManualNamesEveryFeature) {
     std::string words = "list:";
-    for (int f = 0; f < feature_count; ++f)
-        words.append(" ").append(name(static_cast<Feature>(f)));
+    for (int f = 0; f < feature_count; ++f) words.append(" ").append(name(static_cast<Feature>(f)));
     std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "README.md");
     const std::string page{std::istreambuf_iterator<char>(file), {}};
     EXPECT_NE(page.find("| `features` | " + words + " |"), page.npos) << words;
@@ -108,7 +130,8 @@ TEST(Manifest, ErrorsPointAtThePlace) {
         parse("{\"name\": \"mine\",\n \"version\": \"1\", \"formats\": [\"f33\"]}");
         FAIL();
     } catch (const BadInput& error) {
-        EXPECT_STREQ(error.what(), "./libmine.so: manifest:2:30: formats is \"f33\"");
+        EXPECT_STREQ(error.what(),
+                     "./libmine.so: manifest:2:30: formats is \"f33\"; did you mean f32?");
         ASSERT_EQ(error.details().size(), 3u);
         EXPECT_EQ(error.details()[1].find('^'), error.details()[0].find("\"f33\""));
         EXPECT_EQ(error.details()[2], "one of f64, f32, f16, bf16");
@@ -122,6 +145,15 @@ TEST(Manifest, WhatIsWrongIsSaid) {
                    "memory, simulated, features, limits, dialect, numerics");
     EXPECT_EQ(error_of(with(R"("memory":"gpu")")),
               "./libmine.so: manifest:1:59: memory is \"gpu\" | one of host, cuda");
+    EXPECT_EQ(
+        error_of(with(R"("features":["casual"])")),
+        "./libmine.so: manifest:1:62: features is \"casual\"; did you mean causal? | one "
+        "of causal, window, lens_q, lens_kv, mask_bool, mask_additive, documents, softcap, sink, "
+        "alibi, rope, dropout, gqa, dim_v, scale, cache, paged, splits, layout, lse, "
+        "mixed_formats");
+    EXPECT_EQ(error_of(with(R"("features":["paged"])")),
+              "./libmine.so: manifest:1:61: features names paged without cache | pages are a kind "
+              "of cache: name both");
     EXPECT_EQ(
         error_of(with(R"("numerics":{"tile":-1})")),
         "./libmine.so: manifest:1:69: numerics.tile is -1 | a whole number, 0 where nothing is "

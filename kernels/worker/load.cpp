@@ -53,12 +53,9 @@ LoadedKernel adopt(const attest_kernel_api* api, void* library = nullptr) {
     std::memcpy(&kernel.api, api, std::min(api->struct_size, sizeof kernel.api));
     const auto missing = [](const char* what) {
         return LoadFailure(
-            fmt::format("attest_kernel_api.{} is NULL\n"
-                        "manifest, supports and forward are required",
-                        what));
+            fmt::format("attest_kernel_api.{} is NULL\nmanifest and forward are required", what));
     };
     if (kernel.api.manifest == nullptr) throw missing("manifest");
-    if (kernel.api.supports == nullptr) throw missing("supports");
     if (kernel.api.forward == nullptr) throw missing("forward");
     kernel.library = library;
     kernel.on_device = declares_device_memory(kernel.api.manifest);

@@ -110,7 +110,8 @@ TEST_F(LoadError, FailureInCreate) {
 TEST_F(LoadError, BadManifest) {
     const std::string text = misbehaving(24);
     EXPECT_EQ(text.substr(0, text.find('\n')),
-              "./libmisbehaving.so#24: manifest:1:84: dialect.causal is \"bottom-right\"");
+              "./libmisbehaving.so#24: manifest:1:84: dialect.causal is \"bottom-right\"; "
+              "did you mean bottom_right?");
     EXPECT_TRUE(text.ends_with("^^^^^^^^^^^^^^\none of bottom_right, top_left")) << text;
 }
 
@@ -129,8 +130,8 @@ TEST_F(LoadError, StructTooSmall) {
 
 TEST_F(LoadError, MissingFunction) {
     EXPECT_EQ(misbehaving(27),
-              "./libmisbehaving.so#27: attest_kernel_api.supports is NULL\n"
-              "manifest, supports and forward are required");
+              "./libmisbehaving.so#27: attest_kernel_api.forward is NULL\n"
+              "manifest and forward are required");
 }
 
 TEST_F(LoadError, CrashInGetKernel) {
@@ -197,7 +198,7 @@ host.recv(1 << 17)
 for frame in (b"short", header.pack(0, 2, 2, 16, 1), header.pack(magic, 2, 2, 9999, 1),
               header.pack(magic, 2, 2, 24, 99) + bytes(8), header.pack(magic, 2, 7, 16, 1)):
     host.send(frame)
-text = b'{"name": "liar", "version": "1", "formats": ["f32"]}'
+text = b'{"name": "liar", "version": "1", "formats": ["f32"], "features": ["lse"]}'
 host.send(header.pack(magic, 2, 2, 24 + len(text), 1) + struct.pack("<II", lie, 0) + text)
 sequence = header.unpack_from(host.recv(1 << 17))[4]
 host.send(header.pack(magic, 2, 5, 32, sequence) + struct.pack("<IIQ", 1, lie, 0))
@@ -229,9 +230,8 @@ host.recv(1 << 17)
 }
 
 TEST_F(LoadError, AFileNamesAKernel) {
-    EXPECT_EQ(
-        error_of(file("mine.json", "{\"library\": \"" + example("libplugin.so") + "\"}")),
-        "");
+    EXPECT_EQ(error_of(file("mine.json", "{\"library\": \"" + example("libplugin.so") + "\"}")),
+              "");
 }
 
 }  // namespace

@@ -152,12 +152,5 @@ TEST_F(Python, RoundsToBfloat16AsEverybodyDoes) {
     }
 }
 
-TEST_F(Python, DeclaresWhatItIsAskedFor) {
-    problem_.mask.causal = true;
-    const CallResult result = call("fills_in_place");
-    EXPECT_EQ(result.outcome, Outcome::refused);
-    EXPECT_EQ(result.reason, "the manifest does not list the feature causal");
-}
-
 }  // namespace
 }  // namespace attest::worker

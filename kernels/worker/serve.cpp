@@ -64,15 +64,18 @@ private:
         std::memcpy(&question, frame.data(), std::min(frame.size(), sizeof question));
         const attest_problem& problem = question.problem;
         text_.fill(0);
-        int yes = 0;
+        bool yes = false;
         circumstances.phase = Phase::supports;
         std::string thrown = caught([&] {
-            yes = kernel_.api.supports(kernel_.state, &problem, text_.data(), text_.size() - 1);
+            // Without the function the manifest alone speaks, which the host asks first.
+            const auto supports = kernel_.api.supports;
+            yes = supports == nullptr ||
+                  supports(kernel_.state, &problem, text_.data(), text_.size() - 1) != 0;
         });
         protocol::AnswerFrame answer;
         answer.header.kind = protocol::FrameKind::answer;
         answer.header.sequence = sequence_;
-        if (yes != 0 && thrown.empty()) {
+        if (yes && thrown.empty()) {
             answer.yes = 1;
             thrown = caught([&] { answer.workspace_bytes = workspace(problem); });
         }

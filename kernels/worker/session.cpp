@@ -93,8 +93,12 @@ struct Session::State {
         return nullptr;
     }
 
-    /// The kernel's answer, asked or remembered. A death leaves no link behind.
-    std::variant<WorkerLink::SupportAnswer, WorkerDeath> ask(const SupportQuestion& question) {
+    /// The manifest's answer, or else the kernel's, asked or remembered. A death leaves no link
+    /// behind.
+    std::variant<WorkerLink::SupportAnswer, WorkerDeath> ask(const Problem& problem,
+                                                             const SupportQuestion& question) {
+        if (auto no = kernel::refusal(manifest, problem))
+            return WorkerLink::SupportAnswer{.yes = false, .reason = std::move(*no)};
         if (link == nullptr) start();
         if (const auto* known = find(question)) return *known;
         auto answer = link->ask_support(question, options);
@@ -205,10 +209,8 @@ Session::Session(const kernel::KernelSpec& spec, const SessionOptions& options)
         spec.interface == kernel::KernelInterface::python ? "python" : spec.text;
     state_->manifest = kernel::parse_manifest(state_->link->manifest_text(), source);
     set_timeout(options.timeout);
-    // A kernel that says what it can do, and says nothing of layouts, may count on the alignment
-    // that every allocator gives; any other has to do without.
-    state_->aligned =
-        state_->manifest.features_declared && !state_->manifest.features.has(Feature::layout);
+    // A kernel that says nothing of layouts may count on the alignment that every allocator gives.
+    state_->aligned = !state_->manifest.features.has(Feature::layout);
 }
 
 Session::~Session() = default;
@@ -218,7 +220,7 @@ const kernel::Manifest& Session::manifest() const noexcept {
 }
 
 bool Session::supports(const Problem& problem, std::string* reason) {
-    const auto answer = state_->ask({to_abi(problem), features_of(problem)});
+    const auto answer = state_->ask(problem, {to_abi(problem), features_of(problem)});
     if (const auto* death = std::get_if<WorkerDeath>(&answer)) {
         const Finding finding = examine(*death, {}, state_->options);
         throw BadInput(fmt::format("{}: its process was lost when it was asked what it supports",
@@ -233,7 +235,7 @@ bool Session::supports(const Problem& problem, std::string* reason) {
 CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
     State& s = *state_;
     const SupportQuestion question{to_abi(problem), features_of(problem)};
-    const auto supported = s.ask(question);
+    const auto supported = s.ask(problem, question);
     if (const auto* death = std::get_if<WorkerDeath>(&supported)) return s.died(*death, {});
     const auto& said = std::get<WorkerLink::SupportAnswer>(supported);
     if (!said.yes) {

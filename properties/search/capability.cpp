@@ -11,10 +11,7 @@ namespace attest::search {
 Capability declared_capability(const kernel::Manifest& manifest) {
     Capability capability;
     capability.formats = manifest.formats;
-    capability.features = kernel::offered_features(manifest);
-    // As the session: who declares features, and layout not among them, may count on alignment.
-    capability.any_alignment =
-        !manifest.features_declared || manifest.features.has(Feature::layout);
+    capability.features = manifest.features;
     capability.simulated = manifest.simulated;
     capability.dialect = manifest.dialect;
     capability.numerics = manifest.numerics;
@@ -72,7 +69,6 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
                                               const Capability& capability) {
     const law::Needs& needs = property.needs;
     if (needs.backward) return "kernel has no backward";
-    if (needs.lse && !capability.features.has(Feature::lse)) return "kernel returns no log-sum-exp";
     if (needs.deterministic && !capability.numerics.deterministic)
         return "kernel does not claim to be deterministic";
     if (needs.batch_invariant && !capability.numerics.batch_invariant)
@@ -86,13 +82,17 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
         if (space.require.has(feature) && !capability.features.has(feature))
             missing = missing.with(feature);
     }
-    if (missing != FeatureSet{}) return "kernel does not declare " + names(missing);
+    if (missing != FeatureSet{})
+        return (capability.refused.contains(missing) ? "kernel declares and refuses "
+                                                     : "kernel does not declare ") +
+               names(missing);
     if (alternatives(space, capability).empty()) {
         std::string sets;
         for (const FeatureSet& set : space.require_any)
             sets += (sets.empty() ? "" : ", ") + names(set, " with ");
-        return "kernel declares none of: " + sets;
+        return "kernel takes none of: " + sets;
     }
+    if (needs.lse && !capability.features.has(Feature::lse)) return "kernel returns no log-sum-exp";
     if (capability.formats.empty()) return "kernel declares no format";
     if (formats_of(space, capability).empty()) {
         std::string list;

@@ -20,13 +20,13 @@ struct Capability {
     Numerics numerics;
     std::int64_t dim_max = 0;  ///< 0: no limit of the kernel's own
     std::int64_t len_max = 0;
-    FeatureSet always;               ///< it takes nothing without these
-    FeatureSet refused;              ///< declared, and refused in their plainest form
+    FeatureSet always;  ///< it takes nothing without these
+    /// Declared, and refused in their plainest form: not among the features.
+    FeatureSet refused;
     std::vector<std::int64_t> dims;  ///< the only head dimensions it takes; empty: any
     Geometry geometry;
     bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
     bool window_right = true;      ///< takes windows that reach past the diagonal
-    bool any_alignment = true;     ///< takes tensors that begin anywhere
     bool simulated = false;        ///< its threads run under a schedule that attest can choose
 };
 

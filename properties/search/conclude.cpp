@@ -77,8 +77,8 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
         return;
     }
     if (law.records.empty()) {
-        const bool takes_none = !effort.cut && effort.slots > 0 && !effort.contradicted &&
-                                (law.refused > 0 || effort.narrow);
+        const bool takes_none =
+            !effort.cut && effort.slots > 0 && (law.refused > 0 || effort.narrow);
         law::Reason reason = nothing_judged(law, effort, nothing.reason.text);
         law.verdict = takes_none ? law::not_applicable(std::move(reason))
                                  : law::inconclusive(std::move(reason));
@@ -93,8 +93,7 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
         law.violated += record.verdict.decision == law::Decision::violated;
     if (merged.decision == law::Decision::holds) {
         if (std::optional<law::Reason> reason = too_little(law, profile, effort)) {
-            const bool few = effort.narrow && !effort.contradicted && !effort.cut &&
-                             law.refused <= law.discarded;
+            const bool few = effort.narrow && !effort.cut && law.refused <= law.discarded;
             merged.decision = few ? law::Decision::not_applicable : law::Decision::inconclusive;
             merged.reason = std::move(*reason);
         }

@@ -19,7 +19,7 @@ std::vector<Feature> features_of_kernel(const kernel::Manifest& manifest) {
     std::vector<Feature> list;
     for (int n = 0; n < feature_count; ++n) {
         const Feature f = static_cast<Feature>(n);
-        if (kernel::offered_features(manifest).has(f)) list.push_back(f);
+        if (manifest.features.has(f)) list.push_back(f);
     }
     return list;
 }

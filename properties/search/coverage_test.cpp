@@ -26,12 +26,9 @@ bool contains(const std::vector<Pair>& pairs, const Pair& pair) {
 TEST(Coverage, APairMayNeedAThirdFeature) {
     CampaignResult result;
     result.manifest.formats = {Precision::f32};
-    result.manifest.features_declared = true;
-    result.manifest.features = FeatureSet(Feature::alibi, Feature::lens_q);
     for (const bool cached : {false, true}) {
-        // Who aligns at the end has a cache from the ABI, whether it declares one or not.
-        result.manifest.dialect.causal =
-            cached ? CausalAlignment::bottom_right : CausalAlignment::top_left;
+        result.manifest.features = FeatureSet(Feature::alibi, Feature::lens_q);
+        if (cached) result.manifest.features = result.manifest.features.with(Feature::cache);
         const CoverageReport report = coverage_reports(result, 4, nullptr, {})[0];
         const auto [low, high] =
             std::minmax({place(report, Feature::alibi), place(report, Feature::lens_q)});
@@ -42,7 +39,6 @@ TEST(Coverage, APairMayNeedAThirdFeature) {
 TEST(Coverage, WhereEverythingIsOfferedWhatFitsCanOccur) {
     CampaignResult result;
     result.manifest.formats = {Precision::f32, Precision::bf16};
-    result.manifest.features_declared = true;
     for (int n = 0; n < feature_count; ++n)
         result.manifest.features = result.manifest.features.with(static_cast<Feature>(n));
     const CoverageReport report = coverage_reports(result, 4, nullptr, {})[0];
@@ -58,7 +54,6 @@ TEST(Coverage, WhereEverythingIsOfferedWhatFitsCanOccur) {
 TEST(Coverage, CountsPairsAndKnowsTheImpossible) {
     CampaignResult result;
     result.manifest.formats = {Precision::f32};
-    result.manifest.features_declared = true;
     result.manifest.features =
         FeatureSet(Feature::causal, Feature::gqa, Feature::mask_bool, Feature::mask_additive);
     LawResult law;

@@ -151,12 +151,6 @@ void fit(Problem& p, const Capability& capability) {
     Window& window = p.mask.window;
     if (!capability.window_right && window.limited())
         window = {.left = std::max(window.left, window.right), .right = -1};
-    if (capability.any_alignment) return;
-    for (Layout* layout : {&p.layout_q, &p.layout_k, &p.layout_v, &p.layout_o}) {
-        constexpr std::int64_t aligned = 16;  // elements: 32 bytes of f16, 64 of f32
-        layout->offset = 0;
-        layout->row_pad = layout->row_pad == 0 ? 0 : aligned;
-    }
 }
 
 }  // namespace
@@ -251,6 +245,7 @@ bool in_space(const law::Property& property, const Values& values) {
 bool in_space(const law::Property& property, const Case& tried) {
     kernel::Manifest everything;
     everything.formats = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
+    everything.features = FeatureSet::all();
     return in_space(property, declared_capability(everything), tried.problem) &&
            in_space(property, tried.values);
 }

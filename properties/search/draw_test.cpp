@@ -63,8 +63,7 @@ TEST(Draw, StaysWithinWhatTheKernelDeclares) {
     manifest.formats = {Precision::f16};
     manifest.limits = {.dim_max = 64, .len_max = 100};
     for (const Case& c : draws(zero_law("draw.limits"), manifest, 400)) {
-        EXPECT_TRUE(kernel::offered_features(manifest).contains(features_of(c.problem)))
-            << print(c);
+        EXPECT_TRUE(manifest.features.contains(features_of(c.problem))) << print(c);
         EXPECT_EQ(c.problem.format_q, Precision::f16);
         EXPECT_LE(c.problem.dim_qk, 64);
         EXPECT_LE(std::max(c.problem.len_q, c.problem.len_kv), 100);
@@ -204,8 +203,7 @@ TEST(Draw, CausalAloneComesWithEmptyRowsWhereALawIsAboutThem) {
 TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
     kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal);
-    Capability capability = declared_capability(manifest);
-    capability.features = manifest.features;  // as if supports() had refused all else
+    const Capability capability = declared_capability(manifest);
     const auto why = [&](const law::Property& law) {
         return why_not_applicable(law, capability).value_or("");
     };
@@ -222,12 +220,11 @@ TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
     EXPECT_EQ(why(law), "kernel does not declare window, sink");
     law.cases.require = {};
     law.cases.require_any = {FeatureSet(Feature::rope), FeatureSet(Feature::cache, Feature::paged)};
-    EXPECT_EQ(why(law), "kernel declares none of: rope, cache with paged");
+    EXPECT_EQ(why(law), "kernel takes none of: rope, cache with paged");
 }
 
 TEST(Capability, IsNarrowedToWhatTheKernelTakes) {
     Plan plan{.manifest = full_manifest()};
-    plan.manifest.features_declared = false;
     plan.refuses = [](const Problem& p) {
         return p.dim_qk % 8 != 0 || p.softcap != 0 || p.format_q == Precision::bf16;
     };

@@ -10,7 +10,7 @@
 
 #include "kernels/interface/manifest.hpp"
 #include "kernels/worker/session.hpp"
-#include "reference/problem/problem.hpp"
+#include "reference/problem/case.hpp"
 
 namespace attest::search {
 
@@ -34,6 +34,13 @@ public:
     virtual void restart() = 0;
     virtual void set_timeout(std::chrono::milliseconds timeout) noexcept = 0;
 };
+
+/// A case that somebody wrote down, for a kernel of these features: a log-sum-exp is asked for
+/// where there is one.
+inline Case asked_of(FeatureSet features, Case tried) {
+    tried.problem.want_lse = tried.problem.want_lse && features.has(Feature::lse);
+    return tried;
+}
 
 /// Makes one more of the same kernel; each thread of a campaign owns its own.
 using KernelFactory = std::function<std::unique_ptr<Kernel>()>;

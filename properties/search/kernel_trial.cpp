@@ -118,19 +118,7 @@ TensorSet KernelTrial::run_alone(const Problem& problem, const TensorSet& inputs
 /// What the manifest rules out is not asked: a kernel without a careful supports() would say yes to
 /// it and answer something else.
 bool KernelTrial::supports(const Problem& problem) const {
-    const kernel::Manifest& manifest = kernel_.manifest();
-    if (!kernel::offered_features(manifest).contains(features_of(problem).without(Feature::lse)))
-        return false;
-    for (const Precision format : {problem.format_q, problem.format_kv, problem.format_o})
-        if (std::find(manifest.formats.begin(), manifest.formats.end(), format) ==
-            manifest.formats.end())
-            return false;
-    const auto within = [](std::int64_t value, std::int64_t most) {
-        return most == 0 || value <= most;
-    };
-    if (!within(std::max(problem.dim_qk, value_dim(problem)), manifest.limits.dim_max) ||
-        !within(std::max(problem.len_q, problem.len_kv), manifest.limits.len_max))
-        return false;
+    if (kernel::refusal(kernel_.manifest(), problem)) return false;
     std::string reason;
     return kernel_.supports(problem, &reason);
 }

@@ -30,10 +30,9 @@ struct Plan {
 
 inline kernel::Manifest full_manifest() {
     kernel::Manifest manifest;
-    manifest.name = "planted";
-    manifest.version = "1";
+    manifest.name = std::string("planted");
+    manifest.version = std::string("1");
     manifest.formats = {Precision::f32, Precision::f16, Precision::bf16};
-    manifest.features_declared = true;
     manifest.features = FeatureSet::all();
     manifest.numerics.deterministic = true;
     return manifest;

@@ -149,31 +149,20 @@ private:
         capability_.formats = taken;
     }
 
-    /// A feature nobody declared is drawn unless it is refused with every accepted format and the
-    /// middle one of its head dimensions. One that is declared is drawn whatever is refused.
+    /// Not drawn: what is refused with every accepted format and the middle one of its dimensions.
     void narrow_features() {
-        FeatureSet refused;
+        FeatureSet& refused = capability_.refused;
         for (int bit = 0; bit < feature_count; ++bit) {
             const auto feature = static_cast<Feature>(bit);
             if (!capability_.features.has(feature) || base_.features.has(feature) ||
                 takes_feature(feature))
                 continue;
-            FeatureSet& set = declared(feature) ? capability_.refused : refused;
-            set = set.with(feature);
+            refused = refused.with(feature);
+            capability_.features = capability_.features.without(feature);
         }
-        if (capability_.refused != FeatureSet{})
-            narrowed_.push_back("features: refuses " + names(capability_.refused) +
-                                ", which it declares" + why());
-        if (refused == FeatureSet{}) return;
-        for (int bit = 0; bit < feature_count; ++bit)
-            if (refused.has(static_cast<Feature>(bit)))
-                capability_.features = capability_.features.without(static_cast<Feature>(bit));
-        narrowed_.push_back("features: refuses " + names(refused) + why());
-    }
-
-    bool declared(Feature feature) const {
-        const kernel::Manifest& manifest = kernel_.manifest();
-        return manifest.features_declared && manifest.features.has(feature);
+        if (refused != FeatureSet{})
+            narrowed_.push_back("features: refuses " + names(refused) + ", which it declares" +
+                                why());
     }
 
     /// Many kernels know windows to the left alone, and the manifest has no word for that.

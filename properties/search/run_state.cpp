@@ -80,15 +80,18 @@ std::vector<Case> RunState::known_cases(const law::Property& property,
                                         const std::vector<StoredFailure>& stored) const {
     std::vector<Case> known;
     if (options_.shard_index != 0) return known;
+    const auto add = [&](const Case& written) {
+        const Case tried = asked_of(capability_->features, written);
+        if (in_space(property, *capability_, tried.problem) &&
+            std::find(known.begin(), known.end(), tried) == known.end())
+            known.push_back(tried);
+    };
     for (const StoredFailure& failure : stored)
-        if (failure.law == property.id && failure.kernel == kernel_name(options_.kernel) &&
-            in_space(property, *capability_, failure.tried.problem))
-            known.push_back(failure.tried);
+        if (failure.law == property.id && failure.kernel == kernel_name(options_.kernel))
+            add(failure.tried);
     for (const FixedCase& fixture : options_.fixtures)
-        if (fixture.law == property.id && in_space(property, *capability_, fixture.tried.problem) &&
-            in_space(property, fixture.tried.values) &&
-            std::find(known.begin(), known.end(), fixture.tried) == known.end())
-            known.push_back(fixture.tried);
+        if (fixture.law == property.id && in_space(property, fixture.tried.values))
+            add(fixture.tried);
     return known;
 }
 
@@ -139,16 +142,10 @@ bool RunState::hopeless() const {
 }
 
 Effort RunState::effort(std::size_t law, bool cut) const {
-    const law::CaseSpace& space = laws_[law].cases;
-    const auto sets = alternatives(space, *capability_);
-    const bool contradicted = std::all_of(sets.begin(), sets.end(), [&](FeatureSet set) {
-        return ((space.require | set) & capability_->refused) != FeatureSet{};
-    });
     return {.slots = ledgers_[law]->tried(),
             .planned = ledgers_[law]->planned(),
             .cut = cut,
-            .narrow = capability_->narrow(),
-            .contradicted = contradicted};
+            .narrow = capability_->narrow()};
 }
 
 void RunState::commit(std::size_t law) {

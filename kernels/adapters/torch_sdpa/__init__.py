@@ -12,7 +12,6 @@ import warnings
 
 import numpy as np
 import torch
-from attest_worker.support import declared_answer
 from torch.nn.attention import sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -40,10 +39,7 @@ def manifest(name, formats, features, numerics, empty_row="zeros"):
     }
 
 
-def supports(declared, backend, problem):
-    answer = declared_answer(declared, problem)
-    if answer is not True:
-        return answer
+def supports(backend, problem):
     heads = {"q": problem.heads_q, "k": problem.heads_kv, "v": problem.heads_kv}
     lengths = {"q": problem.len_q, "k": problem.len_kv, "v": problem.len_kv}
     dims = {"q": problem.dim_qk, "k": problem.dim_qk, "v": problem.dim_v}

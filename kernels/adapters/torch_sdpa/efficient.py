@@ -11,5 +11,5 @@ if not sdpa.CUDA:
 # What it makes of a row that sees no key is not promised, so it is not judged.
 ATTEST = sdpa.manifest("efficient", ["f32", "f16", "bf16"], ["dim_v", "mask_bool", "mask_additive"],
                        {"weights": "same", "exp_ulp": 4, "matrix_unit": True}, empty_row="refuse")
-supports = partial(sdpa.supports, ATTEST, SDPBackend.EFFICIENT_ATTENTION)
+supports = partial(sdpa.supports, SDPBackend.EFFICIENT_ATTENTION)
 forward = partial(sdpa.forward, SDPBackend.EFFICIENT_ATTENTION, True)

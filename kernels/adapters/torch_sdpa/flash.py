@@ -14,5 +14,5 @@ if sdpa.CUDA:
 else:
     ATTEST = sdpa.manifest("flash", ["f64", "f32", "f16", "bf16"], ["gqa", "mask_bool", "mask_additive"],
                            {"weights": "same", "exp_ulp": 20})
-supports = partial(sdpa.supports, ATTEST, SDPBackend.FLASH_ATTENTION)
+supports = partial(sdpa.supports, SDPBackend.FLASH_ATTENTION)
 forward = partial(sdpa.forward, SDPBackend.FLASH_ATTENTION, True)

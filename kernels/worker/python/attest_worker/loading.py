@@ -102,5 +102,4 @@ class Kernel:
             self.manifest = json.dumps(manifest, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
-        self.declared = manifest
         self.supports = getattr(module, "supports", None)

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from attest_worker import loading, protocol, support
+from attest_worker import loading, protocol
 from attest_worker.memory import SharedMemory
 from attest_worker.protocol import CALL, HELLO, ROLES, SUPPORTS, Kind, Problem, Status
 
@@ -71,10 +71,8 @@ class Server:
         features = _text(body[SUPPORTS.size + problem_bytes :], text_bytes)
         problem, _ = Problem.take(body[SUPPORTS.size :], features)
         try:
-            if self._kernel.supports is None:
-                answer = support.declared_answer(self._kernel.declared, problem)
-            else:
-                answer = self._kernel.supports(problem)
+            # Without the function the manifest alone speaks, which attest asks first.
+            answer = self._kernel.supports is None or self._kernel.supports(problem)
         except BaseException as error:
             answer = f"supports() raised {loading.describe(error)}"
         yes = answer is True
