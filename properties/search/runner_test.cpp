@@ -132,9 +132,14 @@ TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
     const LawResult together = run({both}, plan, few_cases()).laws[0];
     EXPECT_EQ(together.verdict.decision, law::Decision::not_applicable);
     EXPECT_NE(together.verdict.reason.text.find("not today"), std::string::npos);
-    // But what it declares and refuses in its plainest form is its contradiction, not its limit.
+    // What is refused in its plainest form is not drawn, and said once.
     plan.refuses = [](const Problem& p) { return p.softcap != 0; };
-    EXPECT_EQ(run({both}, plan, few_cases()).laws[0].verdict.decision, law::Decision::inconclusive);
+    const CampaignResult refused = run({both}, plan, few_cases());
+    EXPECT_EQ(refused.laws[0].verdict.decision, law::Decision::not_applicable);
+    EXPECT_EQ(refused.laws[0].verdict.reason.text, "kernel declares and refuses softcap");
+    EXPECT_EQ(refused.laws[0].refused, 0);
+    ASSERT_EQ(refused.narrowed.size(), 1u);
+    EXPECT_EQ(refused.narrowed[0], "features: refuses softcap, which it declares (not today)");
 }
 
 TEST(Runner, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
