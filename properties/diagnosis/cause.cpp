@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "properties/law/property.hpp"
@@ -41,30 +39,77 @@ std::string way_to_die(const CounterexampleReport& c) {
 // What makes counterexamples one cause. Those nothing explains are one as well, until something
 // tells them apart: a kernel has one defect more often than thirty. But answers that are wrong by
 // themselves are apart from those that are right.
-struct Explanation {
+struct Group {
     enum class Kind : std::uint8_t { death, deviation, earlier_calls, unexplained };
     Kind kind = Kind::unexplained;
     std::string which;
-    auto operator<=>(const Explanation&) const = default;
+    auto operator<=>(const Group&) const = default;
 };
-const Explanation earlier_calls{Explanation::Kind::earlier_calls, ""};
-const Explanation unexplained{Explanation::Kind::unexplained, ""};
+const Group earlier_calls{Group::Kind::earlier_calls, ""};
+const Group unexplained{Group::Kind::unexplained, ""};
 
-Explanation explanation_of(const CounterexampleReport& c) {
-    if (c.died()) return {Explanation::Kind::death, way_to_die(c)};
-    const Diagnosis& d = c.diagnosis;
-    if (d.cases == 0) return earlier_calls;
-    if (!d.known) return unexplained;
-    return {Explanation::Kind::deviation, d.id == "nan" ? "not_finite" : d.id};
-}
+using Groups = std::map<Group, std::vector<std::size_t>>;
 
-using Groups = std::map<Explanation, std::vector<std::size_t>>;
-
-void join(Groups& groups, const Explanation& from, const Explanation& into) {
+void join(Groups& groups, const Group& from, const Group& into) {
     auto members = groups.extract(from);
     auto& all = groups[into];
     all.insert(all.end(), members.mapped().begin(), members.mapped().end());
     std::sort(all.begin(), all.end());
+}
+
+Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterexamples) {
+    Groups groups;
+    for (std::size_t n = 0; n < counterexamples.size(); ++n) {
+        const CounterexampleReport& c = counterexamples[n];
+        if (c.died())
+            groups[{Group::Kind::death, way_to_die(c)}].push_back(n);
+        else if (c.diagnosis.cases == 0)
+            groups[earlier_calls].push_back(n);
+        else if (!c.diagnosis.known)
+            groups[unexplained].push_back(n);
+    }
+    return groups;
+}
+
+std::vector<Explanation> accepted_for(const CounterexampleReport& c) {
+    if (c.died() || !c.diagnosis.known || c.diagnosis.cases == 0) return {};
+    std::vector<Explanation> list{c.diagnosis};
+    list.insert(list.end(), c.diagnosis.also.begin(), c.diagnosis.also.end());
+    return list;
+}
+
+// One defect breaks many laws, and a small case of one law has several explanations: as few as
+// possible are to explain all. The one that explains most counterexamples is taken first; of equal
+// ones that which no right answer refutes and which stands first for most.
+void group_explained(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
+    struct Votes {
+        std::int64_t explains = 0, unrefuted = 0, first = 0;
+        auto operator<=>(const Votes&) const = default;
+    };
+    std::map<std::size_t, std::vector<Explanation>> open;
+    for (std::size_t n = 0; n < counterexamples.size(); ++n)
+        if (auto accepted = accepted_for(counterexamples[n]); !accepted.empty())
+            open[n] = std::move(accepted);
+    while (!open.empty()) {
+        std::map<std::string, Votes> votes;
+        for (const auto& [n, accepted] : open)
+            for (const Explanation& e : accepted) {
+                Votes& v = votes[e.id];
+                ++v.explains;
+                v.unrefuted += !e.refuted;
+                v.first += &e == &accepted.front();
+            }
+        const std::string id =
+            std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
+        std::erase_if(open, [&](const auto& entry) {
+            const auto& [n, accepted] = entry;
+            const auto chosen = std::ranges::find(accepted, id, &Explanation::id);
+            if (chosen == accepted.end()) return false;
+            static_cast<Explanation&>(counterexamples[n].diagnosis) = *chosen;
+            groups[{Group::Kind::deviation, id}].push_back(n);
+            return true;
+        });
+    }
 }
 
 // Where a kernel is shown to remember earlier calls, any answer of its may be wrong for that alone:
@@ -79,10 +124,9 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
         if (groups.contains(unexplained)) join(groups, unexplained, earlier_calls);
         return;
     }
-    std::vector<Explanation> others;
-    for (const auto& [explanation, members] : groups)
-        if (explanation != earlier_calls && explanation.kind != Explanation::Kind::death)
-            others.push_back(explanation);
+    std::vector<Group> others;
+    for (const auto& [group, members] : groups)
+        if (group != earlier_calls && group.kind != Group::Kind::death) others.push_back(group);
     if (others.size() == 1) join(groups, earlier_calls, others.front());
 }
 
@@ -108,29 +152,6 @@ std::size_t lead_of(const std::vector<std::size_t>& members,
     });
 }
 
-/// Batch, heads, lengths, dimensions; none where they are all 1, for many a defect shows there.
-std::optional<std::array<std::int64_t, 7>> telling_shape(const CounterexampleReport& c) {
-    const Problem& p = c.example.smallest.problem;
-    const std::array<std::int64_t, 7> shape = {p.batch,  p.heads_q, p.heads_kv,  p.len_q,
-                                               p.len_kv, p.dim_qk,  value_dim(p)};
-    const auto is_one = [](std::int64_t n) { return n == 1; };
-    if (std::all_of(shape.begin(), shape.end(), is_one)) return std::nullopt;
-    return shape;
-}
-
-// What nothing explains, and shows at the very shape at which an explained defect does, is that
-// defect under laws that ask for more than the explanation knows.
-void join_alike(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
-    const auto found = groups.find(unexplained);
-    if (found == groups.end()) return;
-    const auto shape = telling_shape(counterexamples[lead_of(found->second, counterexamples)]);
-    if (!shape) return;
-    for (const auto& [explanation, members] : groups)
-        if (explanation.kind == Explanation::Kind::deviation &&
-            telling_shape(counterexamples[lead_of(members, counterexamples)]) == shape)
-            return join(groups, unexplained, Explanation(explanation));
-}
-
 std::string capitalised(std::string text) {
     if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
         text[0] = static_cast<char>(text[0] - 32);
@@ -140,10 +161,8 @@ std::string capitalised(std::string text) {
 }  // namespace
 
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples) {
-    Groups groups;
-    for (std::size_t n = 0; n < counterexamples.size(); ++n)
-        groups[explanation_of(counterexamples[n])].push_back(n);
-    join_alike(groups, counterexamples);
+    Groups groups = deaths_and_unexplained(counterexamples);
+    group_explained(groups, counterexamples);
     join_company(groups, counterexamples);
 
     std::vector<std::vector<std::size_t>> ordered;
@@ -153,8 +172,8 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
                            [&](std::size_t n) { return counterexamples[n].diagnosis.known; });
     };
     std::stable_sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
-        return std::tuple(!any_known(a), b.size(), a[0]) <
-               std::tuple(!any_known(b), a.size(), b[0]);
+        return std::tuple(b.size(), !any_known(a), a[0]) <
+               std::tuple(a.size(), !any_known(b), b[0]);
     });
     std::vector<CauseReport> causes;
     for (const std::vector<std::size_t>& members : ordered) {

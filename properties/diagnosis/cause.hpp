@@ -17,8 +17,8 @@ struct CauseReport {
     bool known = false;
 };
 
-/// The causes of these counterexamples, most laws first. Writes each counterexample's cause into
-/// it.
+/// The causes of these counterexamples, most laws first. Writes into each counterexample its cause
+/// and, of the deviations that explain it, the one that is the cause's.
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples);
 
 }  // namespace attest::diagnosis

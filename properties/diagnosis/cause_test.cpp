@@ -46,34 +46,59 @@ TEST(Cause, OneDefectIsOneCause) {
     std::vector<CounterexampleReport> forgetful(all.begin(), all.end() - 1);
     const std::vector<CauseReport> causes = group_causes(forgetful);
     ASSERT_EQ(causes.size(), 3u);
-    EXPECT_EQ(causes[0].laws.size(), 2u);
-    EXPECT_TRUE(causes[0].known);
-    EXPECT_EQ(causes[0].lead, id_of(all[2]));  // masking before reference, and smaller
-    EXPECT_EQ(causes[0].title, "Sentence of masking.causal");
-    EXPECT_EQ(causes[1].laws.size(), 3u);      // what nothing explains
+    EXPECT_EQ(causes[0].laws.size(), 3u);  // what nothing explains
+    EXPECT_EQ(causes[1].laws.size(), 2u);
+    EXPECT_TRUE(causes[1].known);
+    EXPECT_EQ(causes[1].lead, id_of(all[2]));  // masking before reference, and smaller
+    EXPECT_EQ(causes[1].title, "Sentence of masking.causal");
     EXPECT_EQ(causes[2].lead, id_of(all[5]));  // right by itself, wrong after other calls
-    EXPECT_EQ(forgetful[4].cause, "c2");
+    EXPECT_EQ(forgetful[4].cause, "c1");
     const std::vector<CauseReport> remembering = group_causes(all);
     ASSERT_EQ(remembering.size(), 2u);
     EXPECT_EQ(remembering[0].lead, id_of(all[6]));
     EXPECT_EQ(remembering[0].laws.size(), 5u);
 }
 
-TEST(Cause, WhatShowsAtTheShapeOfAnExplainedDefectIsThatDefect) {
-    const std::string shape = "b1 hq1 hkv1 tq1 tk65 d1 ", one = "b1 hq1 hkv1 tq1 tk1 d1 ";
+Explanation explanation(const std::string& id, bool refuted = false) {
+    Explanation e;
+    e.id = id;
+    e.says = "what " + id + " is";
+    e.refuted = refuted;
+    return e;
+}
+
+TEST(Cause, AsFewAsPossibleExplainAll) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";
     std::vector<CounterexampleReport> all{
-        counterexample("reference.lse", "last_key", shape + "f32"),
-        counterexample("reference.decode", "", shape + "cache 64 f32"),
-        counterexample("rank.scores", "", "b1 hq1 hkv1 tq1 tk99 d1 f32"),
-        counterexample("decode.chunked", "", shape + "causal f32")};
-    all[3].diagnosis.cases = 0;  // right by itself
-    EXPECT_EQ(group_causes(all).size(), 1u);
-    all[1].example.smallest = parse_case("b1 hq1 hkv1 tq1 tk66 d1 cache 65 f32");
+        counterexample("masking.causal", "causal_top_left", line),
+        counterexample("masking.padding", "mask_ignored", line),
+        counterexample("reference.output", "hidden_finite", line)};
     EXPECT_EQ(group_causes(all).size(), 3u);
-    // Where everything is 1 every defect shows.
-    std::vector<CounterexampleReport> ones{counterexample("reference.lse", "lse_base", one + "f32"),
-                                           counterexample("reference.output", "", one + "f16")};
-    EXPECT_EQ(group_causes(ones).size(), 2u);
+    all[0].diagnosis.also = {explanation("hidden_finite")};
+    all[1].diagnosis.also = {explanation("hidden_finite")};
+    const std::vector<CauseReport> causes = group_causes(all);
+    ASSERT_EQ(causes.size(), 1u);
+    for (const CounterexampleReport& c : all) EXPECT_EQ(c.diagnosis.id, "hidden_finite");
+    EXPECT_EQ(all[0].diagnosis.says, "what hidden_finite is");
+}
+
+TEST(Cause, WhatRightAnswersRefuteStandsBehind) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";
+    std::vector<CounterexampleReport> all{counterexample("masking.causal", "zeros", line)};
+    all[0].diagnosis.refuted = true;
+    all[0].diagnosis.also = {explanation("keys_dropped")};
+    group_causes(all);
+    EXPECT_EQ(all[0].diagnosis.id, "keys_dropped");
+}
+
+// A shape alone is no evidence: what an explanation does not explain is another cause.
+TEST(Cause, WhatNothingExplainsIsNotJoinedToWhatIs) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";
+    std::vector<CounterexampleReport> all{counterexample("reference.lse", "last_key", line),
+                                          counterexample("reference.decode", "", line)};
+    EXPECT_EQ(group_causes(all).size(), 2u);
+    all[1].diagnosis.cases = 0;  // right by itself
+    EXPECT_EQ(group_causes(all).size(), 1u);
 }
 
 TEST(Cause, TheSameDeathIsOneCause) {

@@ -32,16 +32,16 @@ struct Deviation {
 
     /// The call such a kernel answers instead; none where this call gives the deviation nothing to
     /// change. Empty where `formula` is given.
-    std::function<std::optional<Specification>(const Specification&)> respecify;
+    std::function<std::optional<Specification>(const Specification&)> respecify{};
 
     /// The answer itself, where no specification of attention gives it; `truth` is the reference's
     /// answer. An empty output or lse is not judged.
     std::function<std::optional<bound::Expected>(const Specification&,
                                                  const bound::Expected& truth)>
-        formula;
+        formula{};
 
     /// What the kernel declares of this point, in words; empty where the problem alone says it.
-    std::function<std::string(const Specification&)> declares;
+    std::function<std::string(const Specification&)> declares{};
 
     law::Tells tells = law::Tells::nothing;  ///< what a law has to tell to show it best
 };

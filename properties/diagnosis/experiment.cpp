@@ -11,13 +11,6 @@ namespace {
 
 constexpr Role kv_roles[] = {Role::k, Role::v};
 
-bool any_nonfinite(const TensorSet& inputs) {
-    for (const Role role : kv_roles)
-        for (std::int64_t n = 0; n < inputs[role].size(); ++n)
-            if (!std::isfinite(inputs[role].get(n))) return true;
-    return false;
-}
-
 TensorSet with_numbers(TensorSet inputs) {
     for (const Role role : kv_roles)
         for (std::int64_t n = 0; n < inputs[role].size(); ++n)
@@ -48,6 +41,15 @@ bool leaked(const Evidence& e) {
 
 }  // namespace
 
+bool holds_nonfinite(const Evidence& e) {
+    for (const Role role : kv_roles) {
+        const Tensor& tensor = e.asked.inputs[role];
+        for (std::int64_t n = 0; n < tensor.size(); ++n)
+            if (!std::isfinite(tensor.get(n))) return true;
+    }
+    return false;
+}
+
 std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried) {
     if (kernel.manifest().dialect.nonfinite != Nonfinite::propagate) return std::nullopt;
     return evidence_of(kernel, tried, [](const Problem& p, TensorSet& inputs) {
@@ -62,15 +64,14 @@ std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tr
     });
 }
 
-std::optional<Diagnosis> hidden_leaks(search::Kernel& kernel,
-                                      const std::vector<Evidence>& evidence) {
-    Diagnosis d;
-    d.known = true;
+std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
+                                        const std::vector<Evidence>& evidence) {
+    Explanation d;
     d.id = "hidden_leaks";
     d.tells = law::Tells::leak;
     d.says = "zero times what is hidden, which is NaN where that is, instead of leaving it out";
     for (const Evidence& e : evidence) {
-        if (!any_nonfinite(e.asked.inputs) || !leaked(e)) return std::nullopt;
+        if (!holds_nonfinite(e) || !leaked(e)) return std::nullopt;
         const TensorSet inputs = with_numbers(e.asked.inputs);
         const worker::CallResult result = kernel.forward(e.asked.problem, inputs);
         if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
@@ -81,23 +82,21 @@ std::optional<Diagnosis> hidden_leaks(search::Kernel& kernel,
             all_agree(result.outputs[Role::o], truth, e.asked.problem.format_o);
         if (agree == 0) return std::nullopt;
         d.agree += agree;
-        ++d.cases;
     }
     d.of = d.agree;
     return d.agree > 0 ? std::optional(d) : std::nullopt;
 }
 
-std::optional<Diagnosis> not_finite(const std::vector<const Evidence*>& evidence) {
-    Diagnosis d;
-    d.known = true;
+std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence) {
+    Explanation d;
     d.id = "not_finite";
-    d.says = "NaN or infinity in some places; every number it returns is right";
-    for (const Evidence* e : evidence) {
-        const Tensor& observed = e->observed[Role::o];
-        for (std::size_t n = 0; n < e->truth.output.size(); ++n) {
+    d.says = "NaN or infinity in some places; the numbers it returns beside them are right";
+    for (const Evidence& e : evidence) {
+        const Tensor& observed = e.observed[Role::o];
+        for (std::size_t n = 0; n < e.truth.output.size(); ++n) {
             const double seen = observed.get(static_cast<std::int64_t>(n));
             if (!std::isfinite(seen)) continue;
-            if (bound::judge(seen, e->truth.output[n], e->asked.problem.format_o) ==
+            if (bound::judge(seen, e.truth.output[n], e.asked.problem.format_o) ==
                 bound::Agreement::disagrees)
                 return std::nullopt;
             ++d.agree;

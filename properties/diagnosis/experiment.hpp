@@ -14,13 +14,16 @@ namespace attest::diagnosis {
 /// never shows. Rows that see those keys are to be NaN, by the reference as well.
 std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried);
 
+/// NaN or infinity among its keys or values.
+bool holds_nonfinite(const Evidence& evidence);
+
 /// "hidden_leaks": every failing call holds NaN in k or v, answers NaN where none is seen, and is
 /// right with numbers in their place. Such a kernel multiplies what is hidden by zero instead of
 /// leaving it out.
-std::optional<Diagnosis> hidden_leaks(search::Kernel& kernel,
-                                      const std::vector<Evidence>& evidence);
+std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
+                                        const std::vector<Evidence>& evidence);
 
-/// "not_finite": what is wrong is NaN or infinity, and every number returned is right.
-std::optional<Diagnosis> not_finite(const std::vector<const Evidence*>& evidence);
+/// "not_finite": what is wrong is NaN or infinity, and every number beside it is right.
+std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence);
 
 }  // namespace attest::diagnosis

@@ -19,9 +19,7 @@ Deviation mapping_deviation(std::string id, std::string says, HeadOf head_of) {
                     differs = differs || head_of(problem, h) != h / group_size(problem);
                 if (!differs) return std::nullopt;
                 return with_heads(s, [&](std::int64_t h) { return head_of(problem, h); });
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
 std::int64_t power_of_two_at_least(std::int64_t n) {
@@ -33,22 +31,19 @@ std::int64_t power_of_two_at_least(std::int64_t n) {
 Deviation batch_deviation(std::string id, std::string says, std::vector<Role> roles) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [roles = std::move(roles)](
-                             const Specification& s) -> std::optional<Specification> {
+            .respecify =
+                [roles = std::move(roles)](const Specification& s) -> std::optional<Specification> {
                 if (s.problem.batch < 2) return std::nullopt;
                 Specification out = s;
                 for (const Role role : roles) {
                     const Tensor& from = s.inputs[role];
-                    out.inputs.put(role, remake(from.type(), from.shape(),
-                                                [&](std::int64_t, std::int64_t h, std::int64_t t,
-                                                    std::int64_t c) {
-                                                    return from.at(0, h, t, c);
-                                                }));
+                    out.inputs.put(role,
+                                   remake(from.type(), from.shape(),
+                                          [&](std::int64_t, std::int64_t h, std::int64_t t,
+                                              std::int64_t c) { return from.at(0, h, t, c); }));
                 }
                 return out;
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
 }  // namespace
@@ -68,10 +63,9 @@ std::vector<Deviation> head_deviations() {
                           }),
         mapping_deviation("heads_first", "every query head reading key/value head 0",
                           [](const Problem&, std::int64_t) { return std::int64_t{0}; }),
-        mapping_deviation("heads_reversed", "key/value heads in reverse order",
-                          [](const Problem& p, std::int64_t h) {
-                              return p.heads_kv - 1 - h / group_size(p);
-                          }),
+        mapping_deviation(
+            "heads_reversed", "key/value heads in reverse order",
+            [](const Problem& p, std::int64_t h) { return p.heads_kv - 1 - h / group_size(p); }),
     };
     for (Deviation& d : list) d.declares = declared;
     list.push_back(batch_deviation("batch_first", "every sequence as if it were the first",

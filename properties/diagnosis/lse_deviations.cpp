@@ -19,7 +19,6 @@ using LseOf = std::function<double(const Specification&, const oracle::RowDetail
 Deviation lse_deviation(std::string id, std::string says, LseOf value_of) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = {},
             .formula = [value_of = std::move(value_of)](
                            const Specification& s,
                            const bound::Expected& truth) -> std::optional<bound::Expected> {
@@ -38,14 +37,12 @@ Deviation lse_deviation(std::string id, std::string says, LseOf value_of) {
                             element.value = value_of(s, row, element.value);
                         }
                 return out;
-            },
-            .declares = {}};
+            }};
 }
 
 Deviation empty_lse(std::string id, std::string says, double value) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = {},
             .formula = [value](const Specification&,
                                const bound::Expected& truth) -> std::optional<bound::Expected> {
                 bound::Expected out;
@@ -58,8 +55,7 @@ Deviation empty_lse(std::string id, std::string says, double value) {
                     }
                 if (!any) return std::nullopt;
                 return out;
-            },
-            .declares = {}};
+            }};
 }
 
 double in_base(const Specification& s, double natural) {
@@ -74,11 +70,9 @@ std::vector<Deviation> lse_deviations() {
          .says = "a log-sum-exp of the other base",
          .respecify = [](const Specification& s) -> std::optional<Specification> {
              Specification out = s;
-             out.dialect.lse_base =
-                 s.dialect.lse_base == LseBase::e ? LseBase::two : LseBase::e;
+             out.dialect.lse_base = s.dialect.lse_base == LseBase::e ? LseBase::two : LseBase::e;
              return out;
          },
-         .formula = {},
          .declares = [](const Specification& s) -> std::string {
              return s.dialect.lse_base == LseBase::e ? "e: the natural logarithm"
                                                      : "2: the logarithm of base 2";
@@ -94,8 +88,8 @@ std::vector<Deviation> lse_deviations() {
         lse_deviation("lse_maximum_scaled_twice",
                       "a log-sum-exp whose maximum is multiplied by the scale once more",
                       [](const Specification& s, const oracle::RowDetail& row, double) {
-                          return in_base(
-                              s, row.max * effective_scale(s.problem) + std::log(row.sum));
+                          return in_base(s,
+                                         row.max * effective_scale(s.problem) + std::log(row.sum));
                       }),
         lse_deviation(
             "lse_negated", "the negated log-sum-exp",

@@ -22,21 +22,33 @@ Deviation rule_deviation(std::string id, std::string says,
                 Rules rules = rules_of(s);
                 change(rules);
                 return with_rules(s, rules);
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
-bool has_causal(const Specification& s) { return s.problem.mask.causal; }
+bool has_causal(const Specification& s) {
+    return s.problem.mask.causal;
+}
 bool has_diagonal(const Specification& s) {
     return s.problem.mask.causal || s.problem.mask.window.limited();
 }
-bool has_left(const Specification& s) { return s.problem.mask.window.left >= 0; }
-bool has_right(const Specification& s) { return s.problem.mask.window.right >= 0; }
-bool has_window(const Specification& s) { return s.problem.mask.window.limited(); }
-bool has_key_lengths(const Specification& s) { return !s.problem.mask.lens_kv.empty(); }
-bool has_documents(const Specification& s) { return !s.problem.mask.documents_q.empty(); }
-bool has_mask(const Specification& s) { return s.problem.mask.tensor.kind != MaskKind::none; }
+bool has_left(const Specification& s) {
+    return s.problem.mask.window.left >= 0;
+}
+bool has_right(const Specification& s) {
+    return s.problem.mask.window.right >= 0;
+}
+bool has_window(const Specification& s) {
+    return s.problem.mask.window.limited();
+}
+bool has_key_lengths(const Specification& s) {
+    return !s.problem.mask.lens_kv.empty();
+}
+bool has_documents(const Specification& s) {
+    return !s.problem.mask.documents_q.empty();
+}
+bool has_mask(const Specification& s) {
+    return s.problem.mask.tensor.kind != MaskKind::none;
+}
 bool has_boolean(const Specification& s) {
     return s.problem.mask.tensor.kind == MaskKind::boolean;
 }
@@ -136,9 +148,7 @@ Deviation mask_values_deviation(std::string id, std::string says,
                              const Specification& s) -> std::optional<Specification> {
                 if (!has(s)) return std::nullopt;
                 return with_mask_values(s, [&](double v) { return value_of(s, v); });
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
 std::vector<Deviation> tensor_deviations() {
@@ -150,11 +160,12 @@ std::vector<Deviation> tensor_deviations() {
                               }),
         mask_values_deviation("mask_boolean_added", "a boolean mask added to the scores as 0 and 1",
                               has_boolean, [](const Specification&, double v) { return v; }),
-        mask_values_deviation(
-            "mask_additive_as_boolean", "an additive mask read as boolean: visible where not zero",
-            has_additive, [minus_infinity](const Specification&, double v) {
-                return v != 0 ? 0.0 : minus_infinity;
-            }),
+        mask_values_deviation("mask_additive_as_boolean",
+                              "an additive mask read as boolean: visible where not zero",
+                              has_additive,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v != 0 ? 0.0 : minus_infinity;
+                              }),
         rule_deviation("mask_ignored", "no mask tensor at all", has_mask,
                        [](Rules& r) { r.mask_tensor = false; }),
         mask_values_deviation("mask_additive_sign_alone",
@@ -163,7 +174,8 @@ std::vector<Deviation> tensor_deviations() {
                                   return v == minus_infinity ? v : 0.0;
                               }),
         mask_values_deviation("bias_negated", "an additive mask subtracted instead of added",
-                              has_additive, [minus_infinity](const Specification&, double v) {
+                              has_additive,
+                              [minus_infinity](const Specification&, double v) {
                                   return v == minus_infinity ? v : -v;
                               }),
         mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
@@ -210,18 +222,13 @@ std::vector<Deviation> length_deviations() {
                             return p.column >= p.len_kv / n * n;
                         };
                         return with_rules(s, rules);
-                    },
-                    .formula = {},
-                    .declares = {}});
+                    }});
     for (const std::int64_t tile : {4, 8, 16, 32, 64, 128, 256})
-        list.push_back({.id = "tail_padded_" + std::to_string(tile),
-                        .says = "keys of zeros that fill the last tile of " +
-                                std::to_string(tile) + ", each with score 0",
-                        .respecify = [tile](const Specification& s) {
-                            return with_zero_tail(s, tile);
-                        },
-                        .formula = {},
-                        .declares = {}});
+        list.push_back(
+            {.id = "tail_padded_" + std::to_string(tile),
+             .says = "keys of zeros that fill the last tile of " + std::to_string(tile) +
+                     ", each with score 0",
+             .respecify = [tile](const Specification& s) { return with_zero_tail(s, tile); }});
     return list;
 }
 

@@ -30,11 +30,7 @@ Deviation formula_deviation(
     std::string id, std::string says,
     std::function<std::optional<bound::Expected>(const Specification&, const bound::Expected&)>
         formula) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .respecify = {},
-            .formula = std::move(formula),
-            .declares = {}};
+    return {.id = std::move(id), .says = std::move(says), .formula = std::move(formula)};
 }
 
 Deviation constant_deviation(std::string id, std::string says, double value) {
@@ -111,12 +107,14 @@ std::optional<bound::Expected> input_v(const Specification& s, const bound::Expe
     });
 }
 
-// Q = 0 and no bias: every visible key weighs the same. What a sink would weigh is open.
+// Q = K = 0 and no bias: every visible key weighs the same. What a sink would weigh is open.
 std::optional<Specification> uniform(const Specification& s, const Rules& rules) {
     if (s.problem.sink) return std::nullopt;
     Specification out = with_rules(s, rules);
-    const Tensor& q = s.inputs[Role::q];
-    out.inputs.put(Role::q, Tensor(q.type(), q.shape()));
+    for (const Role role : {Role::q, Role::k}) {
+        const Tensor& from = s.inputs[role];
+        out.inputs.put(role, Tensor(from.type(), from.shape()));
+    }
     const double minus_infinity = -std::numeric_limits<double>::infinity();
     out = with_mask_values(
         out, [minus_infinity](double x) { return x == minus_infinity ? minus_infinity : 0.0; });
@@ -127,10 +125,14 @@ std::optional<Specification> uniform(const Specification& s, const Rules& rules)
 }
 
 // Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij.
-Deviation finite_hidden(std::string id, std::string says, double score) {
+Deviation finite_hidden(std::string id, std::string says,
+                        std::function<std::optional<double>(const Problem&)> score_of) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [score](const Specification& s) -> std::optional<Specification> {
+            .respecify = [score_of = std::move(score_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                const std::optional<double> score = score_of(s.problem);
+                if (!score) return std::nullopt;
                 const Specification plain = unmasked(s);
                 std::int64_t b = -1, h = -1, i = -1;
                 oracle::RowDetail row;
@@ -140,11 +142,9 @@ Deviation finite_hidden(std::string id, std::string says, double score) {
                         row =
                             oracle::row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
                     }
-                    return score - row.scores[static_cast<std::size_t>(p.key)];
+                    return *score - row.scores[static_cast<std::size_t>(p.key)];
                 });
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
 // A large finite score instead of -inf: where every key of a query is hidden, all of them weigh the
@@ -158,7 +158,6 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
     const bound::Expected mean =
         oracle::attend(flat->problem, flat->dialect, flat->numerics, flat->inputs);
     bound::Expected out = truth;
-    out.lse.clear();
     bool any = false;
     const std::size_t dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
@@ -168,10 +167,54 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
         const bool query = i < length_of(s.problem.mask.lens_q, s.problem.len_q, b);
         if (truth.row_empty[row] == 0 || !query) continue;
         any = true;
+        // Its log-sum-exp is the unknown score and the log of the number of keys.
+        if (row < out.lse.size()) out.lse[row] = {0, 0, std::numeric_limits<double>::infinity()};
         for (std::size_t c = 0; c < dim; ++c)
             out.output[row * dim + c] = mean.output[row * dim + c];
     }
     if (!any) return std::nullopt;
+    return out;
+}
+
+// exp(S - m) of an f32 with m = 0 where every S is negative. Below -104 it is 0, whatever the
+// arithmetic: half the least subnormal is exp(-103.97). Between there and -87, where exp becomes
+// subnormal, nothing is claimed. A denominator of 0 leaves NaN, or 0 where it is guarded.
+std::optional<bound::Expected> maximum_from_zero(const Specification& s,
+                                                 const bound::Expected& truth) {
+    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    bool any = false;
+    std::size_t n = 0;
+    double largest = 0;
+    bound::Expected out =
+        output_of(s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+            const std::size_t row = n / static_cast<std::size_t>(value_dim(s.problem));
+            const bound::ExpectedElement& o = truth.output[n++];
+            if (truth.row_empty[row] != 0) return o;
+            if (c == 0) largest = oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i).max;
+            if (largest > -87) return o;
+            any = any || largest < -104;
+            return largest < -104 ? bound::ExpectedElement{std::nan(""), 0, 0}
+                                  : bound::ExpectedElement{0, 0, infinite};
+        });
+    if (!any) return std::nullopt;
+    return out;
+}
+
+// Inputs below the least normal number of f32, and outputs that are so, are 0.
+std::optional<bound::Expected> subnormals_flushed(const Specification& s, const bound::Expected&) {
+    if (s.problem.format_q == Precision::f64) return std::nullopt;
+    constexpr double least = std::numeric_limits<float>::min();
+    Specification flushed = s;
+    for (const Role role : {Role::q, Role::k, Role::v}) {
+        Tensor& tensor = flushed.inputs[role];
+        for (std::int64_t n = 0; n < tensor.size(); ++n)
+            if (std::abs(tensor.get(n)) < least) tensor.set(n, 0);
+    }
+    bound::Expected out =
+        oracle::attend(flushed.problem, flushed.dialect, flushed.numerics, flushed.inputs);
+    for (bound::ExpectedElement& o : out.output)
+        if (std::abs(o.value) + o.bound + o.error < least) o = {};
     return out;
 }
 
@@ -227,7 +270,6 @@ Deviation empty_rows(std::string id, std::string says, EmptyRow policy) {
                 out.dialect.empty_row = policy;
                 return out;
             },
-            .formula = {},
             .declares = [](const Specification& s) -> std::string {
                 return s.dialect.empty_row == EmptyRow::zeros
                            ? "zeros: a query that sees no key gives 0"
@@ -245,9 +287,7 @@ std::vector<Deviation> output_deviations() {
         constant_deviation("nan", "NaN everywhere", std::numeric_limits<double>::quiet_NaN()),
         {.id = "uniform_visible",
          .says = "the plain mean of the visible values",
-         .respecify = [](const Specification& s) { return uniform(s, rules_of(s)); },
-         .formula = {},
-         .declares = {}},
+         .respecify = [](const Specification& s) { return uniform(s, rules_of(s)); }},
         {.id = "uniform_all",
          .says = "the plain mean of all values",
          .respecify =
@@ -255,14 +295,25 @@ std::vector<Deviation> output_deviations() {
                  Rules rules;
                  rules.key_lengths = rules.documents = rules.mask_tensor = false;
                  return uniform(s, rules);
-             },
-         .formula = {},
-         .declares = {}},
+             }},
         formula_deviation("hidden_finite",
                           "the plain mean of all values where a query sees no key: a finite score "
                           "stands for -inf",
                           mean_in_empty_rows),
-        finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf", -10000.0),
+        finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf",
+                      [](const Problem&) { return -1e4; }),
+        finite_hidden("softcap_over_mask",
+                      "the soft cap over the mask: hidden keys with score -cap",
+                      [](const Problem& p) -> std::optional<double> {
+                          if (p.softcap > 0) return -p.softcap;
+                          return std::nullopt;
+                      }),
+        formula_deviation("maximum_from_zero",
+                          "a running maximum that starts at 0: where all scores are far below, "
+                          "every weight underflows",
+                          maximum_from_zero),
+        formula_deviation("subnormals_flushed", "subnormal numbers taken for 0",
+                          subnormals_flushed),
         formula_deviation("not_divided", "weights that are never divided by their sum",
                           not_divided),
         formula_deviation("splits_averaged", "the splits averaged with equal weight",

@@ -68,9 +68,7 @@ Deviation rope_deviation(std::string id, std::string says,
                 change(out);
                 if (out.problem == s.problem && out.inputs == s.inputs) return std::nullopt;
                 return out;
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
 std::vector<Deviation> rope_deviations() {
@@ -110,30 +108,28 @@ std::vector<Deviation> position_deviations() {
     };
     list.push_back({.id = "alibi_negated",
                     .says = "ALiBi of the wrong sign",
-                    .respecify =
-                        [slope](const Specification& s) {
-                            return with_slopes(s, [&](std::int64_t h) { return -slope(s, h); });
-                        },
-                    .formula = {},
-                    .declares = {}});
-    list.push_back({.id = "alibi_ignored",
-                    .says = "no ALiBi at all",
-                    .respecify =
-                        [](const Specification& s) {
-                            return with_slopes(s, [](std::int64_t) { return 0.0; });
-                        },
-                    .formula = {},
-                    .declares = {}});
+                    .respecify = [slope](const Specification& s) {
+                        return with_slopes(s, [&](std::int64_t h) { return -slope(s, h); });
+                    }});
+    list.push_back(
+        {.id = "alibi_ignored", .says = "no ALiBi at all", .respecify = [](const Specification& s) {
+             return with_slopes(s, [](std::int64_t) { return 0.0; });
+         }});
     list.push_back({.id = "alibi_next_head",
                     .says = "the ALiBi slope of the next head",
-                    .respecify =
-                        [slope](const Specification& s) {
-                            return with_slopes(s, [&](std::int64_t h) {
-                                return slope(s, (h + 1) % s.problem.heads_q);
-                            });
-                        },
-                    .formula = {},
-                    .declares = {}});
+                    .respecify = [slope](const Specification& s) {
+                        return with_slopes(s, [&](std::int64_t h) {
+                            return slope(s, (h + 1) % s.problem.heads_q);
+                        });
+                    }});
+    list.push_back({.id = "alibi_own_slopes",
+                    .says = "ALiBi with slopes of its own, 2^(-8 (h+1) / H), whatever those given",
+                    .respecify = [](const Specification& s) {
+                        return with_slopes(s, [&](std::int64_t h) {
+                            return std::exp2(-8.0 * static_cast<double>(h + 1) /
+                                             static_cast<double>(s.problem.heads_q));
+                        });
+                    }});
     return list;
 }
 

@@ -174,6 +174,17 @@ std::optional<Specification> with_heads(const Specification& s,
     return out;
 }
 
+Specification with_channels(const Specification& s, std::int64_t kept) {
+    Specification out = s;
+    const Tensor& q = s.inputs[Role::q];
+    out.inputs.put(Role::q,
+                   remake(q.type(), q.shape(),
+                          [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
+                              return c < kept ? q.at(b, h, t, c) : 0.0;
+                          }));
+    return out;
+}
+
 Specification with_scale(const Specification& s, double scale) {
     Specification out = s;
     out.problem.scale = scale;

@@ -13,7 +13,7 @@ namespace attest::diagnosis {
 /// Where a query and a key stand: sequence, and the packed document where there are any.
 struct MaskPlace {
     std::int64_t batch = 0, head = 0, query = 0, key = 0;  ///< axis indices
-    std::int64_t row = 0, column = 0;  ///< query and key, counted in their document
+    std::int64_t row = 0, column = 0;    ///< query and key, counted in their document
     std::int64_t len_q = 0, len_kv = 0;  ///< of the sequence or document
     bool same_document = true;
 };
@@ -22,7 +22,7 @@ struct MaskPlace {
 /// the reference knows them by the problem itself.
 struct Rules {
     bool causal = false;
-    std::int64_t diagonal = 0;  ///< added to the causal limit: 1 shows one key too many
+    std::int64_t diagonal = 0;     ///< added to the causal limit: 1 shows one key too many
     bool top_left = false;         ///< of the causal mask
     bool window_top_left = false;  ///< of the window
     Window window;
@@ -53,6 +53,9 @@ Specification with_mask_values(const Specification& s,
 std::optional<Specification> with_heads(const Specification& s,
                                         const std::function<std::int64_t(std::int64_t)>& head_of);
 
+/// Scores of the first `kept` channels alone.
+Specification with_channels(const Specification& s, std::int64_t kept);
+
 Specification with_scale(const Specification& s, double scale);
 
 /// Each sequence's keys are followed by keys and values of zeros, up to a multiple of `tile`, that
@@ -61,9 +64,9 @@ Specification with_scale(const Specification& s, double scale);
 std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile);
 
 /// A tensor of another shape, element by element.
-Tensor remake(ElementType type, const Shape& shape,
-              const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>&
-                  element);
+Tensor remake(
+    ElementType type, const Shape& shape,
+    const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& element);
 
 /// Length of sequence b: lens[b], or the axis.
 std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t axis, std::int64_t b);

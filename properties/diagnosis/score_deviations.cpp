@@ -1,6 +1,7 @@
 // Scores made wrongly: another scale, a soft cap left out or misplaced, channels dropped, a sink
 // forgotten.
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -15,18 +16,18 @@ Deviation scale_deviation(std::string id, std::string says,
                           std::function<double(const Specification&)> scale) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [scale = std::move(scale)](
-                             const Specification& s) -> std::optional<Specification> {
+            .respecify =
+                [scale = std::move(scale)](const Specification& s) -> std::optional<Specification> {
                 const double wrong = scale(s);
                 if (wrong == effective_scale(s.problem) || !std::isfinite(wrong))
                     return std::nullopt;
                 return with_scale(s, wrong);
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
-double root_of_dim(std::int64_t dim) { return 1.0 / std::sqrt(static_cast<double>(dim)); }
+double root_of_dim(std::int64_t dim) {
+    return 1.0 / std::sqrt(static_cast<double>(dim));
+}
 
 double default_scale(const Specification& s) {
     Problem p = s.problem;
@@ -41,7 +42,7 @@ std::int64_t power_of_two_at_least(std::int64_t n) {
 }
 
 std::vector<Deviation> scale_deviations() {
-    return {
+    std::vector<Deviation> list{
         scale_deviation("scale_default", "the default scale 1/sqrt(d) instead of the explicit one",
                         default_scale),
         scale_deviation("scale_one", "unscaled scores", [](const Specification&) { return 1.0; }),
@@ -53,42 +54,58 @@ std::vector<Deviation> scale_deviations() {
                             const double scale = effective_scale(s.problem);
                             return scale * scale;
                         }),
-        scale_deviation("scale_padded_8", "a scale made from d rounded up to a multiple of 8",
-                        [](const Specification& s) {
-                            return root_of_dim((s.problem.dim_qk + 7) / 8 * 8);
-                        }),
-        scale_deviation("scale_padded_16", "a scale made from d rounded up to a multiple of 16",
-                        [](const Specification& s) {
-                            return root_of_dim((s.problem.dim_qk + 15) / 16 * 16);
-                        }),
-        scale_deviation("scale_padded_power", "a scale made from d rounded up to a power of two",
-                        [](const Specification& s) {
-                            return root_of_dim(power_of_two_at_least(s.problem.dim_qk));
-                        }),
-        scale_deviation(
-            "scale_value_dim", "a scale made from the dimension of V",
-            [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
+        scale_deviation("scale_value_dim", "a scale made from the dimension of V",
+                        [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
         scale_deviation("scale_model_dim", "a scale made from heads times d",
                         [](const Specification& s) {
                             return root_of_dim(s.problem.dim_qk * s.problem.heads_q);
                         }),
-        scale_deviation("scale_root_twice", "a scale of d^(-1/4)",
-                        [](const Specification& s) {
-                            return std::sqrt(root_of_dim(s.problem.dim_qk));
-                        }),
+        scale_deviation(
+            "scale_root_twice", "a scale of d^(-1/4)",
+            [](const Specification& s) { return std::sqrt(root_of_dim(s.problem.dim_qk)); }),
         scale_deviation("scale_inverted", "scores divided by the scale",
                         [](const Specification& s) { return 1.0 / effective_scale(s.problem); }),
         scale_deviation("scale_negated", "scores of the wrong sign",
                         [](const Specification& s) { return -effective_scale(s.problem); }),
-        scale_deviation("exponent_base_two", "2^score where e^score is meant",
-                        [](const Specification& s) {
-                            return effective_scale(s.problem) * std::numbers::ln2;
-                        }),
+        scale_deviation(
+            "exponent_base_two", "2^score where e^score is meant",
+            [](const Specification& s) { return effective_scale(s.problem) * std::numbers::ln2; }),
         scale_deviation("exponent_log2_twice", "scores multiplied by log2(e) once too often",
                         [](const Specification& s) {
                             return effective_scale(s.problem) * std::numbers::log2e;
                         }),
+        scale_deviation("scale_rounded_bf16", "the scale rounded to bfloat16",
+                        [](const Specification& s) {
+                            return round_to(effective_scale(s.problem), Precision::bf16);
+                        }),
+        scale_deviation("scale_rounded_f16", "the scale rounded to f16",
+                        [](const Specification& s) {
+                            return round_to(effective_scale(s.problem), Precision::f16);
+                        }),
     };
+    // A kernel makes its scale itself, or corrects the one it is given.
+    const auto padded = [&list](const std::string& id, const std::string& what, auto pad) {
+        list.push_back(scale_deviation(
+            "scale_" + id, "a scale made from d rounded up to " + what,
+            [pad](const Specification& s) { return root_of_dim(pad(s.problem.dim_qk)); }));
+        list.push_back(scale_deviation(
+            "scale_times_" + id,
+            "the scale times that of d rounded up to " + what + ", by that of d",
+            [pad](const Specification& s) {
+                const std::int64_t d = s.problem.dim_qk;
+                return effective_scale(s.problem) * root_of_dim(pad(d)) / root_of_dim(d);
+            }));
+    };
+    padded("padded_power", "a power of two", power_of_two_at_least);
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        padded("padded_" + std::to_string(tile), "a multiple of " + std::to_string(tile),
+               [tile](std::int64_t d) { return (d + tile - 1) / tile * tile; });
+    list.push_back(scale_deviation("scale_times_root", "scores sqrt(d) times as large as asked for",
+                                   [](const Specification& s) {
+                                       return effective_scale(s.problem) /
+                                              root_of_dim(s.problem.dim_qk);
+                                   }));
+    return list;
 }
 
 // (q.k + bias) scale, ALiBi included. Where there is a cap, where it goes is anybody's guess.
@@ -119,9 +136,7 @@ std::vector<Deviation> softcap_deviations() {
              Specification out = s;
              out.problem.softcap = s.problem.softcap * scale;
              return out;
-         },
-         .formula = {},
-         .declares = {}},
+         }},
         {.id = "softcap_ignored",
          .says = "no soft cap at all",
          .respecify = [capped](const Specification& s) -> std::optional<Specification> {
@@ -129,9 +144,7 @@ std::vector<Deviation> softcap_deviations() {
              Specification out = s;
              out.problem.softcap = 0;
              return out;
-         },
-         .formula = {},
-         .declares = {}},
+         }},
         {.id = "softcap_other_place",
          .says = "the soft cap on the other side of the bias",
          .respecify = [capped](const Specification& s) -> std::optional<Specification> {
@@ -144,7 +157,6 @@ std::vector<Deviation> softcap_deviations() {
                                        : SoftcapPlace::before_bias;
              return out;
          },
-         .formula = {},
          .declares = [](const Specification& s) -> std::string {
              return s.dialect.softcap == SoftcapPlace::before_bias
                         ? "before_bias: S = cap(scale q.k) + bias"
@@ -162,17 +174,8 @@ std::vector<Deviation> channel_deviations() {
              .respecify = [lane](const Specification& s) -> std::optional<Specification> {
                  const std::int64_t kept = s.problem.dim_qk / lane * lane;
                  if (kept == s.problem.dim_qk) return std::nullopt;
-                 Specification out = s;
-                 const Tensor& q = s.inputs[Role::q];
-                 out.inputs.put(Role::q, remake(q.type(), q.shape(),
-                                                [&](std::int64_t b, std::int64_t h, std::int64_t t,
-                                                    std::int64_t c) {
-                                                    return c < kept ? q.at(b, h, t, c) : 0.0;
-                                                }));
-                 return out;
-             },
-             .formula = {},
-             .declares = {}});
+                 return with_channels(s, kept);
+             }});
     list.push_back({.id = "query_key_exchanged",
                     .says = "queries and keys exchanged",
                     .respecify = [](const Specification& s) -> std::optional<Specification> {
@@ -181,9 +184,7 @@ std::vector<Deviation> channel_deviations() {
                         Specification out = s;
                         std::swap(out.inputs[Role::q], out.inputs[Role::k]);
                         return out;
-                    },
-                    .formula = {},
-                    .declares = {}});
+                    }});
     list.push_back({.id = "values_are_keys",
                     .says = "keys read where values are meant",
                     .respecify = [](const Specification& s) -> std::optional<Specification> {
@@ -192,9 +193,7 @@ std::vector<Deviation> channel_deviations() {
                         Specification out = s;
                         out.inputs[Role::v] = out.inputs[Role::k];
                         return out;
-                    },
-                    .formula = {},
-                    .declares = {}});
+                    }});
     return list;
 }
 
@@ -207,16 +206,13 @@ Deviation sink_deviation(std::string id, std::string says,
                 if (!s.problem.sink) return std::nullopt;
                 Specification out = s;
                 const Tensor& sinks = s.inputs[Role::sinks];
-                out.inputs.put(Role::sinks,
-                               remake(ElementType::f64, sinks.shape(),
-                                      [&](std::int64_t a, std::int64_t b, std::int64_t c,
-                                          std::int64_t d) {
-                                          return value_of(s, sinks.at(a, b, c, d));
-                                      }));
+                out.inputs.put(Role::sinks, remake(ElementType::f64, sinks.shape(),
+                                                   [&](std::int64_t a, std::int64_t b,
+                                                       std::int64_t c, std::int64_t d) {
+                                                       return value_of(s, sinks.at(a, b, c, d));
+                                                   }));
                 return out;
-            },
-            .formula = {},
-            .declares = {}};
+            }};
 }
 
 }  // namespace
@@ -227,9 +223,7 @@ std::vector<Deviation> score_deviations() {
         all.insert(all.end(), part.begin(), part.end());
     all.push_back({.id = "bias_scaled",
                    .says = "a bias multiplied by the scale like the scores",
-                   .respecify = with_scaled_bias,
-                   .formula = {},
-                   .declares = {}});
+                   .respecify = with_scaled_bias});
     all.push_back({.id = "sink_omitted",
                    .says = "softmax without the sink",
                    .respecify = [](const Specification& s) -> std::optional<Specification> {
@@ -238,12 +232,16 @@ std::vector<Deviation> score_deviations() {
                        out.problem.sink = false;
                        out.inputs.erase(Role::sinks);
                        return out;
-                   },
-                   .formula = {},
-                   .declares = {}});
+                   }});
     all.push_back(sink_deviation(
         "sink_scaled", "a sink multiplied by the scale",
         [](const Specification& s, double v) { return v * effective_scale(s.problem); }));
+    all.push_back(sink_deviation(
+        "sink_each_split", "the sink once for each split", [](const Specification& s, double v) {
+            const std::int64_t n = std::clamp<std::int64_t>(
+                s.problem.splits, 1, std::max<std::int64_t>(1, s.problem.len_kv));
+            return v + std::log(static_cast<double>(n));
+        }));
     all.push_back(sink_deviation("sink_zero", "a sink of 0 whatever its value",
                                  [](const Specification&, double) { return 0.0; }));
     return all;

@@ -1,0 +1,179 @@
+#include "properties/diagnosis/evidence.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "properties/diagnosis/relatives.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+// A reference row costs its scores times both dimensions. So many of them, over all evidence and
+// all deviations, take about a second: 100 deviations times 3e5 products a case times 16 cases at
+// 0.3e9 a second.
+constexpr std::int64_t products_max = 300'000;
+constexpr std::size_t evidence_max = 16;  // of the wrong, and of the right ones
+constexpr std::size_t own_calls_max = 8;  // of a law that makes many
+constexpr std::size_t holding_cases_max = 6;
+
+std::int64_t products(const Problem& p) {
+    return score_count(p) * (p.dim_qk + value_dim(p));
+}
+
+bool disagrees(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
+               Precision format) {
+    if (observed.size() != static_cast<std::int64_t>(expected.size())) return false;
+    for (std::int64_t n = 0; n < observed.size(); ++n)
+        if (bound::judge(observed.get(n), expected[static_cast<std::size_t>(n)], format) ==
+            bound::Agreement::disagrees)
+            return true;
+    return false;
+}
+
+std::optional<Evidence> judged(Specification asked, worker::CallResult result) try {
+    if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
+    Evidence e{std::move(asked), {}, std::move(result.outputs)};
+    const Problem& p = e.asked.problem;
+    e.truth = oracle::attend(p, e.asked.dialect, e.asked.numerics, e.asked.inputs);
+    e.output_wrong = disagrees(e.observed[Role::o], e.truth.output, p.format_o);
+    e.lse_wrong =
+        e.observed.has(Role::lse) && disagrees(e.observed[Role::lse], e.truth.lse, lse_format(p));
+    return e;
+} catch (const BadInput&) {
+    return std::nullopt;  // a call that means nothing to the reference
+}
+
+// Some biases become 0: else "visible where not zero" and "no mask" could not be told apart.
+void leave_some_scores_alone(TensorSet& inputs, const Problem& problem) {
+    if (problem.mask.tensor.kind != MaskKind::additive) return;
+    Tensor& mask = inputs[Role::mask];
+    for (std::int64_t n = 0; n < mask.size(); n += 3)
+        if (std::isfinite(mask.get(n))) mask.set(n, 0);
+}
+
+/// Passes every call on and keeps the small ones.
+class Listener final : public search::Kernel {
+public:
+    explicit Listener(search::Kernel& kernel) : kernel_(kernel) {}
+    const kernel::Manifest& manifest() const noexcept override { return kernel_.manifest(); }
+    bool supports(const Problem& problem, std::string* reason) override {
+        return kernel_.supports(problem, reason);
+    }
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+        worker::CallResult result = kernel_.forward(problem, inputs);
+        if (calls.size() < own_calls_max && products(problem) <= products_max)
+            calls.emplace_back(
+                Specification{problem, manifest().dialect, manifest().numerics, inputs}, result);
+        return result;
+    }
+    void begin_case(std::uint64_t first) noexcept override { kernel_.begin_case(first); }
+    void restart() override { kernel_.restart(); }
+    void set_timeout(std::chrono::milliseconds timeout) noexcept override {
+        kernel_.set_timeout(timeout);
+    }
+
+    std::vector<std::pair<Specification, worker::CallResult>> calls;
+
+private:
+    search::Kernel& kernel_;
+};
+
+// The same call, first in a fresh process.
+bool right_alone(search::Kernel& kernel, const Specification& asked) {
+    kernel.restart();
+    const std::optional<Evidence> alone =
+        judged(asked, kernel.forward(asked.problem, asked.inputs));
+    return alone && !alone->wrong();
+}
+
+void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
+                          const search::Counterexample& c) {
+    const law::Property* law = law::find_property(c.law);
+    if (law == nullptr) return;
+    Listener listener(kernel);
+    search::judge_both_ways(listener, *law, c.smallest, c.found.number,
+                            search::FailureKind{c.outcome, c.fault.has_value()});
+    for (auto& [asked, result] : listener.calls) {
+        std::optional<Evidence> e = judged(std::move(asked), std::move(result));
+        if (e && e->wrong() && right_alone(kernel, e->asked))
+            evidence.remembers = true;
+        else
+            evidence.add(std::move(e));
+    }
+}
+
+bool answered(const search::CaseRecord& record, law::Decision decision) {
+    return record.verdict.decision == decision && record.outcome == worker::Outcome::ok;
+}
+
+}  // namespace
+
+Precision lse_format(const Problem& p) noexcept {
+    return p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
+}
+
+void AllEvidence::add(std::optional<Evidence> evidence) {
+    if (!evidence) return;
+    std::vector<Evidence>& list = evidence->wrong() ? wrong : right;
+    if (list.size() < evidence_max) list.push_back(std::move(*evidence));
+}
+
+bool AllEvidence::enough() const noexcept {
+    return wrong.size() == evidence_max;
+}
+
+std::optional<Evidence> evidence_of(search::Kernel& kernel, const Case& tried,
+                                    const std::function<void(const Problem&, TensorSet&)>& change) {
+    Case c = tried;
+    if (products(c.problem) > products_max) return std::nullopt;
+    try {
+        c.problem = canonical(c.problem);
+        require_valid(c.problem);
+        std::string reason;
+        if (!kernel.supports(c.problem, &reason)) {
+            c.problem.want_lse = false;
+            if (!kernel.supports(c.problem, &reason)) return std::nullopt;
+        }
+        Specification asked{c.problem, kernel.manifest().dialect, kernel.manifest().numerics,
+                            make_inputs(c)};
+        leave_some_scores_alone(asked.inputs, c.problem);
+        if (change) change(c.problem, asked.inputs);
+        worker::CallResult result = kernel.forward(c.problem, asked.inputs);
+        return judged(std::move(asked), std::move(result));
+    } catch (const BadInput&) {
+        return std::nullopt;
+    }
+}
+
+AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample& counterexample,
+                            const std::vector<search::CaseRecord>& records) {
+    AllEvidence evidence;
+    add_calls_of_the_law(evidence, kernel, counterexample);
+    std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
+    // A law may ask of the kernel what is not the case itself: one query instead of three.
+    if (!evidence.wrong.empty() &&
+        evidence.wrong.front().asked.problem != counterexample.smallest.problem)
+        for (Case& wide : relatives({evidence.wrong.front().asked.problem, {}}))
+            cases.push_back(std::move(wide));
+    // Relatives tell deviations apart, so they stand before further cases of the law; where the
+    // defect needs what they do not have, the kernel is right on them, which tells as much.
+    for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
+    std::size_t holding = 0;
+    for (const search::CaseRecord& record : records)
+        if (answered(record, law::Decision::holds) && holding < holding_cases_max &&
+            products(record.tried.problem) <= products_max) {
+            cases.push_back(record.tried);
+            ++holding;
+        }
+    for (const search::CaseRecord& record : records)
+        if (answered(record, law::Decision::violated)) cases.push_back(record.tried);
+    for (const Case& c : cases)
+        if (!evidence.enough()) evidence.add(evidence_of(kernel, c));
+    return evidence;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,48 @@
+#pragma once
+// What a kernel answered, call by call, beside what it should have: the calls in which it was
+// wrong, which an explanation must predict, and those in which it was right, which can refute one.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "properties/diagnosis/deviation.hpp"
+#include "properties/search/counterexample.hpp"
+
+namespace attest::diagnosis {
+
+/// One call.
+struct Evidence {
+    Specification asked;
+    bound::Expected truth;
+    TensorSet observed;
+    bool output_wrong = false, lse_wrong = false;
+
+    bool wrong() const noexcept { return output_wrong || lse_wrong; }
+};
+
+struct AllEvidence {
+    std::vector<Evidence> wrong, right;
+    bool remembers = false;  ///< a call was wrong after others, and right as the first of a process
+    void add(std::optional<Evidence> evidence);
+    bool enough() const noexcept;  ///< more would cost time and say nothing new
+};
+
+/// The calls the law itself made of the smallest case, with its own inputs; then the smallest case,
+/// the case as found, relatives of the smallest that tell deviations apart, and other cases of the
+/// law, the failing ones first. Calls that are too large for the reference to answer again and
+/// again, or that end in no answer, are left out.
+AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample& counterexample,
+                            const std::vector<search::CaseRecord>& records);
+
+/// One case as the kernel takes it, without its LSE where it does not return one; none where it
+/// gives no answer. `change`, where given, edits the inputs first.
+std::optional<Evidence> evidence_of(
+    search::Kernel& kernel, const Case& tried,
+    const std::function<void(const Problem&, TensorSet&)>& change = {});
+
+/// The format of the log-sum-exp of such a call.
+Precision lse_format(const Problem& problem) noexcept;
+
+}  // namespace attest::diagnosis

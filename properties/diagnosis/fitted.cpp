@@ -1,0 +1,172 @@
+#include "properties/diagnosis/fitted.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "properties/diagnosis/respecify.hpp"
+#include "reference/oracle/oracle.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+using Extent = std::int64_t (*)(const Problem&);
+
+// What is dropped from N on shows where there are more than N: the shortest call that is wrong has
+// N + 1.
+std::int64_t dropped_from(const AllEvidence& evidence, Extent extent) {
+    const auto of = [extent](const Evidence& e) { return extent(e.asked.problem); };
+    return of(*std::ranges::min_element(evidence.wrong, {}, of)) - 1;
+}
+
+Deviation keys_dropped(std::int64_t from) {
+    return {.id = "keys_dropped",
+            .says = fmt::format("attention without the keys from {} on", from),
+            .respecify = [from](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.len_kv <= from) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [from](const MaskPlace& p) { return p.key >= from; };
+                return with_rules(s, rules);
+            },
+            .tells = law::Tells::visibility};
+}
+
+Deviation channels_dropped(std::int64_t from) {
+    return {.id = "channels_dropped",
+            .says = fmt::format("scores without the channels from {} on", from),
+            .respecify = [from](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.dim_qk <= from) return std::nullopt;
+                return with_channels(s, from);
+            }};
+}
+
+// What is never stored keeps what the output held before: nothing is claimed of it.
+Deviation outputs_dropped(std::int64_t from) {
+    return {.id = "outputs_dropped",
+            .says = fmt::format("zeros in the output's channels from {} on", from),
+            .formula = [from](const Specification& s,
+                              const bound::Expected& truth) -> std::optional<bound::Expected> {
+                const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+                if (dim <= static_cast<std::size_t>(from)) return std::nullopt;
+                bound::Expected out = truth;
+                for (std::size_t n = 0; n < out.output.size(); ++n)
+                    if (n % dim >= static_cast<std::size_t>(from)) out.output[n] = {};
+                return out;
+            }};
+}
+
+// sum_j exp(S_ij - m) of a row, flat over [batch, heads_q, len_q].
+double sum_of_row(const Specification& s, std::int64_t row) {
+    const std::int64_t rows = s.problem.len_q, heads = s.problem.heads_q;
+    return oracle::row_detail(s.problem, s.dialect, s.inputs, row / rows / heads,
+                              row / rows % heads, row % rows)
+        .sum;
+}
+
+// Sum of squared distances in units of the largest output, of what a scale this many times the one
+// asked for predicts; NaN counts as far off.
+double distance(const Evidence& e, double factor) {
+    const Specification other = with_scale(e.asked, effective_scale(e.asked.problem) * factor);
+    const bound::Expected predicted =
+        oracle::attend(other.problem, other.dialect, other.numerics, other.inputs);
+    double sum = 0;
+    for (std::size_t n = 0; n < predicted.output.size(); ++n) {
+        const double d =
+            e.observed[Role::o].get(static_cast<std::int64_t>(n)) - predicted.output[n].value;
+        sum += std::isfinite(d) ? d * d : 1e300;
+    }
+    return sum;
+}
+
+// The temperature that comes nearest: the best of a grid of eighths of an octave between 1/64 and
+// 64, then a golden section between its neighbours. 48 steps of 0.618 leave 1e-10 of an octave.
+double nearest_factor(const Evidence& e) {
+    const auto at = [&](double octaves) { return distance(e, std::exp2(octaves)); };
+    double best = 0, least = at(0);
+    for (int n = -48; n <= 48; ++n)
+        if (const double d = at(n / 8.0); d < least) {
+            least = d;
+            best = n / 8.0;
+        }
+    constexpr double golden = 0.6180339887498949;  // (sqrt(5) - 1) / 2
+    double low = best - 0.125, high = best + 0.125;
+    for (int step = 0; step < 48; ++step) {
+        const double a = high - golden * (high - low), b = low + golden * (high - low);
+        (at(a) < at(b) ? high : low) = at(a) < at(b) ? b : a;
+    }
+    return std::exp2((low + high) / 2);
+}
+
+Deviation other_temperature(double factor) {
+    return {.id = "temperature",
+            .says = fmt::format("scores {:.6g} times as large as asked for", factor),
+            .respecify = [factor](const Specification& s) -> std::optional<Specification> {
+                return with_scale(s, effective_scale(s.problem) * factor);
+            }};
+}
+
+// O l / (l + e) and, where the kernel's log-sum-exp is of the same sum, L + log(1 + e / l). The
+// bounds of O and L cover what the kernel's own l differs by: e / (l + e) is below 1.
+Deviation with_epsilon(double epsilon, bool in_lse) {
+    return {.id = "denominator_epsilon",
+            .says = fmt::format("weights divided by their sum and an epsilon of {:.3g}", epsilon),
+            .formula = [epsilon, in_lse](const Specification& s, const bound::Expected& truth)
+                -> std::optional<bound::Expected> {
+                bound::Expected out = truth;
+                const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+                for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
+                    if (truth.row_empty[row] != 0) continue;
+                    const double sum = sum_of_row(s, static_cast<std::int64_t>(row));
+                    for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+                        out.output[n].value *= sum / (sum + epsilon);
+                    if (in_lse && row < out.lse.size())
+                        out.lse[row].value += std::log1p(epsilon / sum);
+                }
+                return out;
+            }};
+}
+
+// From the output that stands out most of its bound: O / O' = 1 + e / l. A power of ten where that
+// is what it is but for rounding.
+double nearest_epsilon(const Evidence& e) {
+    double most = 0, epsilon = 0;
+    for (std::size_t n = 0; n < e.truth.output.size(); ++n) {
+        const auto flat = static_cast<std::int64_t>(n);
+        const bound::ExpectedElement& o = e.truth.output[n];
+        const double seen = e.observed[Role::o].get(flat);
+        const double ratio = bound::error_ratio(seen, o, e.asked.problem.format_o);
+        if (!(ratio > most) || !std::isfinite(ratio)) continue;
+        most = ratio;
+        epsilon = sum_of_row(e.asked, flat / value_dim(e.asked.problem)) * (o.value / seen - 1);
+    }
+    if (!(epsilon > 0) || !std::isfinite(epsilon)) return 0;
+    const double round = std::pow(10.0, std::round(std::log10(epsilon)));
+    return std::abs(epsilon / round - 1) < 0.1 ? round : epsilon;
+}
+
+}  // namespace
+
+std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
+    std::vector<Deviation> list;
+    const auto from = [&](Extent extent, Deviation (*dropped)(std::int64_t)) {
+        if (const std::int64_t n = dropped_from(evidence, extent); n > 0)
+            list.push_back(dropped(n));
+    };
+    from([](const Problem& p) { return p.len_kv; }, keys_dropped);
+    from([](const Problem& p) { return p.dim_qk; }, channels_dropped);
+    from([](const Problem& p) { return value_dim(p); }, outputs_dropped);
+    const auto fits = [](const Evidence& e) {
+        return e.output_wrong && e.observed[Role::o].size() > 1 && e.asked.problem.len_kv > 1;
+    };
+    const auto e = std::ranges::find_if(evidence.wrong, fits);
+    if (e == evidence.wrong.end()) return list;
+    if (const double epsilon = nearest_epsilon(*e); epsilon > 0)
+        for (const bool in_lse : {true, false}) list.push_back(with_epsilon(epsilon, in_lse));
+    list.push_back(other_temperature(nearest_factor(*e)));
+    return list;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,14 @@
+#pragma once
+// Deviations with a number in them that only the evidence can tell: the key from which a kernel
+// forgets all others, the temperature it uses. The number is read off the evidence; whether the
+// deviation then explains it is judged like that of any other.
+
+#include <vector>
+
+#include "properties/diagnosis/evidence.hpp"
+
+namespace attest::diagnosis {
+
+std::vector<Deviation> fitted_deviations(const AllEvidence& evidence);
+
+}  // namespace attest::diagnosis
