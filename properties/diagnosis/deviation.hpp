@@ -55,6 +55,7 @@ std::vector<Deviation> mask_deviations();
 std::vector<Deviation> score_deviations();
 std::vector<Deviation> position_deviations();
 std::vector<Deviation> head_deviations();
+std::vector<Deviation> hidden_deviations();
 std::vector<Deviation> output_deviations();
 std::vector<Deviation> lse_deviations();
 

@@ -51,15 +51,15 @@ AgreementCount count_output(const Tensor& observed,
 }
 
 /// What is judged: where every output is right, the log-sum-exp alone.
-enum class Judged : std::uint8_t { both, lse };
+enum class JudgedPart : std::uint8_t { both, lse };
 
 // None where the deviation has nothing to say of what is wrong in this call.
 std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
-                                         Judged judged) {
+                                         JudgedPart part) {
     const std::optional<bound::Expected> predicted = predict(deviation, e.asked, e.truth);
     if (!predicted) return std::nullopt;
     const Problem& p = e.asked.problem;
-    const bool output = judged == Judged::both && !predicted->output.empty();
+    const bool output = part == JudgedPart::both && !predicted->output.empty();
     const bool lse = e.observed.has(Role::lse) && !predicted->lse.empty();
     if (e.output_wrong ? !output : e.lse_wrong ? !lse : !output && !lse) return std::nullopt;
     AgreementCount count;
@@ -76,24 +76,31 @@ struct DeviationScore {
     std::int64_t silent = 0;  ///< calls the deviation has nothing to say of
 };
 
+// Two calls that refute a deviation are enough.
 DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wrong,
-                     Judged judged) {
+                     JudgedPart part) {
     DeviationScore total{&deviation, {}, 0};
-    for (const Evidence& e : wrong)
-        if (const auto one = count_call(deviation, e, judged))
-            total.count.add(*one);
-        else
+    int refuted = 0;
+    for (const Evidence& e : wrong) {
+        if (refuted == 2) break;
+        const auto one = count_call(deviation, e, part);
+        if (!one) {
             ++total.silent;
+            continue;
+        }
+        total.count.add(*one);
+        refuted += !one->all();
+    }
     return total;
 }
 
-Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence, Judged judged) {
+Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence, JudgedPart part) {
     const Deviation& d = *s.deviation;
     Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
-    if (judged == Judged::lse && !d.formula) found.says = "in the log-sum-exp alone: " + d.says;
+    if (part == JudgedPart::lse && !d.formula) found.says = "in the log-sum-exp alone: " + d.says;
     if (d.declares) found.declared = d.declares(evidence.wrong.front().asked);
     const auto refutes = [&](const Evidence& e) {
-        const auto count = count_call(d, e, judged);
+        const auto count = count_call(d, e, part);
         return count && !count->all();
     };
     found.refuted = std::ranges::any_of(evidence.right, refutes);
@@ -156,12 +163,12 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     found.cases = static_cast<std::int64_t>(evidence.wrong.size());
     if (evidence.wrong.empty()) return found;
     const bool output = std::ranges::any_of(evidence.wrong, &Evidence::output_wrong);
-    const Judged judged = output ? Judged::both : Judged::lse;
+    const JudgedPart part = output ? JudgedPart::both : JudgedPart::lse;
 
     std::vector<DeviationScore> scores;
     const auto try_all = [&](std::span<const Deviation> list) {
         for (const Deviation& d : list) {
-            DeviationScore s = score(d, evidence.wrong, judged);
+            DeviationScore s = score(d, evidence.wrong, part);
             if (s.silent < found.cases) scores.push_back(s);
         }
     };
@@ -176,7 +183,7 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     const auto others = std::stable_partition(scores.begin(), scores.end(), explains);
     std::vector<Explanation> accepted;
     for (auto s = scores.begin(); s != others; ++s)
-        accepted.push_back(explanation_of(*s, evidence, judged));
+        accepted.push_back(explanation_of(*s, evidence, part));
     // What the right calls agree with as well stands before what they refute.
     std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });
     if (accepted.empty() && output)

@@ -1,5 +1,4 @@
-// Every deviation is played by a kernel that computes it, and must be recognised; kernels that are
-// right, or wrong in no known way, must not be accused of anything.
+// What is explained, and what must not be: kernels that are right, or wrong in no known way.
 
 #include "properties/diagnosis/diagnose.hpp"
 
@@ -7,157 +6,12 @@
 
 #include <cmath>
 #include <limits>
-#include <set>
 
+#include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/respecify.hpp"
-#include "reference/oracle/oracle.hpp"
-#include "reference/problem/errors.hpp"
-#include "reference/problem/inputs.hpp"
 
 namespace attest::diagnosis {
 namespace {
-
-using Answer = std::function<bound::Expected(const Specification&, const bound::Expected& truth)>;
-
-// A kernel made of the reference itself, or of one deviation of it, rounded to the output's format.
-class Actor final : public search::Kernel {
-public:
-    explicit Actor(Answer answer, const Dialect& dialect = {}) : answer_(std::move(answer)) {
-        manifest_.name = "actor";
-        manifest_.dialect = dialect;
-        manifest_.formats = {Precision::f32};
-    }
-    const kernel::Manifest& manifest() const noexcept override { return manifest_; }
-    bool supports(const Problem&, std::string*) override { return true; }
-    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
-        const Specification s{problem, manifest_.dialect, manifest_.numerics, inputs};
-        const bound::Expected truth = oracle::attend(problem, s.dialect, s.numerics, inputs);
-        const bound::Expected own = answer_(s, truth);
-        worker::CallResult result;
-        Tensor& o =
-            result.outputs.put(Role::o, Tensor(element_type(problem.format_o), truth.output_shape));
-        for (std::int64_t n = 0; n < o.size(); ++n)
-            o.set(n, (own.output.empty() ? truth : own).output[static_cast<std::size_t>(n)].value);
-        Tensor& lse = result.outputs.put(
-            Role::lse,
-            Tensor(ElementType::f32, {problem.batch, problem.heads_q, problem.len_q, 1}));
-        for (std::int64_t n = 0; n < lse.size(); ++n)
-            lse.set(n, (own.lse.empty() ? truth : own).lse[static_cast<std::size_t>(n)].value);
-        return result;
-    }
-    void restart() override {}
-    void set_timeout(std::chrono::milliseconds) noexcept override {}
-
-private:
-    Answer answer_;
-    kernel::Manifest manifest_;
-};
-
-std::vector<Case> read_stages() {
-    std::vector<Case> list;
-    for (const char* line : {
-             "b2 hq6 hkv2 tq5 tk7 d6 causal f32",
-             "b2 hq4 hkv2 tq7 tk5 d6 causal f32",
-             "b1 hq2 hkv2 tq9 tk9 d4 window 3 1 f32",
-             "b1 hq2 hkv2 tq9 tk12 d4 causal window 3 -1 f32",
-             "b2 hq2 hkv2 tq4 tk6 d4 mask bool f32",
-             "b2 hq2 hkv2 tq4 tk6 d4 mask additive f32",
-             "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 f32",
-             "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 3,3 f32",
-             "b1 hq6 hkv2 tq3 tk3 d13 scale 0.5 f32",
-             "b1 hq3 hkv3 tq3 tk5 d13 dv7 f32",
-             "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 f32",
-             "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 mask additive f32",
-             "b1 hq2 hkv2 tq3 tk5 d4 sink f32",
-             "b1 hq4 hkv4 tq5 tk5 d4 alibi f32",
-             "b1 hq2 hkv2 tq5 tk5 d8 rope half base 100 dims 4 f32",
-             "b1 hq2 hkv2 tq2 tk6 d8 rope half cache 4 f32",
-             "b1 hq2 hkv2 tq3 tk7 d4 splits 2 f32",
-             "b1 hq1 hkv1 tq3 tk33 d4 f32",
-             "b1 hq1 hkv1 tq3 tk300 d4 f32",
-             "b1 hq6 hkv6 tq4 tk4 d4 f32",
-             "b1 hq1 hkv1 tq2 tk2 d1 f32",
-             "b1 hq2 hkv2 tq3 tk5 d4 causal softcap 0.5 f32",
-             "b1 hq2 hkv2 tq3 tk7 d4 splits 2 sink f32",
-             "b1 hq6 hkv6 tq5 tk5 d4 alibi f32 seed 3",
-             "b1 hq2 hkv2 tq9 tk2 d4 f32 values logit1e4",
-             "b1 hq2 hkv2 tq3 tk5 d4 f32 values tiny",
-         }) {
-        try {
-            list.push_back(parse_case(line));
-        } catch (const BadInput& error) {
-            ADD_FAILURE() << line << ": " << error.what();
-        }
-    }
-    return list;
-}
-
-const std::vector<Case>& stages() {
-    static const std::vector<Case> list = read_stages();
-    return list;
-}
-
-Answer acting(const Deviation& deviation) {
-    return [&deviation](const Specification& s, const bound::Expected& truth) {
-        const std::optional<bound::Expected> own = predict(deviation, s, truth);
-        return own ? *own : truth;
-    };
-}
-
-constexpr int stages_a_deviation = 2;  // more would show the same again
-constexpr std::size_t groups = 8;      // tests of a few seconds each
-
-// Deviations that are each other on every call: naming either is right.
-bool same_thing(const std::string& a, const std::string& b) {
-    static const std::set<std::set<std::string>> pairs{
-        {"causal_one_less", "causal_unasked"},
-        {"causal_bottom_right", "diagonal_bottom_right"},  // where there is no window
-        {"causal_bottom_right", "window_top_left"},
-        {"uniform_visible", "uniform_all"},         // where nothing is hidden
-        {"scale_one", "scale_times_root"},          // where the scale is the default one
-        {"window_ignored", "window_left_ignored"},  // where there is no right limit
-    };
-    // A window hides most added keys, whatever the tile.
-    if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
-    // A scale that is corrected is made anew where it is the default one.
-    const std::string made = "scale_", corrected = "scale_times_";
-    if (a.starts_with(made) && b == corrected + a.substr(made.size())) return true;
-    if (b.starts_with(made) && a == corrected + b.substr(made.size())) return true;
-    return a == b || pairs.count({a, b}) != 0;
-}
-
-// Plays one deviation; returns what went wrong.
-std::string misread(const Deviation& deviation) {
-    Dialect nan, top_left;
-    nan.empty_row = top_left.empty_row = EmptyRow::nan;
-    top_left.causal = CausalAlignment::top_left;
-    int played = 0;
-    for (const Dialect& dialect : {Dialect{}, top_left, nan}) {
-        Actor actor(acting(deviation), dialect);
-        for (const Case& stage : stages()) {
-            const std::optional<Evidence> e = evidence_of(actor, stage);
-            if (played == stages_a_deviation || !e || !e->wrong()) continue;
-            ++played;
-            search::Counterexample c;
-            c.smallest = c.found.tried = stage;
-            const Diagnosis d = diagnose(actor, c, {});
-            if (!d.known || !same_thing(d.id, deviation.id) || d.agree != d.of)
-                return "taken for " + (d.known ? d.id : "not known") + " on " + print(stage) +
-                       ", " + std::to_string(d.agree) + " of " + std::to_string(d.of) + ", next " +
-                       d.next_id;
-        }
-    }
-    return played == 0 ? "has no stage" : "";
-}
-
-class EveryDeviation : public testing::TestWithParam<std::size_t> {};
-
-TEST_P(EveryDeviation, IsRecognised) {
-    for (std::size_t n = GetParam(); n < deviations().size(); n += groups)
-        EXPECT_EQ(misread(deviations()[n]), "") << deviations()[n].id;
-}
-
-INSTANTIATE_TEST_SUITE_P(Group, EveryDeviation, testing::Range<std::size_t>(0, groups));
 
 TEST(Diagnose, ARightKernelIsNoEvidence) {
     Actor right([](const Specification&, const bound::Expected& truth) { return truth; });
@@ -341,40 +195,6 @@ TEST(Diagnose, DeathsAreNotExplained) {
     c.outcome = worker::Outcome::crash;
     EXPECT_FALSE(diagnose(right, c, {}).known);
     EXPECT_EQ(diagnose(right, c, {}).tried, 0);
-}
-
-TEST(Deviations, HaveDistinctNamesAndSentences) {
-    std::set<std::string> ids, says;
-    for (const Deviation& d : deviations()) {
-        EXPECT_TRUE(ids.insert(d.id).second) << d.id;
-        EXPECT_TRUE(says.insert(d.says).second) << d.says;
-        EXPECT_NE(static_cast<bool>(d.respecify), static_cast<bool>(d.formula)) << d.id;
-    }
-    EXPECT_GE(ids.size(), 60u);
-}
-
-// The rules written out as a mask must be the problem itself, whatever the problem.
-TEST(Respecify, RulesWrittenOutChangeNothing) {
-    for (const Case& stage : stages()) {
-        for (const CausalAlignment causal :
-             {CausalAlignment::bottom_right, CausalAlignment::top_left})
-            for (const WindowEnds ends : {WindowEnds::inclusive, WindowEnds::exclusive}) {
-                Dialect dialect;
-                dialect.causal = causal;
-                dialect.window_ends = ends;
-                const Specification s{stage.problem, dialect, {}, make_inputs(stage)};
-                const Specification w = with_rules(s, rules_of(s));
-                const bound::Expected a =
-                    oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
-                const bound::Expected b =
-                    oracle::attend(w.problem, w.dialect, w.numerics, w.inputs);
-                ASSERT_EQ(a.output.size(), b.output.size());
-                for (std::size_t n = 0; n < a.output.size(); ++n)
-                    EXPECT_LE(std::abs(a.output[n].value - b.output[n].value),
-                              a.output[n].error + b.output[n].error)
-                        << print(stage);
-            }
-    }
 }
 
 }  // namespace

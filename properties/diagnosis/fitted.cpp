@@ -13,11 +13,11 @@ namespace attest::diagnosis {
 
 namespace {
 
-using Extent = std::int64_t (*)(const Problem&);
+using ExtentOf = std::int64_t (*)(const Problem&);
 
 // What is dropped from N on shows where there are more than N: the shortest call that is wrong has
 // N + 1.
-std::int64_t dropped_from(const AllEvidence& evidence, Extent extent) {
+std::int64_t dropped_from(const AllEvidence& evidence, ExtentOf extent) {
     const auto of = [extent](const Evidence& e) { return extent(e.asked.problem); };
     return of(*std::ranges::min_element(evidence.wrong, {}, of)) - 1;
 }
@@ -144,14 +144,15 @@ double nearest_epsilon(const Evidence& e) {
     }
     if (!(epsilon > 0) || !std::isfinite(epsilon)) return 0;
     const double round = std::pow(10.0, std::round(std::log10(epsilon)));
-    return std::abs(epsilon / round - 1) < 0.1 ? round : epsilon;
+    // It is known to one part in `most`, by which it stands out of the bound.
+    return std::abs(epsilon / round - 1) * most < 1 ? round : epsilon;
 }
 
 }  // namespace
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     std::vector<Deviation> list;
-    const auto from = [&](Extent extent, Deviation (*dropped)(std::int64_t)) {
+    const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         if (const std::int64_t n = dropped_from(evidence, extent); n > 0)
             list.push_back(dropped(n));
     };

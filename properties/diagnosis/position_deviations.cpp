@@ -122,14 +122,6 @@ std::vector<Deviation> position_deviations() {
                             return slope(s, (h + 1) % s.problem.heads_q);
                         });
                     }});
-    list.push_back({.id = "alibi_own_slopes",
-                    .says = "ALiBi with slopes of its own, 2^(-8 (h+1) / H), whatever those given",
-                    .respecify = [](const Specification& s) {
-                        return with_slopes(s, [&](std::int64_t h) {
-                            return std::exp2(-8.0 * static_cast<double>(h + 1) /
-                                             static_cast<double>(s.problem.heads_q));
-                        });
-                    }});
     return list;
 }
 

@@ -239,4 +239,38 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
     return out;
 }
 
+bound::Expected output_of(const Problem& problem, const ElementOf& element) {
+    bound::Expected out;
+    out.output_shape = {problem.batch, problem.heads_q, problem.len_q, value_dim(problem)};
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+        for (std::int64_t h = 0; h < problem.heads_q; ++h)
+            for (std::int64_t i = 0; i < problem.len_q; ++i)
+                for (std::int64_t c = 0; c < value_dim(problem); ++c)
+                    out.output.push_back(element(b, h, i, c));
+    return out;
+}
+
+Deviation formula_deviation(
+    std::string id, std::string says,
+    std::function<std::optional<bound::Expected>(const Specification&, const bound::Expected&)>
+        formula) {
+    return {.id = std::move(id), .says = std::move(says), .formula = std::move(formula)};
+}
+
+std::optional<Specification> uniform(const Specification& s, const Rules& rules) {
+    if (s.problem.sink) return std::nullopt;
+    Specification out = with_rules(s, rules);
+    for (const Role role : {Role::q, Role::k}) {
+        const Tensor& from = s.inputs[role];
+        out.inputs.put(role, Tensor(from.type(), from.shape()));
+    }
+    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    out = with_mask_values(
+        out, [minus_infinity](double x) { return x == minus_infinity ? minus_infinity : 0.0; });
+    out.problem.alibi = false;
+    out.problem.rope = {};
+    out.problem.softcap = 0;
+    return out;
+}
+
 }  // namespace attest::diagnosis

@@ -63,6 +63,20 @@ Specification with_scale(const Specification& s, double scale);
 /// matter.
 std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile);
 
+/// What is expected of an output, element by element.
+using ElementOf = std::function<bound::ExpectedElement(std::int64_t b, std::int64_t h,
+                                                       std::int64_t i, std::int64_t c)>;
+bound::Expected output_of(const Problem& problem, const ElementOf& element);
+
+/// Q = K = 0 and no bias under these rules: every visible key weighs the same. None with a sink,
+/// whose weight would be open.
+std::optional<Specification> uniform(const Specification& s, const Rules& rules);
+
+Deviation formula_deviation(
+    std::string id, std::string says,
+    std::function<std::optional<bound::Expected>(const Specification&, const bound::Expected&)>
+        formula);
+
 /// A tensor of another shape, element by element.
 Tensor remake(
     ElementType type, const Shape& shape,

@@ -1,0 +1,88 @@
+#pragma once
+// A kernel that computes whatever it is told to, and calls on which every known deviation shows.
+
+#include <utility>
+#include <vector>
+
+#include "properties/diagnosis/diagnose.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/inputs.hpp"
+
+namespace attest::diagnosis {
+
+using Answer = std::function<bound::Expected(const Specification&, const bound::Expected& truth)>;
+
+// A kernel made of the reference itself, or of one deviation of it, rounded to the output's format.
+class Actor final : public search::Kernel {
+public:
+    explicit Actor(Answer answer, const Dialect& dialect = {}) : answer_(std::move(answer)) {
+        manifest_.name = "actor";
+        manifest_.dialect = dialect;
+        manifest_.formats = {Precision::f32};
+    }
+    const kernel::Manifest& manifest() const noexcept override { return manifest_; }
+    bool supports(const Problem&, std::string*) override { return true; }
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+        const Specification s{problem, manifest_.dialect, manifest_.numerics, inputs};
+        const bound::Expected truth = oracle::attend(problem, s.dialect, s.numerics, inputs);
+        const bound::Expected own = answer_(s, truth);
+        worker::CallResult result;
+        Tensor& o =
+            result.outputs.put(Role::o, Tensor(element_type(problem.format_o), truth.output_shape));
+        for (std::int64_t n = 0; n < o.size(); ++n)
+            o.set(n, (own.output.empty() ? truth : own).output[static_cast<std::size_t>(n)].value);
+        Tensor& lse = result.outputs.put(
+            Role::lse,
+            Tensor(ElementType::f32, {problem.batch, problem.heads_q, problem.len_q, 1}));
+        for (std::int64_t n = 0; n < lse.size(); ++n)
+            lse.set(n, (own.lse.empty() ? truth : own).lse[static_cast<std::size_t>(n)].value);
+        return result;
+    }
+    void restart() override {}
+    void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+private:
+    Answer answer_;
+    kernel::Manifest manifest_;
+};
+
+inline std::vector<Case> read_stages() {
+    std::vector<Case> list;
+    for (const char* line : {
+             "b2 hq6 hkv2 tq5 tk7 d6 causal f32",
+             "b2 hq4 hkv2 tq7 tk5 d6 causal f32",
+             "b1 hq2 hkv2 tq9 tk9 d4 window 3 1 f32",
+             "b1 hq2 hkv2 tq9 tk12 d4 causal window 3 -1 f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 mask bool f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 mask additive f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 f32",
+             "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 3,3 f32",
+             "b1 hq6 hkv2 tq3 tk3 d13 scale 0.5 f32",
+             "b1 hq3 hkv3 tq3 tk5 d13 dv7 f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 mask additive f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 sink f32",
+             "b1 hq4 hkv4 tq5 tk5 d4 alibi f32",
+             "b1 hq2 hkv2 tq5 tk5 d8 rope half base 100 dims 4 f32",
+             "b1 hq2 hkv2 tq2 tk6 d8 rope half cache 4 f32",
+             "b1 hq2 hkv2 tq3 tk7 d4 splits 2 f32",
+             "b1 hq1 hkv1 tq3 tk33 d4 f32",
+             "b1 hq1 hkv1 tq3 tk300 d4 f32",
+             "b1 hq6 hkv6 tq4 tk4 d4 f32",
+             "b1 hq1 hkv1 tq2 tk2 d1 f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 causal softcap 0.5 f32",
+             "b1 hq2 hkv2 tq3 tk7 d4 splits 2 sink f32",
+             "b1 hq2 hkv2 tq9 tk2 d4 f32 values logit1e4",
+             "b1 hq2 hkv2 tq3 tk5 d4 f32 values tiny",
+         }) {
+        list.push_back(parse_case(line));
+    }
+    return list;
+}
+
+inline const std::vector<Case>& stages() {
+    static const std::vector<Case> list = read_stages();
+    return list;
+}
+
+}  // namespace attest::diagnosis

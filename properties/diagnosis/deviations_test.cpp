@@ -1,0 +1,111 @@
+// Every deviation is played by a kernel that computes it, and must be recognised.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+Answer acting(const Deviation& deviation) {
+    return [&deviation](const Specification& s, const bound::Expected& truth) {
+        const std::optional<bound::Expected> own = predict(deviation, s, truth);
+        return own ? *own : truth;
+    };
+}
+
+constexpr int stages_a_deviation = 2;  // more would show the same again
+constexpr std::size_t groups = 8;      // tests of a few seconds each
+
+// Deviations that are each other on every call: naming either is right.
+bool same_thing(const std::string& a, const std::string& b) {
+    static const std::set<std::set<std::string>> pairs{
+        {"causal_one_less", "causal_unasked"},
+        {"causal_bottom_right", "diagonal_bottom_right"},  // where there is no window
+        {"causal_bottom_right", "window_top_left"},
+        {"uniform_visible", "uniform_all"},         // where nothing is hidden
+        {"scale_one", "scale_times_root"},          // where the scale is the default one
+        {"window_ignored", "window_left_ignored"},  // where there is no right limit
+    };
+    // A window hides most added keys, whatever the tile.
+    if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
+    // A scale that is corrected is made anew where it is the default one.
+    const std::string made = "scale_", corrected = "scale_times_";
+    if (a.starts_with(made) && b == corrected + a.substr(made.size())) return true;
+    if (b.starts_with(made) && a == corrected + b.substr(made.size())) return true;
+    return a == b || pairs.count({a, b}) != 0;
+}
+
+// Plays one deviation; returns what went wrong.
+std::string misread(const Deviation& deviation) {
+    Dialect nan, top_left;
+    nan.empty_row = top_left.empty_row = EmptyRow::nan;
+    top_left.causal = CausalAlignment::top_left;
+    int played = 0;
+    for (const Dialect& dialect : {Dialect{}, top_left, nan}) {
+        Actor actor(acting(deviation), dialect);
+        for (const Case& stage : stages()) {
+            const std::optional<Evidence> e = evidence_of(actor, stage);
+            if (played == stages_a_deviation || !e || !e->wrong()) continue;
+            ++played;
+            search::Counterexample c;
+            c.smallest = c.found.tried = stage;
+            const Diagnosis d = diagnose(actor, c, {});
+            if (!d.known || !same_thing(d.id, deviation.id) || d.agree != d.of)
+                return "taken for " + (d.known ? d.id : "not known") + " on " + print(stage) +
+                       ", " + std::to_string(d.agree) + " of " + std::to_string(d.of) + ", next " +
+                       d.next_id;
+        }
+    }
+    return played == 0 ? "has no stage" : "";
+}
+
+class EveryDeviation : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(EveryDeviation, IsRecognised) {
+    for (std::size_t n = GetParam(); n < deviations().size(); n += groups)
+        EXPECT_EQ(misread(deviations()[n]), "") << deviations()[n].id;
+}
+
+INSTANTIATE_TEST_SUITE_P(Group, EveryDeviation, testing::Range<std::size_t>(0, groups));
+
+TEST(Deviations, HaveDistinctNamesAndSentences) {
+    std::set<std::string> ids, says;
+    for (const Deviation& d : deviations()) {
+        EXPECT_TRUE(ids.insert(d.id).second) << d.id;
+        EXPECT_TRUE(says.insert(d.says).second) << d.says;
+        EXPECT_NE(static_cast<bool>(d.respecify), static_cast<bool>(d.formula)) << d.id;
+    }
+    EXPECT_GE(ids.size(), 60u);
+}
+
+// The rules written out as a mask must be the problem itself, whatever the problem.
+TEST(Respecify, RulesWrittenOutChangeNothing) {
+    for (const Case& stage : stages()) {
+        for (const CausalAlignment causal :
+             {CausalAlignment::bottom_right, CausalAlignment::top_left})
+            for (const WindowEnds ends : {WindowEnds::inclusive, WindowEnds::exclusive}) {
+                Dialect dialect;
+                dialect.causal = causal;
+                dialect.window_ends = ends;
+                const Specification s{stage.problem, dialect, {}, make_inputs(stage)};
+                const Specification w = with_rules(s, rules_of(s));
+                const bound::Expected a =
+                    oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
+                const bound::Expected b =
+                    oracle::attend(w.problem, w.dialect, w.numerics, w.inputs);
+                ASSERT_EQ(a.output.size(), b.output.size());
+                for (std::size_t n = 0; n < a.output.size(); ++n)
+                    EXPECT_LE(std::abs(a.output[n].value - b.output[n].value),
+                              a.output[n].error + b.output[n].error)
+                        << print(stage);
+            }
+    }
+}
+
+}  // namespace
+}  // namespace attest::diagnosis

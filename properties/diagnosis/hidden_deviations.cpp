@@ -1,0 +1,114 @@
+// What a kernel does where nothing, or next to nothing, has a weight: a finite score for what is
+// hidden, a running maximum that starts too high.
+
+#include <cmath>
+#include <limits>
+
+#include "properties/diagnosis/respecify.hpp"
+#include "reference/oracle/oracle.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+// Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij.
+Deviation finite_hidden(std::string id, std::string says,
+                        std::function<std::optional<double>(const Problem&)> score_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [score_of = std::move(score_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                const std::optional<double> score = score_of(s.problem);
+                if (!score) return std::nullopt;
+                const Specification plain = unmasked(s);
+                std::int64_t b = -1, h = -1, i = -1;
+                oracle::RowDetail row;
+                return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
+                    if (p.batch != b || p.head != h || p.query != i) {
+                        b = p.batch, h = p.head, i = p.query;
+                        row =
+                            oracle::row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
+                    }
+                    return *score - row.scores[static_cast<std::size_t>(p.key)];
+                });
+            }};
+}
+
+// A large finite score instead of -inf: where every key of a query is hidden, all of them weigh the
+// same; where one is visible, the others vanish beside it as they should.
+std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
+                                                  const bound::Expected& truth) {
+    Rules rules;
+    rules.documents = rules.mask_tensor = false;
+    const std::optional<Specification> flat = uniform(s, rules);
+    if (!flat) return std::nullopt;
+    const bound::Expected mean =
+        oracle::attend(flat->problem, flat->dialect, flat->numerics, flat->inputs);
+    bound::Expected out = truth;
+    bool any = false;
+    const std::size_t dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
+        const std::int64_t i = static_cast<std::int64_t>(row) % s.problem.len_q;
+        const std::int64_t b =
+            static_cast<std::int64_t>(row) / (s.problem.heads_q * s.problem.len_q);
+        const bool query = i < length_of(s.problem.mask.lens_q, s.problem.len_q, b);
+        if (truth.row_empty[row] == 0 || !query) continue;
+        any = true;
+        // Its log-sum-exp is the unknown score and the log of the number of keys.
+        if (row < out.lse.size()) out.lse[row] = {0, 0, std::numeric_limits<double>::infinity()};
+        for (std::size_t c = 0; c < dim; ++c)
+            out.output[row * dim + c] = mean.output[row * dim + c];
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
+// exp(S - m) of an f32 with m = 0 where every S is negative. Below -104 it is 0, whatever the
+// arithmetic: half the least subnormal is exp(-103.97). Between there and -87, where exp becomes
+// subnormal, nothing is claimed. A denominator of 0 leaves NaN, or 0 where it is guarded.
+std::optional<bound::Expected> maximum_from_zero(const Specification& s,
+                                                 const bound::Expected& truth) {
+    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    bool any = false;
+    std::size_t n = 0;
+    double largest = 0;
+    bound::Expected out =
+        output_of(s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+            const std::size_t row = n / static_cast<std::size_t>(value_dim(s.problem));
+            const bound::ExpectedElement& o = truth.output[n++];
+            if (truth.row_empty[row] != 0) return o;
+            if (c == 0) largest = oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i).max;
+            if (largest > -87) return o;
+            any = any || largest < -104;
+            return largest < -104 ? bound::ExpectedElement{std::nan(""), 0, 0}
+                                  : bound::ExpectedElement{0, 0, infinite};
+        });
+    if (!any) return std::nullopt;
+    return out;
+}
+
+}  // namespace
+
+std::vector<Deviation> hidden_deviations() {
+    return {
+        formula_deviation("hidden_finite",
+                          "the plain mean of all values where a query sees no key: a finite score "
+                          "stands for -inf",
+                          mean_in_empty_rows),
+        finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf",
+                      [](const Problem&) { return -1e4; }),
+        finite_hidden("softcap_over_mask",
+                      "the soft cap over the mask: hidden keys with score -cap",
+                      [](const Problem& p) -> std::optional<double> {
+                          if (p.softcap > 0) return -p.softcap;
+                          return std::nullopt;
+                      }),
+        formula_deviation("maximum_from_zero",
+                          "a running maximum that starts at 0: where all scores are far below, "
+                          "every weight underflows",
+                          maximum_from_zero),
+    };
+}
+
+}  // namespace attest::diagnosis
