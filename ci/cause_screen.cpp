@@ -2,6 +2,7 @@
 // and the line that repeats it.
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "ci/check_screen.hpp"
@@ -26,6 +27,8 @@ void draw_diagnosis(Screen& s, const diagnosis::CounterexampleReport& c) {
         s.fact("it computes", s.bold(says) + (beside ? " (" + agree + ")" : ""));
         if (!beside && !agree.empty()) s.fact("", s.dim(agree));
         if (!d.declared.empty()) s.fact("it declares", clean(d.declared));
+    } else if (d.too_large) {
+        s.fact("it computes", "not known; every failing case is too large to analyse");
     } else if (d.tried > 0) {
         s.fact("it computes",
                "not known; " + count_text(d.tried) + " known deviations tried, none accepted");
@@ -45,24 +48,6 @@ void draw_boundary(Screen& s, const diagnosis::Boundary& b) {
     if (b.outside > 0)
         line += "; else " + count_text(b.outside_failed) + " of " + count_text(b.outside);
     s.fact("fails", line + ")");
-}
-
-void draw_values(Screen& s, const diagnosis::CounterexampleReport& c) {
-    const law::Violation& v = c.violation();
-    if (c.example.outcome != worker::Outcome::ok || v.index.empty()) return;
-    const auto [expected, observed] = value_texts(v.expected, v.observed);
-    std::string line = s.bad(observed) + "   expected " + expected;
-    if (v.bound_kind == law::BoundKind::derived) {
-        line += "   bound " + bound_text(v.bound);
-        if (v.ratio > 1) line += "   " + s.bad(ratio_text(v.ratio) + " times the bound");
-    } else if (v.bound_kind == law::BoundKind::statistic) {
-        line += "   threshold " + bound_text(v.bound);
-    } else if (v.bound_kind == law::BoundKind::bits) {
-        line += "   bound: to the bit";
-    } else if (v.bound_kind == law::BoundKind::exact) {
-        line += "   bound: exact";
-    }
-    s.fact("observed", line);
 }
 
 // One row of a bit picture: reads, must not, must, hidden.
@@ -166,7 +151,7 @@ void draw_cause(Screen& s, const RunReport& report, const diagnosis::CauseReport
     draw_diagnosis(s, c);
     draw_boundary(s, c.boundary);
     s.fact("smallest case", s.bold(clean(print(c.example.smallest))));
-    draw_values(s, c);
+    if (c.example.outcome == worker::Outcome::ok) draw_observed(s, c.violation());
     draw_pictures(s, c);
     const char* key = "sanitizer";
     for (const std::string& sentence : sanitizer_sentences(c.sanitizer))
@@ -182,6 +167,25 @@ void draw_cause(Screen& s, const RunReport& report, const diagnosis::CauseReport
 }
 
 }  // namespace
+
+void draw_observed(Screen& s, const law::Violation& v) {
+    if (v.index.empty()) return;
+    const auto [expected, observed] = value_texts(v.expected, v.observed);
+    std::string line = s.bad(observed) + "   expected " + expected;
+    if (v.bound_kind == law::BoundKind::derived) {
+        // Of a NaN or an infinity that is expected nothing is within a bound.
+        if (std::isfinite(v.expected)) line += "   bound " + bound_text(v.bound);
+        if (v.ratio > 1 && std::isfinite(v.ratio))
+            line += "   " + s.bad(ratio_text(v.ratio) + " times the bound");
+    } else if (v.bound_kind == law::BoundKind::statistic) {
+        line += "   threshold " + bound_text(v.bound);
+    } else if (v.bound_kind == law::BoundKind::bits) {
+        line += "   bound: to the bit";
+    } else if (v.bound_kind == law::BoundKind::exact) {
+        line += "   bound: exact";
+    }
+    s.fact("observed", line);
+}
 
 std::string replay_line(const KernelReport& kernel,
                         const diagnosis::CounterexampleReport& counterexample,

@@ -17,6 +17,9 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
 void draw_families(Screen& screen, const RunReport& report);
 void draw_causes(Screen& screen, const RunReport& report, const std::string& directory);
 
+/// What was observed, what was expected and the bound, in a line.
+void draw_observed(Screen& screen, const law::Violation& violation);
+
 /// "attest replay 94d22f --kernel ./libmine.so".
 std::string replay_line(const KernelReport& kernel,
                         const diagnosis::CounterexampleReport& counterexample,

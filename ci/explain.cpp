@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "ci/case_source.hpp"
+#include "ci/check_screen.hpp"
 #include "ci/commands.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/explain_steps.hpp"
@@ -24,7 +25,7 @@ namespace attest::ci {
 namespace {
 
 constexpr std::int64_t rows_shown = 8;
-constexpr int cell = 8;
+constexpr int cell_min = 8;
 
 // A part of an axis around a place, at most `most` long.
 struct Range {
@@ -77,8 +78,24 @@ std::vector<Table> tables(const Screen& s, const HeadView& v) {
     return list;
 }
 
-void draw_tables(Screen& s, const HeadView& v, Range rows, Range keys) {
+// Wide enough that no two numbers run together.
+int cell_width(const std::vector<Table>& all, Range rows, Range keys) {
+    int widest = cell_min - 1;
+    for (const Table& table : all)
+        for (std::int64_t i = rows.begin; i < rows.end; ++i)
+            for (std::int64_t j = keys.begin; j < keys.end; ++j)
+                widest = std::max(widest, columns_of(table.text(i, j)));
+    return widest + 1;
+}
+
+void draw_tables(Screen& s, const HeadView& v) {
     const std::vector<Table> all = tables(s, v);
+    const Range rows = Range::around(v.query, v.problem.len_q, rows_shown);
+    const auto keys_in = [&](int cell) {
+        return Range::around(v.key, v.problem.len_kv, (s.style().width - 10) / cell);
+    };
+    const int cell = cell_width(all, rows, keys_in(cell_min));
+    const Range keys = keys_in(cell);
     const int width = cell * static_cast<int>(keys.end - keys.begin);
     const int together = std::max(1, (s.style().width - 10) / (std::max(width, 17) + 2));
     for (std::size_t first = 0; first < all.size(); first += static_cast<std::size_t>(together)) {
@@ -166,6 +183,26 @@ void draw_diagnosis(Screen& s, search::SessionKernel& kernel, const Case& tried)
     s.line();
 }
 
+// A law may fail on calls it makes of the case, each of which is right or is another call.
+int explain_law(Screen& s, search::SessionKernel& kernel, const NamedCase& named,
+                const CommandOptions& options) {
+    const std::string id = options.law.empty() ? named.law : options.law;
+    const law::Property* law = law::find_property(id);
+    if (law == nullptr) return exit_holds;
+    const search::CaseRecord record = search::try_case(kernel, *law, named.tried);
+    if (record.verdict.decision != law::Decision::violated) {
+        s.line(id + " " + std::string(name(record.verdict.decision)) + " of this case");
+        return exit_holds;
+    }
+    s.line(s.bad(id + " is violated") + " all the same, by calls that it makes of this case: " +
+           law->statement);
+    if (record.verdict.violation) {
+        s.fact("problem", s.bold(clean(record.verdict.violation->problem)));
+        draw_observed(s, *record.verdict.violation);
+    }
+    return exit_violated;
+}
+
 std::string fill_text(const Case& c) {
     std::string text = "values " + std::string(name(c.values.kind));
     for (const auto& [role, values] : c.values.tensors)
@@ -212,14 +249,13 @@ int explain_command(const CommandOptions& options) {
     }
     const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
     const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
-    const std::int64_t keys_fit = (s.style().width - 10) / cell;
-    draw_tables(s, view, Range::around(view.query, p.len_q, rows_shown),
-                Range::around(view.key, p.len_kv, keys_fit));
+    draw_tables(s, view);
     if (divergence.elements.empty()) {
         s.line("every element agrees with the reference within its bound, the worst at " +
                ratio_text(divergence.worst_ratio) + " of it");
+        const int code = explain_law(s, kernel, named, options);
         write_out(s.text());
-        return exit_holds;
+        return code;
     }
     s.line(s.bold("first diverging element") + "   " +
            element_text(p, divergence.lse, divergence.elements.front()));

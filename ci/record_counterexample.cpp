@@ -107,6 +107,7 @@ void fields(V& v, diagnosis::Diagnosis& d) {
     v("of", d.of);
     v("cases", d.cases);
     v.added("tried", d.tried);
+    v.added("too_large", d.too_large);
     v("next", next);
     if constexpr (V::reading) {
         d.tells = tells.value_or(law::Tells::nothing);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ci/case_source.hpp"
+#include "ci/check_screen.hpp"
 #include "ci/commands.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/number.hpp"
@@ -46,18 +47,7 @@ void draw_violation(Screen& s, const search::CaseRecord& record) {
     if (!record.verdict.violation) return;
     const law::Violation& v = *record.verdict.violation;
     s.fact("problem", s.bold(clean(v.problem)));
-    if (record.outcome != worker::Outcome::ok || v.index.empty()) return;
-    const auto [expected, observed] = value_texts(v.expected, v.observed);
-    std::string line = s.bad(observed) + "   expected " + expected;
-    if (v.bound_kind == law::BoundKind::derived) {
-        line += "   bound " + bound_text(v.bound);
-        if (v.ratio > 1) line += "   " + s.bad(ratio_text(v.ratio) + " times the bound");
-    } else if (v.bound_kind == law::BoundKind::statistic) {
-        line += "   threshold " + bound_text(v.bound);
-    } else if (v.bound_kind == law::BoundKind::bits) {
-        line += "   bound: to the bit";
-    }
-    s.fact("observed", line);
+    if (record.outcome == worker::Outcome::ok) draw_observed(s, v);
 }
 
 void draw_law(Screen& s, const law::Property& law, const search::CaseRecord& record) {

@@ -1,6 +1,7 @@
 #include "properties/diagnosis/boundary.hpp"
 
 #include <bit>
+#include <boost/math/distributions/hypergeometric.hpp>
 #include <map>
 
 #include "properties/diagnosis/condition.hpp"
@@ -34,8 +35,10 @@ private:
 struct Separation {
     bool any = false;
     std::size_t first = 0, second = 0;  // relations; equal: one alone
-    std::int64_t inside = 0;
+    std::int64_t inside = 0, inside_failed = 0;
 };
+
+constexpr double accepted = 1.0 / 100;  // of runs report a relation that is none
 
 // All F failures lie among the `inside` of `of` cases. Were they spread at random, that would have
 // probability C(inside, F) / C(of, F) = prod_k (inside - k) / (of - k).
@@ -44,6 +47,16 @@ double chance(std::int64_t inside, std::int64_t of, std::int64_t failed) {
     for (std::int64_t k = 0; k < failed; ++k)
         p *= static_cast<double>(inside - k) / static_cast<double>(of - k);
     return p;
+}
+
+// That of F failures spread at random over the cases at least k lie among the `inside`: the upper
+// tail of the hypergeometric distribution.
+double chance_of_at_least(std::int64_t k, std::int64_t inside, std::int64_t of,
+                          std::int64_t failed) {
+    const boost::math::hypergeometric_distribution<double> spread(
+        static_cast<std::uint64_t>(failed), static_cast<std::uint64_t>(inside),
+        static_cast<std::uint64_t>(of));
+    return k == 0 ? 1 : boost::math::cdf(complement(spread, static_cast<std::uint64_t>(k - 1)));
 }
 
 std::string joined(const Condition& a, const Condition& b) {
@@ -81,7 +94,7 @@ Separation search(const std::vector<Condition>& all, const std::vector<CaseBits>
     Separation best;
     for (const std::size_t n : necessary) {
         const std::int64_t inside = true_of[n].count();
-        if (!best.any || inside < best.inside) best = {true, n, n, inside};
+        if (!best.any || inside < best.inside) best = {true, n, n, inside, failed};
     }
     if (!best.any) return best;
     // Two relations are worth their words where they leave at most half of the holding cases inside
@@ -93,17 +106,40 @@ Separation search(const std::vector<Condition>& all, const std::vector<CaseBits>
             const std::int64_t inside = (true_of[necessary[a]] & true_of[necessary[b]]).count();
             if (2 * (inside - failed) <= holding && inside < best.inside &&
                 (!pair.any || inside < pair.inside))
-                pair = {true, necessary[a], necessary[b], inside};
+                pair = {true, necessary[a], necessary[b], inside, failed};
         }
     const double singles = static_cast<double>(all.size());
     const double pairs = singles * (singles - 1) / 2;
-    constexpr double accepted = 1.0 / 100;  // of runs report a relation that is none
     // The more telling one first.
     if (pair.any && true_of[pair.second].count() < true_of[pair.first].count())
         std::swap(pair.first, pair.second);
     if (pair.any && chance(pair.inside, of, failed) * pairs <= accepted) return pair;
     if (chance(best.inside, of, failed) * singles <= accepted) return best;
     return {};
+}
+
+// Where no relation is fulfilled by every failure: the one under which cases fail most often,
+// against the others. Both sides must have been tried; at least half more of the cases inside must
+// fail than of those outside.
+Separation mostly(const std::vector<CaseBits>& true_of, const CaseBits& failing, std::int64_t of) {
+    const std::int64_t failed = failing.count();
+    Separation best;
+    double most = 0.5;
+    for (std::size_t n = 0; n < true_of.size(); ++n) {
+        const std::int64_t inside = true_of[n].count();
+        if (inside == 0 || inside == of) continue;
+        const std::int64_t k = (true_of[n] & failing).count();
+        const double difference =
+            static_cast<double>(k) / static_cast<double>(inside) -
+            static_cast<double>(failed - k) / static_cast<double>(of - inside);
+        if (difference <= most ||
+            chance_of_at_least(k, inside, of, failed) * static_cast<double>(true_of.size()) >
+                accepted)
+            continue;
+        most = difference;
+        best = {true, n, n, inside, k};
+    }
+    return best;
 }
 
 }  // namespace
@@ -125,14 +161,20 @@ Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Cas
     }
     Boundary boundary;
     const std::int64_t of = static_cast<std::int64_t>(cases.size()), failed = failing.count();
-    const Separation found =
-        failed > 0 && failed < of ? search(all, true_of, failing, of) : Separation{};
+    Separation found;
+    if (failed > 0 && failed < of) found = search(all, true_of, failing, of);
+    if (!found.any && failed > 0 && failed < of) found = mostly(true_of, failing, of);
+    const bool always = found.any && found.inside_failed == failed;
     boundary.axes = {"len_kv", "len_q"};
     if (found.any) {
         const Condition &a = all[found.first], &b = all[found.second];
         boundary.found = true;
-        boundary.says = found.first == found.second ? "only " + a.says : joined(a, b);
+        boundary.says = !always                       ? "mostly " + a.says
+                        : found.first == found.second ? "only " + a.says
+                                                      : joined(a, b);
         boundary.inside = found.inside;
+        boundary.inside_failed = found.inside_failed;
+        boundary.outside_failed = failed - found.inside_failed;
         boundary.outside = of - found.inside;
         const std::string other = !a.other.empty()           ? a.other
                                   : b.quantity != a.quantity ? b.quantity
@@ -140,10 +182,10 @@ Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Cas
         if (!a.quantity.empty()) boundary.axes = {a.quantity, other.empty() ? "len_q" : other};
         if (boundary.axes[0] == boundary.axes[1]) boundary.axes[1] = "len_kv";
     } else {
-        boundary.says = failed == of ? "whatever the case" : "no pattern found";
+        boundary.says = failed == of ? "every one tried" : "no pattern found";
         boundary.inside = of;
+        boundary.inside_failed = failed;
     }
-    boundary.inside_failed = failed;
     draw(boundary, cases);
     return boundary;
 }

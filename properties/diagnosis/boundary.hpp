@@ -19,9 +19,10 @@ struct Boundary {
     std::vector<std::array<std::int64_t, 3>> points;  ///< x, y, 1 where a case there fails
 };
 
-/// A relation is reported where every failing case fulfils it and so good a separation would come
-/// by chance, over all relations tried, in less than one run of a hundred. None that `smallest`, a
-/// failing case too, does not fulfil.
+/// A relation is reported where every failing case fulfils it, or else ("mostly") at least half
+/// more of the cases that fulfil it fail than of the others, and so good a separation would come by
+/// chance, over all relations tried, in less than one run of a hundred. None that `smallest`, a
+/// failing case too, does not fulfil; none of which one side alone was tried.
 Boundary find_boundary(const std::vector<search::CaseRecord>& records,
                        const Case* smallest = nullptr);
 

@@ -55,7 +55,21 @@ TEST(Boundary, FindsThePlantedRelation) {
               "only with a causal mask, when Tq ≠ Tk");
     EXPECT_EQ(says([](const Case& c) { return c.problem.format_q != Precision::f32; }),
               "only in f16, bf16");
-    EXPECT_EQ(says([](const Case&) { return true; }), "whatever the case");
+    EXPECT_EQ(says([](const Case&) { return true; }), "every one tried");
+}
+
+TEST(Boundary, AShareIsToldAsOne) {
+    std::uint64_t n = 0;
+    const auto records = drawn(500, 7, [&](const Case& c) {
+        const bool rare = counter_bits(5, 5, n++) % 50 == 0;
+        return (c.problem.softcap > 0) != rare;
+    });
+    const Boundary b = find_boundary(records);
+    ASSERT_TRUE(b.found);
+    EXPECT_EQ(b.says, "mostly with a soft cap");
+    EXPECT_GT(b.outside_failed, 0);
+    EXPECT_LT(b.inside_failed, b.inside);
+    EXPECT_GT(b.inside_failed * b.outside, 10 * b.outside_failed * b.inside);
 }
 
 TEST(Boundary, CountsAndPointsAreThoseOfTheCases) {
@@ -99,7 +113,7 @@ TEST(Boundary, TheSmallestCaseBelongsInside) {
 TEST(Boundary, NoCasesNoBoundary) {
     EXPECT_FALSE(find_boundary({}).found);
     const auto one = drawn(1, 1, [](const Case&) { return true; });
-    EXPECT_EQ(find_boundary(one).says, "whatever the case");
+    EXPECT_EQ(find_boundary(one).says, "every one tried");
 }
 
 }  // namespace

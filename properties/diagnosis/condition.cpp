@@ -44,7 +44,7 @@ void add_sizes(std::vector<Condition>& list) {
                             },
                             condition});
         };
-        for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256}) {
+        for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048}) {
             const std::string text = std::to_string(n);
             add("> " + text, [n](std::int64_t x) { return x > n; });
             add("≤ " + text, [n](std::int64_t x) { return x <= n; });
@@ -62,15 +62,25 @@ void add_heads(std::vector<Condition>& list) {
                         [holds = std::move(holds)](const Case& c) { return holds(c.problem); },
                         condition});
     };
-    add("batch > 1", "batch", "", [](const Problem& p) { return p.batch > 1; });
-    add("Hq > 1", "heads_q", "", [](const Problem& p) { return p.heads_q > 1; });
-    add("Hkv > 1", "heads_kv", "", [](const Problem& p) { return p.heads_kv > 1; });
+    for (const std::int64_t n : {1, 2, 4, 8, 16, 32}) {
+        const std::string more = " > " + std::to_string(n);
+        add("batch" + more, "batch", "", [n](const Problem& p) { return p.batch > n; });
+        add("Hq" + more, "heads_q", "", [n](const Problem& p) { return p.heads_q > n; });
+        add("Hkv" + more, "heads_kv", "", [n](const Problem& p) { return p.heads_kv > n; });
+    }
     add("Hq / Hkv is no power of two", "heads_q", "heads_kv",
         [](const Problem& p) { return !power_of_two(group_size(p)); });
     add("Hq / Hkv ≠ Hkv", "heads_q", "heads_kv",
         [](const Problem& p) { return group_size(p) != p.heads_kv; });
     add("Dv ≠ D", "dim_qk", "dim_v", [](const Problem& p) { return value_dim(p) != p.dim_qk; });
     add("splits > 1", "splits", "len_kv", [](const Problem& p) { return p.splits > 1; });
+    const auto paged = [](const Problem& p) { return p.cache.page_size > 0; };
+    add("the cache fills its last page", "page_size", "len_kv", [paged](const Problem& p) {
+        return paged(p) && p.cache.len % p.cache.page_size == 0;
+    });
+    add("the keys do not fill their last page", "page_size", "len_kv", [paged](const Problem& p) {
+        return paged(p) && p.len_kv % p.cache.page_size != 0;
+    });
 }
 
 std::string feature_words(Feature f) {
@@ -128,6 +138,18 @@ void add_features(std::vector<Condition>& list) {
     }
 }
 
+void add_shared_mask_axes(std::vector<Condition>& list) {
+    const auto add = [&list](const std::string& axis, bool MaskTensor::*shared) {
+        list.push_back({"with one mask for every " + axis, "", "", [shared](const Case& c) {
+                            const MaskTensor& tensor = c.problem.mask.tensor;
+                            return tensor.kind != MaskKind::none && tensor.*shared;
+                        }});
+    };
+    add("sequence", &MaskTensor::shared_batch);
+    add("head", &MaskTensor::shared_heads);
+    add("query", &MaskTensor::shared_queries);
+}
+
 void add_formats_and_values(std::vector<Condition>& list) {
     for (const Precision p : {Precision::f64, Precision::f32, Precision::f16, Precision::bf16})
         list.push_back({"in " + std::string(name(p)), "", "",
@@ -167,6 +189,7 @@ std::vector<Condition> conditions() {
     std::vector<Condition> list;
     add_lengths(list);
     add_features(list);
+    add_shared_mask_axes(list);
     add_heads(list);
     add_formats_and_values(list);
     add_sizes(list);

@@ -224,7 +224,9 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
         rest.cases = static_cast<std::int64_t>(evidence.wrong.size());
         return known(*leak, rest);
     }
-    return explain_evidence(evidence);
+    Diagnosis found = explain_evidence(evidence);
+    found.too_large = evidence.wrong.empty() && too_large(counterexample.smallest);
+    return found;
 }
 
 }  // namespace attest::diagnosis

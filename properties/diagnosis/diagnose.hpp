@@ -25,6 +25,7 @@ struct Explanation {
 struct Diagnosis : Explanation {
     bool known = false;
     std::int64_t cases = 0;  ///< calls in which the kernel was wrong, of those looked at
+    bool too_large = false;  ///< no failing case is small enough to be looked at
     std::int64_t tried = 0;  ///< deviations that had something to say of these calls
     std::string next_id;     ///< the second best, and how many elements it explains
     std::int64_t next_agree = 0;

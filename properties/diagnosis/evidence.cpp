@@ -112,6 +112,8 @@ bool answered(const search::CaseRecord& record, law::Decision decision) {
 
 }  // namespace
 
+bool too_large(const Case& tried) noexcept { return products(tried.problem) > products_max; }
+
 Precision lse_format(const Problem& p) noexcept {
     return p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
 }
@@ -129,7 +131,7 @@ bool AllEvidence::enough() const noexcept {
 std::optional<Evidence> evidence_of(search::Kernel& kernel, const Case& tried,
                                     const std::function<void(const Problem&, TensorSet&)>& change) {
     Case c = tried;
-    if (products(c.problem) > products_max) return std::nullopt;
+    if (too_large(c)) return std::nullopt;
     try {
         c.problem = canonical(c.problem);
         require_valid(c.problem);
@@ -165,7 +167,7 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
     std::size_t holding = 0;
     for (const search::CaseRecord& record : records)
         if (answered(record, law::Decision::holds) && holding < holding_cases_max &&
-            products(record.tried.problem) <= products_max) {
+            !too_large(record.tried)) {
             cases.push_back(record.tried);
             ++holding;
         }

@@ -42,6 +42,9 @@ std::optional<Evidence> evidence_of(
     search::Kernel& kernel, const Case& tried,
     const std::function<void(const Problem&, TensorSet&)>& change = {});
 
+/// The reference would take too long to answer it under every deviation.
+bool too_large(const Case& tried) noexcept;
+
 /// The format of the log-sum-exp of such a call.
 Precision lse_format(const Problem& problem) noexcept;
 
