@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "ci/commands.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/fixture.hpp"
 #include "ci/number.hpp"
 #include "ci/profile.hpp"
-#include "ci/exit_code.hpp"
 #include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"
@@ -46,8 +46,16 @@ std::string needs_text(const law::Property& law) {
 std::string cases_text(const law::Property& law) {
     const law::CaseSpace& c = law.cases;
     std::string text = c.square ? "Tq = Tk" : c.len_q_one ? "Tq = 1" : "any lengths";
-    text += " to " + count_text(c.len_max) + ", head dimensions to " + count_text(c.dim_max) +
-            ", at most " + count_text(c.scores_max) + " scores";
+    if (c.cost > 1) text += ", a case as dear as " + count_text(c.cost) + " of one run";
+    const std::pair<const char*, std::int64_t> limits[] = {{"lengths", c.len_max},
+                                                           {"head dimensions", c.dim_max},
+                                                           {"sequences", c.batch_max},
+                                                           {"scores", c.scores_max}};
+    std::string own;
+    for (const auto& [what, most] : limits)
+        if (most > 0)
+            own += (own.empty() ? "; " : ", ") + std::string(what) + " to " + count_text(most);
+    if (!own.empty()) text += own + ", whatever the profile: " + c.limited_because;
     if (!c.kinds.empty()) {
         text += "; values";
         for (const ValueKind kind : c.kinds) text.append(" ").append(name(kind));

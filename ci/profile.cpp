@@ -23,20 +23,31 @@ public:
             source.fail(object, "a profile is a JSON object", "ci/profiles/quick.json is one");
     }
 
-    void whole(const char* key, std::int64_t least, std::int64_t& out) {
+    void whole(const std::string& key, std::int64_t least, std::int64_t& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        const auto number = value->kind == Kind::number ? parse_integer<std::int64_t>(value->text)
-                                                        : std::nullopt;
+        const auto number =
+            value->kind == Kind::number ? parse_integer<std::int64_t>(value->text) : std::nullopt;
         if (!number || *number < least)
             fail(key, *value, "a whole number, at least " + std::to_string(least));
         out = *number;
     }
+    void sizes(const char* key, search::Sizes& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        if (value->kind != Kind::object) fail(key, *value, "an object, such as {\"batch\": 9}");
+        Reader read(source_, *value);
+        out = {};
+        for (int n = 0; n < search::size_axis_count; ++n) {
+            const auto axis = static_cast<search::SizeAxis>(n);
+            read.whole(std::string(search::name(axis)), 1, out[axis]);
+        }
+        read.finish({});
+    }
     void share(const char* key, double& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        const auto number =
-            value->kind == Kind::number ? parse_decimal(value->text) : std::nullopt;
+        const auto number = value->kind == Kind::number ? parse_decimal(value->text) : std::nullopt;
         if (!number || !(*number >= 0 && *number <= 1)) fail(key, *value, "a share, from 0 to 1");
         out = *number;
     }
@@ -63,10 +74,10 @@ public:
     void finish(const std::vector<std::string>& required) const {
         for (const JsonMember& member : object_.members)
             if (std::find(seen_.begin(), seen_.end(), member.key) == seen_.end())
-                source_.fail(member.begin, member.end,
-                             "no key \"" + member.key + "\" in a profile" +
-                                 suggestion(member.key, seen_),
-                             "the keys are " + listed(seen_));
+                source_.fail(
+                    member.begin, member.end,
+                    "no key \"" + member.key + "\" in a profile" + suggestion(member.key, seen_),
+                    "the keys are " + listed(seen_));
         for (const std::string& key : required)
             if (object_.find(key) == nullptr)
                 source_.fail(object_, "a profile needs the key \"" + key + "\"",
@@ -74,8 +85,8 @@ public:
     }
 
 private:
-    const Json* find(const char* key) {
-        seen_.emplace_back(key);
+    const Json* find(const std::string& key) {
+        seen_.push_back(key);
         return object_.find(key);
     }
     [[noreturn]] void fail(const std::string& key, const Json& value,
@@ -107,6 +118,7 @@ ProfileSummary parse(std::string_view text, const std::string& source_name) {
     read.whole("len_max", 1, p.len_max);
     read.whole("len_min", 1, p.len_min);
     read.whole("dim_max", 1, p.dim_max);
+    read.sizes("reach", p.reach);
     read.texts("laws", {}, p.laws);
     read.texts("laws_excluded", {}, p.laws_excluded);
     read.texts("fails", {"violation", "structure", "suspect"}, p.fails);

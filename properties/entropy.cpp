@@ -19,6 +19,9 @@ namespace attest::law {
 
 namespace {
 
+constexpr const char* every_weight =
+    "every weight is read: the values have as many channels as there are keys";
+
 /// H = -sum_j P_j log P_j over the visible keys.
 Interval entropy_of(const Weights& weights, const Visibility& visibility, const Row& row,
                     std::int64_t keys) {
@@ -86,9 +89,9 @@ CaseSpace monotone_space() {
         .allow = scaled_alone,
         .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
                   ValueKind::ties, ValueKind::logit50, ValueKind::ascending, ValueKind::one_hot},
-        .scores_max = 512,
-        .len_max = 32,
-        .dim_max = 32};
+        .cost = 32,
+        .len_max = 64,
+        .limited_because = every_weight};
 }
 
 /// Queries over the square of their size and the reciprocal of the scale: what should warm cools.
@@ -192,9 +195,9 @@ CaseSpace derivative_space() {
     return {.allow = FeatureSet(Feature::gqa, Feature::dim_v, Feature::layout, Feature::lse,
                                 Feature::splits, Feature::mixed_formats),
             .kinds = {ValueKind::normal},
-            .scores_max = 512,
-            .len_max = 16,
-            .dim_max = 32,
+            .cost = 32,
+            .len_max = 32,
+            .limited_because = every_weight,
             .default_scale = true};
 }
 

@@ -127,9 +127,7 @@ constexpr FeatureSet scaled_alone = FeatureSet::all()
 CaseSpace limits_space() {
     return {.allow = scaled_alone.without(Feature::rope),
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::wide},
-            .scores_max = 2048,
-            .len_max = 300,
-            .dim_max = 24,
+            .cost = 8,
             .default_scale = true};
 }
 

@@ -42,11 +42,7 @@ Property hygiene_law(std::string id, std::string statement, std::string statemen
         .why = std::move(why),
         .source = std::move(source),
         .compares = compares,
-        .cases = {.allow = undropped,
-                  .scores_max = 8192,
-                  .len_max = 300,
-                  .dim_max = 64,
-                  .admits = has_rows},
+        .cases = {.allow = undropped, .cost = 2, .admits = has_rows},
         .check = check,
         .turned_red_by = {std::move(turned_red_by)},
     };
@@ -62,7 +58,7 @@ Property deterministic() {
                     "the manifest's numerics.deterministic", Compares::bits, repeats_bits,
                     planted::answers_by_the_call());
     law.needs.deterministic = true;
-    law.cases.scores_max = 16384;
+    law.cases.cost = 1;
     return law;
 }
 
@@ -91,7 +87,7 @@ Property layout() {
         "kernels/interface/attest_kernel.h: strides may be anything", Compares::bound,
         layout_does_not_show, planted::padded_rows_negated());
     law.cases.require = FeatureSet(Feature::layout);
-    law.cases.scores_max = 4096;
+    law.cases.cost = 4;
     return law;
 }
 
@@ -189,8 +185,7 @@ Property sequence() {
         "flashinfer issue 4270: plan reused for other strides", Compares::bound, no_stale_plan,
         planted::keys_of_an_earlier_call());
     law.after_other_calls = true;
-    law.cases.scores_max = 2048;
-    law.cases.len_max = 128;
+    law.cases.cost = 8;
     return law;
 }
 
@@ -208,8 +203,7 @@ Property arguments() {
     law.cases.kinds = {ValueKind::normal,    ValueKind::uniform,  ValueKind::small_int,
                        ValueKind::logit50,   ValueKind::cancel_v, ValueKind::ascending,
                        ValueKind::descending};
-    law.cases.scores_max = 2048;
-    law.cases.len_max = 160;
+    law.cases.cost = 8;
     return law;
 }
 
@@ -221,8 +215,7 @@ Property degenerate() {
         "empty output needs only a return.",
         "the definition; reference/problem/README.md, empty row", Compares::bound,
         degenerate_shapes_work, planted::one_key_counts_twice());
-    law.cases.scores_max = 1024;
-    law.cases.len_max = 64;
+    law.cases.cost = 16;
     return law;
 }
 
@@ -242,7 +235,7 @@ Property nonfinite() {
                           .without(Feature::sink)
                           .without(Feature::mask_additive)
                           .without(Feature::scale);
-    law.cases.scores_max = 4096;
+    law.cases.cost = 4;
     return law;
 }
 

@@ -30,7 +30,7 @@ std::vector<ValueKind> moderate() {
 }
 
 CaseSpace space(FeatureSet allow) {
-    return {.allow = allow, .kinds = moderate(), .scores_max = 2048, .len_max = 300, .dim_max = 64};
+    return {.allow = allow, .kinds = moderate(), .cost = 8};
 }
 
 /// Whether every element times 2^exponent is one more member of the format, and no product of two
@@ -134,8 +134,7 @@ constexpr FeatureSet placeless = attention.without(Feature::causal)
 
 CaseSpace doubled_space() {
     CaseSpace s = space(placeless.without(Feature::sink));
-    s.scores_max = 1024;
-    s.len_max = 150;
+    s.cost = 16;
     return s;
 }
 

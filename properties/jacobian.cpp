@@ -125,9 +125,7 @@ CaseSpace finite_space() {
                          .without(Feature::rope),
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
                       ValueKind::ties, ValueKind::one_hot, ValueKind::logit50},
-            .scores_max = 2048,
-            .len_max = 300,
-            .dim_max = 64};
+            .cost = 8};
 }
 
 Property finite() {
@@ -233,9 +231,7 @@ CaseSpace saturated_space() {
     return {.allow = FeatureSet(Feature::gqa, Feature::dim_v, Feature::layout, Feature::lse,
                                 Feature::splits, Feature::mixed_formats, Feature::scale),
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int},
-            .scores_max = 2048,
-            .len_max = 300,
-            .dim_max = 64};
+            .cost = 8};
 }
 
 Property saturation() {

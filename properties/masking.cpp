@@ -82,12 +82,7 @@ Property hiding_law(std::string id, std::string statement, std::string statement
         .why = std::move(why),
         .source = "Goguen and Meseguer 1982, noninterference; Vaswani et al. 2017, section 3.2.3",
         .compares = Compares::bits,
-        .cases = {.allow = undropped,
-                  .require = required,
-                  .scores_max = 16384,
-                  .len_max = 300,
-                  .dim_max = 64,
-                  .admits = admits},
+        .cases = {.allow = undropped, .require = required, .admits = admits},
         .check = check,
         .turned_red_by = {std::move(turned_red_by)},
     };
@@ -148,7 +143,7 @@ Property poison() {
                              FeatureSet(Feature::lens_kv),       FeatureSet(Feature::lens_q),
                              FeatureSet(Feature::documents),     FeatureSet(Feature::mask_bool),
                              FeatureSet(Feature::mask_additive), FeatureSet(Feature::cache)};
-    law.cases.scores_max = 8192;
+    law.cases.cost = 2;
     law.tells = Tells::leak;
     return law;
 }
@@ -172,9 +167,7 @@ Property empty_row() {
                                   FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q),
                                   FeatureSet(Feature::documents), FeatureSet(Feature::mask_bool),
                                   FeatureSet(Feature::mask_additive)},
-                  .scores_max = 8192,
-                  .len_max = 200,
-                  .dim_max = 64,
+                  .cost = 2,
                   .more_queries = true,
                   .admits = rows_may_be_empty},
         .check = empty_rows_follow_policy,
@@ -203,9 +196,7 @@ Property influence() {
                                   FeatureSet(Feature::window), FeatureSet(Feature::lens_kv),
                                   FeatureSet(Feature::mask_bool),
                                   FeatureSet(Feature::mask_additive)},
-                  .scores_max = 8192,
-                  .len_max = 300,
-                  .dim_max = 96},
+                  .cost = 2},
         .check = check_influence,
         .turned_red_by = {planted::last_key_forgotten()},
     };
@@ -229,9 +220,7 @@ Property equivalence() {
                                   FeatureSet(Feature::lens_kv), FeatureSet(Feature::documents),
                                   FeatureSet(Feature::mask_bool),
                                   FeatureSet(Feature::mask_additive)},
-                  .scores_max = 4096,
-                  .len_max = 300,
-                  .dim_max = 64},
+                  .cost = 4},
         .check = mask_forms_agree,
         .turned_red_by = {planted::causal_mask_ignored()},
     };
@@ -255,9 +244,7 @@ Property alignment() {
                   .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
                             ValueKind::cancel_v, ValueKind::flat, ValueKind::logit50,
                             ValueKind::ascending, ValueKind::descending},
-                  .scores_max = 8192,
-                  .len_max = 300,
-                  .dim_max = 64,
+                  .cost = 2,
                   .admits = alignment_shows},
         .check = alignment_is_declared,
         .turned_red_by = {planted::other_alignment()},
@@ -278,9 +265,7 @@ Property broadcast() {
         .cases = {.allow = undropped,
                   .require_any = {FeatureSet(Feature::mask_bool),
                                   FeatureSet(Feature::mask_additive)},
-                  .scores_max = 8192,
-                  .len_max = 200,
-                  .dim_max = 64,
+                  .cost = 2,
                   .admits = shares_an_axis},
         .check = broadcast_agrees,
         .turned_red_by = {planted::shared_masks_ignored()},

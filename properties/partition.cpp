@@ -73,9 +73,7 @@ CaseSpace merge_space() {
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
                       ValueKind::ties, ValueKind::one_hot, ValueKind::logit50, ValueKind::const_v,
                       ValueKind::ascending, ValueKind::descending, ValueKind::negative_logits},
-            .scores_max = 2048,
-            .len_max = 300,
-            .dim_max = 64};
+            .cost = 8};
 }
 
 Property merge() {
@@ -106,7 +104,8 @@ bool written_out(const Values& values) {
 // The edge nearest to the case's own length, one key less, as many, or one more: the case shrinks
 // with its length. Values are drawn as the case says, for the new length.
 Verdict check_tile_edges(const Trial& trial) {
-    constexpr std::int64_t edges[] = {16, 32, 64, 80, 96, 112, 128, 176, 256};
+    constexpr std::int64_t edges[] = {16,  32,  64,  80,  96,   112,  128,  176,
+                                      256, 384, 512, 768, 1024, 2048, 4096, 8192};
     const Problem& tried = trial.problem();
     std::int64_t edge = edges[0];
     for (const std::int64_t e : edges)
@@ -136,10 +135,7 @@ CaseSpace edge_space() {
                          .without(Feature::documents)
                          .without(Feature::alibi)
                          .without(Feature::rope),
-            .scores_max = 4096,
-            .len_max = 300,
-            .dim_max = 64,
-            .batch_max = 2};
+            .cost = 4};
 }
 
 Property tile_edges() {
@@ -149,7 +145,8 @@ Property tile_edges() {
         .statement_short = "outputs are within bounds at every tile edge +-1",
         .why =
             "Where keys are cut into tiles does not enter the definition. Lengths 16, 32, 64, 80, "
-            "96, 112, 128, 176, 256 and their neighbours are where the last tile is full, empty or "
+            "96, 112, 128, 176, 256 to 8192 and their neighbours are where the last tile is full, "
+            "empty or "
             "holds one key; the outputs there must be within the same bounds as anywhere.",
         .source = "Dao et al. 2022, algorithm 1",
         .compares = Compares::bound,
@@ -214,9 +211,7 @@ Verdict check_order_of_keys(const Trial& trial) {
 CaseSpace order_space() {
     return {.allow = placeless,
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat},
-            .scores_max = 2048,
-            .len_max = 300,
-            .dim_max = 48};
+            .cost = 8};
 }
 
 Property order() {
@@ -265,9 +260,7 @@ CaseSpace stability_space() {
             .kinds = {ValueKind::logit50, ValueKind::logit1e3, ValueKind::logit1e4,
                       ValueKind::negative_logits, ValueKind::ties, ValueKind::flat, ValueKind::tiny,
                       ValueKind::wide, ValueKind::one_hot, ValueKind::qk_cancel},
-            .scores_max = 4096,
-            .len_max = 300,
-            .dim_max = 128};
+            .cost = 4};
 }
 
 Property stability() {

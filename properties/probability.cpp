@@ -23,7 +23,7 @@ constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
 constexpr FeatureSet sinkless = attention.without(Feature::sink);
 
 CaseSpace space(FeatureSet allow) {
-    return {.allow = allow, .scores_max = 4096, .len_max = 300, .dim_max = 80};
+    return {.allow = allow, .cost = 4};
 }
 
 // The bound of a column that is constant: all of its centred terms vanish, so what is left is how

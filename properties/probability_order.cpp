@@ -22,7 +22,7 @@ namespace {
 constexpr FeatureSet sinkless = FeatureSet::all().without(Feature::dropout).without(Feature::sink);
 
 CaseSpace space(FeatureSet allow) {
-    return {.allow = allow, .scores_max = 4096, .len_max = 300, .dim_max = 80};
+    return {.allow = allow, .cost = 4};
 }
 
 /// One key that a column shows to a row.

@@ -52,10 +52,13 @@ CaseSpace space() {
     return {.allow = FeatureSet(Feature::gqa, Feature::dim_v, Feature::layout, Feature::lse,
                                 Feature::splits, Feature::mixed_formats),
             .kinds = {ValueKind::normal},
-            .scores_max = 1024,
+            .cost = 16,
             .len_max = 32,
             .dim_max = 12,
             .batch_max = 2,
+            .limited_because =
+                "singular values of every head take the cube of its tokens, and of "
+                "those it makes more than channels",
             .default_scale = true};
 }
 

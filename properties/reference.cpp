@@ -24,7 +24,7 @@ constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
 // Score and length limits: tiles of 16 to 256 keys are crossed with remainders, while a case costs
 // the double-double reference a few milliseconds.
 CaseSpace any_case() {
-    return {.allow = attention, .scores_max = 8192, .len_max = 300, .any_length = true};
+    return {.allow = attention, .any_length = true};
 }
 
 /// The outputs of one role alone: a law judges what it is named after.
@@ -239,7 +239,9 @@ Property rounding() {
         .compares = Compares::property,
         .tells = Tells::truth,
         .cases = {.allow = FeatureSet(Feature::layout, Feature::lse, Feature::dim_v, Feature::gqa),
-                  .scores_max = 1024},
+                  .cost = 16,
+                  .len_max = 64,
+                  .limited_because = "its keys are its own: a power of two of them"},
         .check = check_rounding,
         .turned_red_by = {planted::answers_times(0.999)},
         .knows_more = true,

@@ -196,8 +196,10 @@ CaseSpace averaged_case() {
     return {.allow = FeatureSet(Feature::layout, Feature::lse, Feature::dim_v),
             .formats = {Precision::f32, Precision::f16, Precision::bf16},
             .kinds = {ValueKind::normal},
-            .scores_max = 4096,
+            .cost = 4,
             .len_max = 300,
+            .dim_max = 128,
+            .limited_because = "a hundred heads of every case are averaged over",
             .default_scale = true};
 }
 

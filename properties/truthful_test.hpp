@@ -104,6 +104,7 @@ inline Tried try_law(search::Kernel& kernel, const Property& law, std::int64_t c
     profile.scores_max = 512;  // the truth is slow
     profile.len_max = 40;
     profile.dim_max = 12;
+    profile.reach = {};
     for (std::int64_t k = 0; k < cases && !(until_violated && tried.violated > 0); ++k)
         for (std::int64_t attempt = 0; attempt < attempts; ++attempt) {
             const auto drawn = search::draw_case(law, kernel.manifest(), profile, seed, k, attempt);

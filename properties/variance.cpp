@@ -137,13 +137,15 @@ Verdict check_scaled(const Trial& trial) {
 }
 
 CaseSpace space() {
-    return {.allow = FeatureSet(Feature::gqa, Feature::layout, Feature::lse, Feature::dim_v,
-                                Feature::splits, Feature::mixed_formats),
-            .kinds = {ValueKind::normal},
-            .scores_max = 256,
-            .len_max = 32,
-            .dim_max = 128,
-            .default_scale = true};
+    return {
+        .allow = FeatureSet(Feature::gqa, Feature::layout, Feature::lse, Feature::dim_v,
+                            Feature::splits, Feature::mixed_formats),
+        .kinds = {ValueKind::normal},
+        .cost = 64,
+        .len_max = 32,
+        .batch_max = 2,
+        .limited_because = "its 512 scores are its own: of the case it takes heads and dimensions",
+        .default_scale = true};
 }
 
 Property scaled() {

@@ -25,10 +25,12 @@ void each_field(Law& law, Tell tell) {
     (tell(tells), tell(after_other_calls), tell(turned_red_by), tell(knows_more), tell(file));
     auto& [lse, backward, deterministic, batch_invariant, simulated] = needs;
     (tell(lse), tell(backward), tell(deterministic), tell(batch_invariant), tell(simulated));
-    auto& [allow, require, require_any, formats, kinds, scores_max, len_max, dim_max, batch_max,
-           len_q_one, square, more_queries, any_length, default_scale, admits] = cases;
+    auto& [allow, require, require_any, formats, kinds, cost, scores_max, len_max, dim_max,
+           batch_max, limited_because, len_q_one, square, more_queries, any_length, default_scale,
+           admits] = cases;
     (tell(allow), tell(require), tell(require_any), tell(formats), tell(kinds));
-    (tell(scores_max), tell(len_max), tell(dim_max), tell(batch_max), tell(len_q_one));
+    (tell(cost), tell(scores_max), tell(len_max), tell(dim_max), tell(batch_max));
+    (tell(limited_because), tell(len_q_one));
     (tell(square), tell(more_queries), tell(any_length), tell(default_scale), tell(admits));
 }
 

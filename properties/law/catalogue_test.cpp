@@ -47,6 +47,9 @@ TEST(Catalogue, FaultyDeclarationsAreRefused) {
     expect_refused([](Property& law) { law.turned_red_by[0].id = "No word"; });
     expect_refused([](Property& law) { law.needs.batch_invariant = true; });
     expect_refused([](Property& law) { law.cases.square = law.cases.len_q_one = true; });
+    expect_refused([](Property& law) { law.cases.cost = 0; });
+    expect_refused([](Property& law) { law.cases.len_max = 32; });
+    expect_refused([](Property& law) { law.cases.limited_because = "of nothing"; });
     expect_refused([](Property& law) { law.statement_short = std::string(61, 'x'); });
     EXPECT_THROW(require_well_declared(std::vector{good(), good()}), InternalError);
 }

@@ -22,16 +22,18 @@ struct CaseSpace {
     std::vector<FeatureSet> require_any{};  ///< at least one of these sets is wholly present
     std::vector<Precision> formats{};       ///< of q; empty: all of them
     std::vector<ValueKind> kinds{};         ///< empty: all of them
-    std::int64_t scores_max = 16384;        ///< batch * heads_q * len_q * len_kv
-    std::int64_t len_max = 256;
-    std::int64_t dim_max = 128;
-    std::int64_t batch_max = 3;
+    /// How many times one run and its comparison a case costs: of the scores (batch * heads_q *
+    /// len_q * len_kv) that a profile names, the law's cases have so many times fewer.
+    std::int64_t cost = 1;
+    /// What no profile goes beyond, 0: as far as it says; and why, in a few words.
+    std::int64_t scores_max = 0, len_max = 0, dim_max = 0, batch_max = 0;
+    std::string limited_because{};
     bool len_q_one = false;  ///< decode: one query
     bool square = false;     ///< len_q == len_kv
     /// Where causal is all that hides a key: more queries than keys, and so no cache.
     bool more_queries = false;
     /// The check looks at rows through Trial::compare alone, so that a profile of long contexts may
-    /// go beyond scores_max and len_max.
+    /// go further for it than for others.
     bool any_length = false;
     bool default_scale = false;  ///< never draw an explicit scale
     bool (*admits)(const Problem&) =

@@ -47,6 +47,12 @@ void require_well_declared(std::span<const Property> laws) {
             fault("only a deterministic kernel can repeat its bits in another batch");
         if (law.cases.default_scale && law.cases.require.has(Feature::scale))
             fault("its cases cannot have a scale of their own and the default one");
+        const CaseSpace& c = law.cases;
+        if (c.cost < 1 || std::min({c.scores_max, c.len_max, c.dim_max, c.batch_max}) < 0)
+            fault("a cost is at least 1, and a limit is not negative");
+        if ((std::max({c.scores_max, c.len_max, c.dim_max, c.batch_max}) > 0) ==
+            c.limited_because.empty())
+            fault("a limit of its own needs its reason, and a reason a limit");
         if (law.cases.square && (law.cases.len_q_one || law.cases.more_queries))
             fault("its cases cannot have as many queries as keys and another number");
         if (law.statement.empty() || law.why.empty() || law.source.empty() || law.file.empty())

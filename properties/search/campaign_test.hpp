@@ -40,10 +40,10 @@ inline bool past_forty(const Problem& p) {
 }
 
 inline std::vector<law::Property> four_laws() {
-    return {zero_law("first.any"),
-            zero_law("second.causal", {.require = FeatureSet(Feature::causal)}),
-            zero_law("third.square", {.square = true}),
-            zero_law("fourth.small", {.scores_max = 64, .len_max = 8})};
+    return {
+        zero_law("first.any"), zero_law("second.causal", {.require = FeatureSet(Feature::causal)}),
+        zero_law("third.square", {.square = true}),
+        zero_law("fourth.small", {.scores_max = 64, .len_max = 8, .limited_because = "a test"})};
 }
 
 }  // namespace attest::search

@@ -17,7 +17,62 @@ Capability declared_capability(const kernel::Manifest& manifest) {
     capability.numerics = manifest.numerics;
     capability.dim_max = manifest.limits.dim_max;
     capability.len_max = manifest.limits.len_max;
+    Problem plain;
+    plain.len_q = plain.len_kv = 64;
+    capability.outliers = outliers_taken(plain, capability, [](const Problem&) { return true; });
     return capability;
+}
+
+namespace {
+
+bool has_features(const Sizes& sizes, FeatureSet features) {
+    using enum SizeAxis;
+    const bool grouped = sizes[heads_q] != sizes[heads_kv];
+    const bool other_values = sizes[dim_v] > 0 && sizes[dim_v] != sizes[dim_qk];
+    return (!grouped || features.has(Feature::gqa)) &&
+           (!other_values || features.has(Feature::dim_v)) &&
+           (sizes[documents] == 0 || features.has(Feature::documents));
+}
+
+/// Lengths to the next whole tile, and to each other where one follows from the other.
+Sizes in_tiles(Sizes sizes, const Geometry& geometry, bool cached) {
+    std::int64_t &queries = sizes[SizeAxis::len_q], &keys = sizes[SizeAxis::len_kv];
+    const bool alike = geometry.queries == Queries::as_keys;
+    const bool fewer = cached || geometry.queries == Queries::at_most_keys;
+    if (alike || (fewer && queries > keys)) keys = std::max(queries, keys);
+    if (alike) queries = keys;
+    const auto up = [](std::int64_t len, std::int64_t multiple) {
+        return (len + multiple - 1) / multiple * multiple;
+    };
+    queries = up(queries, geometry.len_q.multiple);
+    keys = up(keys, geometry.len_kv.multiple);
+    return sizes;
+}
+
+bool within_limits(const Problem& p, const Capability& capability) {
+    const auto within = [](std::int64_t size, std::int64_t most) {
+        return most == 0 || size <= most;
+    };
+    return within(std::max(p.dim_qk, value_dim(p)), capability.dim_max) &&
+           within(std::max(p.len_q, p.len_kv), capability.len_max) &&
+           takes_shape(capability.geometry, p);
+}
+
+}  // namespace
+
+std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
+                                  const std::function<bool(const Problem&)>& takes) {
+    std::vector<Sizes> list;
+    for (const Sizes& known : known_outliers()) {
+        const Sizes sizes = in_tiles(known, capability.geometry, taken.cache.present);
+        if (!has_features(sizes, capability.features) ||
+            std::find(list.begin(), list.end(), sizes) != list.end())
+            continue;
+        const std::optional<Problem> problem = stretched(taken, sizes);
+        if (problem && within_limits(*problem, capability) && takes(*problem))
+            list.push_back(sizes);
+    }
+    return list;
 }
 
 std::vector<Precision> formats_of(const law::CaseSpace& space, const Capability& capability) {

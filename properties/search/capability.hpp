@@ -10,6 +10,7 @@
 #include "properties/law/property.hpp"
 #include "properties/search/geometry.hpp"
 #include "properties/search/kernel.hpp"
+#include "properties/search/sizes.hpp"
 
 namespace attest::search {
 
@@ -24,7 +25,10 @@ struct Capability {
     /// Declared, and refused in their plainest form: not among the features.
     FeatureSet refused;
     std::vector<std::int64_t> dims;  ///< the only head dimensions it takes; empty: any
+    /// The only head dimensions it takes where values have another one; empty: any.
+    std::vector<std::pair<std::int64_t, std::int64_t>> unequal_dims;
     Geometry geometry;
+    std::vector<Sizes> outliers;   ///< sizes it takes, one far beyond the others
     bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
     bool window_right = true;      ///< takes windows that reach past the diagonal
     bool simulated = false;        ///< its threads run under a schedule that attest can choose
@@ -38,6 +42,11 @@ Capability declared_capability(const kernel::Manifest& manifest);
 /// `narrowed` is told, in sentences for people, what will not be drawn. Where the kernel says no to
 /// everything, nothing is narrowed: the refusals are then counted where they happen.
 Capability probed_capability(Kernel& kernel, std::vector<std::string>& narrowed);
+
+/// Of known_outliers(), lengths made multiples of the kernel's tiles: those it takes, asked on
+/// variations of a problem that it takes.
+std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
+                                  const std::function<bool(const Problem&)>& takes);
 
 /// Why this law cannot be asked of this kernel, in the kernel's terms; none where it can.
 std::optional<std::string> why_not_applicable(const law::Property& property,

@@ -9,6 +9,7 @@
 
 #include "properties/search/counterexample.hpp"
 #include "properties/search/profile.hpp"
+#include "properties/search/sizes.hpp"
 
 namespace attest::search {
 
@@ -21,6 +22,9 @@ struct LawTotals {
     std::int64_t cases = 0, discarded = 0, refused = 0, violated = 0;
     double seconds = 0;
     std::map<std::string, std::int64_t> refusals;
+    /// Along each axis, each for itself: what its cases had, and what the profile promised of those
+    /// it and the kernel can follow.
+    Sizes largest, promised;
 };
 
 struct LawResult : LawTotals {

@@ -12,9 +12,9 @@ struct ShapePlan {
     FeatureSet features;
     std::int64_t scores_max = 1, len_max = 1;
     bool len_q_one = false, square = false, more_queries = false;
-    /// scores x channels of a case stay below this: about a millisecond of double-double (design's
-    /// cost of a case), so that a campaign is many cases and not a few large ones.
-    std::int64_t work_max = 400'000;
+    /// scores x channels of a case stay below this, so that a campaign is many cases and not a few
+    /// large ones.
+    std::int64_t work_max = 1;
     Geometry geometry{};
     std::int64_t dim_least = 1;  ///< the smallest head dimension there is
 };
@@ -27,5 +27,8 @@ void derive_shape(Problem& problem, const Raw& raw, const ShapePlan& plan);
 /// Sets what the features ask for, on a problem whose shape stands.
 void derive_features(Problem& problem, const Raw& raw, FeatureSet features,
                      const std::vector<Precision>& formats);
+
+/// Gives up what the kernel has said it does not take and no feature has a name for.
+void fit(Problem& problem, const Capability& capability);
 
 }  // namespace attest::search

@@ -37,7 +37,9 @@ void set_lens(Problem& p, const Raw& raw, FeatureSet features) {
 /// documents may be empty.
 std::vector<std::int64_t> cut_documents(const std::array<std::int64_t, 4>& percent,
                                         std::int64_t count, std::int64_t total) {
-    std::vector<std::int64_t> cuts(percent.begin(), percent.begin() + (count - 1));
+    std::vector<std::int64_t> cuts;
+    for (std::int64_t n = 0; n + 1 < count; ++n)  // more than were drawn: others from them
+        cuts.push_back((percent[static_cast<std::size_t>(n % 4)] + 29 * (n / 4)) % 101);
     std::sort(cuts.begin(), cuts.end());
     std::vector<std::int64_t> lens;
     std::int64_t begin = 0;

@@ -1,8 +1,11 @@
 #include "properties/search/draw.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "properties/search/derive.hpp"
+#include "properties/search/draw_outlier.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
 #include "reference/problem/counter.hpp"
@@ -11,6 +14,13 @@
 namespace attest::search {
 
 namespace {
+
+/// Attempts that stay with the outlier of a case.
+constexpr std::int64_t outlier_attempts = 16;
+
+/// Channels a score, of a case and of a run's usual ones: few scores come with 256, all of them
+/// with few.
+constexpr std::int64_t work_a_score = 64, work_most = 24;
 
 constexpr std::uint64_t draw_stream = 1, values_stream = 2, kinds_stream = 3, start_stream = 4;
 
@@ -28,8 +38,9 @@ bool is_long(const DrawSpace& s) {
 
 std::int64_t scores_limit(const DrawSpace& s) {
     if (is_long(s)) return s.profile.scores_max;
-    return std::max(least_limit({s.property.cases.scores_max, s.profile.scores_max}),
-                    s.capability.geometry.least_scores());
+    const law::CaseSpace& space = s.property.cases;
+    const std::int64_t share = std::max<std::int64_t>(s.profile.scores_max / space.cost, 1);
+    return std::max(least_limit({space.scores_max, share}), s.capability.geometry.least_scores());
 }
 
 RawLimits raw_limits(const DrawSpace& s) {
@@ -39,7 +50,7 @@ RawLimits raw_limits(const DrawSpace& s) {
         {is_long(s) ? 0 : space.len_max, s.profile.len_max, s.capability.len_max, scores_limit(s)});
     limits.len_max = std::max(limits.len_max, s.capability.geometry.least_len());
     if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
-    limits.batch_max = std::max<std::int64_t>(space.batch_max, 1);
+    limits.batch_max = space.batch_max;
     const std::int64_t dim_max =
         least_limit({space.dim_max, s.profile.dim_max, s.capability.dim_max});
     limits.dims = s.capability.dims.empty() ? landmark_dims() : s.capability.dims;
@@ -83,13 +94,16 @@ FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, 
     return set;
 }
 
-struct DrawSlot {
-    std::int64_t format, t;  ///< t counts the cases of one format
-};
-
 DrawSlot slot_of(std::int64_t number, std::size_t formats) {
     const auto count = static_cast<std::int64_t>(formats);
-    return {number % count, number / count};
+    return {number % count, number / count, count};
+}
+
+OfferedFeatures offered_features(const DrawSpace& s, FeatureSet chosen) {
+    const law::CaseSpace& space = s.property.cases;
+    const FeatureSet required = space.require | chosen | s.capability.always;
+    const FeatureSet drawable = (space.allow & s.capability.features) | required;
+    return {required, drawable.without(Feature::dropout)};  // drawn where a law asks for it alone
 }
 
 bool only_causal_hides(FeatureSet set) {
@@ -99,13 +113,10 @@ bool only_causal_hides(FeatureSet set) {
     return set.has(causal);
 }
 
-FeatureSet features_for(const DrawSpace& s, const Raw& raw, std::int64_t t, std::uint64_t start) {
+FeatureSet features_for(const DrawSpace& s, const OfferedFeatures& offered, const Raw& raw,
+                        std::int64_t t, std::uint64_t start) {
     const law::CaseSpace& space = s.property.cases;
-    const auto sets = alternatives(space, s.capability);
-    const FeatureSet chosen = sets[static_cast<std::size_t>(t) % sets.size()];
-    const FeatureSet required = space.require | chosen | s.capability.always;
-    FeatureSet drawable = (space.allow & s.capability.features) | required;
-    drawable = drawable.without(Feature::dropout);  // drawn where a law asks for it alone
+    const auto& [required, drawable] = offered;
     FeatureSet turns = drawable;
     for (int bit = 0; bit < feature_count; ++bit)
         if (structural_features().has(static_cast<Feature>(bit)))
@@ -138,19 +149,15 @@ ValueKind kind_of(const law::CaseSpace& space, std::int64_t t, std::uint64_t see
     return block[static_cast<std::size_t>(t % size)];
 }
 
-}  // namespace
-
-namespace {
-
-/// Gives up what the kernel has said it does not take and no feature has a name for.
-void fit(Problem& p, const Capability& capability) {
-    const auto& pages = capability.geometry.page_sizes;
-    if (p.cache.page_size > 0 && !pages.empty() &&
-        std::find(pages.begin(), pages.end(), p.cache.page_size) == pages.end())
-        p.cache.page_size = pages[static_cast<std::size_t>(p.cache.page_size) % pages.size()];
-    Window& window = p.mask.window;
-    if (!capability.window_right && window.limited())
-        window = {.left = std::max(window.left, window.right), .right = -1};
+/// Where values have a head dimension of their own and the kernel takes few such pairs: one of
+/// them.
+void fit_unequal_dims(Problem& p, const Raw& raw, const Capability& capability) {
+    const auto& pairs = capability.unequal_dims;
+    if (pairs.empty() || p.dim_v == 0 ||
+        std::find(pairs.begin(), pairs.end(), std::pair(p.dim_qk, p.dim_v)) != pairs.end())
+        return;
+    std::tie(p.dim_qk, p.dim_v) =
+        pairs[static_cast<std::size_t>(raw.dim_qk + raw.dim_v) % pairs.size()];
 }
 
 }  // namespace
@@ -168,25 +175,40 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     const std::uint64_t base = law_seed(seed, s.property.id);
     const std::uint64_t own =
         counter_bits(base, static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(attempt));
-    Raw raw =
-        raw_draws(raw_limits(s))(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize)
-            .value();
-    if (is_long(s)) raw.size = Size::long_keys;
     const std::vector<Precision> formats = formats_of(space, s.capability);
     const DrawSlot slot = slot_of(number, formats.size());
-    // A later attempt moves on to other features too: what was refused may be one of them.
+    // A later attempt moves on to other features too: what was refused may be one of them. At last
+    // it is the outlier.
     const std::int64_t turn = slot.t + attempt;
+    const std::uint64_t start = counter_bits(base, start_stream, 0) >> 32;
+    const auto sets = alternatives(space, s.capability);
+    const OfferedFeatures offered =
+        offered_features(s, sets[static_cast<std::size_t>(turn) % sets.size()]);
+    const auto outlier =
+        attempt < outlier_attempts ? outlier_for(s, offered, slot, start) : std::nullopt;
+    const RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
+    Raw raw =
+        raw_draws(limits)(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize).value();
+    if (is_long(s)) raw.size = Size::long_keys;
     Case c;
     Problem& p = c.problem;
     p.format_q = p.format_kv = p.format_o = formats[static_cast<std::size_t>(slot.format)];
-    const FeatureSet features =
-        features_for(s, raw, turn, counter_bits(base, start_stream, 0) >> 32);
-    ShapePlan plan{features, scores_limit(s), raw_limits(s).len_max, space.len_q_one, space.square};
+    FeatureSet features = features_for(s, offered, raw, turn, start);
+    ShapePlan plan{features, scores_limit(s), limits.len_max, space.len_q_one, space.square};
+    plan.work_max = std::min(work_a_score * plan.scores_max, work_most * s.profile.scores_max);
+    if (outlier) {
+        stretch(raw, *outlier);
+        plan.features = features =
+            features_beside(*outlier, features, offered, s.capability.dialect);
+        plan.scores_max = plan.work_max = std::numeric_limits<std::int64_t>::max();
+    } else if (is_long(s)) {
+        plan.work_max = s.profile.scores_max * s.profile.dim_max;
+    }
     plan.geometry = s.capability.geometry;
     if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
     plan.more_queries = space.more_queries && only_causal_hides(features);
-    if (is_long(s)) plan.work_max = s.profile.scores_max * s.profile.dim_max;
     derive_shape(p, raw, plan);
+    fit_unequal_dims(p, raw, s.capability);
     derive_features(p, raw, features, s.capability.formats);
     fit(p, s.capability);
     p = canonical(p);
@@ -196,58 +218,12 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     return c;
 }
 
-bool in_space(const law::Property& property, const Capability& capability, const Problem& problem) {
-    Problem p = problem;
-    fit(p, capability);
-    if (p != problem || !takes_shape(capability.geometry, p)) return false;
-    const law::CaseSpace& space = property.cases;
-    const FeatureSet features = features_of(p);
-    const FeatureSet own = space.allow | space.require;
-    if (!features.contains(capability.always)) return false;
-    FeatureSet allowed = own & capability.features;
-    bool has_alternative = space.require_any.empty();
-    for (const FeatureSet& set : space.require_any) {
-        allowed = allowed | (set & capability.features);
-        has_alternative = has_alternative || features.contains(set);
-    }
-    if (allowed.has(Feature::paged)) allowed = allowed.with(Feature::cache);
-    if (property.needs.lse) allowed = allowed.with(Feature::lse);
-    if (!has_alternative || !features.contains(space.require) || !allowed.contains(features))
-        return false;
-    if (property.needs.lse && !p.want_lse) return false;
-    const std::vector<Precision> formats = formats_of(space, capability);
-    if (std::find(formats.begin(), formats.end(), p.format_q) == formats.end()) return false;
-    for (const Precision format : {p.format_kv, p.format_o})
-        if (std::find(capability.formats.begin(), capability.formats.end(), format) ==
-            capability.formats.end())
-            return false;
-    const std::int64_t dim_least = capability.dims.empty() ? 1 : capability.dims.front();
-    const std::int64_t dim_max =
-        std::max(least_limit({space.dim_max, capability.dim_max}) + 1, dim_least);  // rope: even
-    const std::int64_t len = std::max(p.len_q, p.len_kv);
-    const bool takes = capability.len_max == 0 || len <= capability.len_max;
-    const Geometry& shapes = capability.geometry;
-    const bool fits = score_count(p) <= std::max(space.scores_max, shapes.least_scores()) &&
-                      len <= std::max(space.len_max, shapes.least_len());
-    return takes && (fits || space.any_length) && std::max(p.dim_qk, value_dim(p)) <= dim_max &&
-           p.batch <= space.batch_max && (!space.len_q_one || p.len_q == 1) &&
-           (!space.square || p.len_q == p.len_kv) && (!space.default_scale || !p.scale) &&
-           (space.admits == nullptr || space.admits(p));
-}
-
-bool in_space(const law::Property& property, const Values& values) {
-    const auto& kinds = property.cases.kinds;
-    if (kinds.empty()) return true;
-    return values.tensors.empty() &&
-           std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end();
-}
-
-bool in_space(const law::Property& property, const Case& tried) {
-    kernel::Manifest everything;
-    everything.formats = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
-    everything.features = FeatureSet::all();
-    return in_space(property, declared_capability(everything), tried.problem) &&
-           in_space(property, tried.values);
+Sizes promised_sizes(const DrawSpace& s) {
+    Sizes most;
+    if (why_not_applicable(s.property, s.capability)) return most;
+    for (const FeatureSet set : alternatives(s.property.cases, s.capability))
+        for (const Sizes& sizes : outliers_of(s, offered_features(s, set))) most.cover(sizes);
+    return most;
 }
 
 }  // namespace attest::search

@@ -22,9 +22,12 @@ std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexce
 std::optional<Case> draw(const DrawSpace& space, std::uint64_t seed, std::int64_t number,
                          std::int64_t attempt);
 
-/// Whether a problem lies in the law's space and within what the kernel declares. Scores and
-/// lengths may be as large as the law says whatever the profile: stored failures must stay in their
-/// space.
+/// The largest size along each axis that some case of the law has where it has cases enough: of
+/// what the profile's `reach` names the law and the kernel can follow.
+Sizes promised_sizes(const DrawSpace& space);
+
+/// Whether a problem lies in the law's space and within what the kernel declares. Of sizes
+/// only the law's own limits count, whatever the profile: stored failures must stay in their space.
 bool in_space(const law::Property& property, const Capability& capability, const Problem& problem);
 
 /// Whether the values are of a kind the law is tried on.

@@ -7,7 +7,7 @@ namespace attest::search {
 
 namespace {
 
-constexpr std::int64_t longest_asked = 256;
+constexpr std::int64_t longest_asked = 256, longest_known = 131072;
 
 /// A list's largest member that is not above n; where there is none, its smallest.
 std::int64_t nearest_of(const std::vector<std::int64_t>& list, std::int64_t n) {
@@ -49,8 +49,9 @@ std::int64_t longest_taken(const Lengths& lengths, std::int64_t refused,
     return low * lengths.multiple;
 }
 
-/// What the lengths taken have in common, if that is a multiple and a limit and nothing else.
-Lengths lengths_taken(std::int64_t longest, const std::function<bool(std::int64_t)>& takes) {
+/// What lengths to 256 that are taken have in common, if that is a multiple and a limit and nothing
+/// else.
+Lengths short_lengths_taken(std::int64_t longest, const std::function<bool(std::int64_t)>& takes) {
     std::vector<std::int64_t> asked = {1,  2,  3,  5,  7,  8,  9,   16,  17,  24,
                                        32, 33, 48, 64, 65, 96, 128, 129, 192, longest_asked};
     std::erase_if(asked, [longest](std::int64_t len) { return len > longest; });
@@ -67,6 +68,17 @@ Lengths lengths_taken(std::int64_t longest, const std::function<bool(std::int64_
     for (const std::int64_t len : asked)
         if (lengths.most > 0 && len > lengths.most && len % lengths.multiple == 0) {
             lengths.most = longest_taken(lengths, len, takes);
+            break;
+        }
+    return lengths;
+}
+
+Lengths lengths_taken(std::int64_t longest, const std::function<bool(std::int64_t)>& takes) {
+    Lengths lengths = short_lengths_taken(longest, takes);
+    if (longest < longest_asked || lengths.most > 0 || !takes(longest)) return lengths;
+    for (std::int64_t len = longest; len < longest_known; len *= 2)
+        if (!takes(2 * len)) {
+            lengths.most = longest_taken({lengths.multiple, len}, 2 * len, takes);
             break;
         }
     return lengths;
@@ -108,12 +120,12 @@ void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Takes& 
         return other;
     };
     const std::int64_t group = group_size(p);
-    g.batches =
-        taken_of({1, 2, 3, 4}, [&](std::int64_t n) { return takes(with(n, p.heads_kv, group)); });
-    g.heads_kv =
-        taken_of({1, 2, 3, 4, 8}, [&](std::int64_t n) { return takes(with(p.batch, n, group)); });
+    g.batches = taken_of({1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33},
+                         [&](std::int64_t n) { return takes(with(n, p.heads_kv, group)); });
+    g.heads_kv = taken_of({1, 2, 3, 4, 8, 16, 32, 64},
+                          [&](std::int64_t n) { return takes(with(p.batch, n, group)); });
     if (features.has(Feature::gqa))
-        g.groups = taken_of({1, 2, 3, 4, 5, 6, 7, 8, 16},
+        g.groups = taken_of({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 128},
                             [&](std::int64_t n) { return takes(with(p.batch, p.heads_kv, n)); });
 }
 

@@ -72,6 +72,7 @@ Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tri
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     record.outcome = trial.account().outcome;
     record.fault = trial.account().fault;
+    record.largest = trial.account().largest;
     judged.longest_call = trial.account().longest_call;
     judged.refused = record.outcome == worker::Outcome::refused;
     judged.vacuous = !judged.refused && says_nothing(record.verdict);

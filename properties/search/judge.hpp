@@ -9,6 +9,7 @@
 #include "kernels/worker/session.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/kernel.hpp"
+#include "properties/search/sizes.hpp"
 #include "reference/problem/case.hpp"
 
 namespace attest::search {
@@ -21,6 +22,7 @@ struct CaseRecord {
     worker::Outcome outcome = worker::Outcome::ok;
     std::optional<worker::Fault> fault;
     double seconds = 0;
+    Sizes largest;  ///< of the problems that the kernel answered
 };
 
 /// What judging found, beside the record that is kept.

@@ -6,6 +6,7 @@
 
 #include "properties/law/trial.hpp"
 #include "properties/search/kernel.hpp"
+#include "properties/search/sizes.hpp"
 
 namespace attest::search {
 
@@ -35,6 +36,7 @@ public:
         worker::Outcome outcome = worker::Outcome::ok;
         std::optional<worker::Fault> fault;
         double longest_call = 0;  ///< seconds
+        Sizes largest;            ///< of the problems that were answered
     };
     const Account& account() const noexcept { return account_; }
 

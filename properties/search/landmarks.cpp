@@ -39,9 +39,16 @@ std::vector<std::int64_t> long_landmarks(std::int64_t most, std::int64_t long_fr
 
 const std::vector<std::int64_t>& landmark_dims() {
     static const std::vector<std::int64_t> dims = {
-        1,  2,  3,  4,  5,  7,  8,  9,  12, 15, 16,  17,  20,  24,  31,  32,  33,  36, 40,
-        47, 48, 56, 60, 63, 64, 65, 72, 80, 96, 100, 112, 120, 127, 128, 160, 192, 256};
+        1,   2,   3,   4,   5,   7,   8,   9,   12,  15,  16,  17,  20,  24,  31,
+        32,  33,  36,  40,  47,  48,  56,  60,  63,  64,  65,  72,  80,  96,  100,
+        112, 120, 127, 128, 129, 160, 192, 255, 256, 257, 320, 384, 512, 513, 576};
     return dims;
+}
+
+const std::vector<std::pair<std::int64_t, std::int64_t>>& unequal_dims() {
+    static const std::vector<std::pair<std::int64_t, std::int64_t>> pairs = {
+        {96, 64}, {192, 128}, {576, 512}, {64, 256}, {64, 512}};
+    return pairs;
 }
 
 }  // namespace attest::search

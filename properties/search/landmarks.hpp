@@ -3,6 +3,7 @@
 // Leaning on them was measured to find planted bugs 3 to 200 times sooner than uniform draws.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace attest::search {
@@ -14,8 +15,12 @@ std::vector<std::int64_t> landmark_lengths(std::int64_t most);
 /// Of those, the lengths from `long_from` up (100: where a second or third tile begins).
 std::vector<std::int64_t> long_landmarks(std::int64_t most, std::int64_t long_from);
 
-/// Head dimensions: those of real models (40, 64, 72, 80, 96, 112, 128, ...), small ones, and ones
-/// that are no multiple of a vector's width.
+/// Head dimensions: those of real models (40, 64, 72, 80, 96, 112, 128, ..., 576), small ones, and
+/// ones that are no multiple of a vector's width.
 const std::vector<std::int64_t>& landmark_dims();
+
+/// Head dimensions of queries and values where real kernels have two: latent attention's 192 beside
+/// 128 and 576 beside 512 (DeepSeek), 96 beside 64 (MiniCPM3), and FlashAttention's 64 beside more.
+const std::vector<std::pair<std::int64_t, std::int64_t>>& unequal_dims();
 
 }  // namespace attest::search

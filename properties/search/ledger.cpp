@@ -88,6 +88,7 @@ LawResult Ledger::collect(const std::set<FailureKind>& known) const {
         }
         ++law.cases;
         law.seconds += result.record->seconds;
+        law.largest.cover(result.record->largest);
         law.records.push_back(*result.record);
     }
     if (inapplicable) law.verdict.decision = law::Decision::not_applicable;

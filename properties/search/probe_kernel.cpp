@@ -16,6 +16,11 @@ std::string list(const std::vector<std::int64_t>& numbers) {
     return text;
 }
 
+/// Head dimensions; v 0: the same.
+struct Dims {
+    std::int64_t qk, v;
+};
+
 /// What every question varies: the smallest problem there is a reason to hope for.
 struct Base {
     FeatureSet features;
@@ -33,7 +38,8 @@ std::vector<Base> bases(FeatureSet offered) {
         if (!offered.contains(set)) continue;
         for (const std::int64_t tokens : {64, 256})  // multiples of nearly every tile
             for (const std::int64_t len_q : {set.has(cache) ? tokens / 4 : tokens, std::int64_t{1}})
-                for (const auto& [heads_kv, heads_q] : {std::pair{1, 1}, {1, 8}, {2, 8}, {8, 8}})
+                for (const auto& [heads_kv, heads_q] :
+                     {std::pair{1, 1}, {1, 8}, {2, 8}, {8, 8}, {1, 128}})
                     for (const std::int64_t page_size : {16, 64, 128, 256, 1, 32}) {
                         if (heads_q != heads_kv && !offered.has(gqa)) continue;
                         all.push_back({set, tokens, len_q, heads_kv, heads_q, page_size});
@@ -43,13 +49,14 @@ std::vector<Base> bases(FeatureSet offered) {
     return all;
 }
 
-Problem problem_of(const Base& base, Precision format, std::int64_t dim) {
+Problem problem_of(const Base& base, Precision format, const Dims& dims) {
     Problem problem;
     problem.len_q = base.len_q;
     problem.len_kv = base.tokens;
     problem.heads_q = base.heads_q;
     problem.heads_kv = base.heads_kv;
-    problem.dim_qk = dim;
+    problem.dim_qk = dims.qk;
+    problem.dim_v = dims.v;
     problem.mask.causal = base.features.has(Feature::causal);
     problem.cache.present = base.features.has(Feature::cache);
     if (problem.cache.present) problem.cache.len = base.tokens - base.len_q;
@@ -65,11 +72,10 @@ public:
         : kernel_(kernel), capability_(std::move(capability)), narrowed_(narrowed) {}
 
     Capability probe() {
-        for (const Base& base : bases(capability_.features)) {
-            base_ = base;
-            find_accepted();
-            if (!accepted_.empty()) break;
-        }
+        std::vector<Dims> alike, unequal;
+        for (const std::int64_t dim : landmark_dims()) alike.push_back({dim, 0});
+        for (const auto& [qk, v] : unequal_dims()) unequal.push_back({qk, v});
+        if (!find_accepted(alike)) find_accepted(unequal);
         if (accepted_.empty()) return capability_;  // says no to everything: refusals will tell
         narrow_always();
         narrow_dims();
@@ -77,13 +83,14 @@ public:
         narrow_geometry();
         narrow_features();
         narrow_window();
+        find_outliers();
         return capability_;
     }
 
 private:
     struct Accepted {
         Precision format;
-        std::int64_t dim;
+        Dims dims;
     };
 
     bool takes(const Problem& problem) {
@@ -93,30 +100,37 @@ private:
         return false;
     }
 
-    void find_accepted() {
-        for (const Precision format : capability_.formats)
-            for (const std::int64_t dim : landmark_dims()) {
-                if (capability_.dim_max > 0 && dim > capability_.dim_max) continue;
-                tried_dims_.push_back(dim);
-                if (takes(problem_of(base_, format, dim))) accepted_.push_back({format, dim});
-            }
-        std::sort(tried_dims_.begin(), tried_dims_.end());
-        tried_dims_.erase(std::unique(tried_dims_.begin(), tried_dims_.end()), tried_dims_.end());
+    /// Finds the first base that is taken with some of these head dimensions.
+    bool find_accepted(std::vector<Dims> dims) {
+        std::erase_if(dims, [&](const Dims& d) {
+            return (capability_.dim_max > 0 && std::max(d.qk, d.v) > capability_.dim_max) ||
+                   (d.v > 0 && !capability_.features.has(Feature::dim_v));
+        });
+        tried_dims_ = std::move(dims);
+        for (const Base& base : bases(capability_.features)) {
+            base_ = base;
+            for (const Precision format : capability_.formats)
+                for (const Dims& d : tried_dims_)
+                    if (takes(problem_of(base_, format, d))) accepted_.push_back({format, d});
+            if (!accepted_.empty()) return true;
+        }
+        return false;
     }
 
     bool any_accepted(std::optional<Precision> format, std::optional<std::int64_t> dim) const {
         return std::any_of(accepted_.begin(), accepted_.end(), [&](const Accepted& a) {
-            return (!format || a.format == *format) && (!dim || a.dim == *dim);
+            return (!format || a.format == *format) && (!dim || a.dims.qk == *dim);
         });
     }
 
     /// A problem that is taken, of the middle one of the head dimensions.
     Problem plain() const {
         const Accepted& middle = accepted_[accepted_.size() / 2];
-        return problem_of(base_, middle.format, middle.dim);
+        return problem_of(base_, middle.format, middle.dims);
     }
 
     void narrow_always() {
+        if (accepted_.front().dims.v > 0) base_.features = base_.features.with(Feature::dim_v);
         capability_.always = base_.features;
         if (base_.features != FeatureSet{})
             narrowed_.push_back("features: nothing without " + names(base_.features) + why());
@@ -130,11 +144,35 @@ private:
 
     void narrow_dims() {
         std::vector<std::int64_t> taken;
-        for (const std::int64_t dim : tried_dims_)
-            if (any_accepted(std::nullopt, dim)) taken.push_back(dim);
+        std::int64_t below = 0;  // of those tried, not above the largest that is taken
+        for (const Dims& d : tried_dims_)
+            if (any_accepted(std::nullopt, d.qk)) taken.push_back(d.qk);
+        for (const Dims& d : tried_dims_) below += d.qk <= taken.back();
+        if (capability_.always.has(Feature::dim_v)) {
+            capability_.dims = taken;
+            return ask_unequal_dims();
+        }
         if (taken.size() == tried_dims_.size()) return;
+        if (static_cast<std::int64_t>(taken.size()) == below) {
+            capability_.dim_max = taken.back();
+            narrowed_.push_back("head dimension: up to " + std::to_string(taken.back()));
+            return;
+        }
         capability_.dims = taken;
         narrowed_.push_back("head dimension: " + list(taken));
+    }
+
+    /// Not any head dimension of the values, but those of real models.
+    void ask_unequal_dims() {
+        std::string text;
+        const Accepted& any = accepted_.front();
+        for (const auto& [qk, v] : unequal_dims()) {
+            if (!takes(problem_of(base_, any.format, {qk, v}))) continue;
+            capability_.unequal_dims.emplace_back(qk, v);
+            text +=
+                (text.empty() ? "" : ", ") + std::to_string(qk) + " beside " + std::to_string(v);
+        }
+        if (!text.empty()) narrowed_.push_back("head dimensions of queries beside values: " + text);
     }
 
     void narrow_formats() {
@@ -190,6 +228,10 @@ private:
     bool takes_otherwise(Problem problem, Feature feature) {
         const auto& page_sizes = capability_.geometry.page_sizes;
         const auto& groups = capability_.geometry.groups;
+        if (feature == Feature::dim_v) {
+            ask_unequal_dims();
+            return !capability_.unequal_dims.empty();
+        }
         if (feature == Feature::paged && !page_sizes.empty()) {
             problem.cache.page_size = page_sizes.back();
             return takes(problem);
@@ -199,6 +241,13 @@ private:
         return groups.back() > 1 && takes(problem);
     }
 
+    void find_outliers() {
+        const std::string reason = reason_;
+        capability_.outliers =
+            outliers_taken(plain(), capability_, [this](const Problem& p) { return takes(p); });
+        reason_ = reason;
+    }
+
     std::string why() const { return reason_.empty() ? "" : " (" + reason_ + ")"; }
 
     Kernel& kernel_;
@@ -206,7 +255,7 @@ private:
     std::vector<std::string>& narrowed_;
     Base base_{};
     std::vector<Accepted> accepted_;
-    std::vector<std::int64_t> tried_dims_;
+    std::vector<Dims> tried_dims_;
     std::string reason_;
 };
 

@@ -5,13 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "properties/search/sizes.hpp"
+
 namespace attest::search {
 
 struct Profile {
     std::string name;
     std::int64_t version = 1;
     std::int64_t cases_per_law = 120;  ///< budget where no time is given
-    std::int64_t scores_max = 16384, len_max = 256, dim_max = 128;
+    /// What most cases reach: a law's scores are these over its cost.
+    std::int64_t scores_max = 16384, len_max = 256, dim_max = 256;
+    /// What some case of every run reaches, one axis at a time and all else small, where a law and
+    /// the kernel can follow: a run that did not is inconclusive.
+    Sizes reach{{SizeAxis::batch, 33},   {SizeAxis::heads_q, 128},  {SizeAxis::heads_kv, 64},
+                {SizeAxis::len_q, 6145}, {SizeAxis::len_kv, 98305}, {SizeAxis::dim_qk, 576},
+                {SizeAxis::dim_v, 577},  {SizeAxis::documents, 33}};
     std::int64_t len_min = 1;  ///< above 1: long contexts; laws of any length draw len_kv from here
     std::vector<std::string> laws = {"*"};  ///< globs; a law outside them is not_run
     std::vector<std::string> laws_excluded;

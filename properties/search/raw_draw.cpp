@@ -77,11 +77,13 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
     const std::int64_t most = limits.len_max;
     const auto percent = [] { return below(100); };
     return gen::build<Raw>(
-        gen::set(&Raw::batch,
-                 gen::map(gen::weightedElement<std::int64_t>({{4, 1}, {4, 2}, {3, 3}}),
-                          [cap = limits.batch_max](std::int64_t b) { return std::min(b, cap); })),
+        gen::set(&Raw::batch, gen::map(gen::weightedElement<std::int64_t>(
+                                           {{12, 1}, {12, 2}, {9, 3}, {1, 4}, {1, 5}, {1, 9}}),
+                                       [cap = limits.batch_max](std::int64_t b) {
+                                           return cap > 0 ? std::min(b, cap) : b;
+                                       })),
         gen::set(&Raw::heads_kv,
-                 gen::weightedElement<std::int64_t>({{5, 1}, {5, 2}, {2, 3}, {1, 4}})),
+                 gen::weightedElement<std::int64_t>({{10, 1}, {10, 2}, {4, 3}, {2, 4}, {1, 8}})),
         gen::set(&Raw::group,
                  gen::weightedElement<std::int64_t>(
                      {{4, 2}, {4, 3}, {2, 4}, {2, 5}, {2, 6}, {1, 7}, {2, 8}, {1, 12}, {1, 16}})),

@@ -50,7 +50,7 @@ struct Raw {
 
 /// What the numbers may be at most. dims: the head dimensions allowed.
 struct RawLimits {
-    std::int64_t len_max = 256, batch_max = 3;
+    std::int64_t len_max = 256, batch_max = 0;  ///< batch_max 0: none
     std::int64_t long_from = 100;  ///< lengths of Size::long_keys and long_queries, at least
     std::vector<std::int64_t> dims;
 };

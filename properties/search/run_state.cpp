@@ -153,6 +153,7 @@ void RunState::commit(std::size_t law) {
     const Ledger& ledger = *ledgers_[law];
     LawResult result = ledger.collect(known_deaths_);
     const bool interrupted = stopped_ && ledger.cut();
+    result.promised = promised_sizes({laws_[law], *capability_, options_.profile});
     conclude(result, options_.profile, effort(law, interrupted));
     if (!ledger.started() && !interrupted)
         result.verdict = law::not_run(law::Reason(law::Reason::Kind::time_spent));

@@ -1,0 +1,163 @@
+// The sizes a profile names are reached by every law that can follow, within its usual number of
+// cases; and by nothing but luck beyond.
+
+#include "properties/search/draw_outlier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "properties/search/draw_case_test.hpp"
+#include "properties/search/features.hpp"
+#include "properties/search/planted_test.hpp"
+#include "reference/problem/validity.hpp"
+
+namespace attest::search {
+namespace {
+
+constexpr std::int64_t quick_cases = 120;
+
+Sizes largest_drawn(const law::Property& law, const Capability& capability, const Profile& profile,
+                    std::uint64_t seed) {
+    Sizes largest;
+    for (std::int64_t k = 0; k < quick_cases; ++k)
+        for (std::int64_t attempt = 0; attempt < 16; ++attempt)
+            if (const auto c = draw({law, capability, profile}, seed, k, attempt)) {
+                EXPECT_FALSE(find_contradiction(c->problem)) << print(*c);
+                EXPECT_TRUE(in_space(law, capability, c->problem)) << print(*c);
+                largest.cover(sizes_of(c->problem));
+                break;
+            }
+    return largest;
+}
+
+kernel::Manifest manifest_of(std::vector<Precision> formats) {
+    kernel::Manifest manifest = full_manifest();
+    manifest.formats = std::move(formats);
+    return manifest;
+}
+
+using enum SizeAxis;
+
+TEST(Outlier, EveryPromisedSizeIsDrawnWhateverTheSeed) {
+    const Profile profile;
+    for (const auto& formats :
+         {std::vector{Precision::f32},
+          {Precision::f64, Precision::f32, Precision::f16, Precision::bf16}}) {
+        const Capability capability = declared_capability(manifest_of(formats));
+        for (const law::Property& law :
+             {zero_law("outlier.any"), zero_law("outlier.square", {.square = true}),
+              zero_law("outlier.dear", {.cost = 16}),
+              zero_law("outlier.one_query", {.len_q_one = true}),
+              zero_law("outlier.cached", {.require = FeatureSet(Feature::cache)}),
+              zero_law("outlier.rope", {.require = FeatureSet(Feature::rope)}),
+              zero_law("outlier.grouped", {.require = FeatureSet(Feature::gqa)}),
+              zero_law("outlier.limited",
+                       {.len_max = 40, .dim_max = 20, .limited_because = "a test"}),
+              zero_law("outlier.documents", {.require = FeatureSet(Feature::documents)})}) {
+            const Sizes promised = promised_sizes({law, capability, profile});
+            for (const std::uint64_t seed : {1, 2, 3})
+                EXPECT_TRUE(promised.within(largest_drawn(law, capability, profile, seed)))
+                    << law.id << " of " << formats.size() << " formats, seed " << seed;
+        }
+    }
+}
+
+TEST(Outlier, WhatIsPromisedIsAllThatLawAndProfileAllow) {
+    const Profile profile;
+    const Capability capability = declared_capability(manifest_of({Precision::f32}));
+    const auto promised = [&](const law::CaseSpace& cases) {
+        const law::Property law = zero_law("outlier.promise", cases);
+        return promised_sizes({law, capability, profile});
+    };
+    EXPECT_EQ(promised({}), profile.reach);
+    const Sizes one_query = promised({.len_q_one = true});
+    EXPECT_EQ(one_query[len_q], 0);
+    EXPECT_EQ(one_query[len_kv], profile.reach[len_kv]);
+    const Sizes limited = promised({.len_max = 40, .dim_max = 20, .limited_because = "a test"});
+    EXPECT_EQ(limited[len_kv], 0);
+    EXPECT_EQ(limited[dim_qk], 0);
+    EXPECT_EQ(limited[batch], profile.reach[batch]);
+    EXPECT_EQ(promised({.allow = FeatureSet()})[documents], 0);
+    // As many queries as keys: the scores of the longest are more than a case may have.
+    EXPECT_EQ(promised({.square = true})[len_kv], 513);
+    EXPECT_EQ(promised({.cost = 2, .square = true})[len_kv], 300);
+}
+
+TEST(Outlier, OneSizeIsLargeAndTheOthersSmall) {
+    const Profile profile;
+    const Capability capability = declared_capability(manifest_of({Precision::f32}));
+    const law::Property law = zero_law("outlier.small");
+    std::int64_t seen = 0;
+    for (std::int64_t k = 0; k < 600; ++k) {
+        const auto c = draw({law, capability, profile}, 1, k, 0);
+        if (!c || std::max(c->problem.len_q, c->problem.len_kv) <= profile.len_max) continue;
+        ++seen;
+        EXPECT_LE(score_count(c->problem), 2 * 32 * profile.scores_max) << print(*c);  // two heads
+        EXPECT_LE(std::max(c->problem.dim_qk, value_dim(c->problem)), 10) << print(*c);
+    }
+    EXPECT_GE(seen, 20);
+}
+
+// Nothing hides what is far out: a key past 1024 that is dropped shows.
+TEST(Outlier, TheFarKeysAreSeen) {
+    const Profile profile;
+    const Capability capability = declared_capability(manifest_of({Precision::f32}));
+    const law::Property law = zero_law("outlier.seen");
+    for (std::int64_t k = 0; k < 600; ++k) {
+        const auto c = draw({law, capability, profile}, 1, k, 0);
+        if (!c || c->problem.len_kv <= 1024) continue;
+        EXPECT_TRUE(c->problem.mask.lens_kv.empty() && !c->problem.mask.window.limited())
+            << print(*c);
+    }
+}
+
+TEST(Outlier, OnlyWhatTheKernelTakesIsDrawnAndPromised) {
+    Plan plan{.manifest = full_manifest()};
+    plan.refuses = [](const Problem& p) {
+        return p.batch > 8 || std::max(p.dim_qk, value_dim(p)) > 256 || p.len_kv > 5000 ||
+               p.len_kv % 16 != 0 || p.heads_q > 64;
+    };
+    PlantedKernel kernel(plan);
+    std::vector<std::string> narrowed;
+    const Capability capability = probed_capability(kernel, narrowed);
+    const Profile profile;
+    const law::Property law = zero_law("outlier.narrow");
+    const Sizes promised = promised_sizes({law, capability, profile});
+    EXPECT_EQ(promised[batch], 5);
+    EXPECT_EQ(promised[dim_qk], 193);
+    EXPECT_EQ(promised[heads_q], 64);
+    EXPECT_EQ(promised[len_kv], 3088);  // 3073 in tiles of 16
+    const Sizes drawn = largest_drawn(law, capability, profile, 1);
+    EXPECT_TRUE(promised.within(drawn));
+    EXPECT_LE(drawn[batch], 8);
+    EXPECT_LE(drawn[dim_qk], 256);
+    EXPECT_LE(drawn[len_kv], 5000);
+}
+
+// Latent attention: values of fewer channels than queries, and nothing else.
+TEST(Capability, AKernelOfUnequalHeadDimensionsAloneIsAskedForThem) {
+    for (const auto& [qk, v] : {std::pair<std::int64_t, std::int64_t>{192, 128}, {576, 512}}) {
+        Plan plan{.manifest = full_manifest()};
+        plan.refuses = [qk = qk, v = v](const Problem& p) {
+            return p.dim_qk != qk || value_dim(p) != v;
+        };
+        PlantedKernel kernel(plan);
+        std::vector<std::string> narrowed;
+        const Capability capability = probed_capability(kernel, narrowed);
+        EXPECT_TRUE(capability.always.has(Feature::dim_v));
+        const law::Property law = zero_law("unequal.any");
+        std::int64_t drawn = 0;
+        for (std::int64_t k = 0; k < quick_cases; ++k) {
+            const auto c = draw({law, capability, Profile{}}, 1, k, 0);
+            if (!c) continue;
+            ++drawn;
+            EXPECT_EQ(c->problem.dim_qk, qk) << print(*c);
+            EXPECT_EQ(value_dim(c->problem), v) << print(*c);
+        }
+        EXPECT_GE(drawn, quick_cases * 9 / 10);
+    }
+}
+
+}  // namespace
+}  // namespace attest::search
