@@ -28,4 +28,9 @@ void derive_shape(Problem& problem, const Raw& raw, const ShapePlan& plan);
 void derive_features(Problem& problem, const Raw& raw, FeatureSet features,
                      const std::vector<Precision>& formats);
 
+/// In two cases of three, where there is a cache, lengths or a window: moves where it ends to the
+/// edge of a page, a tile or a split, or one key to its side. For problems that are otherwise done;
+/// leaves one alone where the kernel takes no such shape.
+void meet_an_edge(Problem& problem, const Raw& raw, const Geometry& geometry);
+
 }  // namespace attest::search

@@ -39,11 +39,35 @@ struct Window {
 
 enum class MaskKind : std::uint8_t { none, boolean, additive };
 
+/// Which keys a mask tensor hides (mask_pattern.hpp, and README.md); the plainest first.
+enum class MaskPattern : std::uint8_t {
+    iid,
+    left_pad,
+    right_pad,
+    one_key,
+    leading_tiles,
+    inner_tiles,
+    trailing_tiles,
+    prefix_lm,
+    documents,
+    band,
+    dilated,
+    blocks,
+    checkerboard,
+    tree,
+    empty_rows
+};
+inline constexpr int mask_pattern_count = 15;
+std::string_view name(MaskPattern pattern) noexcept;
+
 /// A mask given as a tensor [batch, heads_q, len_q, len_kv]; an axis set to shared has extent 1 and
 /// is broadcast.
 struct MaskTensor {
     MaskKind kind = MaskKind::none;
     bool shared_batch = false, shared_heads = false, shared_queries = false;
+    MaskPattern pattern = MaskPattern::iid;
+    std::int64_t tile = 16;  ///< keys; what a pattern of tiles is made of
+    double floor = 0;        ///< what hides a key in an additive mask; 0: -inf
     bool operator==(const MaskTensor&) const = default;
 };
 
@@ -58,6 +82,10 @@ struct Mask {
     std::vector<std::int64_t> documents_q = {}, documents_kv = {};
     bool operator==(const Mask&) const = default;
 };
+
+/// The slopes of ALiBi's heads. One series for every number of heads, 2^(-8(h+1)/H); as published,
+/// where a number that is no power of two takes those of the powers below and above it; or any.
+enum class AlibiSlopes : std::uint8_t { geometric, published, random };
 
 enum class RopeStyle : std::uint8_t {
     none,
@@ -101,6 +129,7 @@ struct Problem {
     double softcap = 0.0;  ///< 0: none; else S = c tanh(S/c)
     bool sink = false;     ///< one extra logit a query head in the denominator
     bool alibi = false;
+    AlibiSlopes alibi_slopes = AlibiSlopes::geometric;
     Rope rope = {};
     Dropout dropout = {};
     Cache cache = {};
