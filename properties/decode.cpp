@@ -91,7 +91,9 @@ Property offset() {
             "the first one's interval.",
         .source = "Su et al. 2021, RoFormer, eq. 16",
         .compares = Compares::bound,
-        .cases = {.allow = full_sequences.without(Feature::mask_additive).without(Feature::alibi),
+        .cases = {.allow = full_sequences.without(Feature::mask_additive)
+                               .without(Feature::alibi)
+                               .without(Feature::keys_rotated),
                   .require = FeatureSet(Feature::rope, Feature::cache),
                   .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
                             ValueKind::logit50},

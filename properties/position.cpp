@@ -156,7 +156,7 @@ Property rope_relative() {
             "runs agree within the sum of their bounds, which grow with the position.",
         .source = roformer,
         .compares = Compares::bound,
-        .cases = {.allow = undropped,
+        .cases = {.allow = undropped.without(Feature::keys_rotated),
                   .require = FeatureSet(Feature::rope),
                   .cost = 4,
                   .admits = two_keys},

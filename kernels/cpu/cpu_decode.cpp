@@ -109,7 +109,7 @@ private:
             Real* key = at_.keys + j * p_.dim_qk;
             load_row(step_.row(call_, call_.k, s.batch, kv_head, s.key0 + key0 + j), call_.k.format,
                      call_.k.stride[3], p_.dim_qk, key);
-            at_.rope.turn_key(key0 + j, key);
+            at_.rope.turn_key(step_.key_position(p_, key0 + j), key);
             load_row(step_.row(call_, call_.v, s.batch, kv_head, s.key0 + key0 + j), call_.v.format,
                      call_.v.stride[3], p_.dim_v, at_.values + j * p_.dim_v);
         }
@@ -206,7 +206,7 @@ constexpr attest_kernel_api api{
   "formats": ["f64", "f32", "f16", "bf16"],
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
-               "splits", "layout", "lse", "mixed_formats"],
+               "splits", "layout", "lse", "mixed_formats", "keys_rotated"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1, "tile": 64,

@@ -115,8 +115,9 @@ struct DecodeSteps {
     /// How many parts a sequence's keys are cut into, and the keys of one.
     std::int64_t (*splits)(const attest_problem&, std::int64_t keys) = split::count;
     SegmentKeys (*range)(std::int64_t keys, std::int64_t splits, std::int64_t split) = split::range;
-    /// Where a query's rotation stands; where the key or value j of a sequence lies.
+    /// Where a query's rotation stands, and a key's; where the key or value j of a sequence lies.
     std::int64_t (*position)(const attest_problem&, std::int64_t) = split::position;
+    std::int64_t (*key_position)(const attest_problem&, std::int64_t) = split::position;
     const std::byte* (*row)(const Call&, const Operand&, std::int64_t batch, std::int64_t head,
                             std::int64_t j) = split::row;
     /// A query's parts into one, `merged` zeros at first; `sink` may be null. The LSE. Twice, as

@@ -170,6 +170,28 @@ std::vector<PlantedBug> decode() {
                               [](const attest_problem& p, std::int64_t position) {
                                   return p.len_q == 1 ? std::int64_t{0} : position;
                               }}},
+        {{.id = "M181",
+          .bug_class = "P1",
+          .operation = "rope",
+          .change = "queries stand one place too far where the cache fills its last page",
+          .trigger = "rope, a cache that ends with a page",
+          .must = {"decode.offset", "reference.decode"}},
+         cpu::DecodeSteps{.position =
+                              [](const attest_problem& p, std::int64_t position) {
+                                  const bool full =
+                                      p.page_size > 0 && p.cache_len % p.page_size == 0;
+                                  return position + (full ? 1 : 0);
+                              }}},
+        {{.id = "M182",
+          .bug_class = "P1",
+          .operation = "rope",
+          .change = "keys are rotated by their place within the page",
+          .trigger = "rope, more keys than a page",
+          .must = {"decode.paged", "reference.decode"}},
+         cpu::DecodeSteps{.key_position =
+                              [](const attest_problem& p, std::int64_t position) {
+                                  return p.page_size > 0 ? position % p.page_size : position;
+                              }}},
         {{.id = "M164",
           .bug_class = "P2",
           .operation = "rope",

@@ -22,6 +22,14 @@ void reveal(const cpu::PlainRow& row, float score) {
     cpu::plain::absorb(row);
 }
 
+/// The mask tensor hides a whole tile of keys from a query.
+bool tile_hidden(const cpu::QueryBlock& b, std::int64_t i, std::int64_t key0) {
+    const std::int64_t end = std::min(key0 + cpu::plain_tile, b.segment.keys);
+    for (std::int64_t j = key0; j < end; ++j)
+        if (!cpu::plain::mask(b, i, j).hidden) return false;
+    return true;
+}
+
 }  // namespace
 
 std::vector<PlantedBug> masking() {
@@ -194,6 +202,32 @@ std::vector<PlantedBug> masking() {
                                  const std::int64_t key0 = j / cpu::plain_tile * cpu::plain_tile;
                                  return cpu::plain::visible(b, i, j) &&
                                         !cpu::plain::mask(b, b.row0, key0).hidden;
+                             }}},
+        {{.id = "M178",
+          .bug_class = "M10",
+          .operation = "flash forward",
+          .change =
+              "a tile of keys is skipped where the mask hides all of it from the block's first "
+              "row",
+          .trigger = "a mask tensor, a tile hidden from one row and not from the next",
+          .must = {"reference.output", "masking.influence"}},
+         cpu::FlashSteps{.visible =
+                             [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
+                                 const std::int64_t key0 = j / cpu::plain_tile * cpu::plain_tile;
+                                 return cpu::plain::visible(b, i, j) &&
+                                        !tile_hidden(b, b.row0, key0);
+                             }}},
+        {{.id = "M179",
+          .bug_class = "M10",
+          .operation = "flash forward",
+          .change = "the key behind a tile that the mask hides from a row is skipped with it",
+          .trigger = "a mask tensor that hides a whole tile, block-sparse or padding on the left",
+          .must = {"reference.output", "masking.influence"}},
+         cpu::FlashSteps{.visible =
+                             [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
+                                 const bool behind = j > 0 && j % cpu::plain_tile == 0;
+                                 return cpu::plain::visible(b, i, j) &&
+                                        !(behind && tile_hidden(b, i, j - cpu::plain_tile));
                              }}},
     };
 }

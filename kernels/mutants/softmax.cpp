@@ -70,6 +70,29 @@ std::vector<PlantedBug> softmax() {
                                  cpu::plain::absorb(row);
                              },
                          .finish = guarded_finish}},
+        {{.id = "M180",
+          .bug_class = "N1",
+          .operation = "flash forward",
+          .change =
+              "a hidden tile is taken in too: before any visible key the rescale is exp(-inf + "
+              "inf), a NaN that only an empty row is guarded against",
+          .trigger = "a row whose first tile is hidden: padding on the left",
+          .must = {"reference.output", "probability.row_sum"}},
+         cpu::FlashSteps{.absorb =
+                             [](const cpu::PlainRow& row) {
+                                 if (!cpu::plain::sees_any(row)) {
+                                     const float factor = std::exp(row.max - row.max);
+                                     cpu::plain::rescale(row, factor);
+                                     row.sum *= factor;
+                                 }
+                                 cpu::plain::absorb(row);
+                             },
+                         .finish =
+                             [](const cpu::PlainRow& row) {
+                                 if (!row.seen)
+                                     std::fill_n(row.output, row.block.call.problem.dim_v, 0.0f);
+                                 cpu::plain::finish(row);
+                             }}},
         {{.id = "M043",
           .bug_class = "N2",
           .operation = "flash forward",

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 
 #include "properties/search/derive.hpp"
 #include "properties/search/features.hpp"
@@ -52,6 +53,32 @@ std::vector<std::int64_t> cut_documents(const std::array<std::int64_t, 4>& perce
     return lens;
 }
 
+/// One of the numbers that is less than `most`; the first where none is.
+std::int64_t one_below(std::initializer_list<std::int64_t> numbers, std::int64_t most,
+                       std::int64_t pick) {
+    std::vector<std::int64_t> fitting;
+    for (const std::int64_t number : numbers)
+        if (number < most) fitting.push_back(number);
+    if (fitting.empty()) return *numbers.begin();
+    return fitting[static_cast<std::size_t>(pick) % fitting.size()];
+}
+
+/// The tiles of real kernels where there are two of them, else smaller ones. Patterns that go by
+/// the query are not shared by queries.
+void set_mask_tensor(Problem& p, const Raw& raw, MaskKind kind) {
+    MaskTensor& mask = p.mask.tensor;
+    const bool by_query =
+        raw.pattern >= MaskPattern::prefix_lm && raw.pattern != MaskPattern::empty_rows;
+    mask = {kind, raw.shared_batch, raw.shared_heads, raw.shared_queries && !by_query};
+    mask.pattern = raw.pattern;
+    mask.tile = p.len_kv > 16 ? one_below({16, 32, 64, 128}, p.len_kv, raw.tile)
+                              : one_below({1, 2, 4, 8}, p.len_kv, raw.tile);
+    if (kind == MaskKind::boolean || raw.floor % 4 != 0) return;
+    // What frameworks have for -inf; -1e9 is none of f16.
+    const double floors[] = {-1e4, -65504, p.format_q == Precision::f16 ? -65504 : -1e9};
+    mask.floor = floors[static_cast<std::size_t>(raw.floor / 4) % 3];
+}
+
 void set_rope(Problem& p, const Raw& raw) {
     if (p.dim_qk % 2 != 0) ++p.dim_qk;
     p.rope = raw.rope;
@@ -63,6 +90,7 @@ void set_cache(Problem& p, const Raw& raw, FeatureSet features) {
     p.cache.present = true;
     p.cache.len = p.len_kv - p.len_q;
     if (features.has(Feature::paged)) p.cache.page_size = raw.page_size;
+    p.cache.keys_rotated = features.has(Feature::keys_rotated);
 }
 
 Layout layout_of(const RawLayout& raw) {
@@ -98,9 +126,9 @@ void derive_features(Problem& p, const Raw& raw, FeatureSet features,
     if (features.has(window)) set_window(p, raw);
     if (features.has(cache)) set_cache(p, raw, features);
     set_lens(p, raw, features);
-    if (features.has(mask_bool) || features.has(mask_additive))
-        p.mask.tensor = {features.has(mask_bool) ? MaskKind::boolean : MaskKind::additive,
-                         raw.shared_batch, raw.shared_heads, raw.shared_queries};
+    if (features.has(mask_bool)) set_mask_tensor(p, raw, MaskKind::boolean);
+    if (features.has(mask_additive)) set_mask_tensor(p, raw, MaskKind::additive);
+    p.alibi_slopes = raw.random_slopes ? AlibiSlopes::random : AlibiSlopes::published;
     if (features.has(documents)) {
         p.mask.documents_q = cut_documents(raw.cuts_q, raw.documents, p.len_q);
         p.mask.documents_kv = features.has(alibi) || features.has(rope)

@@ -84,6 +84,7 @@ FeatureSet structural(const DrawSpace& s, FeatureSet drawable, const Raw& raw) {
 FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, bool len_q_one) {
     using enum Feature;
     if (set.has(paged)) set = set.with(cache);
+    if (set.has(keys_rotated)) set = set.with(cache).with(rope);
     const bool positions = set.has(alibi) || set.has(rope);
     const bool lens = set.has(lens_q) || set.has(lens_kv);
     if (!positions || set.has(cache) || (!lens && !len_q_one)) return set;
@@ -102,8 +103,11 @@ DrawSlot slot_of(std::int64_t number, std::size_t formats) {
 OfferedFeatures offered_features(const DrawSpace& s, FeatureSet chosen) {
     const law::CaseSpace& space = s.property.cases;
     const FeatureSet required = space.require | chosen | s.capability.always;
-    const FeatureSet drawable = (space.allow & s.capability.features) | required;
-    return {required, drawable.without(Feature::dropout)};  // drawn where a law asks for it alone
+    FeatureSet drawable = (space.allow & s.capability.features) | required;
+    drawable = drawable.without(Feature::dropout);  // drawn where a law asks for it alone
+    if (!drawable.has(Feature::rope) || !drawable.has(Feature::cache))
+        drawable = drawable.without(Feature::keys_rotated);
+    return {required, drawable};
 }
 
 bool only_causal_hides(FeatureSet set) {
@@ -127,6 +131,12 @@ FeatureSet features_for(const DrawSpace& s, const OfferedFeatures& offered, cons
     if (turns.has(Feature::causal) &&
         raw.chance[static_cast<std::size_t>(Feature::causal)] < causal_percent)
         set = set.with(Feature::causal);
+    // Positions count from a cache's end: what is off by one there shows by nothing else.
+    constexpr std::int64_t position_percent = 30;
+    for (const Feature feature : {Feature::rope, Feature::alibi})
+        if (turns.has(feature) && (set.has(Feature::cache) || set.has(Feature::paged)) &&
+            raw.chance[static_cast<std::size_t>(feature)] < position_percent)
+            set = set.with(feature);
     set = set | structural(s, drawable, raw);
     set = reconciled(set, required, drawable, space.len_q_one);
     if (!space.more_queries || !only_causal_hides(set) || required.has(Feature::cache)) return set;
@@ -211,6 +221,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     fit_unequal_dims(p, raw, s.capability);
     derive_features(p, raw, features, s.capability.formats);
     fit(p, s.capability);
+    meet_an_edge(p, raw, s.capability.geometry);
     p = canonical(p);
     c.values.kind = kind_of(space, slot.t, base);
     c.values.seed = counter_bits(own, values_stream, 0) >> 40;  // 24 bits: a line stays readable

@@ -63,7 +63,7 @@ std::string names(FeatureSet set, const char* separator) {
 bool compatible(Feature a, Feature b) noexcept {
     using enum Feature;
     if (is_pair(a, b, mask_bool, mask_additive)) return false;
-    for (const Feature other : {cache, paged, lens_q, lens_kv})
+    for (const Feature other : {cache, paged, lens_q, lens_kv, keys_rotated})
         if (is_pair(a, b, documents, other)) return false;
     return true;
 }
@@ -161,6 +161,13 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             p.cache.len = p.len_kv - p.len_q;
             if (feature == paged) p.cache.page_size = 16;
             break;
+        case keys_rotated: {
+            const auto rotary = with_plain_feature(p, rope, formats);
+            if (!rotary) return std::nullopt;
+            p = *with_plain_feature(*rotary, cache, formats);
+            p.cache.keys_rotated = true;
+            break;
+        }
         case splits:
             p.splits = 2;
             break;

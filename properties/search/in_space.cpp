@@ -12,6 +12,9 @@ void fit(Problem& p, const Capability& capability) {
     if (p.cache.page_size > 0 && !pages.empty() &&
         std::find(pages.begin(), pages.end(), p.cache.page_size) == pages.end())
         p.cache.page_size = pages[static_cast<std::size_t>(p.cache.page_size) % pages.size()];
+    MaskPattern& pattern = p.mask.tensor.pattern;
+    if (capability.dialect.empty_row == EmptyRow::refuse && pattern == MaskPattern::empty_rows)
+        pattern = MaskPattern::one_key;
     Window& window = p.mask.window;
     if (!capability.window_right && window.limited())
         window = {.left = std::max(window.left, window.right), .right = -1};

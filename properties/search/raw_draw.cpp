@@ -71,6 +71,13 @@ rc::Gen<Rope> ropes() {
         gen::set(&Rope::offset, one_of({0, 0, 1, 7, 100, 4095})));
 }
 
+/// Every pattern as often as another, and independent keys twice as often.
+rc::Gen<MaskPattern> patterns() {
+    return gen::map(below(mask_pattern_count + 1), [](std::int64_t number) {
+        return static_cast<MaskPattern>(number % mask_pattern_count);
+    });
+}
+
 }  // namespace
 
 rc::Gen<Raw> raw_draws(const RawLimits& limits) {
@@ -93,7 +100,7 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
                  gen::weightedElement<LengthRelation>({{10, LengthRelation::free},
                                                        {5, LengthRelation::equal},
                                                        {2, LengthRelation::one_query},
-                                                       {1, LengthRelation::one_more_query},
+                                                       {2, LengthRelation::one_more_query},
                                                        {1, LengthRelation::one_more_key}})),
         gen::set(&Raw::size, gen::weightedElement<Size>({{12, Size::typical},
                                                          {3, Size::large},
@@ -126,7 +133,12 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
         gen::set(&Raw::other_format, below(1 << 20)), gen::set(&Raw::mixed, below(3)),
         gen::set(&Raw::chance, gen::container<std::array<std::int64_t, 32>>(percent())),
         // Last: what is drawn before stays as it is.
-        gen::set(&Raw::picks, gen::container<std::array<std::int64_t, 16>>(below(1 << 20))));
+        gen::set(&Raw::picks, gen::container<std::array<std::int64_t, 16>>(below(1 << 20))),
+        gen::set(&Raw::pattern, patterns()), gen::set(&Raw::tile, below(1 << 20)),
+        gen::set(&Raw::floor, below(1 << 20)),
+        gen::set(&Raw::random_slopes, gen::arbitrary<bool>()), gen::set(&Raw::edge, below(100)),
+        gen::set(&Raw::edge_of, below(1 << 20)),
+        gen::set(&Raw::edge_side, one_of({0, 0, 0, -1, 1})), gen::set(&Raw::edge_row, below(4)));
 }
 
 }  // namespace attest::search

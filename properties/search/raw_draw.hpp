@@ -46,6 +46,11 @@ struct Raw {
     std::array<std::int64_t, 32> chance{};  ///< percent, one a feature
     std::array<std::int64_t, 16>
         picks{};  ///< which value of the table's, one a field that has some
+    MaskPattern pattern = MaskPattern::iid;
+    std::int64_t tile = 0, floor = 0;  ///< which of those that fit
+    bool random_slopes = false;
+    /// Whether an edge of a page, a tile or a split is met; which, how far from it, and by whom.
+    std::int64_t edge = 0, edge_of = 0, edge_side = 0, edge_row = 0;
 };
 
 /// What the numbers may be at most. dims: the head dimensions allowed.

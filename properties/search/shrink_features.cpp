@@ -20,6 +20,7 @@ void add_switches(Edits& edits, const Problem& p) {
     add(scale, "scale to its default", [](Problem& x) { x.scale.reset(); });
     add(dim_v, "dim_v to dim_qk", [](Problem& x) { x.dim_v = 0; });
     add(splits, "splits to the kernel's choice", [](Problem& x) { x.splits = 0; });
+    add(keys_rotated, "keys not rotated before", [](Problem& x) { x.cache.keys_rotated = false; });
     add(paged, "pages off", [](Problem& x) { x.cache.page_size = 0; });
     add(cache, "cache off", [](Problem& x) { x.cache = {}; });
     add(rope, "rope off", [](Problem& x) {
@@ -60,8 +61,19 @@ void add_parts(Edits& edits, const Problem& p) {
     const MaskTensor& t = p.mask.tensor;
     if (t.shared_batch || t.shared_heads || t.shared_queries)
         edits.push_back({"mask not shared", [](Problem& x) {
-                             x.mask.tensor = {x.mask.tensor.kind, false, false, false};
+                             MaskTensor& mask = x.mask.tensor;
+                             mask.shared_batch = mask.shared_heads = mask.shared_queries = false;
                          }});
+    for (const MaskPattern plainer : {MaskPattern::iid, MaskPattern::left_pad, MaskPattern::one_key,
+                                      MaskPattern::leading_tiles})
+        if (plainer < t.pattern)
+            edits.push_back({"mask pattern to " + std::string(name(plainer)),
+                             [plainer](Problem& x) { x.mask.tensor.pattern = plainer; }});
+    if (t.floor != 0)
+        edits.push_back({"hidden keys to -inf", [](Problem& x) { x.mask.tensor.floor = 0; }});
+    if (p.alibi_slopes != AlibiSlopes::geometric)
+        edits.push_back(
+            {"slopes to one series", [](Problem& x) { x.alibi_slopes = AlibiSlopes::geometric; }});
     if (p.mask.window.left >= 0 && p.mask.window.right >= 0) {
         edits.push_back({"window open to the right", [](Problem& x) { x.mask.window.right = -1; }});
         edits.push_back({"window open to the left", [](Problem& x) { x.mask.window.left = -1; }});

@@ -177,6 +177,8 @@ std::vector<Parameter> parameters(const Problem& p) {
         field("window right", 0, [](Problem& x) -> std::int64_t& { return x.mask.window.right; }));
     add_document_parameters(all, p);
     all.push_back(field("page", 1, [](Problem& x) -> std::int64_t& { return x.cache.page_size; }));
+    all.push_back(
+        field("mask tile", 1, [](Problem& x) -> std::int64_t& { return x.mask.tensor.tile; }));
     all.push_back(field("splits", 1, [](Problem& x) -> std::int64_t& { return x.splits; }));
     all.push_back(field("rope dims", 2, [](Problem& x) -> std::int64_t& { return x.rope.dims; }));
     all.push_back(

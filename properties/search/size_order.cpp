@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "reference/problem/feature.hpp"
+#include "reference/problem/mask_pattern.hpp"
 
 namespace attest::search {
 
@@ -45,6 +46,8 @@ std::int64_t parameter_weight(const Problem& p) {
     if (!m.lens_kv.empty()) weight += p.batch * p.len_kv - sum(m.lens_kv);
     weight += static_cast<std::int64_t>(m.documents_q.size());
     weight += t.shared_batch + t.shared_heads + t.shared_queries;
+    weight += 2 * static_cast<std::int64_t>(t.pattern) + (has_tiles(t.pattern) ? t.tile : 0) +
+              (t.floor == 0 ? 0 : 1) + static_cast<std::int64_t>(p.alibi_slopes);
     weight += p.splits + p.cache.page_size + p.cache.ring + p.cache.keys_rotated;
     weight += p.rope.offset + p.rope.dims + (p.rope.base != Rope{}.base ? 1 : 0) +
               (p.rope.style == RopeStyle::half ? 1 : 0);

@@ -10,7 +10,7 @@
 namespace attest {
 
 /// Independent uses of the generator; streams below role_count are the roles themselves.
-enum class Stream : std::uint64_t { parameters = 64, variation, page_order };
+enum class Stream : std::uint64_t { parameters = 64, variation, page_order, mask_pattern };
 
 /// The key of a row of a tensor; element c of the row has index key + c.
 std::uint64_t row_key(std::int64_t b, std::int64_t h, std::int64_t t) noexcept;

@@ -32,9 +32,10 @@ enum class Feature : std::uint8_t {
     splits,
     layout,
     lse,
-    mixed_formats
+    mixed_formats,
+    keys_rotated
 };
-inline constexpr int feature_count = 21;
+inline constexpr int feature_count = 22;
 std::string_view name(Feature feature) noexcept;
 std::optional<Feature> parse_feature(std::string_view text) noexcept;
 

@@ -42,6 +42,12 @@ FieldNames names_of(Precision) noexcept {
 FieldNames names_of(MaskKind) noexcept {
     return mask_kind_names();
 }
+FieldNames names_of(MaskPattern) noexcept {
+    return mask_pattern_names();
+}
+FieldNames names_of(AlibiSlopes) noexcept {
+    return alibi_slopes_names();
+}
 FieldNames names_of(RopeStyle) noexcept {
     return rope_style_names();
 }
@@ -131,6 +137,12 @@ constexpr Field table[] = {
     {"mask.kind", "mask", value, at<&P::mask, &Mask::tensor, &MaskTensor::kind>,
      "a mask given as a tensor", {"mask_kind", &A::mask_kind},
      {F::mask_bool, has_mask<MaskKind::boolean>}, {F::mask_additive, has_mask<MaskKind::additive>}},
+    {"mask.pattern", "pattern", option, at<&P::mask, &Mask::tensor, &MaskTensor::pattern>,
+     "which keys it hides"},
+    {"mask.tile", "tile", option, at<&P::mask, &Mask::tensor, &MaskTensor::tile>,
+     "keys a tile of the pattern"},
+    {"mask.floor", "floor", option, at<&P::mask, &Mask::tensor, &MaskTensor::floor>,
+     "what hides a key in an additive mask; 0: -inf"},
     {"mask.shared", "batch", listed, at<&P::mask, &Mask::tensor, &MaskTensor::shared_batch>,
      "one mask for every sequence"},
     {"mask.shared", "heads", listed, at<&P::mask, &Mask::tensor, &MaskTensor::shared_heads>,
@@ -154,6 +166,8 @@ constexpr Field table[] = {
      {"sink", &A::sink}, {F::sink}},
     {"alibi", "alibi", value, at<&P::alibi>, "a bias that falls with the distance",
      {"alibi", &A::alibi}, {F::alibi}},
+    {"alibi_slopes", "slopes", value, at<&P::alibi_slopes>,
+     "2^(-8(h+1)/H) for head h of H; what the ALiBi paper takes where H is no power of two; any"},
     {"rope.style", "rope", value, at<&P::rope, &Rope::style>,
      "rotary positions: channels (0,1), (2,3), ... are pairs, or (0,d/2), (1,d/2+1), ...",
      {"rope_kind", &A::rope_kind}, {F::rope}},
@@ -176,7 +190,8 @@ constexpr Field table[] = {
     {"cache.ring", "ring", option, at<&P::cache, &Cache::ring>, "slot = position mod capacity",
      flag(ATTEST_FLAG_RING)},
     {"cache.keys_rotated", "rotated", option, at<&P::cache, &Cache::keys_rotated>,
-     "RoPE is already applied to the cached keys", flag(ATTEST_FLAG_KEYS_ROTATED)},
+     "RoPE is already applied to the cached keys", flag(ATTEST_FLAG_KEYS_ROTATED),
+     {F::keys_rotated}},
     {"splits", "splits", value, at<&P::splits>,
      "ranges of keys worked on apart; 0: the kernel's choice", {"splits", &A::splits}, {F::splits}},
     {"layout_q.order", "layout_q", value, at<&P::layout_q, &Layout::order>,

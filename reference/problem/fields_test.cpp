@@ -26,8 +26,8 @@ auto members(const Window& x) {
     return std::tuple(left, right);
 }
 auto members(const MaskTensor& x) {
-    const auto& [kind, batch, heads, queries] = x;
-    return std::tuple(kind, batch, heads, queries);
+    const auto& [kind, batch, heads, queries, pattern, tile, floor] = x;
+    return std::tuple(kind, batch, heads, queries, pattern, tile, floor);
 }
 auto members(const Mask& x) {
     const auto& [causal, window, tensor, lens_q, lens_kv, documents_q, documents_kv] = x;
@@ -48,11 +48,11 @@ auto members(const Cache& x) {
 }
 auto members(const Problem& x) {
     const auto& [batch, heads_q, heads_kv, len_q, len_kv, dim_qk, dim_v, scale, mask, softcap, sink,
-                 alibi, rope, dropout, cache, splits, format_q, format_kv, format_o, layout_q,
-                 layout_k, layout_v, layout_o, want_lse, want_grad] = x;
+                 alibi, alibi_slopes, rope, dropout, cache, splits, format_q, format_kv, format_o,
+                 layout_q, layout_k, layout_v, layout_o, want_lse, want_grad] = x;
     return std::tuple_cat(
         std::tuple(batch, heads_q, heads_kv, len_q, len_kv, dim_qk, dim_v, scale, softcap, sink,
-                   alibi, splits, format_q, format_kv, format_o, want_lse, want_grad),
+                   alibi, alibi_slopes, splits, format_q, format_kv, format_o, want_lse, want_grad),
         members(mask), members(rope), members(dropout), members(cache), members(layout_q),
         members(layout_k), members(layout_v), members(layout_o));
 }
@@ -122,6 +122,8 @@ TEST(FieldTable, prints_and_reads_every_field) {
             p.batch = 1, p.len_q = p.len_kv = 5;
             p.mask.documents_q = p.mask.documents_kv = {2, 3};
         }
+        if (head == "mask") p.mask.tensor.floor = -2;
+        if (head == "alibi_slopes") p.alibi = true;
         if (head == "dropout") p.dropout.p = 0.25;
         if (head == "rope") p.rope.dims = 4;
         if (head == "cache") {

@@ -80,6 +80,9 @@ inline void draw_mask(Problem& p) {
     m.causal = coin();
     if (coin()) m.window = {whole(-1, 9), whole(-1, 9)};
     m.tensor = {one_of<MaskKind>(3), coin(), coin(), coin()};
+    if (coin()) m.tensor.pattern = one_of<MaskPattern>(mask_pattern_count);
+    if (coin()) m.tensor.tile = whole(1, 20);
+    if (coin()) m.tensor.floor = -std::fabs(real());
     if (coin() && !p.cache.present) {
         const bool alike = p.len_q == p.len_kv;
         p.batch = 1;
@@ -105,6 +108,7 @@ inline void draw_positions(Problem& p) {
                                              p.mask.documents_q == p.mask.documents_kv);
     if (!defined) return;
     p.alibi = coin();
+    p.alibi_slopes = one_of<AlibiSlopes>(3);
     if (p.dim_qk < 2 || !coin()) return;
     p.rope.style = coin() ? RopeStyle::interleaved : RopeStyle::half;
     if (coin()) p.rope.base = std::fabs(real()) + 1;

@@ -4,14 +4,17 @@
 #include "reference/problem/inputs.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "reference/problem/counter.hpp"
 #include "reference/problem/draw.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/line.hpp"
+#include "reference/problem/mask_pattern.hpp"
 #include "reference/problem/validity.hpp"
 
 namespace attest {
@@ -164,11 +167,29 @@ private:
     void mask() {
         Tensor* mask = place(Role::mask);
         if (mask == nullptr) return;
-        if (problem_.mask.tensor.kind == MaskKind::additive) return biases(*mask);
+        const MaskTensor& how = problem_.mask.tensor;
+        const bool additive = how.kind == MaskKind::additive;
+        if (additive && how.pattern == MaskPattern::iid && how.floor == 0) return biases(*mask);
+        const PatternedMask pattern(problem_, seed_);
+        const double shown = additive ? 0 : 1;
+        const double hidden = !additive       ? 0
+                              : how.floor < 0 ? how.floor
+                                              : -std::numeric_limits<double>::infinity();
+        const bool biased = additive && !pattern.unbiased();
+        const Shape& s = mask->shape();
+        const auto visible = std::make_unique<bool[]>(static_cast<std::size_t>(s[3]));
         elements(*mask, [&](std::int64_t flat, std::uint64_t index) {
-            const double u = counter_uniform(seed_, stream_of(Role::mask), index);
-            mask->set(flat, u < 0.7 ? 1.0 : 0.0);  // 0.7 of the keys are visible
+            const std::int64_t j = flat % s[3], row = flat / s[3];
+            if (j == 0)
+                pattern.row(row / s[2] / s[1], row / s[2] % s[1], row % s[2],
+                            {visible.get(), static_cast<std::size_t>(s[3])});
+            const double bias = biased ? bias_of(index) : shown;
+            mask->set(flat, visible[static_cast<std::size_t>(j)] ? bias : hidden);
         });
+    }
+
+    double bias_of(std::uint64_t index) const {
+        return 2 * counter_normal(seed_, stream_of(Role::d_mask), index);
     }
 
     /// 0.2 hidden by -inf, the others biased by a normal number of deviation 2. On one seed in
@@ -185,11 +206,10 @@ private:
         elements(mask, [&](std::int64_t flat, std::uint64_t index) {
             if (static_cast<std::uint64_t>(flat) % keys == 0)
                 row_floored = floored && counter_uniform(seed_, parameters, index) < 0.5;
-            const double bias = 2 * counter_normal(seed_, bias_stream, index);
             const bool hidden = counter_uniform(seed_, stream, index) < 0.2;
             mask.set(flat, row_floored || (floored && hidden) ? floor
                            : hidden                           ? minus_infinity
-                                                              : bias);
+                                                              : bias_of(index));
         });
     }
 
@@ -203,13 +223,24 @@ private:
             }
     }
 
-    /// Press, Smith, Lewis 2021: head h has slope 2^(-8(h+1)/H), here for every H.
+    /// Press, Smith, Lewis 2021: of H heads, a power of two, head h has slope 2^(-8(h+1)/H). Of any
+    /// other number the power N below it comes first, and then every other slope of 2N heads.
     void slopes() {
         Tensor* slopes = place(Role::alibi_slopes);
         if (slopes == nullptr) return;
+        const auto whole = static_cast<std::uint64_t>(problem_.heads_q);
+        const auto power = static_cast<std::int64_t>(std::bit_floor(whole));
+        const bool published = problem_.alibi_slopes == AlibiSlopes::published;
+        const auto series = [](std::int64_t number, std::int64_t heads) {
+            return -8.0 * static_cast<double>(number) / static_cast<double>(heads);
+        };
         for (std::int64_t h = 0; h < problem_.heads_q; ++h) {
-            const double exponent = -8.0 * static_cast<double>(h + 1);
-            slopes->set(h, std::exp2(exponent / static_cast<double>(problem_.heads_q)));
+            double exponent = series(h + 1, published ? power : problem_.heads_q);
+            if (published && h >= power) exponent = series(2 * (h - power) + 1, 2 * power);
+            if (problem_.alibi_slopes == AlibiSlopes::random)
+                exponent = -8 * counter_uniform(seed_, stream_of(Role::alibi_slopes),
+                                                static_cast<std::uint64_t>(h));
+            slopes->set(h, std::exp2(exponent));
         }
     }
 

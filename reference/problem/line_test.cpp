@@ -195,13 +195,14 @@ TEST(Features, are_those_in_use) {
     EXPECT_EQ(features_of(Problem{}), FeatureSet(Feature::lse));
     const Problem p = parse_problem(
         "b2 hq4 hkv2 tq4 tk9 d8 dv16 causal window 3 -1 mask additive lens_q 3,4 lens_kv 7,9 scale "
-        "0.21 softcap 30 sink alibi rope half dropout 0.1 cache 5 page 2 splits 3 layout_q bthd "
+        "0.21 softcap 30 sink alibi rope half dropout 0.1 cache 5 page 2 rotated splits 3 layout_q "
+        "bthd "
         "f16 "
         "kv bf16");
     using enum Feature;
     EXPECT_EQ(features_of(p), FeatureSet(causal, window, lens_q, lens_kv, mask_additive, softcap,
                                          sink, alibi, rope, dropout, gqa, dim_v, scale, cache,
-                                         paged, splits, layout, lse, mixed_formats));
+                                         paged, splits, layout, lse, mixed_formats, keys_rotated));
     for (int i = 0; i < feature_count; ++i) {
         const auto feature = static_cast<Feature>(i);
         EXPECT_EQ(parse_feature(name(feature)), feature);

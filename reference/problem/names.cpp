@@ -16,6 +16,11 @@ constexpr std::array<std::string_view, 7> fills = {
     "drawn", "zeros", "ones", "index", "alternating", "steep", "explicit_values"};
 constexpr std::array<std::string_view, 3> mask_kinds = {"none", "boolean", "additive"};
 constexpr std::array<std::string_view, 3> mask_words = {"none", "bool", "additive"};
+constexpr std::array<std::string_view, mask_pattern_count> patterns = {
+    "iid",         "left_pad",       "right_pad",    "one_key",   "leading_tiles",
+    "inner_tiles", "trailing_tiles", "prefix_lm",    "documents", "band",
+    "dilated",     "blocks",         "checkerboard", "tree",      "empty_rows"};
+constexpr std::array<std::string_view, 3> slopes = {"geometric", "published", "random"};
 constexpr std::array<std::string_view, 4> orders = {"bhtd", "bthd", "tbhd", "bhdt"};
 constexpr std::array<std::string_view, 3> styles = {"none", "interleaved", "half"};
 
@@ -39,6 +44,12 @@ std::span<const std::string_view> mask_kind_names() noexcept {
 std::span<const std::string_view> mask_kind_words() noexcept {
     return mask_words;
 }
+std::span<const std::string_view> mask_pattern_names() noexcept {
+    return patterns;
+}
+std::span<const std::string_view> alibi_slopes_names() noexcept {
+    return slopes;
+}
 std::span<const std::string_view> axis_order_names() noexcept {
     return orders;
 }
@@ -48,6 +59,10 @@ std::span<const std::string_view> rope_style_names() noexcept {
 
 std::string_view name(ValueKind kind) noexcept {
     return kinds[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(MaskPattern pattern) noexcept {
+    return patterns[static_cast<std::size_t>(pattern)];
 }
 
 std::string_view name(Fill fill) noexcept {

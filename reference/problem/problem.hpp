@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/problem/mask.hpp"
 #include "reference/problem/precision.hpp"
 #include "reference/problem/tensor.hpp"
 
@@ -29,35 +30,9 @@ struct Layout {
     bool operator==(const Layout&) const = default;
 };
 
-/// A sliding window around the diagonal, in keys; -1 is no limit. Query i sees j iff i+Tk-Tq-left
-/// <= j <= i+Tk-Tq+right.
-struct Window {
-    std::int64_t left = -1, right = -1;
-    bool limited() const noexcept { return left >= 0 || right >= 0; }
-    bool operator==(const Window&) const = default;
-};
-
-enum class MaskKind : std::uint8_t { none, boolean, additive };
-
-/// A mask given as a tensor [batch, heads_q, len_q, len_kv]; an axis set to shared has extent 1 and
-/// is broadcast.
-struct MaskTensor {
-    MaskKind kind = MaskKind::none;
-    bool shared_batch = false, shared_heads = false, shared_queries = false;
-    bool operator==(const MaskTensor&) const = default;
-};
-
-/// Everything that decides which keys a query may see.
-struct Mask {
-    bool causal = false;  ///< alignment is the kernel's Dialect
-    Window window = {};
-    MaskTensor tensor = {};
-    /// Valid lengths, one a sequence; empty: all of them full.
-    std::vector<std::int64_t> lens_q = {}, lens_kv = {};
-    /// Packed sequences: lengths that sum to len_q / len_kv (batch 1).
-    std::vector<std::int64_t> documents_q = {}, documents_kv = {};
-    bool operator==(const Mask&) const = default;
-};
+/// The slopes of ALiBi's heads. One series for every number of heads, 2^(-8(h+1)/H); as published,
+/// where a number that is no power of two takes those of the powers below and above it; or any.
+enum class AlibiSlopes : std::uint8_t { geometric, published, random };
 
 enum class RopeStyle : std::uint8_t {
     none,
@@ -101,6 +76,7 @@ struct Problem {
     double softcap = 0.0;  ///< 0: none; else S = c tanh(S/c)
     bool sink = false;     ///< one extra logit a query head in the denominator
     bool alibi = false;
+    AlibiSlopes alibi_slopes = AlibiSlopes::geometric;
     Rope rope = {};
     Dropout dropout = {};
     Cache cache = {};

@@ -87,6 +87,16 @@ Found check_window(const Problem& p) {
                          "a limit is a number of keys, or -1 for none"};
 }
 
+Found check_mask_tensor(const Problem& p) {
+    const MaskTensor& m = p.mask.tensor;
+    if (m.tile < 1 || m.tile > axis_max)
+        return Contradiction{"mask", fmt::format("tile {} is out of range", m.tile),
+                             "a tile holds at least 1 key"};
+    if (std::isfinite(m.floor) && m.floor <= 0) return std::nullopt;
+    return Contradiction{"mask", "floor " + decimal(m.floor),
+                         "a floor is a finite number below 0; 0 is -inf"};
+}
+
 Found check_lens(const char* field, const std::vector<std::int64_t>& lens, std::int64_t batch,
                  const char* word, std::int64_t most) {
     if (lens.empty()) return std::nullopt;
@@ -234,8 +244,8 @@ Found check_layouts(const Problem& p) {
 
 std::optional<Contradiction> find_contradiction(const Problem& problem) {
     // In this order: later checks rely on what the earlier ones established.
-    for (const auto check : {check_whole_numbers, check_heads, check_window, check_reals,
-                             check_cache, check_size, check_rope, check_layouts})
+    for (const auto check : {check_whole_numbers, check_heads, check_window, check_mask_tensor,
+                             check_reals, check_cache, check_size, check_rope, check_layouts})
         if (auto found = check(problem)) return found;
     if (auto found = check_lens(problem)) return found;
     if (auto found = check_documents(problem)) return found;
