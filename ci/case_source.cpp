@@ -33,12 +33,19 @@ std::string read_whole(const std::string& path) {
 }
 
 // Every case stored here whose id begins with this, by full id.
-std::map<std::string, NamedCase> stored(const std::string& prefix, const std::string& directory) {
+std::map<std::string, NamedCase> stored(const std::string& prefix, const std::string& directory,
+                                        std::vector<std::string>& unread) {
     std::map<std::string, NamedCase> found;
     const std::string path = directory + "/result.jsonl";
-    const RunReport report = fs::exists(path) ? read_records(path) : RunReport{};
+    RunReport report;
+    try {
+        if (fs::exists(path)) report = read_records(path);
+    } catch (const BadInput& broken) {
+        unread.push_back(broken.what());  // the cases beside it stand
+    }
     const KernelReport& kernel = report.run.kernel;  // as it was typed in that run
-    for (const search::StoredFailure& failure : search::load_failures(directory + "/cases"))
+    const auto failures = search::load_failures(directory + "/cases", &unread);
+    for (const search::StoredFailure& failure : failures)
         if (failure.id.starts_with(prefix))
             found[failure.id] = {failure.tried, failure.law,
                                  kernel.id == failure.kernel ? kernel.typed : failure.kernel};
@@ -53,11 +60,15 @@ std::map<std::string, NamedCase> stored(const std::string& prefix, const std::st
 }
 
 NamedCase by_id(const std::string& id, const std::string& directory) {
-    const std::map<std::string, NamedCase> found = stored(id, directory);
+    std::vector<std::string> unread;
+    const std::map<std::string, NamedCase> found = stored(id, directory, unread);
     if (found.size() == 1) return found.begin()->second;
-    if (found.empty())
+    if (found.empty()) {
+        std::vector<std::string> details = {"--out names the folder of the run"};
+        for (const std::string& file : unread) details.push_back("not read: " + file);
         throw BadInput(id + ": no case stored in " + directory + " has an id that begins with it",
-                       {"--out names the folder of the run"});
+                       details);
+    }
     std::string list;
     for (const auto& [full, named] : found)
         list += (list.empty() ? "" : ", ") + search::short_id(full) + " (" + named.law + ")";

@@ -176,6 +176,14 @@ void draw_doubts(Screen& s, const RunReport& report) {
     if (any) s.line();
 }
 
+// What ended the run before its time, and which stored failures it could not read.
+void draw_trouble(Screen& s, const RunEnd& end) {
+    if (!end.ended.empty()) s.line(s.warn(s.pad("ended", 9)) + " " + clean(end.ended), 10);
+    for (const std::string& file : end.unread)
+        s.line(s.warn(s.pad("not read", 9)) + " " + clean(file), 10);
+    if (!end.ended.empty() || !end.unread.empty()) s.line();
+}
+
 void draw_kept(Screen& s, const RunVerdict& v, const std::string& directory) {
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
                "/result.jsonl",
@@ -253,6 +261,7 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
     // A proof leaves no need of doubts.
     if (v.decision != RunDecision::violated) draw_doubts(s, report);
     draw_inconclusive(s, report);
+    draw_trouble(s, *report.end);
     if (report.end->interrupted || v.cut > 0) draw_kept(s, v, directory);
     draw_verdict(s, report, directory);
     return s.text();

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #endif
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 
@@ -53,8 +54,10 @@ int run(const CommandOptions& options) {
 }  // namespace
 
 void write_out(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw InternalError("standard output cannot be written");
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+                         std::fflush(stdout) == 0;
+    // Who reads no further, as `head` does, has had enough.
+    if (!written && errno != EPIPE) throw InternalError("standard output cannot be written");
 }
 
 namespace {
@@ -83,6 +86,12 @@ int run_command_line(int argc, const char* const* argv) {
         return exit_bad_input;
     } catch (const worker::LoadCrash& error) {
         print_error(error.what(), error.details());
+        return exit_inconclusive;
+    } catch (const worker::KernelGone& error) {
+        print_error(error.what(), error.details());
+        return exit_inconclusive;
+    } catch (const worker::KernelDied& error) {
+        print_error(error.what(), {"attest check judges it by this too"});
         return exit_inconclusive;
     } catch (const OutputFailed& error) {
         print_error(error.what(), error.details());

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -25,7 +26,8 @@ extern "C" void count_signal(int) {
 }
 
 using Handler = void (*)(int);
-Handler before_int = SIG_DFL, before_term = SIG_DFL;
+constexpr std::array<int, 3> signals = {SIGINT, SIGTERM, SIGHUP};
+std::array<Handler, signals.size()> before{};
 
 }  // namespace
 
@@ -36,13 +38,15 @@ InterruptGuard::InterruptGuard(int running_cases) {
                              "; once more to stop at once\n";
     message_size = std::min(text.size(), sizeof message);
     std::memcpy(message, text.data(), message_size);
-    before_int = std::signal(SIGINT, count_signal);
-    before_term = std::signal(SIGTERM, count_signal);
+    for (std::size_t n = 0; n < signals.size(); ++n) {
+        before[n] = std::signal(signals[n], count_signal);
+        // nohup asks that a terminal which goes away does not matter.
+        if (signals[n] == SIGHUP && before[n] == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+    }
 }
 
 InterruptGuard::~InterruptGuard() {
-    std::signal(SIGINT, before_int);
-    std::signal(SIGTERM, before_term);
+    for (std::size_t n = 0; n < signals.size(); ++n) std::signal(signals[n], before[n]);
 }
 
 const std::atomic<int>& InterruptGuard::count() const noexcept { return interrupted; }

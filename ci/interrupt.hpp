@@ -5,7 +5,7 @@
 
 namespace attest::ci {
 
-/// While this lives, SIGINT and SIGTERM are counted instead of ending the program.
+/// While this lives, SIGINT, SIGTERM and SIGHUP are counted instead of ending the program.
 class InterruptGuard {
 public:
     explicit InterruptGuard(int running_cases);

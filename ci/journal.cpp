@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sodium.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,6 +27,13 @@ Journal::Journal(const std::string& directory, const std::vector<std::string>& f
         throw BadInput("--out " + directory + ": " + error.message(),
                        {"name a folder that can be written"});
     crypto_hash_sha256_init(&digest_->state);
+    // Held until this process ends, however it ends.
+    lock_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        ::close(lock_);
+        throw BadInput("--out " + directory + ": another run is writing there",
+                       {"name another folder, or wait until it has ended"});
+    }
     // The first records are written beside the old file and take its place whole: a resumed run
     // that is cut here has lost nothing.
     const std::string beside = path_ + ".new";
@@ -40,6 +48,7 @@ Journal::Journal(const std::string& directory, const std::vector<std::string>& f
 
 Journal::~Journal() {
     if (file_ >= 0) ::close(file_);
+    if (lock_ >= 0) ::close(lock_);
 }
 
 void Journal::write_line(const std::string& line) {

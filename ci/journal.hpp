@@ -25,7 +25,8 @@ private:
 
 class Journal {
 public:
-    /// Starts the file anew with these lines. Throws OutputFailed.
+    /// Starts the file anew with these lines. Throws OutputFailed, and BadInput where another run
+    /// writes to this folder.
     Journal(const std::string& directory, const std::vector<std::string>& first);
     ~Journal();
     Journal(const Journal&) = delete;
@@ -44,7 +45,7 @@ private:
     void write_line(const std::string& line);
     struct Digest;
     std::string path_, directory_;
-    int file_ = -1;
+    int file_ = -1, lock_ = -1;
     std::int64_t lines_ = 0, bytes_ = 0;
     std::unique_ptr<Digest> digest_;
 };

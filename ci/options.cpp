@@ -179,6 +179,15 @@ void convert(CommandOptions& o, const Typed& t) {
     check_words(o);
 }
 
+// An unset variable in a script is no value, and must not pass for none given.
+void refuse_empty(const CLI::App& sub) {
+    for (const CLI::Option* option : sub.get_options())
+        for (const std::string& value : option->results())
+            if (value.empty())
+                throw BadInput(option->get_name() + " needs a value, and was given an empty one",
+                               {"leave the option out, or give it one"});
+}
+
 // "--seed: 1 required TEXT missing" and its like.
 [[noreturn]] void refuse_value(const std::string& complaint) {
     const std::size_t begin = complaint.find("--");
@@ -199,7 +208,8 @@ double parse_duration(const std::string& option, const std::string& text) {
                           : word == "h" ? 3600
                                         : 0;
     const auto number = parse_decimal(std::string_view(text).substr(0, unit));
-    if (factor == 0 || !number || !(*number > 0) || !std::isfinite(*number * factor))
+    constexpr double seconds_max = 1e9;  // thirty years, which every clock can count
+    if (factor == 0 || !number || !(*number > 0) || !(*number * factor <= seconds_max))
         throw BadInput(option + " " + text + ": a number and a unit, such as 60s or 5m");
     return *number * factor;
 }
@@ -246,6 +256,7 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     const CLI::App& sub = *used.front();
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
+    refuse_empty(sub);
     const std::size_t most = o.command == "list" || o.command == "fixture" ? 2 : 1;
     if (o.arguments.size() > most) refuse_extra(sub, o.arguments[most]);
     convert(o, t);

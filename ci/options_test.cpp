@@ -53,6 +53,18 @@ TEST(Options, BenchTakesItsTimeAndInstructions) {
     EXPECT_EQ(o.instructions, "AVX2");
 }
 
+TEST(Options, AnEmptyValueIsNone) {
+    for (const char* option : {"--seed", "--time", "--profile", "--cases", "--jobs", "--shard",
+                               "--out", "--timeout", "--match", "--source", "--color"})
+        EXPECT_EQ(complaint({"check", "cpu_flash", option, ""}),
+                  std::string(option) +
+                      " needs a value, and was given an empty one\n"
+                      "leave the option out, or give it one");
+    EXPECT_NE(complaint({"check", "cpu_flash", "--seed="}), "");
+    EXPECT_NE(complaint({"check", "cpu_flash", "--time", "99999999999999999999h"}), "");
+    EXPECT_NE(complaint({"check", "cpu_flash", "--timeout", "99999999999999999999h"}), "");
+}
+
 TEST(Options, KernelMayFollowMatch) {
     const CommandOptions o = parse_command_line({"check", "--match", "a.*", "cpu_flash"});
     EXPECT_EQ(o.arguments, std::vector<std::string>{"cpu_flash"});

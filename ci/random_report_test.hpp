@@ -93,7 +93,7 @@ inline search::LawReport law() {
     law::Verdict& v = law.verdict;
     v.decision = one_of<law::Decision>(5);
     if (v.decision != law::Decision::holds && v.decision != law::Decision::violated)
-        v.reason = {one_of<law::Reason::Kind>(12), text()};
+        v.reason = {one_of<law::Reason::Kind>(14), text()};
     v.elements = count();
     v.undecided = count();
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
@@ -121,7 +121,7 @@ inline search::LawReport law() {
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
     report.record = {coin() ? -1 : count(),      a_case(), {},
-                     one_of<worker::Outcome>(6), fault(),  real()};
+                     one_of<worker::Outcome>(7), fault(),  real()};
     report.record.verdict.decision = one_of<law::Decision>(5);
     if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
     return report;
@@ -141,7 +141,7 @@ inline diagnosis::CounterexampleReport counterexample() {
     c.id = id();
     c.law = "family.law";
     c.smallest = a_case();
-    c.outcome = one_of<worker::Outcome>(6);
+    c.outcome = one_of<worker::Outcome>(7);
     c.fault = fault();
     c.verdict.violation = {text(),
                            one_of<Role>(role_count),
@@ -208,6 +208,8 @@ inline RunEnd end() {
     end.seconds = real();
     end.interrupted = coin();
     end.narrowed = texts();
+    end.ended = text();
+    end.unread = texts();
     end.oracle = text();
     end.sha256 = id();
     return end;

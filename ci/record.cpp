@@ -207,6 +207,8 @@ void fields(V& v, RunEnd& end) {
     v("elements", verdict.elements);
     v("seconds", AsNumber{end.seconds});
     v.unless_empty("interrupted", end.interrupted);
+    v.unless_empty("ended", end.ended);
+    v.unless_empty("unread", end.unread);
     v.unless_empty("narrowed", end.narrowed);
     v.unless_empty("oracle", end.oracle);
     v("lines", end.lines);

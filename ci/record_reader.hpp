@@ -20,13 +20,13 @@ inline constexpr auto last_word<RunDecision> = RunDecision::not_complete;
 template <>
 inline constexpr auto last_word<law::Compares> = law::Compares::property;
 template <>
-inline constexpr auto last_word<law::Reason::Kind> = law::Reason::Kind::slow_once;
+inline constexpr auto last_word<law::Reason::Kind> = law::Reason::Kind::flaky;
 template <>
 inline constexpr auto last_word<law::BoundKind> = law::BoundKind::declared;
 template <>
 inline constexpr auto last_word<law::ViolationClass> = law::ViolationClass::suspect;
 template <>
-inline constexpr auto last_word<worker::Outcome> = worker::Outcome::memory;
+inline constexpr auto last_word<worker::Outcome> = worker::Outcome::slow;
 template <>
 inline constexpr auto last_word<worker::Fault::Kind> = worker::Fault::Kind::outside_all;
 template <>

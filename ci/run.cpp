@@ -66,6 +66,16 @@ void ask_of_leads(std::vector<diagnosis::CounterexampleReport>& counterexamples,
     }
 }
 
+// With its explanation, unless the kernel cannot be asked any more.
+diagnosis::CounterexampleReport explained(const search::LawResult& law, search::Kernel& kernel) {
+    try {
+        return diagnosis::counterexample_report(law, &kernel);
+    } catch (const worker::KernelDied&) {
+    } catch (const worker::KernelGone&) {
+    }
+    return diagnosis::counterexample_report(law, nullptr);
+}
+
 // Violated laws, counterexamples, causes, coverage: what needs the whole run to be said.
 void write_findings(RunObserver& out, RunReport& report, const search::CampaignResult& result,
                     const RunPlan& plan, search::Kernel& kernel, const InterruptGuard& interrupt) {
@@ -81,7 +91,7 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
             continue;
         if (law.counterexample) {
             violated_laws.push_back(search::law_report(law));
-            counterexamples.push_back(diagnosis::counterexample_report(law, &kernel));
+            counterexamples.push_back(explained(law, kernel));
         } else {
             out.write_law(law);
         }
@@ -102,8 +112,48 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
         out.write(std::move(c));
 }
 
+// What was thrown, in a sentence; empty where nothing was.
+std::string words_of(const std::exception_ptr& error) {
+    if (!error) return {};
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& thrown) {
+        return thrown.what();
+    }
+}
+
+// A kernel that was loaded before and is gone, which says nothing of attest or this machine.
+bool is_of_kernel(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const worker::KernelGone&) {
+        return true;
+    } catch (const worker::LoadCrash&) {
+        return true;
+    } catch (const BadInput&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+// The campaign's result, whatever ends it.
+search::CampaignResult judge(const RunPlan& plan, const InterruptGuard& interrupt,
+                             RunObserver& observer) {
+    try {
+        return search::run_campaign(campaign_options(plan, interrupt), observer);
+    } catch (...) {
+        search::CampaignResult none;
+        none.interrupted = true;
+        none.error = std::current_exception();
+        return none;
+    }
+}
+
 RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
     RunEnd end;
+    end.ended = words_of(result.error);
+    end.unread = result.unread;
     end.verdict = verdict_of(report, result.interrupted);
     end.seconds = result.seconds;
     end.interrupted = result.interrupted;
@@ -147,8 +197,8 @@ FinishedRun run_and_record(const CommandOptions& options) {
     try {
         const bool anything = plan.options.resume.empty() || !plan.match.empty();
         search::CampaignResult result;
+        if (anything) result = judge(plan, interrupt, observer);
         result.manifest = kernel.manifest();
-        if (anything) result = search::run_campaign(campaign_options(plan, interrupt), observer);
         progress.clear();
         observer.rethrow();
         write_findings(observer, report, result, plan, kernel, interrupt);
@@ -156,6 +206,9 @@ FinishedRun run_and_record(const CommandOptions& options) {
         report.sort();
         report.end = end_of(report, result);
         journal.finish(*report.end);
+        const bool stands = report.end->verdict.exit == exit_violated;
+        if (result.error && !stands && !is_of_kernel(result.error))
+            std::rethrow_exception(result.error);
     } catch (const OutputFailed& failure) {
         progress.clear();
         rethrow_with_verdict(failure, report);

@@ -73,6 +73,8 @@ struct RunEnd {
     double seconds = 0;
     bool interrupted = false;
     std::vector<std::string> narrowed;  ///< what the kernel was found to take
+    std::string ended;                  ///< what ended it before its time; empty: nothing did
+    std::vector<std::string> unread;    ///< stored failures that are not readable
     std::string oracle;                 ///< how long contexts were judged; empty: there were none
     std::int64_t lines = 0;             ///< of its file, and the SHA-256 of all before the last
     std::string sha256;

@@ -80,7 +80,8 @@ enum {
 };
 
 /* Tensors by role. All are logically [batch, heads, length, dim], whatever the memory layout. Data
- * is aligned to one element; to 64 bytes unless the manifest lists "layout". */
+ * is aligned to one element; to 64 bytes unless the manifest lists "layout", numbers a token, a
+ * sequence or a head (from LENS_Q to V_SCALE) apart. */
 enum {
     ATTEST_ROLE_Q = 0,   /* [B,Hq,Tq,D] */
     ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D] */

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/worker/patterns.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::worker {
@@ -30,65 +32,37 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
     return (value + to - 1) / to * to;
 }
 
-std::uint64_t repeated(std::uint16_t pattern) {
-    return pattern * 0x0001000100010001ull;
-}
-
-/// Fills [begin, end) of memory so that every even offset begins the pattern.
-void fill(std::byte* base, std::uint64_t begin, std::uint64_t end, std::uint16_t pattern) {
-    const std::uint64_t word = repeated(pattern);
-    const auto byte_at = [&](std::uint64_t at) {
-        return static_cast<std::byte>(pattern >> (8 * (at & 1)));
-    };
-    for (; begin < end && (begin & 7) != 0; ++begin) base[begin] = byte_at(begin);
-    for (; begin + 8 <= end; begin += 8) std::memcpy(base + begin, &word, 8);
-    for (; begin < end; ++begin) base[begin] = byte_at(begin);
-}
-
-/// The first offset in [begin, end) that does not hold the pattern; end where all do.
-std::uint64_t first_other(const std::byte* base, std::uint64_t begin, std::uint64_t end,
-                          std::uint16_t pattern) {
-    const std::uint64_t word = repeated(pattern);
-    const auto is_pattern = [&](std::uint64_t at) {
-        return base[at] == static_cast<std::byte>(pattern >> (8 * (at & 1)));
-    };
-    for (; begin < end && (begin & 7) != 0; ++begin) {
-        if (!is_pattern(begin)) return begin;
-    }
-    for (; begin + 8 <= end; begin += 8) {
-        std::uint64_t here = 0;
-        std::memcpy(&here, base + begin, 8);
-        if (here != word) break;
-    }
-    for (; begin < end; ++begin) {
-        if (!is_pattern(begin)) return begin;
-    }
-    return end;
-}
-
-template <typename Element>
-std::int64_t find_element(std::span<const std::byte> dense, std::uint64_t bits) {
-    const auto wanted = static_cast<Element>(bits);
-    for (std::size_t i = 0; i + sizeof(Element) <= dense.size(); i += sizeof(Element)) {
-        Element here{};
-        std::memcpy(&here, dense.data() + i, sizeof here);
-        if (here == wanted) return static_cast<std::int64_t>(i / sizeof(Element));
-    }
-    return -1;
-}
-
-std::int64_t find_poison(const Tensor& tensor, std::uint16_t poison) {
-    const std::uint64_t bits = repeated(poison);
-    switch (size_of(tensor.type())) {
-        case 2:
-            return find_element<std::uint16_t>(tensor.bytes(), bits);
-        case 4:
-            return find_element<std::uint32_t>(tensor.bytes(), bits);
-        case 8:
-            return find_element<std::uint64_t>(tensor.bytes(), bits);
+/// Numbers a token, a sequence or a head: nobody loads them by whole vectors, and reading one too
+/// many is the commonest mistake made with them. They always end at a guard, whatever is promised
+/// of the rest.
+bool always_ends_at_guard(const TensorSlot& slot) {
+    if (slot.is_workspace()) return false;
+    switch (static_cast<Role>(slot.role)) {
+        case Role::lens_q:
+        case Role::lens_kv:
+        case Role::cu_seqlens_q:
+        case Role::cu_seqlens_kv:
+        case Role::block_table:
+        case Role::positions:
+        case Role::alibi_slopes:
+        case Role::sinks:
+        case Role::d_sinks:
+        case Role::k_scale:
+        case Role::v_scale:
+            return true;
         default:
-            return -1;  // one byte cannot be told from a result
+            return false;
     }
+}
+
+/// Where a slot's first element lies.
+std::uint64_t place_of(const TensorSlot& slot, const Variant& variant) {
+    const std::uint64_t begin = slot.pages + slot.lead_bytes;
+    const std::uint64_t at_end = slot.pages + slot.pages_bytes - slot.span_bytes;
+    if (always_ends_at_guard(slot)) return at_end;
+    if (!variant.flush_right) return begin;
+    const bool aligned = slot.is_workspace() || (variant.aligned && slot.lead_bytes == 0);
+    return aligned ? at_end / alignment * alignment : at_end;
 }
 
 }  // namespace
@@ -107,8 +81,11 @@ Variant variant_of(std::uint64_t call_number, std::uint64_t seed, bool aligned) 
 }
 
 Arena::Arena() {
-    fd_ = ::memfd_create("attest", MFD_CLOEXEC);
-    if (fd_ < 0) throw InternalError("no memory to share with a worker");
+    fd_ = ::memfd_create("attest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    // A worker that made the file smaller would take pages from under the host, which dies of it.
+    if (fd_ < 0 || ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+        throw InternalError("no memory to share with a worker");
+    }
 }
 
 Arena::~Arena() {
@@ -142,8 +119,13 @@ void Arena::require_bytes(std::uint64_t lane_bytes) {
     const std::uint64_t bytes = guard_bytes + lanes * (lane_bytes + guard_bytes);
     if (base_ != nullptr) ::munmap(base_, bytes_);
     base_ = nullptr;
-    const bool cleared = ::ftruncate(fd_, 0) == 0;  // the old places hold nothing anybody needs
-    if (!cleared || ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+    // The old places hold nothing anybody needs.
+    if (bytes_ > 0) {
+        ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes_));
+    }
+    struct stat now {};  // a worker may have made it larger
+    const bool large = ::fstat(fd_, &now) == 0 && now.st_size >= static_cast<off_t>(bytes);
+    if (!large && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
         throw InternalError("the memory shared with a worker cannot grow");
     }
     void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
@@ -169,12 +151,7 @@ void Arena::lay(const Variant& variant) {
         slot.pages = lane;
         lane += lane_bytes_ + guard_bytes;
         const std::uint64_t pages_end = slot.pages + slot.pages_bytes;
-        slot.data = slot.pages + slot.lead_bytes;
-        if (variant.flush_right) {
-            slot.data = pages_end - slot.span_bytes;
-            const bool aligned = slot.is_workspace() || (variant.aligned && slot.lead_bytes == 0);
-            if (aligned) slot.data = slot.data / alignment * alignment;
-        }
+        slot.data = place_of(slot, variant);
         const bool output = slot.access == protocol::Access::write;
         fill(base_, slot.pages, slot.block(), variant.canary);
         fill(base_, slot.block(), slot.end(),

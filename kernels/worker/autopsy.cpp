@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 
@@ -19,10 +20,6 @@ std::string slot_name(const TensorSlot& slot) {
 std::string seconds_text(std::chrono::milliseconds time) {
     return time.count() % 1000 == 0 ? fmt::format("{} s", time.count() / 1000)
                                     : fmt::format("{} ms", time.count());
-}
-
-std::string mebibytes(std::uint64_t bytes) {
-    return fmt::format("{} MiB", bytes >> 20);
 }
 
 /// "read 64 bytes past the end of k"; verb: "read" or "wrote".
@@ -66,15 +63,6 @@ const TensorSlot* nearest_slot(std::span<const TensorSlot> slots, std::int64_t a
         }
     }
     return best;
-}
-
-bool memory_ran_out(const protocol::FaultFrame& words, const SessionOptions& options) {
-    if (words.allocation_failed != 0) return true;
-    // The limit counts what was mapped before the kernel ran, too. A crash with more than half of
-    // the kernel's share in use is laid to the memory: a C kernel that is refused memory goes on to
-    // a null pointer or to abort(), and doubling buffers are refused at half.
-    return words.memory_limit != 0 &&
-           words.memory_used + options.memory_bytes / 2 >= words.memory_limit;
 }
 
 Fault::Access access_of(const protocol::FaultFrame& words) {
@@ -184,6 +172,15 @@ Finding of_exit(const ExitStatus& status) {
 
 }  // namespace
 
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::array<std::string_view, 7> units = {"bytes", "KiB", "MiB", "GiB",
+                                                       "TiB",   "PiB", "EiB"};
+    std::size_t unit = 0;
+    auto count = static_cast<double>(bytes);
+    for (; count >= 1024 && unit + 1 < units.size(); ++unit) count /= 1024;
+    return fmt::format("{:.4g} {}", count, units[unit]);
+}
+
 Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
                 const SessionOptions& options) {
     Finding finding;
@@ -194,14 +191,16 @@ Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
         return finding;
     }
     const bool too_much =
-        death.killed_by_host || (death.last_words && memory_ran_out(*death.last_words, options));
+        death.killed_by_host || (death.last_words && death.last_words->allocation_failed != 0);
     if (too_much) {
         finding.outcome = Outcome::memory;
         if (death.last_words) {
             finding.fault.signal = signal_name(static_cast<int>(death.last_words->signal));
         }
         finding.fault.sentence =
-            fmt::format("ran out of memory: {} are allowed", mebibytes(options.memory_bytes));
+            death.killed_by_host
+                ? fmt::format("ran out of memory: {} are allowed", bytes_text(options.memory_bytes))
+                : "ran out of memory: an allocation failed";
         return finding;
     }
     if (!death.last_words) {

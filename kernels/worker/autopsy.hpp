@@ -29,6 +29,9 @@ struct Finding {
 Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
                 const SessionOptions& options);
 
+/// "256 MiB", "1 TiB": of what is told of memory.
+std::string bytes_text(std::uint64_t bytes);
+
 /// A call that returned, but not without a trace.
 Fault describe_breach(const Breach& breach, std::span<const TensorSlot> slots);
 

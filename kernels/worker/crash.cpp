@@ -1,8 +1,6 @@
 #include "kernels/worker/crash.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -89,8 +87,6 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     fault.arena_bytes = circumstances.arena_bytes;
     fault.stack_pointer = machine.stack_pointer;
     fault.instruction = machine.instruction;
-    fault.memory_used = address_space_used();
-    fault.memory_limit = circumstances.memory_limit;
     fault.allocation_failed = circumstances.allocation_failed ? 1 : 0;
     send_now(&fault, sizeof fault);
     send_location(machine.instruction);
@@ -103,13 +99,6 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 void on_failed_new() {
     circumstances.allocation_failed = true;
     throw std::bad_alloc();
-}
-
-bool under_sanitizer() {
-    for (const char* mark : {"__asan_init", "__tsan_init", "__msan_init"}) {
-        if (::dlsym(RTLD_DEFAULT, mark) != nullptr) return true;
-    }
-    return false;
 }
 
 }  // namespace
@@ -128,31 +117,6 @@ void install_crash_reports() {
         ::sigaction(signal, &action, nullptr);
     }
     std::set_new_handler(on_failed_new);
-}
-
-std::uint64_t address_space_used() noexcept {
-    const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    std::array<char, 64> text{};
-    const ssize_t got = ::read(file, text.data(), text.size() - 1);
-    ::close(file);
-    std::uint64_t pages = 0;
-    for (ssize_t i = 0; i < got && text[static_cast<std::size_t>(i)] >= '0'; ++i) {
-        pages = pages * 10 + static_cast<std::uint64_t>(text[static_cast<std::size_t>(i)] - '0');
-    }
-    return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-void allow_memory(std::uint64_t bytes) {
-    if (bytes == 0 || under_sanitizer()) return;
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_AS, &limit) != 0) return;
-    circumstances.memory_limit = address_space_used() + bytes;
-    if (limit.rlim_max != RLIM_INFINITY && circumstances.memory_limit > limit.rlim_max) {
-        circumstances.memory_limit = limit.rlim_max;
-    }
-    limit.rlim_cur = circumstances.memory_limit;
-    ::setrlimit(RLIMIT_AS, &limit);
 }
 
 }  // namespace attest::worker

@@ -23,6 +23,14 @@ void redirect_output() {
     if (file > STDERR_FILENO) ::close(file);
 }
 
+/// Where the machine runs out of memory it is this process that has to go, not its host.
+void go_first() {
+    const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    [[maybe_unused]] const ssize_t wrote = ::write(file, "1000", 4);
+    ::close(file);
+}
+
 }  // namespace
 
 void accept_discipline(pid_t host) {
@@ -30,6 +38,7 @@ void accept_discipline(pid_t host) {
     // The host may have died before the line above: then this process already has another parent.
     if (::getppid() != host) ::_exit(0);
     redirect_output();
+    go_first();
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     // Without an end to the stack a runaway recursion would eat the machine instead of faulting.

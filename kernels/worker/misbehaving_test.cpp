@@ -252,7 +252,7 @@ TEST_F(Misbehaving, RefusingEverything) {
 
 TEST_F(Misbehaving, CrashingWhenAsked) {
     open("crash_in_supports");
-    EXPECT_THROW(session_->supports(problem_, nullptr), BadInput);
+    EXPECT_THROW(session_->supports(problem_, nullptr), KernelDied);
     expect_death(flush_right(), Outcome::crash, Fault::Kind::outside_all,
                  "wrote to address 0x8, which is in no tensor inside supports()");
 }

@@ -12,9 +12,11 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "kernels/interface/worker_directory.hpp"
+#include "kernels/worker/queue_time.hpp"
 #include "kernels/worker/spawner.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -46,7 +48,7 @@ std::string signal_name(int signal) {
 }
 
 WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memory_fd,
-                             std::chrono::milliseconds farewell)
+                             std::chrono::milliseconds farewell, Processors processors)
     : farewell_(farewell), buffer_(protocol::frame_bytes_max) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -58,7 +60,7 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
     std::vector<std::string> command = {kernel::worker_program(), fmt::format("{}", ::getpid())};
     command.insert(command.end(), arguments.begin(), arguments.end());
     try {
-        pid_ = spawn_worker(command, ends[1], memory_fd);
+        pid_ = spawn_worker(command, ends[1], memory_fd, processors);
     } catch (...) {
         ::close(ends[0]);
         ::close(ends[1]);
@@ -84,6 +86,7 @@ bool WorkerProcess::send(const void* frame, std::size_t bytes) noexcept {
 WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::uint32_t sequence,
                                                Clock::time_point deadline,
                                                std::uint64_t memory_bytes) {
+    std::optional<QueueTime> queue;  // of calls that take long alone
     for (;;) {
         const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
         // The other end died with frames unread. That is told once, before what it had sent itself.
@@ -97,8 +100,11 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
             // A child of the kernel's may hold the socket open after the worker has died.
             if (!waited || has_ended()) return {Event::ended, {}};
             if (memory_bytes != 0 && private_memory() > memory_bytes) return {Event::memory, {}};
+            if (!queue) queue.emplace(pid_);
         }
-        if (Clock::now() >= deadline) return {Event::timeout, {}};
+        const Clock::time_point now = Clock::now();
+        if (now >= deadline && (!queue || now >= deadline + queue->waited()))
+            return {Event::timeout, {}};
     }
 }
 

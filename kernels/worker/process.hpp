@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/worker/processors.hpp"
 #include "kernels/worker/protocol.hpp"
 
 namespace attest::worker {
@@ -31,9 +32,9 @@ public:
     };
 
     /// Starts `attest_worker HOST arguments...` with the memory file as its descriptor 4. Throws
-    /// InternalError where no process can be started. farewell: of SessionOptions.
+    /// InternalError where no process can be started. farewell, processors: of SessionOptions.
     WorkerProcess(const std::vector<std::string>& arguments, int memory_fd,
-                  std::chrono::milliseconds farewell);
+                  std::chrono::milliseconds farewell, Processors processors = Processors::all);
     ~WorkerProcess();  ///< kills it, where it has not ended by itself, and waits
     WorkerProcess(const WorkerProcess&) = delete;
     WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -45,8 +46,9 @@ public:
 
     /// The next frame of this kind and sequence, or of the kinds that may come at any time
     /// (load_error, fault). Frames that are malformed are dropped: what comes from a kernel's
-    /// process is not to be trusted. memory_bytes: private resident memory at which to give up, 0
-    /// for none.
+    /// process is not to be trusted. The time in which the process was ready to run and had no
+    /// processor does not count. memory_bytes: private resident memory at which to give up, 0 for
+    /// none.
     Received receive(protocol::FrameKind kind, std::uint32_t sequence, Clock::time_point deadline,
                      std::uint64_t memory_bytes);
 

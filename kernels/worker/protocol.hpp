@@ -47,7 +47,7 @@ struct FrameHeader {
 
 struct HelloFrame {
     FrameHeader header;
-    std::uint64_t memory_bytes = 0;  // what the kernel may allocate; 0: no limit
+    std::uint64_t memory_bytes = 0;  // resident, at which the host ends the process; 0: no limit
     std::uint32_t abi_version = ATTEST_ABI_VERSION;
     std::uint32_t text_bytes = 0;  // of problem_layout(), which follows
 };
@@ -118,7 +118,7 @@ struct FaultFrame {
     std::uint64_t arena = 0, arena_bytes = 0;  // where the shared memory is mapped
     std::uint64_t stack_pointer = 0;
     std::uint64_t instruction = 0;
-    std::uint64_t memory_used = 0, memory_limit = 0;  // of the address space; limit 0: none
+    std::array<std::uint64_t, 2> reserved_memory{};
     std::uint32_t allocation_failed = 0;              // operator new failed in this call
     std::uint32_t reserved = 0;
 };

@@ -36,7 +36,7 @@ public:
         circumstances.allocation_failed = false;
         switch (header.kind) {
             case protocol::FrameKind::hello:
-                hello(frame);
+                hello();
                 return true;
             case protocol::FrameKind::supports:
                 supports(frame);
@@ -50,11 +50,7 @@ public:
     }
 
 private:
-    void hello(std::span<const std::byte> frame) {
-        protocol::HelloFrame hello;
-        std::memcpy(&hello, frame.data(), std::min(frame.size(), sizeof hello));
-        // A CUDA context reserves more addresses than any machine has memory.
-        if (!device_) allow_memory(hello.memory_bytes);
+    void hello() {
         circumstances.phase = Phase::idle;
         send_text(protocol::FrameKind::manifest, sequence_, kernel_.api.manifest);
     }

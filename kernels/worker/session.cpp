@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "kernels/worker/call_layout.hpp"
+#include "kernels/worker/known_answers.hpp"
 #include "kernels/worker/wire_problem.hpp"
 #include "kernels/worker/worker_link.hpp"
 #include "reference/problem/errors.hpp"
@@ -15,51 +18,17 @@
 namespace attest::worker {
 namespace {
 
-/// Laws go back and forth between a problem and its variations: that many answers are kept.
-constexpr std::size_t answers_max = 16;
 /// How often a kernel may change its mind about the workspace it wants for one call.
 constexpr int workspace_attempts = 3;
+/// What came from outside (out of memory, a device that is taken) may be gone the next time.
+constexpr int attempts_against_chance = 3;
+constexpr std::chrono::milliseconds pause_before_reload{100};
+/// No system has more to give to one process: no limit at all would let sizes overflow.
+constexpr std::uint64_t workspace_bytes_max = 1ull << 40;
 
-struct KnownAnswer {
-    SupportQuestion question;
-    WorkerLink::SupportAnswer answer;
-};
-
-bool same(const SupportQuestion& a, const SupportQuestion& b) {
-    return a.features == b.features && std::memcmp(&a.problem, &b.problem, sizeof a.problem) == 0;
-}
+constexpr std::string_view in_supports = " inside supports() or workspace()";
 
 }  // namespace
-
-std::string_view name(Outcome outcome) noexcept {
-    switch (outcome) {
-        case Outcome::ok:
-            return "ok";
-        case Outcome::refused:
-            return "refused";
-        case Outcome::error:
-            return "error";
-        case Outcome::crash:
-            return "crash";
-        case Outcome::hang:
-            return "hang";
-        case Outcome::memory:
-            return "memory";
-    }
-    return "";
-}
-
-std::string_view name(Fault::Kind kind) noexcept {
-    constexpr std::array<std::string_view, 10> names = {
-        "read_outside", "write_outside",  "write_input", "signal",       "abort_called",
-        "exit_called",  "stack_overflow", "exception",   "context_lost", "outside_all"};
-    return names[static_cast<std::size_t>(kind)];
-}
-
-std::string_view name(Fault::Access access) noexcept {
-    constexpr std::array<std::string_view, 3> names = {"none", "read", "write"};
-    return names[static_cast<std::size_t>(access)];
-}
 
 struct Session::State {
     kernel::KernelSpec spec;
@@ -69,28 +38,32 @@ struct Session::State {
     kernel::Manifest manifest;
     bool aligned = false;
     std::uint64_t call_number = 0;
-    std::vector<KnownAnswer> answers;
-    std::size_t next_answer = 0;
+    KnownAnswers answers;
 
     void start() {
         answers.clear();
-        next_answer = 0;
         link = std::make_unique<WorkerLink>(spec, options, arena);
     }
 
-    void keep(const SupportQuestion& question, const WorkerLink::SupportAnswer& answer) {
-        if (answers.size() < answers_max) {
-            answers.push_back({question, answer});
-        } else {
-            answers[next_answer++ % answers_max] = {question, answer};
+    /// A fresh process of a kernel that was loaded before.
+    void start_again() {
+        for (int attempt = 1;; ++attempt) {
+            try {
+                return start();
+            } catch (const BadInput& error) {
+                if (attempt == attempts_against_chance) throw gone(error);
+            } catch (const LoadCrash& error) {
+                if (attempt == attempts_against_chance) throw gone(error);
+            }
+            std::this_thread::sleep_for(attempt * pause_before_reload);
         }
     }
 
-    WorkerLink::SupportAnswer* find(const SupportQuestion& question) {
-        for (KnownAnswer& known : answers) {
-            if (same(known.question, question)) return &known.answer;
-        }
-        return nullptr;
+    template <typename Error>
+    static KernelGone gone(const Error& error) {
+        std::vector<std::string> details = {"it was loaded before; it could not be loaded again"};
+        details.insert(details.end(), error.details().begin(), error.details().end());
+        return {error.what(), std::move(details)};
     }
 
     /// The manifest's answer, or else the kernel's, asked or remembered. A death leaves no link
@@ -99,13 +72,13 @@ struct Session::State {
                                                              const SupportQuestion& question) {
         if (auto no = kernel::refusal(manifest, problem))
             return WorkerLink::SupportAnswer{.yes = false, .reason = std::move(*no)};
-        if (link == nullptr) start();
-        if (const auto* known = find(question)) return *known;
+        if (link == nullptr) start_again();
+        if (const auto* known = answers.find(question)) return *known;
         auto answer = link->ask_support(question, options);
         if (std::holds_alternative<WorkerDeath>(answer)) {
             link.reset();
         } else {
-            keep(question, std::get<WorkerLink::SupportAnswer>(answer));
+            answers.keep(question, std::get<WorkerLink::SupportAnswer>(answer));
         }
         return answer;
     }
@@ -126,10 +99,28 @@ struct Session::State {
         return answer;
     }
 
-    CallResult died(const WorkerDeath& death, std::span<const TensorSlot> slots) {
+    /// A workspace of so many bytes, as one that can be given.
+    std::optional<CallResult> refuse_workspace(std::uint64_t bytes) const {
+        const std::uint64_t most = options.memory_bytes != 0 ? options.memory_bytes
+                                                             : workspace_bytes_max;
+        if (bytes <= std::min(most, workspace_bytes_max)) return std::nullopt;
+        CallResult result;
+        result.outcome = Outcome::memory;
+        result.fault.emplace();
+        result.fault->workspace = true;
+        result.fault->sentence = fmt::format("asked for a workspace of {}: {} are allowed",
+                                             bytes_text(bytes), bytes_text(most));
+        result.reason = result.fault->sentence;
+        return result;
+    }
+
+    CallResult died(const WorkerDeath& death, std::span<const TensorSlot> slots,
+                    std::string_view where = "") {
         link.reset();
         CallResult result;
         Finding finding = examine(death, slots, options);
+        // The worker's last words say where; where there are none, what was asked does.
+        if (!death.last_words) finding.fault.sentence += where;
         result.outcome = finding.outcome;
         result.reason = finding.fault.sentence;
         result.fault = std::move(finding.fault);
@@ -149,6 +140,36 @@ struct Session::State {
                 result.unwritten_index = poison_at;
             }
         }
+    }
+
+    CallResult call(const Problem& problem, const TensorSet& inputs) {
+        const SupportQuestion question{to_abi(problem), features_of(problem)};
+        const auto supported = ask(problem, question);
+        if (const auto* death = std::get_if<WorkerDeath>(&supported))
+            return died(*death, {}, in_supports);
+        const auto& said = std::get<WorkerLink::SupportAnswer>(supported);
+        CallResult result;
+        if (!said.yes) {
+            result.outcome = Outcome::refused;
+            result.reason = said.reason;
+            return result;
+        }
+        const Variant variant = variant_of(call_number, options.poison_seed, aligned);
+        std::uint64_t workspace_bytes = said.workspace_bytes;
+        for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
+            if (auto refused = refuse_workspace(workspace_bytes)) return *std::move(refused);
+            lay_out_call(arena, problem, inputs, workspace_bytes, variant);
+            double seconds = 0;
+            auto answer = send(question.problem, workspace_bytes, seconds);
+            const auto* replied = std::get_if<WorkerLink::CallAnswer>(&answer);
+            result = replied != nullptr ? judge(*replied)
+                                        : died(std::get<WorkerDeath>(answer), arena.slots());
+            result.seconds = seconds;
+            if (replied == nullptr || replied->reply.status != protocol::Status::workspace) break;
+            workspace_bytes = replied->reply.workspace_bytes;
+            if (auto* known = answers.find(question)) known->workspace_bytes = workspace_bytes;
+        }
+        return result;
     }
 
     CallResult judge(const WorkerLink::CallAnswer& answer) {
@@ -177,8 +198,7 @@ struct Session::State {
                 result.outcome = Outcome::memory;
                 result.fault.emplace();
                 result.fault->kind = Fault::Kind::exception;
-                result.fault->sentence = fmt::format("ran out of memory: {} MiB are allowed",
-                                                     options.memory_bytes >> 20);
+                result.fault->sentence = "ran out of memory: an allocation failed";
                 return result;
             case protocol::Status::absent:
                 result.outcome = Outcome::refused;
@@ -220,48 +240,29 @@ const kernel::Manifest& Session::manifest() const noexcept {
 }
 
 bool Session::supports(const Problem& problem, std::string* reason) {
-    const auto answer = state_->ask(problem, {to_abi(problem), features_of(problem)});
-    if (const auto* death = std::get_if<WorkerDeath>(&answer)) {
-        const Finding finding = examine(*death, {}, state_->options);
-        throw BadInput(fmt::format("{}: its process was lost when it was asked what it supports",
-                                   state_->spec.text),
-                       {finding.fault.sentence, print(problem)});
+    State& s = *state_;
+    const SupportQuestion question{to_abi(problem), features_of(problem)};
+    for (int attempt = 1;; ++attempt) {
+        const auto answer = s.ask(problem, question);
+        if (const auto* said = std::get_if<WorkerLink::SupportAnswer>(&answer)) {
+            if (reason != nullptr) *reason = said->yes ? "" : said->reason;
+            return said->yes;
+        }
+        CallResult result = s.died(std::get<WorkerDeath>(answer), {}, in_supports);
+        if (killed_from_outside(result) && attempt < attempts_against_chance) continue;
+        throw KernelDied(fmt::format("{}: its process was lost when it was asked what it "
+                                     "supports: it {}",
+                                     s.spec.text, result.fault->sentence),
+                         std::move(result));
     }
-    const auto& said = std::get<WorkerLink::SupportAnswer>(answer);
-    if (reason != nullptr) *reason = said.yes ? "" : said.reason;
-    return said.yes;
 }
 
 CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
     State& s = *state_;
-    const SupportQuestion question{to_abi(problem), features_of(problem)};
-    const auto supported = s.ask(problem, question);
-    if (const auto* death = std::get_if<WorkerDeath>(&supported)) return s.died(*death, {});
-    const auto& said = std::get<WorkerLink::SupportAnswer>(supported);
-    if (!said.yes) {
-        CallResult result;
-        result.outcome = Outcome::refused;
-        result.reason = said.reason;
-        return result;
-    }
-    const Variant variant = variant_of(s.call_number, s.options.poison_seed, s.aligned);
-    std::uint64_t workspace_bytes = said.workspace_bytes;
     CallResult result;
-    for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
-        lay_out_call(s.arena, problem, inputs, workspace_bytes, variant);
-        double seconds = 0;
-        auto answer = s.send(question.problem, workspace_bytes, seconds);
-        if (const auto* death = std::get_if<WorkerDeath>(&answer)) {
-            result = s.died(*death, s.arena.slots());
-            result.seconds = seconds;
-            break;
-        }
-        const auto& replied = std::get<WorkerLink::CallAnswer>(answer);
-        result = s.judge(replied);
-        result.seconds = seconds;
-        if (replied.reply.status != protocol::Status::workspace) break;
-        workspace_bytes = replied.reply.workspace_bytes;
-        if (auto* known = s.find(question)) known->workspace_bytes = workspace_bytes;
+    for (int attempt = 1; attempt <= attempts_against_chance; ++attempt) {
+        result = s.call(problem, inputs);
+        if (!killed_from_outside(result)) break;
     }
     ++s.call_number;
     s.arena.release_large();
@@ -281,8 +282,12 @@ void Session::set_timeout(std::chrono::milliseconds timeout) noexcept {
 
 void Session::restart() {
     state_->link.reset();
-    state_->start();
+    state_->start_again();
     begin_case();
+}
+
+void Session::use_processors(Processors which) noexcept {
+    state_->options.processors = which;
 }
 
 int Session::process_id() const noexcept {

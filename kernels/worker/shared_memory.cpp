@@ -12,13 +12,9 @@ namespace attest::worker {
 
 void SharedMemory::resize(std::uint64_t bytes) {
     if (bytes == bytes_) return;
-    // What may be allocated is beyond what the host itself asks to be mapped.
-    const std::uint64_t limit = circumstances.memory_limit;
-    const std::uint64_t used = address_space_used();
     if (base_ != nullptr) ::munmap(base_, bytes_);
     base_ = nullptr;
     open_.clear();
-    if (limit != 0) allow_memory(std::max(limit, used) - used + bytes);
     void* mapped = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, protocol::memory_fd, 0);
     if (mapped == MAP_FAILED) throw std::runtime_error("the shared memory cannot be mapped");
     base_ = static_cast<std::byte*>(mapped);

@@ -1,6 +1,7 @@
 #include "kernels/worker/spawner.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -21,7 +22,34 @@ namespace {
 struct Request {
     const std::vector<std::string>* command = nullptr;
     int socket_fd = -1, memory_fd = -1;
+    Processors processors = Processors::all;
     std::promise<pid_t> started;
+};
+
+/// A process has the processors of the thread that starts it: this one, for as long as this lives.
+class OnProcessors {
+public:
+    explicit OnProcessors(Processors which) {
+        CPU_ZERO(&before_);
+        narrowed_ = which == Processors::one &&
+                    ::sched_getaffinity(0, sizeof before_, &before_) == 0;
+        if (!narrowed_) return;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        int first = 0;
+        while (first + 1 < CPU_SETSIZE && !CPU_ISSET(first, &before_)) ++first;
+        CPU_SET(first, &one);
+        ::sched_setaffinity(0, sizeof one, &one);
+    }
+    ~OnProcessors() {
+        if (narrowed_) ::sched_setaffinity(0, sizeof before_, &before_);
+    }
+    OnProcessors(const OnProcessors&) = delete;
+    OnProcessors& operator=(const OnProcessors&) = delete;
+
+private:
+    cpu_set_t before_;
+    bool narrowed_ = false;
 };
 
 pid_t spawn(const Request& request) {
@@ -54,6 +82,7 @@ pid_t spawn(const Request& request) {
     posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     pid_t pid = -1;
+    const OnProcessors on(request.processors);
     const int error =
         posix_spawn(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
@@ -110,13 +139,15 @@ private:
 
 }  // namespace
 
-pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd) {
+pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd,
+                   Processors processors) {
     // Never destroyed: its thread runs until the program ends, and the workers with it.
     static Spawner& spawner = *new Spawner;
     Request request;
     request.command = &command;
     request.socket_fd = socket_fd;
     request.memory_fd = memory_fd;
+    request.processors = processors;
     return spawner.start(request);
 }
 

@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "kernels/worker/processors.hpp"
+
 namespace attest::worker {
 
 /// Starts a program in a process group of its own, with this program's environment, default
 /// signals, nothing to read, the two descriptors in the places the protocol names, and no other
 /// open. Throws InternalError.
-pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd);
+pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd,
+                   Processors processors);
 
 }  // namespace attest::worker

@@ -193,7 +193,7 @@ bool WorkerLink::load_once(const kernel::KernelSpec& spec, const std::string& in
                            const Arena& arena, const SessionOptions& options, WorkerDeath& death) {
     process_.reset();
     process_ = std::make_unique<WorkerProcess>(arguments_of(spec, interpreter), arena.fd(),
-                                               options.farewell);
+                                               options.farewell, options.processors);
     sequence_ = 1;
     protocol::HelloFrame hello;
     hello.memory_bytes = options.memory_bytes;
@@ -248,11 +248,15 @@ WorkerDeath WorkerLink::read_death(WorkerProcess::Received received) {
 std::variant<std::span<const std::byte>, WorkerDeath> WorkerLink::exchange(
     std::span<std::byte> question, protocol::FrameKind answer, const SessionOptions& options) {
     number(question, ++sequence_);
+    const std::uint64_t memory =
+        options.memory_bytes == 0 ? 0 : options.memory_bytes + memory_at_start_;
+    // Short calls are over before anybody looks at their memory; what they pile up is seen here.
+    constexpr std::uint32_t look_every = 16;
+    if (memory != 0 && sequence_ % look_every == 0 && process_->private_memory() > memory)
+        return read_death({WorkerProcess::Event::memory, {}});
     const auto deadline = Clock::now() + options.timeout;
     process_->send(question.data(), question.size());  // where it fails, receive() sees it too
-    const auto received =
-        process_->receive(answer, sequence_, deadline,
-                          options.memory_bytes == 0 ? 0 : options.memory_bytes + memory_at_start_);
+    const auto received = process_->receive(answer, sequence_, deadline, memory);
     if (received.event == WorkerProcess::Event::frame &&
         read_frame<protocol::FrameHeader>(received.frame).kind == answer) {
         return received.frame;

@@ -33,10 +33,10 @@ std::string_view name(ViolationClass c) noexcept {
 }
 
 std::string_view name(Reason::Kind kind) noexcept {
-    constexpr std::array<std::string_view, 12> names = {
-        "none",        "law",         "not_in_profile", "not_selected",
-        "interrupted", "time_spent",  "always_dead",    "kernel_lacks",
-        "refused",     "none_judged", "too_little",     "slow_once"};
+    constexpr std::array<std::string_view, 14> names = {
+        "none",        "law",         "not_in_profile", "not_selected", "interrupted",
+        "time_spent",  "always_dead", "kernel_lacks",   "refused",      "none_judged",
+        "too_little",  "slow_once",   "too_slow",       "flaky"};
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -62,7 +62,9 @@ struct Reason {
         refused,
         none_judged,
         too_little,
-        slow_once  ///< what looked like a hang was none
+        slow_once,  ///< what looked like a hang was none
+        too_slow,   ///< it did not return within a limit that its own speed explains
+        flaky       ///< what failed did not fail again, whatever was tried
     };
     Kind kind = Kind::none;
     std::string text;

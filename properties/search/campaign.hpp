@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,8 +54,13 @@ struct CampaignResult {
     std::vector<LawResult> laws;  ///< catalogue order, every law of the catalogue
     double seconds = 0;
     bool interrupted = false;
+    /// What ended the campaign before its time, if anything did: a kernel that is gone, a law that
+    /// threw. What was found before stands.
+    std::exception_ptr error;
     /// What the kernel was found to refuse before the first case, and so was not asked for.
     std::vector<std::string> narrowed;
+    /// Stored failures that could not be read: what is wrong with each.
+    std::vector<std::string> unread;
 };
 
 CampaignResult run_campaign(const CampaignOptions& options, CampaignObserver& observer);

@@ -35,7 +35,12 @@ Taken taken(Problem problem, Kernel* kernel) {
         return Taken::clash;
     }
     std::string reason;
-    return kernel == nullptr || kernel->supports(problem, &reason) ? Taken::yes : Taken::no;
+    try {
+        return kernel == nullptr || kernel->supports(problem, &reason) ? Taken::yes : Taken::no;
+    } catch (const worker::KernelDied&) {
+    } catch (const worker::KernelGone&) {
+    }
+    return Taken::yes;  // it did not say no
 }
 
 // A small problem with the plainest forms of these features, in this order.

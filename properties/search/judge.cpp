@@ -33,6 +33,8 @@ law::Verdict ask(const law::Property& property, const KernelTrial& trial) {
         return stopped.verdict;
     } catch (const BadInput&) {
         throw;
+    } catch (const worker::KernelGone&) {
+        throw;
     } catch (const std::exception& error) {
         throw InternalError("law " + property.id + " on case `" + print(trial.tried()) +
                             "`: " + error.what());
@@ -57,11 +59,18 @@ Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tri
     record.number = number;
     record.tried = tried;
     std::string reason;
-    if (!kernel.supports(tried.problem, &reason)) {
-        judged.refused = true;
-        record.outcome = worker::Outcome::refused;
-        record.verdict =
-            law::not_applicable({law::Reason::Kind::refused, "the kernel refuses it: " + reason});
+    try {
+        if (!kernel.supports(tried.problem, &reason)) {
+            judged.refused = true;
+            record.outcome = worker::Outcome::refused;
+            record.verdict = law::not_applicable(
+                {law::Reason::Kind::refused, "the kernel refuses it: " + reason});
+            return judged;
+        }
+    } catch (const worker::KernelDied& died) {
+        record.outcome = died.result.outcome;
+        record.fault = died.result.fault;
+        record.verdict = verdict_of_call(tried.problem, died.result).value();
         return judged;
     }
     kernel.begin_case(placement == PlacementOrder::even ? 0 : 1);
@@ -75,7 +84,8 @@ Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tri
     record.largest = trial.account().largest;
     judged.longest_call = trial.account().longest_call;
     judged.refused = record.outcome == worker::Outcome::refused;
-    judged.vacuous = !judged.refused && says_nothing(record.verdict);
+    judged.vacuous =
+        record.outcome == worker::Outcome::ok && says_nothing(record.verdict);
     return judged;
 }
 

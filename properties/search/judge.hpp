@@ -40,7 +40,7 @@ enum class PlacementOrder : std::uint8_t { even, odd };
 PlacementOrder placement_order_of(std::int64_t number) noexcept;
 
 /// Judges in the process as it stands. A law that throws anything but Stopped is a bug of ours:
-/// InternalError with law and case. BadInput (a crash inside supports()) passes through.
+/// InternalError with law and case. A kernel that is gone passes through.
 Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tried,
                   std::int64_t number);
 Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tried,

@@ -41,6 +41,12 @@ std::string with_sentence(const char* what, const worker::CallResult& result) {
     return result.reason.empty() ? what : std::string(what) + ": " + quoted(result.reason);
 }
 
+/// The fault's own sentence, where there is one.
+std::string as_sentence(const char* did, const worker::CallResult& result) {
+    const bool told = result.fault && !result.fault->sentence.empty();
+    return std::string("the kernel ") + (told ? result.fault->sentence : did);
+}
+
 std::vector<std::int64_t> unravel(const Shape& shape, std::int64_t flat, std::size_t axes) {
     std::vector<std::int64_t> index(axes);
     for (std::size_t axis = axes; axis-- > 0;) {
@@ -63,10 +69,12 @@ law::Verdict unwritten(const Problem& problem, const worker::CallResult& result)
     return verdict;
 }
 
-/// The verdict of a call that gave no answer, or gave one and did what it must not; none where the
-/// outputs may be looked at. Unwritten outputs stop every law: they are reported as what they are,
-/// not as the wrong number the poison would look like.
-std::optional<law::Verdict> verdict_of(const Problem& problem, const worker::CallResult& result) {
+}  // namespace
+
+/// Unwritten outputs stop every law: they are reported as what they are, not as the wrong number
+/// the poison would look like.
+std::optional<law::Verdict> verdict_of_call(const Problem& problem,
+                                            const worker::CallResult& result) {
     switch (result.outcome) {
         case worker::Outcome::ok:
             break;
@@ -79,16 +87,16 @@ std::optional<law::Verdict> verdict_of(const Problem& problem, const worker::Cal
         case worker::Outcome::crash:
             return failed_call(with_sentence("the kernel crashed", result), result.fault);
         case worker::Outcome::hang:
-            return failed_call(with_sentence("the kernel did not return", result), result.fault);
+            return failed_call(as_sentence("did not return", result), result.fault);
         case worker::Outcome::memory:
-            return failed_call(with_sentence("the kernel ran out of memory", result), result.fault);
+            return failed_call(as_sentence("ran out of memory", result), result.fault);
+        case worker::Outcome::slow:
+            return law::inconclusive({law::Reason::Kind::too_slow, quoted(result.reason)});
     }
     if (result.fault) return failed_call("the kernel " + result.fault->sentence, result.fault);
     if (result.outputs_unwritten) return unwritten(problem, result);
     return std::nullopt;
 }
-
-}  // namespace
 
 KernelTrial::KernelTrial(Kernel& kernel, const Case& tried)
     : kernel_(kernel), tried_(tried), inputs_(make_inputs(tried)) {}
@@ -100,15 +108,19 @@ const TensorSet& KernelTrial::observed() const {
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
     worker::CallResult result = kernel_.forward(problem, inputs);
-    if (auto verdict = verdict_of(problem, result)) {
-        account_.outcome = result.outcome;
-        account_.fault = std::move(result.fault);
+    if (auto verdict = verdict_of_call(problem, result)) {
+        keep(result);
         throw law::Stopped{std::move(*verdict)};
     }
     account_.longest_call = std::max(account_.longest_call, result.seconds);
     account_.largest.cover(sizes_of(problem));
     require(result.outputs.has(Role::o), "a call that ended well returns o");
     return std::move(result.outputs);
+}
+
+void KernelTrial::keep(const worker::CallResult& result) const {
+    account_.outcome = result.outcome;
+    account_.fault = result.fault;
 }
 
 TensorSet KernelTrial::run_alone(const Problem& problem, const TensorSet& inputs) const {
@@ -121,7 +133,12 @@ TensorSet KernelTrial::run_alone(const Problem& problem, const TensorSet& inputs
 bool KernelTrial::supports(const Problem& problem) const {
     if (kernel::refusal(kernel_.manifest(), problem)) return false;
     std::string reason;
-    return kernel_.supports(problem, &reason);
+    try {
+        return kernel_.supports(problem, &reason);
+    } catch (const worker::KernelDied& died) {
+        keep(died.result);
+        throw law::Stopped{verdict_of_call(problem, died.result).value()};
+    }
 }
 
 const bound::Expected& KernelTrial::expected() const {

@@ -10,6 +10,11 @@
 
 namespace attest::search {
 
+/// The verdict of a call that gave no answer, or gave one and did what it must not; none where the
+/// outputs may be looked at.
+std::optional<law::Verdict> verdict_of_call(const Problem& problem,
+                                            const worker::CallResult& result);
+
 class KernelTrial final : public law::Trial {
 public:
     /// The case must be one the kernel supports. Nothing runs before a law asks.
@@ -41,6 +46,7 @@ public:
     const Account& account() const noexcept { return account_; }
 
 private:
+    void keep(const worker::CallResult& result) const;
     bool is_tried(const Problem& problem, const TensorSet& inputs) const;
 
     Kernel& kernel_;

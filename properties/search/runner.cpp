@@ -46,7 +46,10 @@ private:
     };
 
     void work(std::size_t index);
+    std::unique_ptr<Kernel> start(std::size_t index);
+    Capability capability_of(Kernel& kernel);
     void prepare(Kernel& kernel);
+    void try_one(Kernel& kernel, const CaseTask& task, std::unique_lock<std::mutex>& lock);
     bool do_next(Kernel& kernel, std::size_t index);
     void report(const CaseTask& task, const SlotResult& result);
     void shrink_one(Kernel& kernel, const ShrinkTask& task);
@@ -72,10 +75,20 @@ private:
     std::exception_ptr error_;
 };
 
+/// What the kernel takes; what it declares, where it dies of being asked: the cases will tell.
+Capability Runner::capability_of(Kernel& kernel) {
+    try {
+        return probed_capability(kernel, result_.narrowed);
+    } catch (const worker::KernelDied&) {
+        result_.narrowed.clear();
+        return declared_capability(kernel.manifest());
+    }
+}
+
 void Runner::prepare(Kernel& kernel) {
-    Capability capability = probed_capability(kernel, result_.narrowed);
+    Capability capability = capability_of(kernel);
     std::vector<StoredFailure> stored;
-    if (!options_.store.empty()) stored = load_failures(options_.store);
+    if (!options_.store.empty()) stored = load_failures(options_.store, &result_.unread);
     const std::lock_guard lock(mutex_);
     result_.manifest = kernel.manifest();
     capability_ = std::move(capability);
@@ -86,7 +99,7 @@ void Runner::prepare(Kernel& kernel) {
 }
 
 /// The kernel lives and dies on this thread: a worker process may be bound to the thread that
-/// started it.
+/// started it. What is thrown ends the campaign for all threads; what was found stays.
 void Runner::work(std::size_t index) {
     try {
         if (index > 0) {
@@ -94,15 +107,49 @@ void Runner::work(std::size_t index) {
             changed_.wait(lock, [&] { return ready_ || error_; });
             if (error_) return;
         }
-        LimitedKernel kernel(factory_(), limit_);
+        std::unique_ptr<Kernel> own = start(index);
+        if (own == nullptr) return;
+        LimitedKernel kernel(std::move(own), limit_);
         if (index == 0) prepare(kernel);
         while (do_next(kernel, index)) {
         }
     } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!error_) error_ = std::current_exception();
+        if (ready_) state_.stop();
         changed_.notify_all();
     }
+}
+
+/// What stands in the way may be gone in a moment. But a device may be one process's alone: then
+/// the first thread does all the work.
+std::unique_ptr<Kernel> Runner::start(std::size_t index) {
+    constexpr int attempts = 3;
+    for (int attempt = 1;; ++attempt) {
+        try {
+            return factory_();
+        } catch (const std::exception&) {
+            if (index > 0) return nullptr;
+            if (attempt == attempts) throw;
+        }
+        std::this_thread::sleep_for(attempt * look_every);
+    }
+}
+
+/// A slot that was handed out comes back, whatever happens to it.
+void Runner::try_one(Kernel& kernel, const CaseTask& task, std::unique_lock<std::mutex>& lock) {
+    SlotResult result;
+    lock.unlock();
+    try {
+        result = bench_.try_slot(kernel, state_.property(task.law), task.slot);
+    } catch (...) {
+        lock.lock();
+        state_.put(task, {});
+        throw;
+    }
+    lock.lock();
+    report(task, result);
+    state_.put(task, std::move(result));
 }
 
 /// Takes and does one piece of work; false where there will be none.
@@ -114,12 +161,8 @@ bool Runner::do_next(Kernel& kernel, std::size_t index) {
         if (interrupted()) state_.stop();
         if (auto task = state_.next_case()) {
             worker = {task->law, Clock::now(), true};
-            lock.unlock();
-            SlotResult result = bench_.try_slot(kernel, state_.property(task->law), task->slot);
-            lock.lock();
+            try_one(kernel, *task, lock);
             worker.busy = false;
-            report(*task, result);
-            state_.put(*task, std::move(result));
             break;
         }
         if (auto task = state_.next_shrink()) {
@@ -180,7 +223,8 @@ void Runner::watch() {
 
 /// Every violated law has a counterexample: where there was no time to shrink, the case as found.
 void Runner::complete() {
-    result_.interrupted = interrupted();
+    result_.error = error_;
+    result_.interrupted = interrupted() || error_ != nullptr;
     result_.laws = state_.take_results();
     for (LawResult& law : result_.laws) {
         if (law.verdict.decision != law::Decision::violated || law.counterexample) continue;
@@ -206,7 +250,7 @@ CampaignResult Runner::run() {
         });
     watch();
     for (std::thread& thread : threads) thread.join();
-    if (error_) std::rethrow_exception(error_);
+    if (error_ && !ready_) std::rethrow_exception(error_);
     tell_concluded();
     complete();
     result_.seconds = since(begin);

@@ -10,8 +10,8 @@
 
 namespace attest::search {
 
-/// Throws what the factory throws where no kernel could be started, InternalError for a law that
-/// throws. `laws` must outlive the result, which points into it.
+/// Throws what the factory throws where no kernel could be started; what happens after that ends
+/// the campaign, and is in its result. `laws` must outlive the result, which points into it.
 CampaignResult run_laws(std::span<const law::Property> laws, const KernelFactory& factory,
                         const CampaignOptions& options, CampaignObserver& observer);
 

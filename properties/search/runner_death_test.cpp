@@ -127,18 +127,80 @@ TEST(TimeLimit, IsNeverNearAGoodCallAndShortOtherwise) {
     }
 }
 
+/// What was found before it threw stands.
 TEST(Runner, ALawThatThrowsIsOurFaultAndNamesItsCase) {
     law::Property broken = zero_law("broken.law");
     broken.check = [](const law::Trial&) -> law::Verdict { throw std::logic_error("oops"); };
     CampaignObserver silent;
+    const std::vector laws{zero_law("first.law"), broken, zero_law("last.law")};
+    const CampaignResult result = run_laws(
+        laws, factory_of(plan_with(PlantedDefect::wrong, past_forty)), few_cases(), silent);
+    EXPECT_EQ(result.laws[0].verdict.decision, law::Decision::violated);
+    EXPECT_TRUE(result.laws[0].counterexample);
+    EXPECT_NE(result.laws[2].verdict.decision, law::Decision::holds);
+    EXPECT_TRUE(result.interrupted);
+    ASSERT_TRUE(result.error);
     try {
-        run_laws(std::vector{broken}, factory_of(plan_with(PlantedDefect::wrong)), few_cases(),
-                 silent);
-        FAIL() << "nothing was thrown";
+        std::rethrow_exception(result.error);
     } catch (const InternalError& error) {
         EXPECT_NE(std::string(error.what()).find("broken.law"), std::string::npos);
         EXPECT_NE(std::string(error.what()).find("oops"), std::string::npos);
     }
+}
+
+/// Dies in supports() past forty keys, and in forward() is gone for good at the hundredth call.
+class Unwell final : public Kernel {
+public:
+    const kernel::Manifest& manifest() const noexcept override { return kernel_.manifest(); }
+    bool supports(const Problem& p, std::string* r) override {
+        if (!past_forty(p)) return kernel_.supports(p, r);
+        worker::CallResult died;
+        died.outcome = worker::Outcome::crash;
+        died.fault.emplace().sentence = "wrote to address 0x8 inside supports()";
+        throw worker::KernelDied("planted", died);
+    }
+    worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
+        if (++calls > calls_max) throw worker::KernelGone("planted: cannot be loaded", {});
+        return kernel_.forward(p, inputs);
+    }
+    void restart() override {}
+    void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+    static inline int calls = 0, calls_max = 1'000'000;
+
+private:
+    PlantedKernel kernel_{plan_with(PlantedDefect::wrong)};
+};
+
+TEST(Runner, DyingWhenAskedIsAFinding) {
+    CampaignObserver silent;
+    const auto laws = four_laws();
+    const CampaignResult result =
+        run_laws(laws, [] { return std::make_unique<Unwell>(); }, few_cases(), silent);
+    EXPECT_FALSE(result.error);
+    const LawResult& law = result.laws[0];
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_EQ(law.counterexample->outcome, worker::Outcome::crash);
+    EXPECT_EQ(law.counterexample->smallest.problem.len_kv, 41);
+    EXPECT_EQ(law.verdict.violation->problem,
+              "the kernel crashed: wrote to address 0x8 inside supports()");
+    EXPECT_EQ(result.laws[3].verdict.decision, law::Decision::holds);  // lengths to 8
+}
+
+TEST(Runner, AKernelThatIsGoneLeavesWhatWasFound) {
+    CampaignObserver silent;
+    const std::vector laws{zero_law("first.any"), zero_law("second.any"), zero_law("third.any")};
+    Unwell::calls = 0;
+    Unwell::calls_max = 60;
+    const CampaignResult result =
+        run_laws(laws, [] { return std::make_unique<Unwell>(); }, few_cases(40, 1), silent);
+    Unwell::calls_max = 1'000'000;
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_THROW(std::rethrow_exception(result.error), worker::KernelGone);
+    EXPECT_EQ(result.laws[0].verdict.decision, law::Decision::violated);
+    EXPECT_TRUE(result.laws[0].counterexample);
+    EXPECT_NE(result.laws[2].verdict.decision, law::Decision::holds);
 }
 
 TEST(Runner, AKernelThatCannotStartIsReported) {

@@ -20,7 +20,13 @@ namespace {
 
 using nlohmann::json;
 
+/// A pipe or a device of that name would never end.
 std::string read_whole(const std::string& path) {
+    constexpr std::uintmax_t bytes_max = 64u << 20;  // a case with tensors of its own has fewer
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) throw BadInput(path + ": is no file");
+    if (std::filesystem::file_size(path, error) > bytes_max)
+        throw BadInput(path + ": is too large for a case");
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();
@@ -66,7 +72,8 @@ void store_failure(const std::string& directory, const StoredFailure& failure) {
     write_file_atomically(path.string(), object.dump() + "\n");
 }
 
-std::vector<StoredFailure> load_failures(const std::string& directory) {
+std::vector<StoredFailure> load_failures(const std::string& directory,
+                                         std::vector<std::string>* unread) {
     std::vector<std::string> paths;
     std::error_code error;
     for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
@@ -76,7 +83,12 @@ std::vector<StoredFailure> load_failures(const std::string& directory) {
         throw BadInput(directory + ": " + error.message());
     std::sort(paths.begin(), paths.end());  // the order of names, not of the disk
     std::vector<StoredFailure> failures;
-    for (const std::string& path : paths) failures.push_back(failure_from(read_whole(path), path));
+    for (const std::string& path : paths) try {
+            failures.push_back(failure_from(read_whole(path), path));
+        } catch (const BadInput& broken) {
+            if (unread == nullptr) throw;
+            unread->push_back(broken.what());
+        }
     return failures;
 }
 

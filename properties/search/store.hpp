@@ -16,7 +16,9 @@ struct StoredFailure {
 };
 std::string failure_id(const Case& tried, std::string_view law);
 void store_failure(const std::string& directory, const StoredFailure& failure);
-std::vector<StoredFailure> load_failures(
-    const std::string& directory);  ///< strict; BadInput on a malformed file
+/// What is wrong with a file goes into `unread`, and the others are read all the same; without it,
+/// BadInput.
+std::vector<StoredFailure> load_failures(const std::string& directory,
+                                         std::vector<std::string>* unread = nullptr);
 
 }  // namespace attest::search

@@ -1,6 +1,7 @@
 // Stored failures go out and come back; what is malformed is refused with its place.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -77,6 +78,23 @@ TEST_F(Store, MalformedFilesAreRefusedWithTheirPlace) {
     EXPECT_NE(message().find("a.json:1:45: expected true or false"), std::string::npos);
     write("a.json", R"({"law":"x.y","kernel":"k","shrunk":true,"case":{}})");
     EXPECT_NE(message().find("id is missing"), std::string::npos);
+}
+
+TEST_F(Store, WhatCannotBeReadIsToldAndTheRestIsRead) {
+    store_failure(directory_, example());
+    write("broken.json", "{");
+    write("deep.json", std::string(200'000, '['));
+    ASSERT_EQ(::mkfifo((directory_ + "/pipe.json").c_str(), 0600), 0);
+    std::filesystem::create_symlink("/dev/zero", directory_ + "/zero.json");
+    std::vector<std::string> unread;
+    const auto in = load_failures(directory_, &unread);
+    ASSERT_EQ(in.size(), 1u);
+    EXPECT_EQ(in[0].id, example().id);
+    ASSERT_EQ(unread.size(), 4u);
+    EXPECT_NE(unread[0].find("broken.json:1:"), std::string::npos) << unread[0];
+    EXPECT_NE(unread[1].find("nested too deep"), std::string::npos) << unread[1];
+    EXPECT_NE(unread[2].find("pipe.json: is no file"), std::string::npos) << unread[2];
+    EXPECT_NE(unread[3].find("zero.json: is no file"), std::string::npos) << unread[3];
 }
 
 TEST_F(Store, AnEditedFileIsRefused) {

@@ -1,8 +1,5 @@
 """The loop: a frame comes, the kernel is asked, a frame goes."""
 
-import resource
-import sys
-
 import numpy as np
 
 from attest_worker import loading, protocol
@@ -37,7 +34,6 @@ class Server:
         self._connection = connection
         self._kernel = kernel
         self._memory = SharedMemory()
-        self._memory_bytes = 0
 
     def serve(self):
         handlers = {Kind.HELLO: self._hello, Kind.SUPPORTS: self._supports, Kind.CALL: self._call}
@@ -48,22 +44,9 @@ class Server:
             handlers[kind](sequence, body)
 
     def _hello(self, sequence, body):
-        self._memory_bytes, _, text_bytes = HELLO.unpack_from(body)
+        _, _, text_bytes = HELLO.unpack_from(body)
         Problem.learn(_text(body[HELLO.size :], text_bytes))
-        self._allow_memory(self._memory_bytes)
         self._connection.send_text(Kind.MANIFEST, sequence, self._kernel.manifest)
-
-    def _allow_memory(self, more):
-        # JAX reserves address space far beyond its use; attest watches resident memory as well.
-        if not self._memory_bytes or "jax" in sys.modules:
-            return
-        with open("/proc/self/statm", encoding="ascii") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        limit = used + more
-        if hard != resource.RLIM_INFINITY:
-            limit = min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
     def _supports(self, sequence, body):
         text_bytes, _ = SUPPORTS.unpack_from(body)
@@ -104,7 +87,6 @@ class Server:
         if operation != 0:
             return Status.ABSENT, 0
         if memory_bytes != self._memory.bytes:
-            self._allow_memory(self._memory_bytes + memory_bytes)
             self._memory.resize(memory_bytes)
         arrays = self._memory.tensors(tensors_body, count)
         tensors = {name: array for name, array, _ in arrays}
