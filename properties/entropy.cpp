@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <memory>
 #include <vector>
 
 #include "properties/law/probe.hpp"
@@ -41,39 +41,40 @@ TensorSet with_scaled_queries(const TensorSet& inputs, double factor) {
 // dH/dtau = Var(s) / tau^3 >= 0. Twice the temperature: half the scale where the kernel takes one,
 // else (or by the toss of a coin) half of every query element, exact away from the subnormals and
 // what is judged in any case, since the law compares H of the two inputs as they are.
-Verdict check_monotone(const Trial& trial) {
-    const Problem& problem = trial.problem();
+Plan check_monotone(const Given& given) {
+    const Problem& problem = given.problem();
     const std::uint64_t stream = stream_of("entropy.monotone");
     Problem warmer = problem;
-    TensorSet inputs = trial.inputs();
+    TensorSet inputs = given.inputs();
     warmer.scale = effective_scale(problem) / 2;
     warmer = canonical(warmer);
-    const bool by_scale = (trial.random_bits(stream, 0) & 1) != 0 && trial.supports(warmer);
+    const bool by_scale = (given.random_bits(stream, 0) & 1) != 0 && given.supports(warmer);
     if (!by_scale) {
         warmer = problem;
         inputs = with_scaled_queries(inputs, 0.5);
         for (std::int64_t at = 0; at < inputs[Role::q].size(); ++at)
-            if (2 * inputs[Role::q].get(at) != trial.inputs()[Role::q].get(at))
+            if (2 * inputs[Role::q].get(at) != given.inputs()[Role::q].get(at))
                 return not_applicable("halving a query element rounds it");
     }
-    const Weights cold = Weights::read(trial, problem, trial.inputs(), stream + 1);
-    if (cold.fault()) return *cold.fault();
-    const Weights warm = Weights::read(trial, warmer, inputs, stream + 2);
-    if (warm.fault()) return *warm.fault();
-    const Visibility visibility(problem, trial.dialect(), trial.inputs());
-    Tally tally(problem);
-    for (const Row& row : all_rows(problem)) {
-        if (visibility.visible_count(row) < 2) continue;
-        const Interval before = entropy_of(cold, visibility, row, problem.len_kv);
-        const Interval after = entropy_of(warm, visibility, row, problem.len_kv);
-        tally.at_most(before, after, output_at(row, 0), [&] {
-            return fmt::format(
-                "the entropy of the weights of {} falls from {:.4g} to {:.4g} as the temperature "
-                "doubles",
-                name_of(problem, row), before.mid(), after.mid());
-        });
-    }
-    return tally.verdict("no query sees two keys");
+    return [warmer, inputs, stream](const Trial& trial) -> Judgement {
+        const Problem& cool = trial.problem();
+        const Weights cold = WeightProbe(trial, cool, trial.inputs(), stream + 1).read(trial);
+        const Weights warm = WeightProbe(trial, warmer, inputs, stream + 2).read(trial);
+        const Visibility visibility(cool, trial.dialect(), trial.inputs());
+        Tally tally(cool);
+        for (const Row& row : all_rows(cool)) {
+            if (visibility.visible_count(row) < 2) continue;
+            const Interval before = entropy_of(cold, visibility, row, cool.len_kv);
+            const Interval after = entropy_of(warm, visibility, row, cool.len_kv);
+            tally.at_most(before, after, output_at(row, 0), [&] {
+                return fmt::format(
+                    "the entropy of the weights of {} falls from {:.4g} to {:.4g} as the "
+                    "temperature doubles",
+                    name_of(cool, row), before.mid(), after.mid());
+            });
+        }
+        return tally.judgement("no query sees two keys");
+    };
 }
 
 /// The temperature must divide the whole score: nothing is added to it, nothing caps it.
@@ -127,11 +128,8 @@ Property monotone() {
 /// and with a near the mean the last term is small: nothing is lost to the intervals.
 Interval variance_of_logs(const Weights& weights, const Row& row, std::int64_t keys) {
     double a = 0;
-    for (std::int64_t j = 0; j < keys; ++j) {
-        const Interval x = log(weights.at(row, j));
-        if (!x.finite()) return {0, std::numeric_limits<double>::infinity()};
-        a += weights.at(row, j).mid() * x.mid();
-    }
+    for (std::int64_t j = 0; j < keys; ++j)
+        a += weights.at(row, j).mid() * log(weights.at(row, j)).mid();
     Interval squares, mean;
     for (std::int64_t j = 0; j < keys; ++j) {
         const Interval& p = weights.at(row, j);
@@ -147,26 +145,13 @@ Interval variance_of_logs(const Weights& weights, const Row& row, std::int64_t k
 //   H(1) - H(1+h) = h (f(1) + f(1+h)) / 2 +- h^3/12 max|f''|,   f'' = 2 k3 + b k4,
 // where k3, k4 are cumulants of the scores under the weights. With r the range of the scores,
 // |k3| <= r^3 sqrt(3)/18 and |k4| <= max(mu4, 3 Var^2) <= r^4/4 (mu4 <= r^2 Var <= r^4/4).
-Verdict check_derivative(const Trial& trial) {
-    constexpr double h = 0.125;
-    const Problem& tried = trial.problem();
-    Problem problem = plain(tried, tried.len_q, std::clamp<std::int64_t>(tried.len_kv, 2, 16));
-    problem.scale.reset();
-    if (!trial.supports(problem))
-        return not_applicable("the kernel does not take the case unmasked");
-    const std::uint64_t stream = stream_of("entropy.derivative");
-    TensorSet inputs = blank_inputs(problem);
-    // Var(q_c) = 4 2^-2e on either side: scores of standard deviation 1/2.
-    inputs.put(Role::q, grid_tensor(trial, problem, Role::q, stream, 3, 0.5));
-    inputs.put(Role::k, grid_tensor(trial, problem, Role::k, stream + 1, 3, 0.25));
-    TensorSet colder = inputs;
-    colder.put(Role::q, grid_tensor(trial, problem, Role::q, stream, 3, 0.5 * (1 + h)));
-    const Weights first = Weights::read(trial, problem, inputs, stream + 2);
-    if (first.fault()) return *first.fault();
-    const Weights second = Weights::read(trial, problem, colder, stream + 3);
-    if (second.fault()) return *second.fault();
-    const Visibility visibility(problem, trial.dialect(), inputs);
-    const Scores scores(problem, inputs);
+constexpr double cooling = 0.125;  // h
+
+Judgement judge_derivative(const Weights& first, const Weights& second) {
+    constexpr double h = cooling;
+    const Problem& problem = first.first().problem();
+    const Visibility visibility = first.first().visibility();
+    const Scores scores(problem, first.first().inputs());
     Tally tally(problem);
     for (const Row& row : all_rows(problem)) {
         Interval range = scores.score(row, 0);
@@ -180,7 +165,6 @@ Verdict check_derivative(const Trial& trial) {
         const Interval wanted = slope * Interval::exactly(h / 2) + remainder;
         const Interval change = entropy_of(first, visibility, row, problem.len_kv) -
                                 entropy_of(second, visibility, row, problem.len_kv);
-        if (!wanted.finite()) continue;
         tally.same(wanted, change, output_at(row, 0), [&] {
             return fmt::format(
                 "the entropy of the weights of {} changes by {:.4g} where the variance of the "
@@ -188,7 +172,28 @@ Verdict check_derivative(const Trial& trial) {
                 name_of(problem, row), change.mid(), wanted.mid());
         });
     }
-    return tally.verdict("the weights are too small to be told from zero");
+    return tally.judgement("there is no query");
+}
+
+Plan check_derivative(const Given& given) {
+    const Problem& tried = given.problem();
+    Problem problem = plain(tried, tried.len_q, std::clamp<std::int64_t>(tried.len_kv, 2, 16));
+    problem.scale.reset();
+    if (!given.supports(problem))
+        return not_applicable("the kernel does not take the case unmasked");
+    const std::uint64_t stream = stream_of("entropy.derivative");
+    TensorSet inputs = blank_inputs(problem);
+    // Var(q_c) = 4 2^-2e on either side: scores of standard deviation 1/2.
+    inputs.put(Role::q, grid_tensor(given, problem, Role::q, stream, 3, 0.5));
+    inputs.put(Role::k, grid_tensor(given, problem, Role::k, stream + 1, 3, 0.25));
+    TensorSet colder = inputs;
+    colder.put(Role::q, grid_tensor(given, problem, Role::q, stream, 3, 0.5 * (1 + cooling)));
+    const auto first = std::make_shared<const WeightProbe>(given, problem, inputs, stream + 2);
+    const auto second = std::make_shared<const WeightProbe>(given, problem, colder, stream + 3);
+    if (!first->readable() || !second->readable()) return not_applicable(unreadable_weights);
+    return [first, second](const Trial& trial) {
+        return judge_derivative(first->read(trial), second->read(trial));
+    };
 }
 
 CaseSpace derivative_space() {

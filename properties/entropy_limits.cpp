@@ -70,12 +70,14 @@ void compare_means(Tally& tally, const Run& call, const char* which, Choose&& ch
 // Hot: all scores within e of each other, so n P_j lies between exp(-2e) and exp(2e); the weights
 // miss uniform ones by expm1(2e) in sum. Cold: scores are whole numbers times g; the keys with the
 // largest have equal scores, all others lose at least g: their weights sum to at most n exp(-g).
-Verdict check_limits(const Trial& trial) {
-    Problem problem = trial.problem();
+Problem at_its_scale(const Given& given) {
+    Problem problem = given.problem();
     problem.scale.reset();
-    problem = canonical(problem);
-    if (!trial.supports(problem))
-        return not_applicable("the kernel does not take its default scale");
+    return canonical(problem);
+}
+
+Judgement judge_limits(const Trial& trial) {
+    const Problem problem = at_its_scale(trial);
     const std::uint64_t stream = stream_of("entropy.limits");
     Tally tally(problem);
 
@@ -113,7 +115,13 @@ Verdict check_limits(const Trial& trial) {
                           static_cast<double>(visible.size()) * std::exp(-std::ldexp(scale, large));
                       return best;
                   });
-    return tally.verdict("no query sees a key");
+    return tally.judgement("no query sees a key");
+}
+
+Plan check_limits(const Given& given) {
+    if (!given.supports(at_its_scale(given)))
+        return not_applicable("the kernel does not take its default scale");
+    return judge_limits;
 }
 
 /// The temperature must divide the whole score: nothing is added to it, nothing caps it.

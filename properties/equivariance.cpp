@@ -69,7 +69,7 @@ Property tokens() {
         .source = "Lee et al. 2019, Set Transformer, property 1",
         .compares = Compares::bound,
         .cases = {.allow = unmasked, .cost = 2, .square = true, .admits = several_tokens},
-        .check = permuted_tokens,
+        .check = always<permuted_tokens>,
         .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
@@ -86,7 +86,7 @@ Property keys() {
         .source = definition,
         .compares = Compares::bound,
         .cases = {.allow = placeless, .cost = 2, .admits = several_keys},
-        .check = permuted_keys,
+        .check = always<permuted_keys>,
         .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
@@ -102,7 +102,7 @@ Property queries() {
         .source = definition,
         .compares = Compares::bound,
         .cases = {.allow = placeless, .cost = 2, .admits = several_queries},
-        .check = permuted_queries,
+        .check = always<permuted_queries>,
         .turned_red_by = {planted::last_query_forgotten()},
     };
 }
@@ -122,7 +122,7 @@ Property heads() {
         .cases = {.allow = FeatureSet::all().without(Feature::dropout),
                   .cost = 2,
                   .admits = several_heads},
-        .check = permuted_heads,
+        .check = always<permuted_heads>,
         .turned_red_by = {planted::one_query_head_for_all()},
     };
 }
@@ -142,7 +142,7 @@ Property batch() {
                                   FeatureSet(Feature::cache, Feature::paged, Feature::lens_kv)},
                   .cost = 2,
                   .admits = several_sequences},
-        .check = permuted_batch,
+        .check = always<permuted_batch>,
         .turned_red_by = {planted::first_sequence_doubled()},
     };
 }
@@ -168,7 +168,7 @@ Property features() {
         .compares = Compares::bound,
         .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::rope),
                   .cost = 2},
-        .check = permuted_features,
+        .check = always<permuted_features>,
         .turned_red_by = {{.id = "first_channel_doubled", .asks = first_channel_doubled}},
     };
 }
@@ -197,7 +197,7 @@ Property broken() {
                   .cost = 4,
                   .square = true,
                   .admits = three_tokens},
-        .check = places_show,
+        .check = always<places_show>,
         .turned_red_by = {planted::causal_mask_ignored()},
     };
 }
@@ -222,7 +222,7 @@ Property asymmetry() {
                   .cost = 4,
                   .square = true,
                   .admits = pairs_to_show},
-        .check = softmax_runs_over_keys,
+        .check = always<softmax_runs_over_keys>,
         .turned_red_by = {planted::scores_negated()},
     };
 }

@@ -17,25 +17,26 @@ namespace attest::law {
 
 namespace {
 
-Verdict check_grouped(const Trial& trial) {
-    const Problem& problem = trial.problem();
-    PairedCase paired = with_heads_repeated(problem, trial.inputs());
-    if (!trial.supports(paired.problem))
+Plan check_grouped(const Given& given) {
+    const PairedCase paired = with_heads_repeated(given.problem(), given.inputs());
+    if (!given.supports(paired.problem))
         return not_applicable("the kernel takes no problem with a key/value head a query head");
-    const Run grouped(trial);
-    const Run repeated(trial, paired.problem, std::move(paired.inputs));
-    Relation relation;
-    relation.rows = defined_rows(grouped);
-    relation.sentence = [&](const RowMatch& match) {
-        return fmt::format("{} does not read key/value head {}", name_of(problem, match.first),
-                           match.first.head / group_size(problem));
+    return [paired](const Trial& trial) -> Judgement {
+        const Problem& problem = trial.problem();
+        const Run grouped(trial), repeated(trial, paired.problem, paired.inputs);
+        Relation relation;
+        relation.rows = defined_rows(grouped);
+        relation.sentence = [&](const RowMatch& match) {
+            return fmt::format("{} does not read key/value head {}", name_of(problem, match.first),
+                               match.first.head / group_size(problem));
+        };
+        return compare_runs(grouped, repeated, relation);
     };
-    return compare_runs(grouped, repeated, relation);
 }
 
 /// Overwrites key/value head `head_kv` of one sequence: rows of other heads and sequences stay.
-Verdict other_heads_unchanged(const Run& base, std::int64_t batch, std::int64_t head_kv,
-                              Filling filling) {
+Judgement other_heads_unchanged(const Run& base, std::int64_t batch, std::int64_t head_kv,
+                                Filling filling) {
     const Problem& problem = base.problem();
     const Trial& trial = base.trial();
     KeySet keys(problem);
@@ -54,7 +55,7 @@ Verdict other_heads_unchanged(const Run& base, std::int64_t batch, std::int64_t 
 }
 
 /// Overwrites query head `head` of one sequence: only its own rows may change.
-Verdict other_queries_unchanged(const Run& base, std::int64_t batch, std::int64_t head) {
+Judgement other_queries_unchanged(const Run& base, std::int64_t batch, std::int64_t head) {
     const Problem& problem = base.problem();
     TensorSet inputs = base.inputs();
     Tensor& q = inputs[Role::q];
@@ -75,27 +76,27 @@ Verdict other_queries_unchanged(const Run& base, std::int64_t batch, std::int64_
     return compare_runs(base, Run(base.trial(), problem, std::move(inputs)), relation);
 }
 
-Verdict check_isolation(const Trial& trial) {
+Judgement check_isolation(const Trial& trial) {
     constexpr std::uint64_t rounds = 2;
     const std::uint64_t stream = stream_of("heads.isolation");
     const Run base(trial);
     const Problem& problem = base.problem();
     std::int64_t elements = 0;
     double worst = 0;
-    const auto keep = [&](const Verdict& verdict) {
+    const auto keep = [&](const Judgement& verdict) {
         elements += verdict.elements;
         worst = std::max(worst, verdict.worst_ratio);
-        return verdict.decision != Decision::violated;
+        return !verdict.violated();
     };
     for (std::uint64_t round = 0; round < rounds; ++round) {
         const std::int64_t batch = trial.random_below(stream, round, problem.batch);
         const std::int64_t start = trial.random_below(stream + 1, 0, problem.heads_kv);
         const std::int64_t head_kv = (start + static_cast<std::int64_t>(round)) % problem.heads_kv;
         const Filling filling = round == 0 ? Filling::huge : Filling::fresh;
-        Verdict keys = other_heads_unchanged(base, batch, head_kv, filling);
+        Judgement keys = other_heads_unchanged(base, batch, head_kv, filling);
         if (!keep(keys)) return keys;
         const std::int64_t head = trial.random_below(stream + 2, round, problem.heads_q);
-        Verdict queries = other_queries_unchanged(base, batch, head);
+        Judgement queries = other_queries_unchanged(base, batch, head);
         if (!keep(queries)) return queries;
     }
     return nothing_compared(elements, worst, "no row of this case has an answer to compare");
@@ -134,7 +135,7 @@ PairedCase widened(const Trial& trial, std::int64_t extra) {
     return adopt(p, inputs);
 }
 
-Verdict check_cross(const Trial& trial) {
+Judgement check_cross(const Trial& trial) {
     const Run whole(trial);
     const Problem& problem = whole.problem();
     const std::uint64_t stream = stream_of("heads.cross");
@@ -145,7 +146,7 @@ Verdict check_cross(const Trial& trial) {
     std::int64_t elements = 0;
     double worst = 0;
     const auto compare = [&](PairedCase paired, std::int64_t first_query,
-                             const char* change) -> std::optional<Verdict> {
+                             const char* change) -> std::optional<Judgement> {
         const auto part = run_if_supported(trial, paired.problem, std::move(paired.inputs));
         if (!part) return std::nullopt;
         Relation relation;
@@ -156,8 +157,8 @@ Verdict check_cross(const Trial& trial) {
         relation.sentence = [&, change](const RowMatch& match) {
             return name_of(problem, match.second) + " gets another answer " + change;
         };
-        Verdict verdict = compare_runs(*part, whole, relation);
-        if (verdict.decision == Decision::violated) return verdict;
+        Judgement verdict = compare_runs(*part, whole, relation);
+        if (verdict.violated()) return verdict;
         elements += verdict.elements;
         worst = std::max(worst, verdict.worst_ratio);
         return std::nullopt;
@@ -222,7 +223,7 @@ Property isolation() {
         .source = "Vaswani et al. 2017, section 3.2.2",
         .compares = Compares::bits,
         .cases = {.allow = undropped, .admits = isolable},
-        .check = check_isolation,
+        .check = always<check_isolation>,
         .turned_red_by = {planted::values_of_next_sequence()},
     };
 }
@@ -250,7 +251,7 @@ Property cross() {
                                       Feature::layout, Feature::mixed_formats),
                   .cost = 2,
                   .admits = shapes_differ},
-        .check = check_cross,
+        .check = always<check_cross>,
         .turned_red_by = {{.id = "scale_by_the_value_dimension",
                            .asks = scale_by_the_value_dimension}},
     };

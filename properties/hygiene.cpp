@@ -34,7 +34,7 @@ void first_answer_of_its_shape(Question& asked, std::span<const Question> before
 /// What the laws here have in common: any problem, of the usual size.
 Property hygiene_law(std::string id, std::string statement, std::string statement_short,
                      std::string why, std::string source, Compares compares,
-                     Verdict (*check)(const Trial&), PlantedDeviation turned_red_by) {
+                     Plan (*check)(const Given&), PlantedDeviation turned_red_by) {
     return {
         .id = std::move(id),
         .statement = std::move(statement),
@@ -55,7 +55,7 @@ Property deterministic() {
                     "The claim itself. The three calls differ in where the tensors lie, flush "
                     "against the one or the other guard page, and in the poison around them: "
                     "neither is an input.",
-                    "the manifest's numerics.deterministic", Compares::bits, repeats_bits,
+                    "the manifest's numerics.deterministic", Compares::bits, always<repeats_bits>,
                     planted::answers_by_the_call());
     law.needs.deterministic = true;
     law.cases.cost = 1;
@@ -99,7 +99,7 @@ Property inputs_intact() {
         "afterwards: a write is a fault there or a difference here. A second call with the same "
         "inputs gets the same answer.",
         "kernels/interface/attest_kernel.h: inputs are read-only", Compares::property,
-        memory_does_not_show, planted::answers_by_the_call());
+        always<memory_does_not_show>, planted::answers_by_the_call());
 }
 
 Property outputs_written() {
@@ -110,7 +110,7 @@ Property outputs_written() {
         "for it afterwards: no computation yields it by accident in both. An element that is NaN "
         "where the reference has a number was not computed.",
         "kernels/interface/attest_kernel.h: outputs are poisoned", Compares::property,
-        outputs_are_numbers, planted::answers_not_a_number());
+        always<outputs_are_numbers>, planted::answers_not_a_number());
 }
 
 Property bounds() {
@@ -120,7 +120,7 @@ Property bounds() {
         "Each tensor ends at an unmapped page in one call and begins after one in the next, so an "
         "access past either end faults; gaps and slack hold poison, which a stray write overwrites "
         "and a stray read carries into the answer.",
-        "Electric Fence, Perens 1987", Compares::property, memory_does_not_show,
+        "Electric Fence, Perens 1987", Compares::property, always<memory_does_not_show>,
         planted::answers_by_the_call());
     law.tells = Tells::death;
     return law;
@@ -135,7 +135,7 @@ Property schedule() {
         "reverse, random and greedy schedules, and through copies that land at once, at their wait "
         "or in between.",
         "CUDA C++ Programming Guide, independent thread scheduling", Compares::bits,
-        schedule_does_not_show, planted::answers_by_the_call());
+        always<schedule_does_not_show>, planted::answers_by_the_call());
     law.needs.simulated = law.needs.deterministic = true;
     return law;
 }
@@ -149,7 +149,7 @@ Property diagnostics() {
         "array, a barrier or collective that some of its threads never reach: each is undefined in "
         "CUDA, also where the numbers of this run come out right.",
         "CUDA C++ Programming Guide, memory model and synchronisation functions",
-        Compares::property, runtime_reports_nothing,
+        Compares::property, always<runtime_reports_nothing>,
         PlantedDeviation{.id = "reported_by_the_runtime", .fails = "a race on shared memory"});
     law.needs.simulated = true;
     return law;
@@ -165,7 +165,7 @@ Property stale_state() {
         "rounded to the output format, so must the outputs be; and f(x) is repeated to the bit by "
         "a deterministic kernel, within its bounds by another.",
         "KernelBench issue reports: kernels that return a cached answer", Compares::bits,
-        no_stale_state,
+        always<no_stale_state>,
         PlantedDeviation{.id = "first_answer_of_a_shape_kept",
                          .remembers = first_answer_of_its_shape});
     law.tells = Tells::memory;
@@ -182,8 +182,8 @@ Property sequence() {
         "A plan, a tuning or a workspace kept from one call must not be taken for another call's. "
         "Each call in between is judged by its own bound, each repetition of the first one by bits "
         "(deterministic) or bounds.",
-        "flashinfer issue 4270: plan reused for other strides", Compares::bound, no_stale_plan,
-        planted::keys_of_an_earlier_call());
+        "flashinfer issue 4270: plan reused for other strides", Compares::bound,
+        always<no_stale_plan>, planted::keys_of_an_earlier_call());
     law.after_other_calls = true;
     law.cases.cost = 8;
     return law;
@@ -199,7 +199,7 @@ Property arguments() {
         "are apart, rounded to the output format, the outputs differ by at least the distance of "
         "their intervals; a kernel that ignores the argument shows no difference.",
         "KernelBench and framework trackers: arguments taken and ignored", Compares::property,
-        arguments_matter, planted::soft_cap_ignored());
+        always<arguments_matter>, planted::soft_cap_ignored());
     law.cases.kinds = {ValueKind::normal,    ValueKind::uniform,  ValueKind::small_int,
                        ValueKind::logit50,   ValueKind::cancel_v, ValueKind::ascending,
                        ValueKind::descending};

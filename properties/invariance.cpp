@@ -72,7 +72,7 @@ void compare_powers(Tally& tally, const Run& base, const Run& scaled, int expone
     }
 }
 
-Verdict check_value_linear(const Trial& trial) {
+Judgement check_value_linear(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("invariance.value_linear");
     const auto factor = [&](std::uint64_t index) {
@@ -104,7 +104,7 @@ Verdict check_value_linear(const Trial& trial) {
                        });
     }
     compare_powers(tally, of_v, Run(trial, problem, scaled), exponent);
-    return tally.verdict(nothing_visible);
+    return tally.judgement(nothing_visible);
 }
 
 double a_quarter_more(const bound::ExpectedElement& right, std::int64_t) {
@@ -124,7 +124,7 @@ Property value_linear() {
         .source = "O = P V; IEEE 754-2019 scaling by the radix",
         .compares = Compares::bound,
         .cases = space(attention),
-        .check = check_value_linear,
+        .check = always<check_value_linear>,
         .turned_red_by = {{.id = "answers_plus_a_quarter", .answers = a_quarter_more}},
     };
 }
@@ -186,12 +186,12 @@ KeyShift shifted_keys(const Trial& trial, const Problem& problem, std::uint64_t 
     return shift;
 }
 
-Verdict check_key_shift(const Trial& trial) {
+Judgement check_key_shift(const Trial& trial) {
     const Problem problem = with_hidden_beginning(trial, stream_of("invariance.key_shift") + 2);
     const KeyShift shift = shifted_keys(trial, problem, stream_of("invariance.key_shift"));
     for (const double u : shift.added)
         if (!(std::abs(u) < traits(Precision::f16).max_finite))
-            return not_applicable("the scale is too small for such a shift");
+            return nothing_compared("the scale is too small for such a shift");
     const Run first(trial, problem, shift.without), second(trial, problem, shift.with);
     const Interval scale = Interval::exactly(effective_scale(problem));
     Tally tally(problem);
@@ -205,7 +205,7 @@ Verdict check_key_shift(const Trial& trial) {
                           shift.added[static_cast<std::size_t>(head * problem.dim_qk + c)]);
         return scale * sum;
     });
-    return tally.verdict(nothing_visible);
+    return tally.judgement(nothing_visible);
 }
 
 /// -1e5 in f32 leaves scores to 2^-7: with more channels the bounds would say nothing.
@@ -229,14 +229,14 @@ Property key_shift() {
         .source = "shift invariance of softmax",
         .compares = Compares::bound,
         .cases = key_shift_space(),
-        .check = check_key_shift,
+        .check = always<check_key_shift>,
         .turned_red_by = {planted::scores_capped(5)},
     };
 }
 
 // Biases become multiples of 1/4 up to 8, the constants multiples of 1/4 up to 24: sums are exact.
 // A mask that is shared by rows is shifted by one constant for all of them.
-Verdict check_bias_shift(const Trial& trial) {
+Judgement check_bias_shift(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("invariance.bias_shift");
     TensorSet without = trial.inputs();
@@ -258,7 +258,7 @@ Verdict check_bias_shift(const Trial& trial) {
         const int64_t i = shape[2] == 1 ? 0 : row.query;
         return Interval::exactly(constant((b * shape[1] + h) * shape[2] + i));
     });
-    return tally.verdict(nothing_visible);
+    return tally.judgement(nothing_visible);
 }
 
 CaseSpace bias_shift_space() {
@@ -283,7 +283,7 @@ Property bias_shift() {
         .source = "shift invariance of softmax",
         .compares = Compares::bound,
         .cases = bias_shift_space(),
-        .check = check_bias_shift,
+        .check = always<check_bias_shift>,
         .turned_red_by = {{.id = "biases_clamped_at_4", .asks = biases_clamped_at_4}},
     };
 }

@@ -51,33 +51,35 @@ bool scales_exactly(const Problem& problem, const TensorSet& inputs, int exponen
 // sum and product with the scale is multiplied by a power of two along the way and comes back to
 // the same number. A kernel that claims determinism must return the same bits, others the same
 // truth.
-Verdict check_scale_exchange(const Trial& trial) {
-    const Problem& problem = trial.problem();
+Plan check_scale_exchange(const Given& given) {
+    const Problem& problem = given.problem();
     const std::uint64_t stream = stream_of("invariance.scale_exchange");
     // Even ones: a kernel may multiply both q and k by the root of the scale, and only the root of
     // a power of four is a power of two.
     constexpr int exponents[] = {-4, -2, 2, 4};
-    const int exponent = exponents[trial.random_below(stream, 0, std::size(exponents))];
+    const int exponent = exponents[given.random_below(stream, 0, std::size(exponents))];
     Problem exchanged = problem;
     exchanged.scale = std::ldexp(effective_scale(problem), -exponent);
     exchanged = canonical(exchanged);
-    if (!trial.supports(exchanged)) return not_applicable("the kernel does not take such a scale");
-    if (!scales_exactly(problem, trial.inputs(), exponent))
+    if (!given.supports(exchanged)) return not_applicable("the kernel does not take such a scale");
+    if (!scales_exactly(problem, given.inputs(), exponent))
         return not_applicable("a query element cannot be scaled exactly");
-    TensorSet inputs = trial.inputs();
-    Tensor& q = inputs[Role::q];
-    for (int64_t at = 0; at < q.size(); ++at) q.set(at, std::ldexp(q.get(at), exponent));
-    const Run first(trial), second(trial, exchanged, std::move(inputs));
-    Relation relation;
-    relation.rows = defined_rows(first);
     // Who leaves out a product with one may compute the rest otherwise (ONNX Runtime does).
     const bool alike = effective_scale(problem) != 1 && effective_scale(exchanged) != 1;
-    relation.promise = same_bits_if(trial.numerics().deterministic && alike);
-    relation.sentence = [&](const RowMatch& rows) {
-        return fmt::format("queries times 2^{} at the scale over it change {}", exponent,
-                           name_of(problem, rows.first));
+    return [exchanged, exponent, alike](const Trial& trial) -> Judgement {
+        TensorSet inputs = trial.inputs();
+        Tensor& q = inputs[Role::q];
+        for (int64_t at = 0; at < q.size(); ++at) q.set(at, std::ldexp(q.get(at), exponent));
+        const Run first(trial), second(trial, exchanged, std::move(inputs));
+        Relation relation;
+        relation.rows = defined_rows(first);
+        relation.promise = same_bits_if(trial.numerics().deterministic && alike);
+        relation.sentence = [&](const RowMatch& rows) {
+            return fmt::format("queries times 2^{} at the scale over it change {}", exponent,
+                               name_of(trial.problem(), rows.first));
+        };
+        return compare_runs(first, second, relation);
     };
-    return compare_runs(first, second, relation);
 }
 
 CaseSpace scale_space() {
@@ -108,19 +110,20 @@ Property scale_exchange() {
     };
 }
 
-Verdict check_duplicate(const Trial& trial) {
-    const Problem& problem = trial.problem();
+Plan check_duplicate(const Given& given) {
     const std::uint64_t stream = stream_of("invariance.duplicate");
-    const bool side_by_side = (trial.random_bits(stream, 0) & 1) != 0;
-    const PairedCase twice = with_keys_twice(problem, trial.inputs(), side_by_side);
-    if (!trial.supports(twice.problem))
+    const bool side_by_side = (given.random_bits(stream, 0) & 1) != 0;
+    const PairedCase twice = with_keys_twice(given.problem(), given.inputs(), side_by_side);
+    if (!given.supports(twice.problem))
         return not_applicable("the kernel does not take so many keys");
-    const Run first(trial), second(trial, twice.problem, twice.inputs);
-    const Interval log_two = log(Interval::exactly(2));
-    Tally tally(problem);
-    compare_shifted(tally, first, second, "giving every key and value twice",
-                    [&](const Row&) { return log_two; });
-    return tally.verdict(nothing_visible);
+    return [twice](const Trial& trial) -> Judgement {
+        const Run first(trial), second(trial, twice.problem, twice.inputs);
+        const Interval log_two = log(Interval::exactly(2));
+        Tally tally(trial.problem());
+        compare_shifted(tally, first, second, "giving every key and value twice",
+                        [&](const Row&) { return log_two; });
+        return tally.judgement(nothing_visible);
+    };
 }
 
 /// Keys have no place: nothing depends on where they stand or what lies between them.
@@ -155,25 +158,27 @@ Property duplicate() {
     };
 }
 
-Verdict check_neutral_key(const Trial& trial) {
-    const Problem& problem = trial.problem();
+Plan check_neutral_key(const Given& given) {
+    const Problem& problem = given.problem();
     const std::uint64_t stream = stream_of("invariance.neutral_key");
     constexpr Neutral ways[] = {Neutral::length, Neutral::boolean_mask, Neutral::additive_mask};
-    const auto start = static_cast<std::size_t>(trial.random_below(stream, 0, std::size(ways)));
-    const int64_t count = 1 + trial.random_below(stream, 1, 20);
+    const auto start = static_cast<std::size_t>(given.random_below(stream, 0, std::size(ways)));
+    const int64_t count = 1 + given.random_below(stream, 1, 20);
     for (std::size_t k = 0; k < std::size(ways); ++k) {
         const Neutral way = ways[(start + k) % std::size(ways)];
         const auto wider =
-            with_neutral_keys(trial, problem, trial.inputs(), way, count, stream + 2);
+            with_neutral_keys(given, problem, given.inputs(), way, count, stream + 2);
         if (!wider) continue;
-        const Run first(trial), second(trial, wider->problem, wider->inputs);
-        Relation relation;
-        relation.rows = defined_rows(first);
-        relation.sentence = [&](const RowMatch& rows) {
-            return fmt::format("{} hidden keys more change {}", count,
-                               name_of(problem, rows.first));
+        return [wider = *wider, count](const Trial& trial) -> Judgement {
+            const Run first(trial), second(trial, wider.problem, wider.inputs);
+            Relation relation;
+            relation.rows = defined_rows(first);
+            relation.sentence = [&](const RowMatch& rows) {
+                return fmt::format("{} hidden keys more change {}", count,
+                                   name_of(trial.problem(), rows.first));
+            };
+            return compare_runs(first, second, relation);
         };
-        return compare_runs(first, second, relation);
     }
     return not_applicable("the kernel takes no lengths and no mask to hide keys with");
 }
@@ -206,7 +211,7 @@ Property neutral_key() {
 // Nadaraya and Watson: the estimate at q_i is sum_j kappa(q_i, k_j) v_j / sum_j kappa(q_i, k_j),
 // with kappa = exp(sigma q.k). Evaluated as written, in intervals: no maximum is subtracted,
 // nothing is shared with the reference. Scores up to 300 keep every kappa finite.
-Verdict check_kernel_regression(const Trial& trial) {
+Judgement check_kernel_regression(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Run call(trial);
     const Visibility visibility = call.visibility();
@@ -238,7 +243,7 @@ Verdict check_kernel_regression(const Trial& trial) {
             });
         }
     }
-    return tally.verdict("no query sees a key at a score below 300");
+    return tally.judgement("no query sees a key at a score below 300");
 }
 
 CaseSpace regression_space() {
@@ -263,7 +268,7 @@ Property kernel_regression() {
         .source = "Nadaraya 1964; Watson 1964; Tsai et al. 2019",
         .compares = Compares::bound,
         .cases = regression_space(),
-        .check = check_kernel_regression,
+        .check = always<check_kernel_regression>,
         .turned_red_by = {planted::scores_capped(0.5)},
     };
 }

@@ -72,13 +72,13 @@ Interval lowered(const Interval& p, const Interval& e) {
 // (1
 // + P_j (e^d - 1)). Both sides are enclosed: the weights before and after within the bounds of the
 // outputs that show them, and both expressions are monotone in P_j.
-Verdict check_finite(const Trial& trial) {
+Judgement check_finite(const Trial& trial) {
     const Problem& problem = trial.problem();
-    if (problem.len_kv == 0) return not_applicable("there is no key");
+    if (problem.len_kv == 0) return nothing_compared("there is no key");
     const std::uint64_t stream = stream_of("jacobian.finite");
     const SpareChannel spare = spare_channel(trial, problem, stream);
     if (!(std::abs(spare.step) < traits(Precision::f16).max_finite) || spare.step == 0)
-        return not_applicable("the scale is too small for one key channel to raise a score");
+        return nothing_compared("the scale is too small for one key channel to raise a score");
     std::vector<std::vector<std::int64_t>> orders;
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t g = 0; g < problem.heads_kv; ++g)
@@ -114,7 +114,7 @@ Verdict check_finite(const Trial& trial) {
             });
         }
     }
-    return tally.verdict("no query sees a key");
+    return tally.judgement("no query sees a key");
 }
 
 /// Channels stay what they are: no rotation, no cap.
@@ -141,7 +141,7 @@ Property finite() {
         .source = "the softmax Jacobian diag(a) - a a^T, in finite form",
         .compares = Compares::bound,
         .cases = finite_space(),
-        .check = check_finite,
+        .check = always<check_finite>,
         .turned_red_by = {planted::scores_capped(1)},
     };
 }
@@ -202,16 +202,14 @@ void compare_saturated(Tally& tally, const Run& call) {
     }
 }
 
-Verdict check_saturation(const Trial& trial) {
-    const Problem& tried = trial.problem();
-    if (tried.len_kv < 2) return not_applicable("there are no two keys to compare");
-    const Problem problem = plain(tried, tried.len_q, tried.len_kv);
+Problem unmasked(const Given& given) {
+    const Problem& tried = given.problem();
+    return plain(tried, tried.len_q, tried.len_kv);
+}
+
+Judgement judge_saturation(const Trial& trial) {
+    const Problem problem = unmasked(trial);
     const double scale = effective_scale(problem);
-    // The keys hold 50 / scale, which must be a number of f16, the narrowest format.
-    if (!(50 / scale < traits(Precision::f16).max_finite))
-        return not_applicable("the scale is too small for saturated scores");
-    if (!trial.supports(problem))
-        return not_applicable("the kernel does not take the case unmasked");
     const std::uint64_t stream = stream_of("jacobian.saturation");
     TensorSet inputs = saturated_inputs(trial, problem, stream);
     Tally tally(problem);
@@ -224,7 +222,18 @@ Verdict check_saturation(const Trial& trial) {
             keys.put(b, g, raised_key, 0, keys.at(b, g, raised_key, 0) + 1 / scale);
         }
     compare_saturated(tally, Run(trial, problem, std::move(inputs)));
-    return tally.verdict("the numerics claim nothing for such scores");
+    return tally.judgement("the numerics claim nothing for such scores");
+}
+
+Plan check_saturation(const Given& given) {
+    const Problem problem = unmasked(given);
+    if (problem.len_kv < 2) return not_applicable("there are no two keys to compare");
+    // The keys hold 50 / scale, which must be a number of f16, the narrowest format.
+    if (!(50 / effective_scale(problem) < traits(Precision::f16).max_finite))
+        return not_applicable("the scale is too small for saturated scores");
+    if (!given.supports(problem))
+        return not_applicable("the kernel does not take the case unmasked");
+    return judge_saturation;
 }
 
 CaseSpace saturated_space() {

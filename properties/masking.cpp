@@ -24,15 +24,15 @@ constexpr FeatureSet position_free = undropped.without(Feature::alibi)
                                          .without(Feature::paged);
 
 template <Hiding by>
-Verdict check_hidden_by(const Trial& trial) {
+Judgement check_hidden_by(const Trial& trial) {
     return non_interference(Run(trial), by, finite_fillings);
 }
 
-Verdict check_influence(const Trial& trial) {
-    const Verdict values = values_matter(trial);
-    if (values.decision == Decision::violated) return values;
-    const Verdict keys = key_channels_matter(trial);
-    if (keys.decision == Decision::violated) return keys;
+Judgement check_influence(const Trial& trial) {
+    const Judgement values = values_matter(trial);
+    if (values.violated()) return values;
+    const Judgement keys = key_channels_matter(trial);
+    if (keys.violated()) return keys;
     return nothing_compared(values.elements + keys.elements, 0,
                             "no query sees a key whose influence is certain to show");
 }
@@ -73,7 +73,7 @@ bool shares_an_axis(const Problem& p) {
 
 // What all laws of non-interference have in common.
 Property hiding_law(std::string id, std::string statement, std::string statement_short,
-                    std::string why, FeatureSet required, Verdict (*check)(const Trial&),
+                    std::string why, FeatureSet required, Plan (*check)(const Given&),
                     bool (*admits)(const Problem&), PlantedDeviation turned_red_by) {
     return {
         .id = std::move(id),
@@ -98,22 +98,22 @@ std::vector<Property> hiding_laws() {
                    "two runs differ in hidden numbers only, so a deterministic kernel repeats the "
                    "same operations on the same operands for that row. One that claims no "
                    "determinism is held to the bounds of the common truth.",
-                   FeatureSet(Feature::causal), check_hidden_by<Hiding::causal>, room_to_hide,
-                   planted::causal_mask_ignored()),
+                   FeatureSet(Feature::causal), always<check_hidden_by<Hiding::causal>>,
+                   room_to_hide, planted::causal_mask_ignored()),
         hiding_law("masking.window",
                    "Changing keys and values outside a row's window changes no bit of the row.",
                    "keys outside the window change no bit",
                    "As masking.causal: a key outside [i + off - left, i + off + right] is no "
                    "operand of row i.",
-                   FeatureSet(Feature::window), check_hidden_by<Hiding::window>, window_hides,
-                   planted::window_one_wider()),
+                   FeatureSet(Feature::window), always<check_hidden_by<Hiding::window>>,
+                   window_hides, planted::window_one_wider()),
         hiding_law("masking.document",
                    "Changing the keys and values of one packed document changes no bit of the "
                    "others.",
                    "other documents' keys change no bit",
                    "As masking.causal: queries see the keys of their own document only.",
-                   FeatureSet(Feature::documents), check_hidden_by<Hiding::document>, two_documents,
-                   planted::documents_ignored()),
+                   FeatureSet(Feature::documents), always<check_hidden_by<Hiding::document>>,
+                   two_documents, planted::documents_ignored()),
     };
 }
 
@@ -124,7 +124,7 @@ Property padding() {
                    "what lies past a sequence's length changes no bit",
                    "As masking.causal: keys j >= lens_kv are hidden from every query, and rows i "
                    ">= lens_q are no queries.",
-                   {}, padding_changes_nothing, nullptr, planted::query_lengths_ignored());
+                   {}, always<padding_changes_nothing>, nullptr, planted::query_lengths_ignored());
     law.cases.require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q)};
     return law;
 }
@@ -138,7 +138,7 @@ Property poison() {
         "As masking.causal, with the numbers that arithmetic cannot hide: 0 * NaN and 0 * inf are "
         "NaN, a masked score of 1e4 beats every visible one, -inf + inf is NaN. A dialect that "
         "leaves non-finite numbers unspecified is tried with finite ones alone.",
-        {}, poison_changes_nothing, nullptr, planted::every_mask_ignored());
+        {}, always<poison_changes_nothing>, nullptr, planted::every_mask_ignored());
     law.cases.require_any = {FeatureSet(Feature::causal),        FeatureSet(Feature::window),
                              FeatureSet(Feature::lens_kv),       FeatureSet(Feature::lens_q),
                              FeatureSet(Feature::documents),     FeatureSet(Feature::mask_bool),
@@ -197,7 +197,7 @@ Property influence() {
                                   FeatureSet(Feature::mask_bool),
                                   FeatureSet(Feature::mask_additive)},
                   .cost = 2},
-        .check = check_influence,
+        .check = always<check_influence>,
         .turned_red_by = {planted::last_key_forgotten()},
     };
 }
@@ -221,7 +221,7 @@ Property equivalence() {
                                   FeatureSet(Feature::mask_bool),
                                   FeatureSet(Feature::mask_additive)},
                   .cost = 4},
-        .check = mask_forms_agree,
+        .check = always<mask_forms_agree>,
         .turned_red_by = {planted::causal_mask_ignored()},
     };
 }
@@ -236,9 +236,9 @@ Property alignment() {
         .why =
             "Bottom-right: key j is opposite query j - (Tk - Tq); top-left: opposite query j. The "
             "reference of the other alignment is that of the explicit mask it stands for. Where "
-            "the two are apart, the output must lie nearer to the declared one's interval.",
+            "the two are apart, no row of the output may lie in the other's intervals.",
         .source = "FlashAttention 2.1 changed its alignment; PyTorch and cuDNN have both",
-        .compares = Compares::bound,
+        .compares = Compares::property,
         .cases = {.allow = position_free,
                   .require_any = {FeatureSet(Feature::causal), FeatureSet(Feature::window)},
                   .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
@@ -246,7 +246,7 @@ Property alignment() {
                             ValueKind::ascending, ValueKind::descending},
                   .cost = 2,
                   .admits = alignment_shows},
-        .check = alignment_is_declared,
+        .check = always<alignment_is_declared>,
         .turned_red_by = {planted::other_alignment()},
     };
 }

@@ -31,41 +31,6 @@ constexpr FeatureSet placeless = attention.without(Feature::causal)
                                      .without(Feature::rope)
                                      .without(Feature::lens_kv);
 
-Verdict check_merge(const Trial& trial) {
-    const Problem& problem = trial.problem();
-    if (problem.len_kv < 2) return not_applicable("one key cannot be split");
-    const Run whole(trial);
-    if (!whole.has_lse()) return not_applicable("the kernel returned no log-sum-exp");
-    const std::vector<std::int64_t> ends =
-        cuts(trial, stream_of("partition.merge"), problem.len_kv);
-    std::vector<Run> parts;
-    for (std::size_t p = 0; p + 1 < ends.size(); ++p) {
-        const PairedCase part =
-            with_keys(problem, trial.inputs(), range(ends[p], ends[p + 1] - ends[p]), {});
-        if (!trial.supports(part.problem))
-            return not_applicable("the kernel does not take a part of the keys");
-        parts.emplace_back(trial, part.problem, part.inputs);
-    }
-    Tally tally(problem);
-    for (const Row& row : all_rows(problem)) {
-        if (blind(whole, row)) continue;
-        const Merge merge = merge_row(parts, row);
-        if (merge.parts.empty()) continue;
-        for (std::int64_t c = 0; c < value_dim(problem); ++c)
-            tally.same(truth(whole, row, c), merged(merge, row, c), output_at(row, c), [&] {
-                return fmt::format(
-                    "keys cut at {} and merged by their log-sum-exp give {} another output than "
-                    "the whole",
-                    ends[1], name_of(problem, row));
-            });
-        tally.same(lse_truth(whole, row), merge.lse, lse_at(row), [&] {
-            return fmt::format("keys cut at {} and merged give {} another log-sum-exp", ends[1],
-                               name_of(problem, row));
-        });
-    }
-    return tally.verdict("no query sees a key");
-}
-
 /// A sink would be counted once a part.
 CaseSpace merge_space() {
     return {.allow = placeless.without(Feature::sink),
@@ -89,7 +54,7 @@ Property merge() {
         .compares = Compares::bound,
         .needs = {.lse = true},
         .cases = merge_space(),
-        .check = check_merge,
+        .check = parts_merge,
         .turned_red_by = {planted::answers_times(1 / std::log(2.0))},
     };
 }
@@ -103,29 +68,32 @@ bool written_out(const Values& values) {
 
 // The edge nearest to the case's own length, one key less, as many, or one more: the case shrinks
 // with its length. Values are drawn as the case says, for the new length.
-Verdict check_tile_edges(const Trial& trial) {
+Plan check_tile_edges(const Given& given) {
     constexpr std::int64_t edges[] = {16,  32,  64,  80,  96,   112,  128,  176,
                                       256, 384, 512, 768, 1024, 2048, 4096, 8192};
-    const Problem& tried = trial.problem();
+    const Problem& tried = given.problem();
     std::int64_t edge = edges[0];
     for (const std::int64_t e : edges)
         if (std::abs(e - tried.len_kv) < std::abs(edge - tried.len_kv)) edge = e;
     const std::uint64_t stream = stream_of("partition.tile_edges");
-    Case at_edge = trial.tried();
+    Case at_edge = given.tried();
     Problem& problem = at_edge.problem;
-    problem.len_kv = edge + trial.random_below(stream, 0, 3) - 1;
+    problem.len_kv = edge + given.random_below(stream, 0, 3) - 1;
     problem.len_q = std::min(problem.len_q, problem.len_kv);
     if (problem.cache.present) problem.cache.len = problem.len_kv - problem.len_q;
     problem = canonical(problem);
-    if (!trial.supports(problem)) return not_applicable("the kernel does not take so many keys");
+    if (!given.supports(problem)) return not_applicable("the kernel does not take so many keys");
     if (written_out(at_edge.values) && !(problem == tried))
         return not_applicable("values that are written out have no other length");
-    const TensorSet inputs = make_inputs(at_edge);
-    Verdict verdict = trial.compare(problem, inputs, trial.run(problem, inputs));
-    if (verdict.violation)
-        verdict.violation->problem =
-            fmt::format("with {} keys {}", problem.len_kv, verdict.violation->problem);
-    return verdict;
+    return [at_edge](const Trial& trial) -> Judgement {
+        const TensorSet inputs = make_inputs(at_edge);
+        Judgement judgement =
+            trial.compare(at_edge.problem, inputs, trial.run(at_edge.problem, inputs));
+        if (judgement.violation)
+            judgement.violation->problem = fmt::format("with {} keys {}", at_edge.problem.len_kv,
+                                                       judgement.violation->problem);
+        return judgement;
+    };
 }
 
 /// Lengths follow from the edge, so nothing that lists lengths or needs equal ones is drawn.
@@ -175,12 +143,12 @@ TensorSet climbing_scores(const Trial& trial, std::uint64_t stream) {
 // Softmax is a symmetric function of (score, value) pairs: their order changes neither O nor L. In
 // ascending order a running maximum rises in every tile; reversed it never rises after the first;
 // with the largest moved behind all others it rises on the last key; and at random places.
-Verdict check_order_of_keys(const Trial& trial) {
+Judgement check_order_of_keys(const Trial& trial) {
     const Problem& problem = trial.problem();
-    if (problem.len_kv < 2) return not_applicable("one key has one order");
+    if (problem.len_kv < 2) return nothing_compared("one key has one order");
     // Keys climb to 64 / scale at most, which must be a number of f16, the narrowest format.
     if (!(64 / effective_scale(problem) < traits(Precision::f16).max_finite))
-        return not_applicable("the scale is too small for scores to climb");
+        return nothing_compared("the scale is too small for scores to climb");
     const std::uint64_t stream = stream_of("partition.order");
     const TensorSet inputs = climbing_scores(trial, stream);
     std::vector<std::int64_t> falling = range(0, problem.len_kv);
@@ -192,7 +160,7 @@ Verdict check_order_of_keys(const Trial& trial) {
         {"the largest score last", late},
         {"scores in random order", permutation(trial, stream + 1, problem.len_kv)}};
     const Run rising(trial, problem, inputs);
-    Verdict verdict = not_applicable("no query sees a key");
+    Judgement verdict = nothing_compared("no query sees a key");
     for (const auto& [name, order] : orders) {
         const PairedCase paired = with_keys(problem, inputs, order, {});
         const Run other(trial, paired.problem, paired.inputs);
@@ -203,7 +171,7 @@ Verdict check_order_of_keys(const Trial& trial) {
                                name_of(problem, rows.first));
         };
         verdict = merge(verdict, compare_runs(rising, other, relation));
-        if (verdict.decision == Decision::violated) break;
+        if (verdict.violated()) break;
     }
     return verdict;
 }
@@ -227,14 +195,14 @@ Property order() {
         .source = "Milakov and Gimelshein 2018, algorithm 3",
         .compares = Compares::bound,
         .cases = order_space(),
-        .check = check_order_of_keys,
+        .check = always<check_order_of_keys>,
         .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
 // First that every number is one where the reference's is and the format can hold it, said in those
 // words; then that it is within its bound.
-Verdict check_stability(const Trial& trial) {
+Judgement check_stability(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Run call(trial);
     Tally tally(problem);
@@ -251,7 +219,7 @@ Verdict check_stability(const Trial& trial) {
             });
         }
     }
-    if (tally.violated()) return tally.verdict({});
+    if (tally.violated()) return tally.judgement({});
     return trial.compare(problem, trial.inputs(), trial.observed());
 }
 
@@ -275,7 +243,7 @@ Property stability() {
         .source = "Higham, Blanchard and Higham 2021 (log-sum-exp and softmax)",
         .compares = Compares::bound,
         .cases = stability_space(),
-        .check = check_stability,
+        .check = always<check_stability>,
         .turned_red_by = {planted::answers_not_a_number()},
     };
 }

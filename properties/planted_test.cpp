@@ -49,7 +49,7 @@ TEST_P(EveryPlantedDeviation, TurnsItsLawRed) {
 // The red above is the law's own: nothing else around it would notice.
 TEST_P(EveryPlantedDeviation, IsMissedByALawThatAlwaysHolds) {
     Property law = GetParam().law;
-    law.check = [](const Trial&) { return holds(1); };
+    law.check = [](const Given&) -> Plan { return Judge([](const Trial&) { return holds(1); }); };
     EXPECT_FALSE(turns_red(law, GetParam().deviation));
 }
 

@@ -20,29 +20,30 @@ namespace attest::law {
 namespace {
 
 /// Distances of a few places up to those where the angles of a long context lie.
-Verdict check_rope_relative(const Trial& trial) {
+Plan check_rope_relative(const Given& given) {
     constexpr std::int64_t shifts[] = {1, 7, 64, 1000, 4096};
-    const Run first(trial);
-    Problem shifted = first.problem();
-    shifted.rope.offset += shifts[trial.random_below(stream_of("position.rope_relative"), 0, 5)];
-    if (!trial.supports(shifted))
+    Problem shifted = given.problem();
+    shifted.rope.offset += shifts[given.random_below(stream_of("position.rope_relative"), 0, 5)];
+    if (!given.supports(shifted))
         return not_applicable("the kernel takes no other offset of the rotary positions");
-    const Run second(trial, shifted, first.inputs());
-    Relation relation;
-    relation.rows = defined_rows(first);
-    relation.sentence = [&](const RowMatch& match) {
-        return fmt::format("{} changes when every position moves by {}",
-                           name_of(shifted, match.first),
-                           shifted.rope.offset - first.problem().rope.offset);
+    return [shifted](const Trial& trial) -> Judgement {
+        const Run first(trial), second(trial, shifted, trial.inputs());
+        Relation relation;
+        relation.rows = defined_rows(first);
+        relation.sentence = [&](const RowMatch& match) {
+            return fmt::format("{} changes when every position moves by {}",
+                               name_of(shifted, match.first),
+                               shifted.rope.offset - first.problem().rope.offset);
+        };
+        return compare_runs(first, second, relation);
     };
-    return compare_runs(first, second, relation);
 }
 
 /// Tokens of the case as sequences of one token each: query and key stand at the same place, so the
 /// one score is scale q.k with the embedding and without it.
-Verdict check_rope_norm(const Trial& trial) {
+Plan check_rope_norm(const Given& given) {
     constexpr std::int64_t tokens_max = 8;
-    const Problem& base = trial.problem();
+    const Problem& base = given.problem();
     const std::int64_t tokens = std::min({base.len_q, base.len_kv, tokens_max});
     Problem turned = base;
     turned.batch = tokens;
@@ -52,31 +53,31 @@ Verdict check_rope_norm(const Trial& trial) {
     turned.sink = turned.alibi = false;
     turned.splits = 0;
     turned.rope.offset =
-        base.rope.offset + trial.random_below(stream_of("position.rope_norm"), 0, 1000);
+        base.rope.offset + given.random_below(stream_of("position.rope_norm"), 0, 1000);
     Problem straight = turned;
     straight.rope = {};
-    if (!trial.supports(turned) || !trial.supports(straight))
+    if (!given.supports(turned) || !given.supports(straight))
         return not_applicable("the kernel takes no single token, or none without the embedding");
     TensorSet inputs = blank_inputs(turned);
     for (const Role role : {Role::q, Role::k, Role::v}) {
-        const Tensor& source = trial.inputs()[role];
+        const Tensor& source = given.inputs()[role];
         inputs[role] = tensor_of(turned, role, [&](std::int64_t t, auto h, auto, auto c) {
             const double x = source.at(0, h, t, c);
             return std::isfinite(x) ? x : 0;  // a slot of a cache that holds no key
         });
     }
-    const Run first(trial, straight, inputs);
-    const Run second(trial, turned, inputs);
-    if (!first.has_lse() || !second.has_lse())
-        return not_applicable("the kernel returns no log-sum-exp of a single token");
-    Relation relation;
-    relation.rows = defined_rows(first);
-    relation.sentence = [&](const RowMatch& match) {
-        return fmt::format(
-            "turning query and key of one token by the same angles changes their score (token {})",
-            match.first.batch);
+    return [straight, turned, inputs](const Trial& trial) -> Judgement {
+        const Run first(trial, straight, inputs), second(trial, turned, inputs);
+        Relation relation;
+        relation.rows = defined_rows(first);
+        relation.sentence = [&](const RowMatch& match) {
+            return fmt::format(
+                "turning query and key of one token by the same angles changes their score (token "
+                "{})",
+                match.first.batch);
+        };
+        return compare_runs(first, second, relation);
     };
-    return compare_runs(first, second, relation);
 }
 
 struct OtherRope {
@@ -108,11 +109,10 @@ std::vector<OtherRope> other_ropes(const Problem& problem) {
     return others;
 }
 
-Verdict check_rope_style(const Trial& trial) {
+Judgement check_rope_style(const Trial& trial) {
     const Run call(trial);
     const Problem& problem = call.problem();
     std::int64_t compared = 0;
-    double worst = 0;
     for (const OtherRope& other : other_ropes(problem)) {
         Problem p = problem;
         p.rope = other.rope;
@@ -120,12 +120,11 @@ Verdict check_rope_style(const Trial& trial) {
         answer.sentence = [&](const Row& row) {
             return name_of(problem, row) + " is rotated by an embedding " + other.name;
         };
-        Verdict verdict = not_the_other(call, answer);
-        if (verdict.decision == Decision::violated) return verdict;
+        Judgement verdict = not_the_other(call, answer);
+        if (verdict.violated()) return verdict;
         compared += verdict.elements;
-        worst = std::max(worst, verdict.worst_ratio);
     }
-    return nothing_compared(compared, worst, "other embeddings give the same answers here");
+    return nothing_compared(compared, 0, "other embeddings give the same answers here");
 }
 
 constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
@@ -211,16 +210,16 @@ Property rope_style() {
         .why =
             "Other pairings, numbers of rotary channels and bases obey the relative law as well, "
             "so only their answers tell them apart. Where the reference of such another embedding "
-            "is apart from the asked one's, the output must lie nearer to the latter's interval.",
+            "is apart from the asked one's, no row of the output may lie in its intervals.",
         .source = "GPT-J (interleaved), GPT-NeoX (halves, partial rotary)",
-        .compares = Compares::bound,
+        .compares = Compares::property,
         .cases = {.allow = undropped,
                   .require = FeatureSet(Feature::rope),
                   .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
                             ValueKind::logit50},
                   .cost = 16,
                   .admits = styles_differ},
-        .check = check_rope_style,
+        .check = always<check_rope_style>,
         .turned_red_by = {{.id = "other_pairing", .asks = other_pairing}},
     };
 }
@@ -251,7 +250,7 @@ Property alibi() {
                   .require = FeatureSet(Feature::alibi),
                   .cost = 4,
                   .admits = two_keys},
-        .check = alibi_is_its_bias,
+        .check = always<alibi_is_its_bias>,
         .turned_red_by = {{.id = "slopes_with_the_wrong_sign", .asks = slopes_with_the_wrong_sign}},
     };
 }

@@ -29,7 +29,7 @@ CaseSpace space(FeatureSet allow) {
 // The bound of a column that is constant: all of its centred terms vanish, so what is left is how
 // far the sum of the weights, as they are summed into the output, may be from their sum in the
 // denominator. The element's own bound is that of exactly this column.
-Verdict check_row_sum(const Trial& trial) {
+Judgement check_row_sum(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("probability.row_sum");
     const auto head_index = [&](std::int64_t b, std::int64_t g) {
@@ -62,7 +62,7 @@ Verdict check_row_sum(const Trial& trial) {
                                observed / whole);
         });
     }
-    return tally.verdict(nothing_visible);
+    return tally.judgement(nothing_visible);
 }
 
 Property row_sum() {
@@ -77,16 +77,16 @@ Property row_sum() {
         .source = "Vaswani et al. 2017, eq. 1",
         .compares = Compares::bound,
         .cases = space(sinkless),
-        .check = check_row_sum,
+        .check = always<check_row_sum>,
         .turned_red_by = {planted::answers_times(1.02)},
     };
 }
 
 // Weights, values and every partial sum are non-negative, and so is every rounding of them: no
 // bound is involved. IEEE sums of +0 and non-negative numbers are never -0.
-Verdict check_nonnegative(const Trial& trial) {
+Judgement check_nonnegative(const Trial& trial) {
     const Problem& problem = trial.problem();
-    if (problem.len_kv == 0) return not_applicable("there is no key");
+    if (problem.len_kv == 0) return nothing_compared("there is no key");
     const std::uint64_t stream = stream_of("probability.nonnegative");
     const auto key_of = [&](std::int64_t b, std::int64_t g, std::int64_t c) {
         const std::int64_t at = (b * problem.heads_kv + g) * value_dim(problem) + c;
@@ -108,7 +108,7 @@ Verdict check_nonnegative(const Trial& trial) {
             });
         }
     }
-    return tally.verdict(nothing_visible);
+    return tally.judgement(nothing_visible);
 }
 
 Property nonnegative() {
@@ -123,7 +123,7 @@ Property nonnegative() {
         .source = "Vaswani et al. 2017, eq. 1; IEEE 754-2019, 6.3",
         .compares = Compares::property,
         .cases = space(attention),
-        .check = check_nonnegative,
+        .check = always<check_nonnegative>,
         .turned_red_by = {planted::answers_times(-1)},
         .knows_more = true,
     };
@@ -131,12 +131,12 @@ Property nonnegative() {
 
 // Each column is large at every key that one chosen row must not see, and zero elsewhere. A row
 // that sees none of them has output exactly zero: exp(-inf) is 0, and sums of zeros are zero.
-Verdict check_masked_zero(const Trial& trial) {
+Judgement check_masked_zero(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::uint64_t stream = stream_of("probability.masked_zero");
     const Visibility visibility(problem, trial.dialect(), trial.inputs());
     const std::int64_t group = group_size(problem), columns = value_dim(problem);
-    if (problem.len_q == 0) return not_applicable(nothing_visible);
+    if (problem.len_q == 0) return nothing_compared(nothing_visible);
     const auto chosen_row = [&](std::int64_t b, std::int64_t g, std::int64_t c) {
         const auto at = static_cast<std::uint64_t>((b * problem.heads_kv + g) * columns + c);
         return Row{b, g * group + trial.random_below(stream, at, group),
@@ -179,7 +179,7 @@ Verdict check_masked_zero(const Trial& trial) {
             });
         }
     }
-    return tally.verdict("no row has both visible and hidden keys");
+    return tally.judgement("no row has both visible and hidden keys");
 }
 
 CaseSpace hiding_space() {
@@ -202,7 +202,7 @@ Property masked_zero() {
         .source = "Vaswani et al. 2017, section 3.2.3",
         .compares = Compares::property,
         .cases = hiding_space(),
-        .check = check_masked_zero,
+        .check = always<check_masked_zero>,
         .turned_red_by = {planted::every_mask_ignored()},
         .knows_more = true,
     };

@@ -64,9 +64,9 @@ void compare_order(Tally& tally, const Problem& problem, const Tensor& keys, con
     }
 }
 
-Verdict check_order(const Trial& trial) {
+Judgement check_order(const Trial& trial) {
     const Problem& problem = trial.problem();
-    if (problem.len_kv < 2) return not_applicable("there are no two keys to compare");
+    if (problem.len_kv < 2) return nothing_compared("there are no two keys to compare");
     const std::uint64_t stream = stream_of("probability.order");
     const std::int64_t columns = value_dim(problem);
     std::vector<std::vector<std::int64_t>> orders;
@@ -107,7 +107,7 @@ Verdict check_order(const Trial& trial) {
         }
         compare_order(tally, problem, inputs[Role::k], row, shown);
     }
-    return tally.verdict("no query sees two of the keys shown");
+    return tally.judgement("no query sees two of the keys shown");
 }
 
 /// Scores are sigma q.k with a cap: the order of two keys follows from them alone.
@@ -131,7 +131,7 @@ Property order() {
         .source = "monotonicity of softmax",
         .compares = Compares::bound,
         .cases = order_space(),
-        .check = check_order,
+        .check = always<check_order>,
         .turned_red_by = {planted::scores_negated()},
     };
 }
@@ -178,9 +178,9 @@ void compare_single_rows(Tally& tally, const Run& call) {
 }
 
 // The rows of the case that see one key, and the case cut to one random key.
-Verdict check_single_key(const Trial& trial) {
+Judgement check_single_key(const Trial& trial) {
     const Problem& problem = trial.problem();
-    if (problem.len_kv == 0) return not_applicable("there is no key");
+    if (problem.len_kv == 0) return nothing_compared("there is no key");
     Tally tally(problem);
     compare_single_rows(tally, Run(trial));
     const std::int64_t kept =
@@ -193,7 +193,7 @@ Verdict check_single_key(const Trial& trial) {
             inputs.put(role, gather(trial.inputs()[role], 2, {kept}));
         compare_single_rows(tally, Run(trial, one, std::move(inputs)));
     }
-    return tally.verdict("no query sees exactly one key");
+    return tally.judgement("no query sees exactly one key");
 }
 
 Property single_key() {
@@ -208,7 +208,7 @@ Property single_key() {
         .source = "definition of softmax",
         .compares = Compares::bound,
         .cases = space(sinkless),
-        .check = check_single_key,
+        .check = always<check_single_key>,
         .turned_red_by = {planted::answers_times(1.02)},
         .knows_more = true,
     };

@@ -1,49 +1,57 @@
 // The scores of one head are a product of a [Tq, D] and a [D, Tk] matrix: their rank is at most D.
-// The laws read the whole weight matrix off the kernel, take logarithms and look at the singular
-// values: by Weyl an error E of the matrix moves none by more than |E|.
+// In other words, D + 1 queries are linearly dependent, and whatever relation holds among them
+// holds among their scores. The laws draw queries whose relations are known, read the weights off
+// the kernel and put their logarithms, log P_ij = S_ij - L_i, into the relations: no matrix is
+// decomposed but that of the queries, so that any head dimension is within reach.
 
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "properties/law/log_weights.hpp"
+#include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
-#include "properties/law/scores.hpp"
+#include "properties/law/relations.hpp"
 #include "properties/law/tally.hpp"
 
 namespace attest::law {
 
 namespace {
 
-constexpr const char* nothing_resolved = "the weights are too small to be told from zero";
+/// Relations looked at: more queries than the head dimension.
+constexpr std::int64_t relations = 4;
+/// Few keys, so that the weights are known well.
+constexpr std::int64_t few_keys = 6;
 
-/// The case's heads, dimension and formats with `beyond` tokens more than the head dimension, no
-/// mask and inputs of its own; the more tokens, the longer the case. Some kernels take multiples of
-/// a tile alone.
-Problem token_problem(const Trial& trial, std::int64_t beyond) {
-    const Problem& p = trial.problem();
-    const std::int64_t least = p.dim_qk + beyond + std::clamp<std::int64_t>(p.len_kv, 1, 10);
-    Problem square;
-    for (const std::int64_t multiple : {1, 8, 16, 64, 128}) {
-        const std::int64_t tokens = (least + multiple - 1) / multiple * multiple;
-        square = plain(p, tokens, tokens);
-        square.scale.reset();
-        if (trial.supports(square)) break;
-    }
-    return square;
+/// The case's heads, dimension and formats with so many queries over few keys, no mask and inputs
+/// of its own. Some kernels take multiples of a tile alone, or as many queries as keys.
+Problem token_problem(const Given& given, const Problem& heads, std::int64_t queries) {
+    Problem p;
+    for (const bool square : {false, true})
+        for (const std::int64_t multiple : {1, 8, 16, 64, 128}) {
+            const auto whole = [&](std::int64_t n) {
+                return (n + multiple - 1) / multiple * multiple;
+            };
+            p = plain(heads, whole(queries), whole(square ? queries : few_keys));
+            p.scale.reset();
+            p = canonical(p);
+            if (given.supports(p)) return p;
+        }
+    return p;
 }
 
-TensorSet normal_inputs(const Trial& trial, const Problem& problem, std::uint64_t stream) {
+TensorSet normal_inputs(const Given& given, const Problem& problem, std::uint64_t stream) {
     TensorSet inputs = blank_inputs(problem);
     for (const Role role : {Role::q, Role::k}) {
         std::uint64_t index = 0;
         const std::uint64_t own = stream + (role == Role::k ? 1 : 0);
-        inputs.put(role, tensor_of(problem, role,
-                                   [&](std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
-                                       return trial.random_normal(own, index++);
-                                   }));
+        inputs.put(role, tensor_of(problem, role, [&](auto, auto, auto, auto) {
+                       return given.random_normal(own, index++);
+                   }));
     }
     return inputs;
 }
@@ -54,7 +62,7 @@ CaseSpace space() {
             .kinds = {ValueKind::normal},
             .cost = 16,
             .len_max = 32,
-            .dim_max = 12,
+            .dim_max = 128,
             .batch_max = 2,
             .limited_because =
                 "singular values of every head take the cube of its tokens, and of "
@@ -62,27 +70,40 @@ CaseSpace space() {
             .default_scale = true};
 }
 
-// S = sigma Q K^T has rank <= D. Taking its row means off multiplies it by I - 11^T/n, which cannot
-// raise the rank; so the L_i, unknown without an LSE, drop out.
-Verdict check_scores(const Trial& trial) {
-    const Problem problem = token_problem(trial, 1);
-    if (!trial.supports(problem)) return not_applicable("the kernel does not take so many tokens");
-    const std::uint64_t stream = stream_of("rank.scores");
-    const TensorSet inputs = normal_inputs(trial, problem, stream);
-    const Weights weights = Weights::read(trial, problem, inputs, stream);
-    if (weights.fault()) return *weights.fault();
-    Tally tally(problem);
+/// A case of the law's own, of which the kernel shows the weights; and how they are judged.
+template <typename JudgeWeights>
+Plan of_weights(const Given& given, const Problem& problem, TensorSet inputs, std::uint64_t stream,
+                const JudgeWeights& judge) {
+    const auto probe = std::make_shared<const WeightProbe>(given, problem, inputs, stream);
+    if (!probe->readable()) return not_applicable(unreadable_weights);
+    return [probe, inputs, judge](const Trial& trial) -> Judgement {
+        const Weights weights = probe->read(trial);
+        Tally tally(weights.first().problem());
+        judge(tally, weights, inputs);
+        return tally.judgement("the numerics claim nothing for these scores");
+    };
+}
+
+void judge_scores(Tally& tally, const Weights& weights, const TensorSet& inputs) {
+    const Problem& problem = weights.first().problem();
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h < problem.heads_q; ++h) {
-            const Row row{b, h, 0};
-            const std::string sentence =
-                fmt::format("the scores around {} have a rank above {}, the head dimension",
-                            name_of(problem, row), problem.dim_qk);
-            compare_rank(tally, centred_scores(weights, b, h), problem.dim_qk, row, sentence);
-            if (weights.first().has_lse())
-                compare_rank(tally, full_scores(weights, b, h), problem.dim_qk, row, sentence);
+            const Eigen::MatrixXd u = relations_among(inputs, problem, b, h);
+            for (Eigen::Index r = 0; r < std::min<Eigen::Index>(u.cols(), relations); ++r)
+                compare_relation(tally, weights, inputs, u.col(r), b, h, [&] {
+                    return fmt::format(
+                        "the scores around {} have a rank above {}, the head dimension",
+                        name_of(problem, {b, h, 0}), problem.dim_qk);
+                });
         }
-    return tally.verdict(nothing_resolved);
+}
+
+Plan check_scores(const Given& given) {
+    const std::uint64_t stream = stream_of("rank.scores");
+    const Problem problem =
+        token_problem(given, given.problem(), given.problem().dim_qk + relations);
+    if (!given.supports(problem)) return not_applicable("the kernel does not take so many tokens");
+    return of_weights(given, problem, normal_inputs(given, problem, stream), stream, judge_scores);
 }
 
 Property scores() {
@@ -91,11 +112,12 @@ Property scores() {
         .statement = "The scores of a head, read off its weights, have rank at most head_dim.",
         .statement_short = "the scores of a head have rank at most its dimension",
         .why =
-            "S = sigma Q K^T is a product through D channels. log P_ij = S_ij - L_i, so log P with "
-            "its row means taken off is S times a projection: rank at most D, and so is log P + L "
-            "where L is returned. Each weight is known within its bound; by Weyl the singular "
-            "values beyond D cannot exceed the Frobenius norm of those errors.",
-        .source = "Bhojanapalli et al. 2020 (low-rank bottleneck); Weyl 1912",
+            "S = sigma Q K^T is a product through D channels: any D + 1 queries are linearly "
+            "dependent, and u^T Q = 0 gives u^T S = 0. log P_ij = S_ij - L_i, so sum_i u_i log "
+            "P_ij is the same for every key, and 0 with L added where it is returned. Relations u "
+            "are found from the queries, what rounding leaves of u^T Q is allowed for, and each "
+            "weight is known within its bound.",
+        .source = "Bhojanapalli et al. 2020 (low-rank bottleneck)",
         .compares = Compares::bound,
         .cases = space(),
         .check = check_scores,
@@ -103,105 +125,93 @@ Property scores() {
     };
 }
 
-/// Small whole numbers: X [tokens, m], W_Q and W_K [m, D]; every product of theirs is exact in
-/// every format, so that Q = X W_Q 2^-a and K = X W_K 2^-a are the projections themselves.
-struct Projection {
-    Eigen::MatrixXd tokens;
-    std::vector<Eigen::MatrixXd> to_query, to_key;  ///< one a head
-    int shift = 0;                                  ///< a
+// Small whole numbers: tokens x of four numbers that are not zero, W_Q and W_K of -1, 0, 1. Every
+// product of theirs is exact in every format, so that the rows of Q = X W_Q 2^-a and K = X W_K 2^-a
+// are the projections themselves. Var(q_c) = 4 * 2 * 2/3; with 2^-a on either side, a = 1, the
+// scores have a variance of about two.
+class Projection {
+public:
+    Projection(const Given& given, const Problem& problem, std::uint64_t stream)
+        : model_dim_(problem.dim_qk + 2) {
+        for (std::int64_t t = 0; t < std::max(problem.len_q, problem.len_kv); ++t) {
+            Eigen::VectorXd token = Eigen::VectorXd::Zero(model_dim_);
+            for (std::int64_t part = 0; part < parts; ++part) {
+                const auto at = static_cast<std::uint64_t>(t * parts + part);
+                token[given.random_below(stream, at, model_dim_)] =
+                    on_grid(given, stream + 1, at, 2, 1);
+            }
+            tokens_.push_back(std::move(token));
+        }
+        for (std::int64_t h = 0; h < problem.heads_q; ++h)
+            to_query_.push_back(weights(given, problem, stream + 2 * of(h) + 2));
+        for (std::int64_t g = 0; g < problem.heads_kv; ++g)
+            to_key_.push_back(weights(given, problem, stream + 2 * of(g) + 3));
+    }
+
+    TensorSet inputs(const Problem& problem) const {
+        TensorSet inputs = blank_inputs(problem);
+        for (const Role role : {Role::q, Role::k}) {
+            const auto& heads = role == Role::q ? to_query_ : to_key_;
+            inputs.put(role, tensor_of(problem, role, [&](auto, auto h, auto t, auto c) {
+                           return tokens_[of(t)].dot(heads[of(h)].col(c)) / 2;
+                       }));
+        }
+        return inputs;
+    }
+    /// x_i A (x_j - x_0)^T 2^-2a, A = W_Q W_K^T of these heads: exact.
+    double form(std::int64_t head, std::int64_t head_kv, std::int64_t i, std::int64_t j) const {
+        const Eigen::VectorXd across = tokens_[of(j)] - tokens_[0];
+        double sum = 0;
+        for (std::int64_t r = 0; r < model_dim_; ++r)
+            for (std::int64_t s = 0; s < model_dim_ && tokens_[of(i)][r] != 0; ++s)
+                if (across[s] != 0)
+                    sum += tokens_[of(i)][r] * across[s] *
+                           to_query_[of(head)].row(r).dot(to_key_[of(head_kv)].row(s));
+        return sum / 4;
+    }
+
+private:
+    static constexpr std::int64_t parts = 4;
+    static std::size_t of(std::int64_t n) { return static_cast<std::size_t>(n); }
+    Eigen::MatrixXd weights(const Given& given, const Problem& problem,
+                            std::uint64_t stream) const {
+        Eigen::MatrixXd matrix(model_dim_, problem.dim_qk);
+        std::uint64_t index = 0;
+        for (std::int64_t r = 0; r < model_dim_; ++r)
+            for (std::int64_t c = 0; c < problem.dim_qk; ++c)
+                matrix(r, c) = on_grid(given, stream, index++, 1, 1);
+        return matrix;
+    }
+
+    std::int64_t model_dim_;
+    std::vector<Eigen::VectorXd> tokens_;
+    std::vector<Eigen::MatrixXd> to_query_, to_key_;  ///< [model_dim, dim_qk], one a head
 };
 
-Eigen::MatrixXd whole_numbers(const Trial& trial, std::uint64_t stream, std::int64_t rows,
-                              std::int64_t columns, std::int64_t most) {
-    Eigen::MatrixXd matrix(rows, columns);
-    std::uint64_t index = 0;
-    for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < columns; ++j)
-            matrix(i, j) = on_grid(trial, stream, index++, most, 1);
-    return matrix;
-}
-
-Projection project(const Trial& trial, const Problem& problem, std::uint64_t stream,
-                   std::int64_t model_dim) {
-    Projection p;
-    p.tokens = whole_numbers(trial, stream, problem.len_q, model_dim, 2);
-    for (std::int64_t h = 0; h < problem.heads_q; ++h)
-        p.to_query.push_back(whole_numbers(trial, stream + 1 + static_cast<std::uint64_t>(2 * h),
-                                           model_dim, problem.dim_qk, 1));
-    for (std::int64_t g = 0; g < problem.heads_kv; ++g)
-        p.to_key.push_back(whole_numbers(trial, stream + 2 + static_cast<std::uint64_t>(2 * g),
-                                         model_dim, problem.dim_qk, 1));
-    // Var(q_c) = m * 2 * 2/3; with 2^-a on either side the scores have a variance of about one.
-    p.shift =
-        static_cast<int>(std::lround(std::log2(4.0 * static_cast<double>(model_dim) / 3) / 2));
-    return p;
-}
-
-// With S C = X A (C X)^T, C the projection that takes row means off, and X, C X of full column
-// rank, A = X^+ (S C) (C X)^+^T. An error E of S C moves A by at most |X^+| |(C X)^+| |E|. What
-// comes out must be sigma W_Q W_K^T 2^-2a, a matrix of rank at most D.
-Verdict check_bilinear(const Trial& trial) {
-    const std::int64_t model_dim = trial.problem().dim_qk + 2;
-    const Problem problem = token_problem(trial, 5);
-    if (!trial.supports(problem)) return not_applicable("the kernel does not take so many tokens");
+Plan check_bilinear(const Given& given) {
+    constexpr std::int64_t tokens = 16;
     const std::uint64_t stream = stream_of("rank.bilinear");
-    const Projection p = project(trial, problem, stream + 2, model_dim);
-    TensorSet inputs = blank_inputs(problem);
-    const auto rule = [&](const std::vector<Eigen::MatrixXd>& heads) {
-        std::vector<Eigen::MatrixXd> products;
-        for (const Eigen::MatrixXd& w : heads)
-            products.push_back(std::ldexp(1.0, -p.shift) * product(p.tokens, w));
-        return [products](std::int64_t, std::int64_t h, std::int64_t t, std::int64_t c) {
-            return products[static_cast<std::size_t>(h)](t, c);
-        };
-    };
-    inputs.put(Role::q, tensor_of(problem, Role::q, rule(p.to_query)));
-    inputs.put(Role::k, tensor_of(problem, Role::k, rule(p.to_key)));
-    const Weights weights = Weights::read(trial, problem, inputs, stream);
-    if (weights.fault()) return *weights.fault();
-
-    Eigen::MatrixXd centred = p.tokens;
-    centred.rowwise() -= centred.colwise().mean().eval();
-    const Eigen::VectorXd spectrum = singular_values(p.tokens), inner = singular_values(centred);
-    const double least = spectrum[model_dim - 1], least_centred = inner[model_dim - 1];
-    // Any threshold would do: the bound below grows with the inverses. Tokens that span the model
-    // dimension as badly as this would show nothing.
-    if (!(least > 0x1p-20) || !(least_centred > 0x1p-20))
-        return not_applicable("the tokens drawn do not span the model dimension");
-    const Eigen::MatrixXd unity = Eigen::MatrixXd::Identity(problem.len_q, problem.len_q);
-    const Eigen::MatrixXd left = least_squares(p.tokens, unity);
-    const Eigen::MatrixXd right = least_squares(centred, unity);
-    const double unit = std::ldexp(effective_scale(problem), -2 * p.shift);
-    Tally tally(problem);
-    for (std::int64_t b = 0; b < problem.batch; ++b)
-        for (std::int64_t h = 0; h < problem.heads_q; ++h) {
-            const LogMatrix scores = centred_scores(weights, b, h);
-            if (!std::isfinite(scores.perturbation)) continue;
-            const Eigen::MatrixXd recovered =
-                product(product(left, scores.centre), right.transpose());
-            const Eigen::MatrixXd exact =
-                product(unit * p.to_query[static_cast<std::size_t>(h)],
-                        p.to_key[static_cast<std::size_t>(h / group_size(problem))].transpose());
-            // Least squares and products in double: n^2 roundings of 2^-53 each, 32 of them for the
-            // constants of the orthogonal decompositions (Higham 2002, theorem 20.3), times the
-            // condition that the spectra say.
-            const double condition = spectrum[0] / least * (inner[0] / least_centred);
-            const double own = static_cast<double>(problem.len_q * problem.len_q) * 0x1p-48 *
-                               condition * scores.centre.norm() / (least * least_centred);
-            const double bound = evaluation * scores.perturbation / (least * least_centred) + own;
-            for (std::int64_t a = 0; a < model_dim; ++a)
-                for (std::int64_t c = 0; c < model_dim; ++c)
-                    tally.same(Interval::around(exact(a, c), own),
-                               Interval::around(recovered(a, c), bound), output_at({b, h, 0}, 0),
+    const Problem problem = token_problem(given, given.problem(), tokens);
+    if (!given.supports(problem)) return not_applicable("the kernel does not take so many tokens");
+    const Projection projection(given, problem, stream + 1);
+    return of_weights(
+        given, problem, projection.inputs(problem), stream,
+        [projection](Tally& tally, const Weights& weights, const TensorSet&) {
+            const Problem& p = weights.first().problem();
+            const Interval scale = Interval::exactly(effective_scale(p));
+            for (const Row& row : all_rows(p))
+                for (std::int64_t j = 1; j < p.len_kv; ++j) {
+                    const double form =
+                        projection.form(row.head, row.head / group_size(p), row.query, j);
+                    tally.same(scale * Interval::exactly(form),
+                               log(weights.at(row, j)) - log(weights.at(row, 0)), output_at(row, 0),
                                [&] {
                                    return fmt::format(
-                                       "the bilinear form around {} is not W_Q W_K^T at ({}, {})",
-                                       name_of(problem, {b, h, 0}), a, c);
+                                       "keys 0 and {} do not score x W_Q W_K^T y apart for {}", j,
+                                       name_of(p, row));
                                });
-            compare_rank(tally, {recovered, bound}, problem.dim_qk, {b, h, 0},
-                         "the bilinear form has a rank above the head dimension");
-        }
-    return tally.verdict(nothing_resolved);
+                }
+        });
 }
 
 Property bilinear() {
@@ -210,10 +220,10 @@ Property bilinear() {
         .statement = "Scores of projected tokens are X A X^T with A = W_Q W_K^T, of rank <= D.",
         .statement_short = "scores of projected tokens are X W_Q W_K^T X^T",
         .why =
-            "With Q = X W_Q and K = X W_K the scores are sigma X (W_Q W_K^T) X^T. Tokens and "
-            "projections are small whole numbers, so Q and K are exact in every format, and the "
-            "matrix judged is that of these Q and K. Multiplying by the pseudo-inverses of X gives "
-            "A back, its error at most their norms times that of the scores.",
+            "With Q = X W_Q and K = X W_K the scores are sigma X (W_Q W_K^T) X^T, a bilinear form "
+            "of the tokens that passes through D channels. Tokens and projections are small whole "
+            "numbers, so that Q, K and the form are exact in every format; log P_ij - log P_i0 = "
+            "S_ij - S_i0 is read off the weights, each known within its bound.",
         .source = "Vaswani et al. 2017, section 3.2.2; Elhage et al. 2021 (QK circuit)",
         .compares = Compares::bound,
         .cases = space(),
@@ -222,55 +232,29 @@ Property bilinear() {
     };
 }
 
-// A negative control: heads have queries and keys of their own, so the scores of two heads side by
-// side have a rank above D for generic inputs. The law computes their singular value D + 1 from the
-// inputs; what the kernel shows must be as large, by Weyl within the error of the matrix.
-Verdict check_heads(const Trial& trial) {
-    Problem problem = token_problem(trial, 2);
-    if (problem.heads_q < 2) problem.heads_q = problem.heads_kv = 2;
-    problem = canonical(problem);
-    if (!trial.supports(problem)) return not_applicable("the kernel does not take two heads");
-    const std::uint64_t stream = stream_of("rank.heads");
-    const TensorSet inputs = normal_inputs(trial, problem, stream);
-    const Weights weights = Weights::read(trial, problem, inputs, stream);
-    if (weights.fault()) return *weights.fault();
-    const Scores exact(problem, inputs);
-    const std::int64_t tokens = problem.len_q, dim = problem.dim_qk;
-    Tally tally(problem);
+// A negative control: another head has queries of its own, and what a relation of the first head's
+// queries leaves of its scores is computed from them: not zero, for generic inputs.
+void judge_heads(Tally& tally, const Weights& weights, const TensorSet& inputs) {
+    const Problem& problem = weights.first().problem();
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h + 1 < problem.heads_q; ++h) {
-            const LogMatrix first = centred_scores(weights, b, h);
-            const LogMatrix second = centred_scores(weights, b, h + 1);
-            const double shaken = std::hypot(first.perturbation, second.perturbation);
-            if (!std::isfinite(shaken)) continue;
-            Eigen::MatrixXd shown(tokens, 2 * tokens), truth(tokens, 2 * tokens);
-            shown << first.centre, second.centre;
-            for (std::int64_t i = 0; i < tokens; ++i)
-                for (std::int64_t j = 0; j < 2 * tokens; ++j)
-                    truth(i, j) = exact.score({b, h + j / tokens, i}, j % tokens).mid();
-            for (const std::int64_t from : {std::int64_t{0}, tokens}) {
-                auto half = truth.middleCols(from, tokens);
-                half.colwise() -= half.rowwise().mean().eval();
-            }
-            // A score of the law is off by (dim + 2) 2^-53 sum |q_c k_c| (scores.cpp), its mean by
-            // `tokens` more roundings. For normal inputs those sums are about sqrt(dim) of the
-            // scores in the Frobenius norm: dim is allowed for, and eight of all that.
-            const double own = static_cast<double>(8 * (dim + tokens)) * 0x1p-53 *
-                                   static_cast<double>(dim) * truth.norm() +
-                               svd_error(truth);
-            const double expected = singular_values(truth)[dim];
-            const double bound = evaluation * shaken + svd_error(shown);
-            if (!(expected > 2 * (bound + own))) continue;
-            tally.same(
-                Interval::around(expected, own),
-                Interval::around(singular_values(shown)[dim], bound), output_at({b, h, 0}, 0), [&] {
-                    return fmt::format(
-                        "the scores of heads {} and {} together have another rank than their "
-                        "queries and keys give",
-                        h, h + 1);
-                });
+            const Eigen::MatrixXd u = relations_among(inputs, problem, b, h);
+            compare_relation(tally, weights, inputs, u.col(0), b, h + 1, [&] {
+                return fmt::format(
+                    "the scores of heads {} and {} together have another rank than their queries "
+                    "and keys give",
+                    h, h + 1);
+            });
         }
-    return tally.verdict(nothing_resolved);
+}
+
+Plan check_heads(const Given& given) {
+    const std::uint64_t stream = stream_of("rank.heads");
+    Problem heads = given.problem();
+    if (heads.heads_q < 2) heads.heads_q = heads.heads_kv = 2;
+    const Problem problem = token_problem(given, heads, heads.dim_qk + 1);
+    if (!given.supports(problem)) return not_applicable("the kernel does not take two heads");
+    return of_weights(given, problem, normal_inputs(given, problem, stream), stream, judge_heads);
 }
 
 Property heads() {
@@ -279,11 +263,11 @@ Property heads() {
         .statement = "The scores of two heads side by side have a rank above head_dim.",
         .statement_short = "two heads together exceed the rank of one",
         .why =
-            "A negative control. Heads have queries and keys of their own, so for generic inputs "
-            "[S_1 S_2] has rank 2D. Its singular value D + 1 is computed from the inputs; by Weyl "
-            "the kernel's matrix must show it within the error of its elements. A kernel that "
-            "reads one head for another shows a smaller one.",
-        .source = "Vaswani et al. 2017, section 3.2.2; Weyl 1912",
+            "A negative control. Heads have queries of their own, so for generic inputs [S_1 S_2] "
+            "has rank 2D: a relation u among the queries of one head leaves u^T S_2 = sigma (u^T "
+            "Q_2) K_2^T of the other's scores, computed from the inputs. A kernel that reads one "
+            "head for another leaves nothing.",
+        .source = "Vaswani et al. 2017, section 3.2.2",
         .compares = Compares::bound,
         .cases = space(),
         .check = check_heads,

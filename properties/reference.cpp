@@ -14,6 +14,7 @@
 #include "properties/law/tally.hpp"
 #include "reference/bound/kernel_model.hpp"
 #include "reference/bound/rounding.hpp"
+#include "reference/bound/structure_bound.hpp"
 
 namespace attest::law {
 
@@ -34,7 +35,7 @@ TensorSet only(const TensorSet& observed, Role role) {
     return part;
 }
 
-Verdict check_output(const Trial& trial) {
+Judgement check_output(const Trial& trial) {
     return trial.compare(trial.problem(), trial.inputs(), only(trial.observed(), Role::o));
 }
 
@@ -54,14 +55,12 @@ Property output() {
         .compares = Compares::bound,
         .tells = Tells::truth,
         .cases = any_case(),
-        .check = check_output,
+        .check = always<check_output>,
         .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
-Verdict check_lse(const Trial& trial) {
-    if (!trial.observed().has(Role::lse))
-        return not_applicable("the kernel returned no log-sum-exp");
+Judgement check_lse(const Trial& trial) {
     return trial.compare(trial.problem(), trial.inputs(), only(trial.observed(), Role::lse));
 }
 
@@ -85,12 +84,12 @@ Property lse() {
         .tells = Tells::truth,
         .needs = {.lse = true},
         .cases = lse_case(),
-        .check = check_lse,
+        .check = always<check_lse>,
         .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
-Verdict check_decode(const Trial& trial) {
+Judgement check_decode(const Trial& trial) {
     return trial.compare(trial.problem(), trial.inputs(), trial.observed());
 }
 
@@ -114,13 +113,16 @@ Property decode() {
         .compares = Compares::bound,
         .tells = Tells::truth,
         .cases = cached_case(),
-        .check = check_decode,
+        .check = always<check_decode>,
         .turned_red_by = {planted::last_key_scores_zero()},
     };
 }
 
-Verdict check_structure(const Trial& trial) {
-    return trial.compare_structure();
+Plan check_structure(const Given& given) {
+    const Problem& problem = given.problem();
+    if (!bound::structure_declared(bound::resolve(problem, given.numerics()), problem.splits))
+        return not_applicable("the kernel declares no structure for this problem");
+    return [](const Trial& trial) { return trial.compare_structure(); };
 }
 
 // A sink enters the running maximum at the start, at the end or not at all: no structure is
@@ -171,16 +173,9 @@ double mean_slack(const bound::KernelModel& m, const Numerics& numerics, double 
     return 2.1 * (m.exp_error + up + bound::chain_error(m.sum_depth(keys) + 6, m.ua));
 }
 
-Verdict check_rounding(const Trial& trial) {
+Judgement judge_rounding(const Trial& trial, const Problem& problem) {
     constexpr std::int64_t most = 255;
     const std::uint64_t stream = stream_of("reference.rounding");
-    const std::int64_t keys = std::int64_t{1} << (1 + trial.random_below(stream, 0, 7));
-    Problem problem =
-        plain(trial.problem(), std::min<std::int64_t>(trial.problem().len_q, 4), keys);
-    problem.splits = 1;
-    problem = canonical(problem);
-    if (!trial.supports(problem)) problem.splits = 0;
-    if (!trial.supports(problem)) return not_applicable("the kernel does not take so many keys");
     TensorSet inputs = blank_inputs(problem);
     std::uint64_t index = 0;
     inputs.put(Role::q, tensor_of(problem, Role::q, [&](auto, auto, auto, auto) {
@@ -191,6 +186,7 @@ Verdict check_rounding(const Trial& trial) {
                    return on_grid(trial, stream + 2, index++, most, 1);
                }));
     const Run call(trial, problem, inputs);
+    const std::int64_t keys = problem.len_kv;
     const double count = static_cast<double>(keys);
     const double slack =
         mean_slack(bound::resolve(problem, trial.numerics()), trial.numerics(), count);
@@ -220,9 +216,21 @@ Verdict check_rounding(const Trial& trial) {
                         break;
                 }
             }
-    Verdict verdict = tally.verdict("nothing was compared");
-    if (verdict.violation) verdict.violation->violation_class = ViolationClass::structure;
-    return verdict;
+    Judgement judgement = tally.judgement("nothing was compared");
+    if (judgement.violation) judgement.violation->violation_class = ViolationClass::structure;
+    return judgement;
+}
+
+Plan check_rounding(const Given& given) {
+    const std::int64_t keys = std::int64_t{1}
+                              << (1 + given.random_below(stream_of("reference.rounding"), 0, 7));
+    Problem problem =
+        plain(given.problem(), std::min<std::int64_t>(given.problem().len_q, 4), keys);
+    problem.splits = 1;
+    problem = canonical(problem);
+    if (!given.supports(problem)) problem.splits = 0;
+    if (!given.supports(problem)) return not_applicable("the kernel does not take so many keys");
+    return [problem](const Trial& trial) { return judge_rounding(trial, problem); };
 }
 
 Property rounding() {
@@ -251,12 +259,14 @@ Property rounding() {
 // One element in a thousand runs of a billion elements: the union bound over a case's elements.
 constexpr double probable_rate = 1e-9;
 
-Verdict check_probable(const Trial& trial) {
-    if (trial.numerics().matrix_unit) return not_applicable(truncated_sums);
-    Verdict verdict = trial.compare_probable(probable_rate);
-    verdict.statistic = Statistic{"error over the probable bound", verdict.worst_ratio, 1,
-                                  probable_rate, verdict.elements};
-    return verdict;
+Plan check_probable(const Given& given) {
+    if (given.numerics().matrix_unit) return not_applicable(truncated_sums);
+    return [](const Trial& trial) -> Judgement {
+        Judgement judgement = trial.compare_probable(probable_rate);
+        judgement.statistic = Statistic{"error over the probable bound", judgement.worst_ratio, 1,
+                                        probable_rate, judgement.elements};
+        return judgement;
+    };
 }
 
 Property probable() {

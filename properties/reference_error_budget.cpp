@@ -92,7 +92,8 @@ struct ErrorScores {
     }
 };
 
-Verdict suspected(std::string sentence, double observed, double threshold, std::int64_t elements) {
+Judgement suspected(std::string sentence, double observed, double threshold,
+                    std::int64_t elements) {
     Violation v;
     v.problem = std::move(sentence);
     v.index = {0, 0, 0, 0};
@@ -105,7 +106,7 @@ Verdict suspected(std::string sentence, double observed, double threshold, std::
     return violated(std::move(v), elements);
 }
 
-Verdict judge_directions(const ErrorScores& scores, const bound::ErrorBudget& budget) {
+Judgement judge_directions(const ErrorScores& scores, const bound::ErrorBudget& budget) {
     const auto floor = floors(budget);
     const double direction_max = SelfNormalised::threshold(direction_rate);
     // Of those that are off the one that stands out most: a wrong temperature shows in the others.
@@ -124,9 +125,9 @@ Verdict judge_directions(const ErrorScores& scores, const bound::ErrorBudget& bu
         any_off = off;
     }
     const double z = scores.direction[most].value();
-    Verdict verdict = any_off ? suspected(fmt::format(fmt::runtime(words[most]), theta), z,
-                                          direction_max, scores.elements)
-                              : holds(scores.elements);
+    Judgement verdict = any_off ? suspected(fmt::format(fmt::runtime(words[most]), theta), z,
+                                            direction_max, scores.elements)
+                                : holds(scores.elements);
     verdict.statistic =
         scores.direction[most].statistic("errors along one direction", direction_rate);
     return verdict;
@@ -137,7 +138,7 @@ Verdict judge_directions(const ErrorScores& scores, const bound::ErrorBudget& bu
 // kernels had a root mean square of 0.96 to 1.00 of the model in half formats and 0.56 to 0.67 in
 // f32, and single errors of 5.5 and 8 deviations at most; 1.10 and 1.30, 8 and 12 lie above these.
 // 1e-300 keeps the quotient finite where every score is the same.
-Verdict judge_sizes(const ErrorScores& scores, bool coarse) {
+Judgement judge_sizes(const ErrorScores& scores, bool coarse) {
     const double rms_max = coarse ? 1.10 : 1.30, largest_max = coarse ? 8 : 12;
     const double n = static_cast<double>(scores.rows);
     const double mean = scores.squares / n;
@@ -157,17 +158,8 @@ Verdict judge_sizes(const ErrorScores& scores, bool coarse) {
     return holds(scores.elements);
 }
 
-Verdict check_error_budget(const Trial& trial) {
-    if (trial.numerics().matrix_unit) return not_applicable(truncated_sums);
-    if (coarse_exp(trial.numerics()))
-        return not_applicable("a coarse exp errs alike at like scores, and not by chance");
+Judgement judge_error_budget(const Trial& trial, const Problem& problem) {
     const std::uint64_t stream = stream_of("reference.error_budget");
-    Problem problem =
-        plain(trial.problem(), queries, std::max<std::int64_t>(16, trial.problem().len_kv));
-    problem.heads_q = problem.heads_kv;
-    problem.batch = (heads_wanted + problem.heads_kv - 1) / problem.heads_kv;
-    problem = canonical(problem);
-    if (!trial.supports(problem)) return not_applicable("the kernel does not take so many heads");
     TensorSet inputs = blank_inputs(problem);
     std::uint64_t index = 0;
     for (const Role role : {Role::q, Role::k, Role::v})
@@ -184,10 +176,23 @@ Verdict check_error_budget(const Trial& trial) {
             for (std::int64_t i = 0; i < problem.len_q; ++i, at += width)
                 scores.add_row({budget.output.data() + at, width}, call, {b, h, i});
     const bool coarse = traits(problem.format_o).unit_roundoff > 4 * budget.ua;
-    Verdict sizes = judge_sizes(scores, coarse);
-    Verdict directions = judge_directions(scores, budget);
+    Judgement sizes = judge_sizes(scores, coarse);
+    Judgement directions = judge_directions(scores, budget);
     // A direction explains more than a size: it is told first.
-    return directions.decision == Decision::violated ? directions : merge(directions, sizes);
+    return directions.violated() ? directions : merge(directions, sizes);
+}
+
+Plan check_error_budget(const Given& given) {
+    if (given.numerics().matrix_unit) return not_applicable(truncated_sums);
+    if (coarse_exp(given.numerics()))
+        return not_applicable("a coarse exp errs alike at like scores, and not by chance");
+    Problem problem =
+        plain(given.problem(), queries, std::max<std::int64_t>(16, given.problem().len_kv));
+    problem.heads_q = problem.heads_kv;
+    problem.batch = (heads_wanted + problem.heads_kv - 1) / problem.heads_kv;
+    problem = canonical(problem);
+    if (!given.supports(problem)) return not_applicable("the kernel does not take so many heads");
+    return [problem](const Trial& trial) { return judge_error_budget(trial, problem); };
 }
 
 // What the averages are taken over: whole heads of normal numbers, no mask. Against a kernel that

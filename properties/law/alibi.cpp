@@ -38,14 +38,14 @@ std::int64_t distance(const Visibility& visibility, const Row& row, std::int64_t
     return std::abs(row.query + offset - key);
 }
 
-Verdict alibi_is_a_bias(const Run& built_in, const std::vector<double>& slopes) {
+Judgement alibi_is_a_bias(const Run& built_in, const std::vector<double>& slopes) {
     const Trial& trial = built_in.trial();
     const Problem& problem = built_in.problem();
     const Visibility visibility = built_in.visibility();
     Problem p = problem;
     p.alibi = false;
     p.mask.tensor = {MaskKind::additive, false, false, false};
-    if (!trial.supports(p)) return not_applicable("the kernel takes no additive mask");
+    if (!trial.supports(p)) return nothing_compared("the kernel takes no additive mask");
     TensorSet inputs = built_in.inputs();
     inputs.erase(Role::alibi_slopes);
     Tensor bias(type_of(p, Role::mask), *shape_of(p, Role::mask));
@@ -67,9 +67,9 @@ Verdict alibi_is_a_bias(const Run& built_in, const std::vector<double>& slopes) 
 
 /// Flat scores and one column of V that shows a near key, one that shows a far one: the near one
 /// weighs more.
-Verdict near_weighs_more(const Trial& trial, const TensorSet& with_exact_slopes) {
+Judgement near_weighs_more(const Trial& trial, const TensorSet& with_exact_slopes) {
     const Problem& problem = trial.problem();
-    if (value_dim(problem) < 2) return inconclusive("two weights need two channels");
+    if (value_dim(problem) < 2) return nothing_compared("two weights need two channels");
     const std::uint64_t stream = stream_of("position.alibi.near");
     const std::int64_t near = trial.random_below(stream, 0, problem.len_kv);
     const std::int64_t far = trial.random_below(stream, 1, problem.len_kv);
@@ -102,14 +102,14 @@ Verdict near_weighs_more(const Trial& trial, const TensorSet& with_exact_slopes)
 
 }  // namespace
 
-Verdict alibi_is_its_bias(const Trial& trial) {
+Judgement alibi_is_its_bias(const Trial& trial) {
     const std::vector<double> slopes = exact_slopes(trial);
     TensorSet inputs = with_slopes(trial, slopes);
-    Verdict order = near_weighs_more(trial, inputs);
-    if (order.decision == Decision::violated) return order;
+    Judgement order = near_weighs_more(trial, inputs);
+    if (order.violated()) return order;
     const Run built_in(trial, trial.problem(), std::move(inputs));
-    Verdict bias = alibi_is_a_bias(built_in, slopes);
-    if (bias.decision == Decision::violated) return bias;
+    Judgement bias = alibi_is_a_bias(built_in, slopes);
+    if (bias.violated()) return bias;
     return nothing_compared(order.elements + bias.elements, bias.worst_ratio,
                             "no distance of this case shows");
 }

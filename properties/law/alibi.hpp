@@ -8,6 +8,6 @@ namespace attest::law {
 
 /// Built in = written out as an additive mask, and under flat scores near keys weigh more than far
 /// ones. The case has alibi, no mask tensor, no soft cap.
-Verdict alibi_is_its_bias(const Trial& trial);
+Judgement alibi_is_its_bias(const Trial& trial);
 
 }  // namespace attest::law

@@ -63,8 +63,8 @@ std::vector<Alternative> alternatives_of(const Problem& base) {
 }
 
 /// nullopt: nothing was certain to change.
-std::optional<Verdict> try_alternative(const Run& base, const Alternative& alternative,
-                                       std::int64_t& compared) {
+std::optional<Judgement> try_alternative(const Run& base, const Alternative& alternative,
+                                         std::int64_t& compared) {
     const Trial& trial = base.trial();
     if (!trial.supports(alternative.problem)) return std::nullopt;
     PairedCase paired = adopt(alternative.problem, base.inputs());
@@ -89,7 +89,7 @@ std::optional<Verdict> try_alternative(const Run& base, const Alternative& alter
 
 }  // namespace
 
-Verdict arguments_matter(const Trial& trial) {
+Judgement arguments_matter(const Trial& trial) {
     const Run base(trial);
     std::int64_t compared = 0;
     for (const Alternative& alternative : alternatives_of(base.problem()))

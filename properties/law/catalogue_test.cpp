@@ -14,7 +14,7 @@ Property good() {
     law.statement = law.statement_short = "Nothing behind the mask is read.";
     law.why = law.source = "a test";
     law.file = "properties/masking.cpp";
-    law.check = [](const Trial&) { return holds(1); };
+    law.check = [](const Given&) -> Plan { return Judge([](const Trial&) { return holds(1); }); };
     law.turned_red_by = {planted::causal_mask_ignored()};
     return law;
 }

@@ -76,17 +76,17 @@ std::vector<std::int64_t> range(std::int64_t begin, std::int64_t count) {
     return indices;
 }
 
-std::vector<std::int64_t> permutation(const Trial& trial, std::uint64_t stream, std::int64_t n,
+std::vector<std::int64_t> permutation(const Given& given, std::uint64_t stream, std::int64_t n,
                                       std::int64_t fixed_from) {
     std::vector<std::int64_t> order = range(0, n);
     for (std::int64_t i = fixed_from - 1; i > 0; --i)
-        std::swap(order[i], order[trial.random_below(stream, i, i + 1)]);
+        std::swap(order[i], order[given.random_below(stream, i, i + 1)]);
     if (fixed_from > 1 && std::is_sorted(order.begin(), order.end())) std::swap(order[0], order[1]);
     return order;
 }
 
-std::vector<std::int64_t> permutation(const Trial& trial, std::uint64_t stream, std::int64_t n) {
-    return permutation(trial, stream, n, n);
+std::vector<std::int64_t> permutation(const Given& given, std::uint64_t stream, std::int64_t n) {
+    return permutation(given, stream, n, n);
 }
 
 void copy_element(Tensor& target, std::int64_t to, const Tensor& source, std::int64_t from) {

@@ -47,9 +47,9 @@ std::vector<std::int64_t> range(std::int64_t begin, std::int64_t count);
 
 /// A random order of 0 .. n-1 that is not the identity where n > 1; the elements from `fixed_from`
 /// on stay where they are.
-std::vector<std::int64_t> permutation(const Trial& trial, std::uint64_t stream, std::int64_t n,
+std::vector<std::int64_t> permutation(const Given& given, std::uint64_t stream, std::int64_t n,
                                       std::int64_t fixed_from);
-std::vector<std::int64_t> permutation(const Trial& trial, std::uint64_t stream, std::int64_t n);
+std::vector<std::int64_t> permutation(const Given& given, std::uint64_t stream, std::int64_t n);
 
 /// The bits of element `from` of `source` written to element `to` of `target` (one type).
 void copy_element(Tensor& target, std::int64_t to, const Tensor& source, std::int64_t from);

@@ -32,7 +32,7 @@ std::vector<std::int64_t> keys_read(const Run& base, const KeySet& keys, Filling
         for (const std::int64_t key : part) some.add(row.first.batch, head_kv, key);
         const Run changed(base.trial(), base.problem(),
                           overwritten(base.trial(), base.problem(), base.inputs(), some, filling));
-        return compare_runs(base, changed, unchanged(base, {row})).decision == Decision::violated;
+        return compare_runs(base, changed, unchanged(base, {row})).violated();
     };
     if (suspects.size() == 1 && !changes(suspects)) return {};
     while (suspects.size() > 1) {
@@ -185,25 +185,25 @@ std::vector<RowMatch> rows_blind_to(const Run& base, const KeySet& keys) {
     return rows;
 }
 
-Verdict change_nothing(const Run& base, const KeySet& keys, Filling filling) {
+Judgement change_nothing(const Run& base, const KeySet& keys, Filling filling) {
     Relation relation = unchanged(base, rows_blind_to(base, keys));
-    if (relation.rows.empty()) return inconclusive("every row sees one of the keys");
+    if (relation.rows.empty()) return nothing_compared("every row sees one of the keys");
     relation.sentence = [&](const RowMatch& row) { return leak(base, keys, filling, row); };
     const Run changed(base.trial(), base.problem(),
                       overwritten(base.trial(), base.problem(), base.inputs(), keys, filling));
     return compare_runs(base, changed, relation);
 }
 
-Verdict non_interference(const Run& base, std::optional<Hiding> by,
-                         std::span<const Filling> fillings) {
+Judgement non_interference(const Run& base, std::optional<Hiding> by,
+                           std::span<const Filling> fillings) {
     std::int64_t elements = 0;
     double worst = 0;
     for (const auto& anchors : choose_anchors(base)) {
         const KeySet keys = hidden_from(base, anchors, by);
         if (keys.empty()) continue;
         for (const Filling filling : fillings) {
-            Verdict verdict = change_nothing(base, keys, filling);
-            if (verdict.decision == Decision::violated) return verdict;
+            Judgement verdict = change_nothing(base, keys, filling);
+            if (verdict.violated()) return verdict;
             elements += verdict.elements;
             worst = std::max(worst, verdict.worst_ratio);
         }
@@ -211,7 +211,7 @@ Verdict non_interference(const Run& base, std::optional<Hiding> by,
     return nothing_compared(elements, worst, "no key of this case is hidden that way");
 }
 
-Verdict padded_queries_change_nothing(const Run& base, Filling filling) {
+Judgement padded_queries_change_nothing(const Run& base, Filling filling) {
     const Problem& problem = base.problem();
     const Visibility visibility = base.visibility();
     TensorSet inputs = base.inputs();
@@ -226,7 +226,7 @@ Verdict padded_queries_change_nothing(const Run& base, Filling filling) {
                                       static_cast<std::uint64_t>(flat)));
         }
     }
-    if (!changed) return inconclusive("no query lies past its sequence's end");
+    if (!changed) return nothing_compared("no query lies past its sequence's end");
     Relation relation = unchanged(base, defined_rows(base));
     relation.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +

@@ -58,14 +58,14 @@ KeySet hidden_from(const Run& base, const std::vector<std::int64_t>& anchors,
 std::vector<RowMatch> rows_blind_to(const Run& base, const KeySet& keys);
 
 /// Overwrites the keys and compares every row that sees none of them.
-Verdict change_nothing(const Run& base, const KeySet& keys, Filling filling);
+Judgement change_nothing(const Run& base, const KeySet& keys, Filling filling);
 
 /// change_nothing over the fillings and over several anchors: all queries of small problems, the
 /// first, the last and random ones of others.
-Verdict non_interference(const Run& base, std::optional<Hiding> by,
-                         std::span<const Filling> fillings);
+Judgement non_interference(const Run& base, std::optional<Hiding> by,
+                           std::span<const Filling> fillings);
 
 /// Overwrites the rows of q at and past lens_q: no row may change.
-Verdict padded_queries_change_nothing(const Run& base, Filling filling);
+Judgement padded_queries_change_nothing(const Run& base, Filling filling);
 
 }  // namespace attest::law

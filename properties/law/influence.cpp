@@ -130,7 +130,7 @@ TensorSet with_spikes(const Trial& trial, const Run& base, const SpikePlan& plan
 
 }  // namespace
 
-Verdict values_matter(const Trial& trial) {
+Judgement values_matter(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Run base(trial, problem, with_flat_scores(problem, trial.inputs()));
     const Visibility visibility = base.visibility();
@@ -217,7 +217,7 @@ TensorSet with_nudges(const Run& base, const std::vector<Nudge>& nudges) {
 
 }  // namespace
 
-Verdict key_channels_matter(const Trial& trial) {
+Judgement key_channels_matter(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Run base(trial);
     const Visibility visibility = base.visibility();

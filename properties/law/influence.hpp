@@ -8,9 +8,9 @@
 namespace attest::law {
 
 /// Spikes in V, one key a channel, under flat scores: every visible key has a weight worth seeing.
-Verdict values_matter(const Trial& trial);
+Judgement values_matter(const Trial& trial);
 
 /// One channel of one key of each head and sequence changed in K: the last channels, and others.
-Verdict key_channels_matter(const Trial& trial);
+Judgement key_channels_matter(const Trial& trial);
 
 }  // namespace attest::law

@@ -44,17 +44,17 @@ std::vector<RowMatch> rows_to_slice(const Run& base) {
     return chosen;
 }
 
-void add(Verdict& sum, const Verdict& part) {
+void add(Judgement& sum, const Judgement& part) {
     sum.elements += part.elements;
     sum.worst_ratio = std::max(sum.worst_ratio, part.worst_ratio);
 }
 
 }  // namespace
 
-Verdict mask_forms_agree(const Trial& trial) {
+Judgement mask_forms_agree(const Trial& trial) {
     const Run base(trial);
     const Problem& problem = base.problem();
-    Verdict sum;
+    Judgement sum;
     std::vector<MaskKind> kinds = {MaskKind::additive};
     if (problem.mask.tensor.kind != MaskKind::additive) kinds.push_back(MaskKind::boolean);
     for (const MaskKind kind : kinds) {
@@ -68,8 +68,8 @@ Verdict mask_forms_agree(const Trial& trial) {
                                name_of(problem, match.first), mask_name(problem),
                                kind == MaskKind::boolean ? "a boolean" : "an additive");
         };
-        Verdict verdict = compare_runs(base, *call, relation);
-        if (verdict.decision == Decision::violated) return verdict;
+        Judgement verdict = compare_runs(base, *call, relation);
+        if (verdict.violated()) return verdict;
         add(sum, verdict);
     }
     for (RowMatch match : rows_to_slice(base)) {
@@ -83,21 +83,19 @@ Verdict mask_forms_agree(const Trial& trial) {
             return fmt::format("{} gets another answer when the keys hidden by {} are sliced away",
                                name_of(problem, row.first), mask_name(problem));
         };
-        Verdict verdict = compare_runs(base, *call, relation);
-        if (verdict.decision == Decision::violated) return verdict;
+        Judgement verdict = compare_runs(base, *call, relation);
+        if (verdict.violated()) return verdict;
         add(sum, verdict);
     }
     return nothing_compared(sum.elements, sum.worst_ratio,
                             "the kernel takes no other form of this mask");
 }
 
-Verdict broadcast_agrees(const Trial& trial) {
+namespace {
+
+Judgement judge_broadcast(const Trial& trial, const Problem& expanded) {
     const Run base(trial);
     const Problem& problem = base.problem();
-    Problem expanded = problem;
-    expanded.mask.tensor = {problem.mask.tensor.kind, false, false, false};
-    if (!trial.supports(expanded))
-        return not_applicable("the kernel takes no mask of the full shape");
     TensorSet inputs = base.inputs();
     Tensor mask = inputs[Role::mask];
     const std::int64_t extents[3] = {problem.batch, problem.heads_q, problem.len_q};
@@ -115,7 +113,17 @@ Verdict broadcast_agrees(const Trial& trial) {
     return compare_runs(base, Run(trial, expanded, std::move(inputs)), relation);
 }
 
-Verdict alignment_is_declared(const Trial& trial) {
+}  // namespace
+
+Plan broadcast_agrees(const Given& given) {
+    Problem expanded = given.problem();
+    expanded.mask.tensor = {expanded.mask.tensor.kind, false, false, false};
+    if (!given.supports(expanded))
+        return not_applicable("the kernel takes no mask of the full shape");
+    return [expanded](const Trial& trial) { return judge_broadcast(trial, expanded); };
+}
+
+Judgement alignment_is_declared(const Trial& trial) {
     const Run call(trial);
     const Problem& problem = call.problem();
     const bool top_left = trial.dialect().causal == CausalAlignment::top_left;
@@ -211,11 +219,7 @@ std::optional<Violation> check_row_without_keys(const Run& call, const Row& row,
     return std::nullopt;
 }
 
-}  // namespace
-
-Verdict empty_rows_follow_policy(const Trial& trial) {
-    if (trial.dialect().empty_row == EmptyRow::refuse)
-        return not_applicable("the kernel leaves empty rows unspecified (empty_row: refuse)");
+Judgement judge_empty_rows(const Trial& trial) {
     Emptied e = emptied(trial);
     const Run call(trial, std::move(e.problem), std::move(e.inputs));
     const Visibility visibility = call.visibility();
@@ -226,7 +230,7 @@ Verdict empty_rows_follow_policy(const Trial& trial) {
         if (auto v = check_row_without_keys(call, row, query, compared))
             return violated(std::move(*v), compared);
     }
-    if (compared == 0) return inconclusive("every query of this case sees a key");
+    if (compared == 0) return nothing_compared("every query of this case sees a key");
     if (e.touched.empty()) return holds(compared);
     // Rows that were not emptied differ in nothing they read from what they were in the case
     // itself.
@@ -242,9 +246,17 @@ Verdict empty_rows_follow_policy(const Trial& trial) {
     relation.sentence = [&](const RowMatch& match) {
         return name_of(call.problem(), match.first) + " changes when another row is emptied";
     };
-    Verdict verdict = compare_runs(before, call, relation);
-    if (verdict.decision == Decision::violated) return verdict;
+    Judgement verdict = compare_runs(before, call, relation);
+    if (verdict.violated()) return verdict;
     return holds(compared + verdict.elements, verdict.worst_ratio);
+}
+
+}  // namespace
+
+Plan empty_rows_follow_policy(const Given& given) {
+    if (given.dialect().empty_row == EmptyRow::refuse)
+        return not_applicable("the kernel leaves empty rows unspecified (empty_row: refuse)");
+    return judge_empty_rows;
 }
 
 }  // namespace attest::law

@@ -9,16 +9,16 @@ namespace attest::law {
 
 /// The built-in mask = an explicit boolean mask = an additive one with -inf = the hidden keys
 /// sliced away. Without alibi, rope, cache, dropout.
-Verdict mask_forms_agree(const Trial& trial);
+Judgement mask_forms_agree(const Trial& trial);
 
 /// A mask with shared axes = its expansion.
-Verdict broadcast_agrees(const Trial& trial);
+Plan broadcast_agrees(const Given& given);
 
 /// Where the other alignment's answer is apart from the declared one's, the kernel gives the
 /// declared one. Without alibi, rope, cache, dropout.
-Verdict alignment_is_declared(const Trial& trial);
+Judgement alignment_is_declared(const Trial& trial);
 
 /// Empty rows follow the dialect; rows past lens_q are zeros; other rows do not notice.
-Verdict empty_rows_follow_policy(const Trial& trial);
+Plan empty_rows_follow_policy(const Given& given);
 
 }  // namespace attest::law

@@ -29,7 +29,7 @@ TensorSet fresh_contents(const Trial& trial) {
 }
 
 /// The first call repeated: to the bit where determinism is claimed, else within bounds.
-Verdict repeated_as_before(const Run& first, const char* between) {
+Judgement repeated_as_before(const Run& first, const char* between) {
     const Run again(first.trial(), first.problem(), first.inputs());
     Relation relation;
     relation.rows = defined_rows(first);
@@ -42,7 +42,7 @@ Verdict repeated_as_before(const Run& first, const char* between) {
 }
 
 /// A call against its own reference.
-Verdict answered_as_itself(const Run& call, const std::string& sentence) {
+Judgement answered_as_itself(const Run& call, const std::string& sentence) {
     std::int64_t compared = 0;
     double worst = 0;
     for (const RowMatch& match : defined_rows(call))
@@ -74,7 +74,7 @@ Verdict answered_as_itself(const Run& call, const std::string& sentence) {
 
 }  // namespace
 
-Verdict no_stale_state(const Trial& trial) {
+Judgement no_stale_state(const Trial& trial) {
     const Run first(trial);
     const Problem& problem = first.problem();
     const Run other(trial, problem, fresh_contents(trial));
@@ -96,8 +96,8 @@ Verdict no_stale_state(const Trial& trial) {
                                           " does not follow new contents in the same shapes"),
                 compared);
         }
-    Verdict again = repeated_as_before(first, "a call with other contents");
-    if (again.decision == Decision::violated) return again;
+    Judgement again = repeated_as_before(first, "a call with other contents");
+    if (again.violated()) return again;
     return nothing_compared(compared + again.elements, again.worst_ratio,
                             "no row of this case has an answer to compare");
 }
@@ -151,17 +151,14 @@ std::vector<std::pair<const char*, Problem>> other_problems(const Trial& trial) 
 
 }  // namespace
 
-Verdict no_stale_plan(const Trial& trial) {
+Judgement no_stale_plan(const Trial& trial) {
     const Run first(trial);
-    // A kernel that is wrong anyway cannot show that it is wrong because of an earlier call.
-    if (answered_as_itself(first, "").decision == Decision::violated)
-        return inconclusive("the case itself is answered wrong (reference.output tells how)");
     std::int64_t elements = 0;
     double worst = 0;
-    const auto keep = [&](const Verdict& verdict) {
+    const auto keep = [&](const Judgement& verdict) {
         elements += verdict.elements;
         worst = std::max(worst, verdict.worst_ratio);
-        return verdict.decision != Decision::violated;
+        return !verdict.violated();
     };
     for (const auto& [name, problem] : other_problems(trial)) {
         if (canonical(problem) == canonical(first.problem()) || !trial.supports(problem)) continue;
@@ -173,13 +170,13 @@ Verdict no_stale_plan(const Trial& trial) {
         TensorSet inputs =
             same_shapes ? adopt(problem, first.inputs()).inputs : blank_inputs(problem);
         const Run other(trial, problem, std::move(inputs));
-        Verdict own = answered_as_itself(
+        Judgement own = answered_as_itself(
             other, fmt::format("{} is answered right alone, but wrong right after the case", name));
         // A call that is wrong in a fresh process too is another law's to tell.
         if (!keep(own)) {
-            if (answered_as_itself(other.alone(), "").decision != Decision::violated) return own;
+            if (!answered_as_itself(other.alone(), "").violated()) return own;
         }
-        Verdict again = repeated_as_before(first, name);
+        Judgement again = repeated_as_before(first, name);
         if (!keep(again)) return again;
     }
     return nothing_compared(elements, worst,

@@ -1,10 +1,9 @@
 #include "properties/law/nnls.hpp"
 
+#include <Eigen/QR>
 #include <algorithm>
 #include <limits>
 #include <vector>
-
-#include "properties/law/linear_algebra.hpp"
 
 namespace attest::law {
 
@@ -19,7 +18,7 @@ Eigen::VectorXd solve_passive(const Eigen::MatrixXd& matrix, const Eigen::Vector
     Eigen::MatrixXd part(matrix.rows(), static_cast<Eigen::Index>(columns.size()));
     for (std::size_t at = 0; at < columns.size(); ++at)
         part.col(static_cast<Eigen::Index>(at)) = matrix.col(columns[at]);
-    const Eigen::VectorXd solution = least_squares(part, target);
+    const Eigen::VectorXd solution = part.colPivHouseholderQr().solve(target);
     Eigen::VectorXd full = Eigen::VectorXd::Zero(matrix.cols());
     for (std::size_t at = 0; at < columns.size(); ++at)
         full[columns[at]] = solution[static_cast<Eigen::Index>(at)];

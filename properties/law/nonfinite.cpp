@@ -101,7 +101,7 @@ Violation swallowed(const Run& changed, const Row& row, std::int64_t channel,
     return v;
 }
 
-Verdict try_injection(const Run& base, Injection injection) {
+Judgement try_injection(const Run& base, Injection injection) {
     const Run changed(base.trial(), base.problem(), std::move(injection.inputs));
     const std::int64_t channels = value_dim(base.problem());
     const bool one_channel = injection.channel >= 0;
@@ -140,30 +140,34 @@ Verdict try_injection(const Run& base, Injection injection) {
         return fmt::format("{} reaches {}, which cannot see it", injection.what,
                            name_of(base.problem(), match.first));
     };
-    Verdict verdict = compare_runs(base, changed, relation);
+    Judgement verdict = compare_runs(base, changed, relation);
     verdict.elements += compared;
     return verdict;
 }
 
-}  // namespace
-
-Verdict nonfinite_propagates(const Trial& trial) {
-    if (trial.dialect().nonfinite == Nonfinite::unspecified)
-        return not_applicable("the kernel leaves non-finite inputs unspecified");
+Judgement judge_nonfinite(const Trial& trial) {
     const Run base(trial);
     std::int64_t elements = 0;
     for (const double value : {nan, infinity, -infinity}) {
-        Verdict verdict = try_injection(base, into_key(base, Role::v, value));
-        if (verdict.decision == Decision::violated) return verdict;
+        Judgement verdict = try_injection(base, into_key(base, Role::v, value));
+        if (verdict.violated()) return verdict;
         elements += verdict.elements;
     }
     // An infinity in K may stand for a weight of zero or of everything: only NaN has one meaning.
-    Verdict key = try_injection(base, into_key(base, Role::k, nan));
-    if (key.decision == Decision::violated) return key;
-    Verdict query = try_injection(base, into_query(base));
-    if (query.decision == Decision::violated) return query;
+    Judgement key = try_injection(base, into_key(base, Role::k, nan));
+    if (key.violated()) return key;
+    Judgement query = try_injection(base, into_query(base));
+    if (query.violated()) return query;
     return nothing_compared(elements + key.elements + query.elements, 0,
                             "no row of this case has an answer to compare");
+}
+
+}  // namespace
+
+Plan nonfinite_propagates(const Given& given) {
+    if (given.dialect().nonfinite == Nonfinite::unspecified)
+        return not_applicable("the kernel leaves non-finite inputs unspecified");
+    return judge_nonfinite;
 }
 
 }  // namespace attest::law

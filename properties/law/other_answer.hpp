@@ -1,8 +1,8 @@
 #pragma once
 // Two specifications, one output: where the reference of another specification is apart from that
-// of the one asked for, the output must lie on the asked one's side. A kernel within its bound lies
-// in the asked interval, so at distance 0 from it; one that computes the other thing lies in the
-// other. How far off it is on its own side is for the laws of the reference.
+// of the one asked for, the output must not be the other's. A kernel within its bound lies in the
+// asked interval; one that computes the other thing lies in the other. What lies in neither is for
+// the laws of the reference.
 
 #include <functional>
 #include <string>
@@ -22,7 +22,8 @@ struct OtherAnswer {
 /// The other answer in the shape of the call itself.
 OtherAnswer same_shape(const Run& call, bound::Expected expected);
 
-/// Inconclusive where the two answers are nowhere apart for certain.
-Verdict not_the_other(const Run& call, const OtherAnswer& other);
+/// Violated where a whole row is the other answer: every channel in which the two are apart for
+/// certain lies within the other's interval, and so outside its own.
+Judgement not_the_other(const Run& call, const OtherAnswer& other);
 
 }  // namespace attest::law

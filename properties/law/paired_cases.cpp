@@ -14,11 +14,6 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-/// A case that has no such pair says nothing of the kernel.
-void only_if(bool possible, const char* why_not) {
-    if (!possible) throw Stopped{not_applicable(why_not)};
-}
-
 std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t batch,
                        std::int64_t full) {
     return lens.empty() ? full : lens[static_cast<std::size_t>(batch)];
@@ -47,7 +42,7 @@ PairedCase adopt(const Problem& problem, const TensorSet& inputs) {
 }
 
 PairedCase with_sequences(const Problem& problem, const TensorSet& inputs, const Indices& from) {
-    only_if(problem.mask.documents_q.empty(), "packed documents are one sequence");
+    require(problem.mask.documents_q.empty(), "packed documents are one sequence");
     Problem p = problem;
     p.batch = static_cast<std::int64_t>(from.size());
     p.mask.lens_q = picked(problem.mask.lens_q, from);
@@ -62,10 +57,10 @@ PairedCase with_sequences(const Problem& problem, const TensorSet& inputs, const
 
 PairedCase with_explicit_mask(const Problem& problem, const Dialect& dialect,
                               const TensorSet& inputs, MaskKind kind) {
-    only_if(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
+    require(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
             "an explicit mask keeps no positions");
     const bool biased = problem.mask.tensor.kind == MaskKind::additive;
-    only_if(!biased || kind == MaskKind::additive, "a boolean mask keeps no bias");
+    require(!biased || kind == MaskKind::additive, "a boolean mask keeps no bias");
     Problem p = problem;
     p.mask = {};
     p.mask.lens_q = problem.mask.lens_q;
@@ -98,13 +93,13 @@ PairedCase with_explicit_mask(const Problem& problem, const Dialect& dialect,
 
 PairedCase with_visible_keys(const Problem& problem, const Dialect& dialect,
                              const TensorSet& inputs, const Row& row) {
-    only_if(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
+    require(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
             "keys that move keep no positions");
     const Visibility visibility(problem, dialect, inputs);
     Indices visible;
     for (std::int64_t j = 0; j < problem.len_kv; ++j)
         if (visibility.sees(row, j)) visible.push_back(j);
-    only_if(!visible.empty(), "a row alone needs a key to see");
+    require(!visible.empty(), "a row alone needs a key to see");
     Problem p = problem;
     p.batch = p.heads_q = p.heads_kv = p.len_q = 1;
     p.len_kv = static_cast<std::int64_t>(visible.size());
@@ -127,7 +122,7 @@ PairedCase with_visible_keys(const Problem& problem, const Dialect& dialect,
 
 PairedCase continued(const Problem& problem, const TensorSet& inputs, std::int64_t begin,
                      std::int64_t count, bool cached) {
-    only_if(problem.mask.lens_q.empty() && problem.mask.documents_q.empty(),
+    require(problem.mask.lens_q.empty() && problem.mask.documents_q.empty(),
             "a step is a slice of full sequences");
     Problem p = problem;
     const std::int64_t dropped = problem.len_q - (begin + count);  // queries after the step
@@ -153,7 +148,7 @@ PairedCase continued(const Problem& problem, const TensorSet& inputs, std::int64
 }
 
 PairedCase sequence_alone(const Problem& problem, const TensorSet& inputs, std::int64_t batch) {
-    only_if(problem.mask.documents_q.empty(), "packed documents are one sequence");
+    require(problem.mask.documents_q.empty(), "packed documents are one sequence");
     Problem p = problem;
     p.batch = 1;
     p.len_q = length_of(problem.mask.lens_q, batch, problem.len_q);

@@ -1,6 +1,6 @@
 #pragma once
-// Paired cases: another problem with its inputs that has the same answers, row by row. Where a case
-// has no such pair the law ends there: not applicable (Stopped). Each function states which row of
+// Paired cases: another problem with its inputs that has the same answers, row by row. A law asks
+// only for pairs that the cases of its space have. Each function states which row of
 // the paired case is which row of the original. Paired cases of a paged or variable-length problem
 // get tables and lengths of their own.
 

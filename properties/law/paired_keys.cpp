@@ -46,7 +46,7 @@ PairedCase with_keys_twice(const Problem& problem, const TensorSet& inputs, bool
     return with_keys(problem, inputs, from, lens);
 }
 
-std::optional<PairedCase> with_neutral_keys(const Trial& trial, const Problem& problem,
+std::optional<PairedCase> with_neutral_keys(const Given& given, const Problem& problem,
                                             const TensorSet& inputs, Neutral by, std::int64_t count,
                                             std::uint64_t stream) {
     Problem wide = problem;
@@ -65,7 +65,7 @@ std::optional<PairedCase> with_neutral_keys(const Trial& trial, const Problem& p
         if (tensor.kind != kind) return std::nullopt;
     }
     wide = canonical(wide);
-    if (!trial.supports(wide)) return std::nullopt;
+    if (!given.supports(wide)) return std::nullopt;
 
     TensorSet from = inputs;
     for (const Role role : {Role::k, Role::v}) {
@@ -75,7 +75,7 @@ std::optional<PairedCase> with_neutral_keys(const Trial& trial, const Problem& p
                  tensor_of(wide, role,
                            [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
                                if (t < problem.len_kv) return old.at(b, h, t, c);
-                               return trial.random_normal(stream + (role == Role::k ? 0 : 1),
+                               return given.random_normal(stream + (role == Role::k ? 0 : 1),
                                                           index++);
                            }));
     }

@@ -27,7 +27,7 @@ PairedCase with_keys_twice(const Problem& problem, const TensorSet& inputs, bool
 /// length, or because a mask tensor hides them. None where that kind of hiding cannot be added to
 /// this problem.
 enum class Neutral : std::uint8_t { length, boolean_mask, additive_mask };
-std::optional<PairedCase> with_neutral_keys(const Trial& trial, const Problem& problem,
+std::optional<PairedCase> with_neutral_keys(const Given& given, const Problem& problem,
                                             const TensorSet& inputs, Neutral by, std::int64_t count,
                                             std::uint64_t stream);
 

@@ -8,30 +8,12 @@
 #include <utility>
 
 #include "properties/law/interval.hpp"
-#include "reference/problem/errors.hpp"
-#include "reference/problem/inputs.hpp"
 
 namespace attest::law {
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-Precision precision_of(NumberFormat format, Precision same) {
-    switch (format) {
-        case NumberFormat::same:
-            return same;
-        case NumberFormat::f64:
-            return Precision::f64;
-        case NumberFormat::f32:
-            return Precision::f32;
-        case NumberFormat::f16:
-            return Precision::f16;
-        case NumberFormat::bf16:
-            return Precision::bf16;
-    }
-    return same;
-}
 
 /// One element of each run.
 struct Elements {
@@ -102,55 +84,9 @@ Violation difference(const Run& a, const Run& b, const RowMatch& rows, const Ele
 
 }  // namespace
 
-Run::Run(const Trial& trial)
-    : trial_(&trial),
-      problem_(trial.problem()),
-      inputs_(trial.inputs()),
-      outputs_(trial.observed()) {}
-
-Run::Run(const Trial& trial, Problem problem, TensorSet inputs)
-    : trial_(&trial),
-      problem_(std::move(problem)),
-      inputs_(std::move(inputs)),
-      outputs_(trial.run(problem_, inputs_)) {}
-
-Run Run::alone() const {
-    Run call = *this;
-    call.outputs_ = trial_->run_alone(problem_, inputs_);
-    return call;
-}
-
-const bound::Expected& Run::expected() const {
-    if (!expected_) expected_ = trial_->expected(problem_, inputs_);
-    return *expected_;
-}
-
-Precision Run::output_format() const {
-    const Precision stored = problem_.format_o;
-    const Precision declared = precision_of(trial_->numerics().output, stored);
-    // Rounded to the coarser of the two: the finer one then holds the result exactly.
-    return traits(declared).significand_bits < traits(stored).significand_bits ? declared : stored;
-}
-
-Precision Run::lse_format() const {
-    return problem_.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
-}
-
-std::optional<Run> run_if_supported(const Trial& trial, const Problem& problem, TensorSet inputs) {
-    if (!trial.supports(problem)) return std::nullopt;
-    return Run(trial, problem, std::move(inputs));
-}
-
-TensorSet blank_inputs(const Problem& problem) {
-    require_valid(problem);
-    Case c;
-    c.problem = problem;
-    return make_inputs(c);
-}
-
-std::vector<RowMatch> defined_rows(const Run& call) {
+std::vector<RowMatch> defined_rows(const PlannedCall& call) {
     const Visibility visibility = call.visibility();
-    const EmptyRow policy = call.trial().dialect().empty_row;
+    const EmptyRow policy = call.given().dialect().empty_row;
     std::vector<RowMatch> rows;
     for (const Row& row : all_rows(call.problem())) {
         // With a sink there is always one term in the denominator: nothing is undefined.
@@ -162,7 +98,7 @@ std::vector<RowMatch> defined_rows(const Run& call) {
     return rows;
 }
 
-Verdict compare_runs(const Run& first, const Run& second, const Relation& relation) {
+Judgement compare_runs(const Run& first, const Run& second, const Relation& relation) {
     const bool lse = first.has_lse() && second.has_lse();
     const bool bits = std::holds_alternative<SameBits>(relation.promise);
     const SameTruth* truth = std::get_if<SameTruth>(&relation.promise);
@@ -270,8 +206,8 @@ Violation missing_change(const Run& first, const Contrast& contrast, std::string
     return v;
 }
 
-Verdict nothing_compared(std::int64_t elements, double worst_ratio, std::string_view reason) {
-    return elements > 0 ? holds(elements, worst_ratio) : inconclusive(std::string(reason));
+Judgement nothing_compared(std::int64_t elements, double worst_ratio, std::string_view reason) {
+    return elements > 0 ? holds(elements, worst_ratio) : nothing_compared(std::string(reason));
 }
 
 }  // namespace attest::law

@@ -13,54 +13,11 @@
 #include <variant>
 #include <vector>
 
+#include "properties/law/calls.hpp"
 #include "properties/law/compare.hpp"
-#include "properties/law/trial.hpp"
 #include "properties/law/verdict.hpp"
-#include "properties/law/visibility.hpp"
 
 namespace attest::law {
-
-/// One call of the kernel and, when asked for, what the reference expects of it.
-class Run {
-public:
-    explicit Run(const Trial& trial);                            ///< the case itself
-    Run(const Trial& trial, Problem problem, TensorSet inputs);  ///< a further call, made here
-
-    Run alone() const;  ///< the same call in a process that has answered nothing before
-
-    const Trial& trial() const noexcept { return *trial_; }
-    const Problem& problem() const noexcept { return problem_; }
-    const TensorSet& inputs() const noexcept { return inputs_; }
-    const Tensor& output() const { return outputs_[Role::o]; }  ///< [batch, heads_q, len_q, dim_v]
-    bool has_lse() const noexcept { return outputs_.has(Role::lse); }
-    const Tensor& lse() const { return outputs_[Role::lse]; }  ///< [batch, heads_q, len_q]
-    const TensorSet& outputs() const noexcept { return outputs_; }
-
-    const bound::Expected& expected() const;
-    const bound::ExpectedElement& expected_output(std::int64_t flat) const {
-        return expected().output[static_cast<std::size_t>(flat)];
-    }
-    const bound::ExpectedElement& expected_lse(std::int64_t flat) const {
-        return expected().lse[static_cast<std::size_t>(flat)];
-    }
-    Visibility visibility() const { return {problem_, trial_->dialect(), inputs_}; }
-    Precision output_format() const;  ///< in which the last rounding of an output happens
-    Precision lse_format() const;
-
-private:
-    const Trial* trial_;
-    Problem problem_;
-    TensorSet inputs_, outputs_;
-    mutable std::optional<bound::Expected> expected_;
-};
-
-/// A further call where the kernel takes the problem; none where it would refuse it.
-std::optional<Run> run_if_supported(const Trial& trial, const Problem& problem, TensorSet inputs);
-
-/// Inputs of the shapes and kinds that `problem` needs (lengths, block table, ... follow from it):
-/// the law then puts its own q, k, v, mask, slopes and sinks in. Throws BadInput on a problem that
-/// contradicts itself.
-TensorSet blank_inputs(const Problem& problem);
 
 /// Which row of the second run is which row of the first.
 struct RowMatch {
@@ -94,11 +51,11 @@ struct Relation {
 
 /// The rows of a problem that the dialect defines: not the empty ones where it says refuse; without
 /// their log-sum-exp where it says nan. A row matches itself.
-std::vector<RowMatch> defined_rows(const Run& call);
+std::vector<RowMatch> defined_rows(const PlannedCall& call);
 
 /// Both runs' elements, by bits or by the two bounds. An element whose bound is infinite is not
 /// compared and not counted.
-Verdict compare_runs(const Run& first, const Run& second, const Relation& relation);
+Judgement compare_runs(const Run& first, const Run& second, const Relation& relation);
 
 /// Numbers a kernel of the declared numerics may leave: [rd(value-bound-error),
 /// rd(value+bound+error)]; rounding is monotone.
@@ -138,6 +95,6 @@ std::optional<Contrast> contrast(const Run& first, std::int64_t flat_first, cons
 Violation missing_change(const Run& first, const Contrast& contrast, std::string sentence);
 
 /// What stands in a verdict when every comparison was void.
-Verdict nothing_compared(std::int64_t elements, double worst_ratio, std::string_view reason);
+Judgement nothing_compared(std::int64_t elements, double worst_ratio, std::string_view reason);
 
 }  // namespace attest::law

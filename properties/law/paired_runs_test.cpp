@@ -87,11 +87,11 @@ public:
     bool supports(const Problem&) const override { return true; }
     const bound::Expected& expected() const override { return truth; }
     bound::Expected expected(const Problem&, const TensorSet&) const override { return truth; }
-    Verdict compare(const Problem&, const TensorSet&, const TensorSet&) const override {
-        return inconclusive("not asked");
+    Judgement compare(const Problem&, const TensorSet&, const TensorSet&) const override {
+        return nothing_compared("not asked");
     }
-    Verdict compare_structure() const override { return inconclusive("not asked"); }
-    Verdict compare_probable(double) const override { return inconclusive("not asked"); }
+    Judgement compare_structure() const override { return nothing_compared("not asked"); }
+    Judgement compare_probable(double) const override { return nothing_compared("not asked"); }
     bound::ErrorBudget error_budget(const Problem&, const TensorSet&) const override { return {}; }
 
     TensorSet answer;
@@ -104,7 +104,7 @@ private:
     Numerics numerics_;
 };
 
-Verdict compared(const FixedTrial& trial, bool bits) {
+Judgement compared(const FixedTrial& trial, bool bits) {
     const Run first(trial), second(trial, trial.problem(), trial.inputs());
     Relation relation;
     relation.rows = defined_rows(first);
@@ -116,13 +116,13 @@ Verdict compared(const FixedTrial& trial, bool bits) {
 TEST(CompareRuns, HoldsUpToTheSumOfTheBounds) {
     FixedTrial trial;
     trial.answer[Role::o].set(1, 1.9e-3);
-    EXPECT_EQ(compared(trial, false).decision, Decision::holds);
+    EXPECT_FALSE(compared(trial, false).violated());
     EXPECT_EQ(compared(trial, false).elements, 3);
     EXPECT_NEAR(compared(trial, false).worst_ratio, 0.95, 1e-6);
-    EXPECT_EQ(compared(trial, true).decision, Decision::violated);
+    EXPECT_TRUE(compared(trial, true).violated());
     trial.answer[Role::o].set(1, 2.1e-3);
-    const Verdict verdict = compared(trial, false);
-    EXPECT_EQ(verdict.decision, Decision::violated);
+    const Judgement verdict = compared(trial, false);
+    ASSERT_TRUE(verdict.violated());
     EXPECT_EQ(verdict.violation->index, (std::vector<std::int64_t>{0, 0, 0, 1}));
     EXPECT_NEAR(verdict.violation->bound, 2e-3, 1e-9);
     EXPECT_GT(verdict.violation->ratio, 1);
@@ -132,8 +132,8 @@ TEST(CompareRuns, NaNNeverAgreesWithANumber) {
     FixedTrial trial;
     trial.answer[Role::lse].set(0, nan);
     for (const bool bits : {false, true}) {
-        const Verdict verdict = compared(trial, bits);
-        EXPECT_EQ(verdict.decision, Decision::violated);
+        const Judgement verdict = compared(trial, bits);
+        ASSERT_TRUE(verdict.violated());
         EXPECT_EQ(verdict.violation->tensor, Role::lse);
     }
 }
@@ -141,7 +141,7 @@ TEST(CompareRuns, NaNNeverAgreesWithANumber) {
 TEST(CompareRuns, AnUnboundedElementIsNotCounted) {
     FixedTrial trial;
     trial.truth.output[0].bound = trial.truth.output[1].bound = trial.truth.lse[0].bound = infinity;
-    EXPECT_EQ(compared(trial, false).decision, Decision::inconclusive);
+    EXPECT_TRUE(compared(trial, false).compared_nothing());
     EXPECT_EQ(compared(trial, true).elements, 3);  // bits need no reference
 }
 

@@ -20,9 +20,9 @@ std::int64_t shortest(const std::vector<std::int64_t>& lens, std::int64_t full) 
     return lens.empty() ? full : *std::min_element(lens.begin(), lens.end());
 }
 
-Verdict compare_permuted(const Trial& trial, const Problem& problem, TensorSet inputs,
-                         const std::function<Row(const Row&)>& where_to, bool bits,
-                         std::string sentence_end) {
+Judgement compare_permuted(const Trial& trial, const Problem& problem, TensorSet inputs,
+                           const std::function<Row(const Row&)>& where_to, bool bits,
+                           std::string sentence_end) {
     const Run first(trial);
     const Run second(trial, problem, std::move(inputs));
     Relation relation;
@@ -58,7 +58,7 @@ std::int64_t queries_everywhere(const Problem& p) {
     return shortest(p.mask.lens_q, p.len_q);
 }
 
-Verdict permuted_keys(const Trial& trial) {
+Judgement permuted_keys(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Indices order = permutation(trial, stream_of("equivariance.keys"), problem.len_kv,
                                       keys_everywhere(problem));
@@ -71,7 +71,7 @@ Verdict permuted_keys(const Trial& trial) {
         " changes when keys and values trade places together");
 }
 
-Verdict permuted_queries(const Trial& trial) {
+Judgement permuted_queries(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Indices order = permutation(trial, stream_of("equivariance.queries"), problem.len_q,
                                       queries_everywhere(problem));
@@ -88,7 +88,7 @@ Verdict permuted_queries(const Trial& trial) {
         false, " gets another answer at another place among the queries");
 }
 
-Verdict permuted_tokens(const Trial& trial) {
+Judgement permuted_tokens(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Indices order = permutation(trial, stream_of("equivariance.tokens"), problem.len_q);
     const Indices to = inverse(order);
@@ -103,7 +103,7 @@ Verdict permuted_tokens(const Trial& trial) {
         false, " gets another answer when the tokens of the sequence are reordered");
 }
 
-Verdict permuted_heads(const Trial& trial) {
+Judgement permuted_heads(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::int64_t group = group_size(problem);
     const Indices order_kv = permutation(trial, stream_of("equivariance.heads"), problem.heads_kv);
@@ -128,7 +128,7 @@ Verdict permuted_heads(const Trial& trial) {
         false, " gets another answer when the heads are reordered");
 }
 
-Verdict permuted_batch(const Trial& trial) {
+Judgement permuted_batch(const Trial& trial) {
     const Indices order =
         permutation(trial, stream_of("equivariance.batch"), trial.problem().batch);
     const Indices to = inverse(order);
@@ -143,7 +143,7 @@ Verdict permuted_batch(const Trial& trial) {
         " gets another answer when the sequences of the batch are reordered");
 }
 
-Verdict permuted_features(const Trial& trial) {
+Judgement permuted_features(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::int64_t channels_v = value_dim(problem);
     const Indices order_qk =

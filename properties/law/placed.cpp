@@ -27,7 +27,7 @@ std::string what_tells_places(const Problem& p) {
 
 /// Row t of f(PX) is what token order[t] gets; where the references say that this is certainly not
 /// what it got in f(X), the kernel's two answers must be apart.
-Verdict places_show(const Trial& trial) {
+Judgement places_show(const Trial& trial) {
     const Problem& problem = trial.problem();
     const Indices order = permutation(trial, stream_of("equivariance.broken"), problem.len_q);
     TensorSet inputs = trial.inputs();
@@ -47,7 +47,8 @@ Verdict places_show(const Trial& trial) {
                 widest = apart;
         }
     }
-    if (!widest) return inconclusive("the reordered tokens get the same answers by the reference");
+    if (!widest)
+        return nothing_compared("the reordered tokens get the same answers by the reference");
     if (!widest->absent()) return holds(1);
     return violated(
         missing_change(first, *widest,
@@ -57,7 +58,7 @@ Verdict places_show(const Trial& trial) {
 
 /// With Q = K and columns of V that show single weights, O[a, col(b)] = P_ab and O[b, col(a)] =
 /// P_ba.
-Verdict softmax_runs_over_keys(const Trial& trial) {
+Judgement softmax_runs_over_keys(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::int64_t group = group_size(problem);
     TensorSet inputs = trial.inputs();

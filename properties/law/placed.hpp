@@ -7,9 +7,9 @@
 namespace attest::law {
 
 /// Under a causal mask, a window, ALiBi or RoPE the answers do not simply follow reordered tokens.
-Verdict places_show(const Trial& trial);
+Judgement places_show(const Trial& trial);
 
 /// With Q = K, P_ab and P_ba differ as the log-sum-exps of their rows do.
-Verdict softmax_runs_over_keys(const Trial& trial);
+Judgement softmax_runs_over_keys(const Trial& trial);
 
 }  // namespace attest::law

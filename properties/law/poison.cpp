@@ -16,7 +16,7 @@ constexpr std::array ordinary_fillings = {Filling::fresh, Filling::huge};
 
 /// Slots of a cache past a sequence's keys, page tails and pages nobody names hold NaN in every
 /// case: an output that is no number although the reference has one has read them.
-Verdict finite_beside_poison(const Run& base) {
+Judgement finite_beside_poison(const Run& base) {
     std::int64_t compared = 0;
     for (const RowMatch& match : defined_rows(base))
         for (std::int64_t c = 0; c < value_dim(base.problem()); ++c) {
@@ -45,35 +45,35 @@ Verdict finite_beside_poison(const Run& base) {
 
 }  // namespace
 
-Verdict padding_changes_nothing(const Trial& trial) {
+Judgement padding_changes_nothing(const Trial& trial) {
     const Run base(trial);
-    const Verdict keys = non_interference(base, Hiding::length, ordinary_fillings);
-    if (keys.decision == Decision::violated) return keys;
-    const Verdict queries = padded_queries_change_nothing(base, Filling::huge);
-    if (queries.decision == Decision::violated) return queries;
+    const Judgement keys = non_interference(base, Hiding::length, ordinary_fillings);
+    if (keys.violated()) return keys;
+    const Judgement queries = padded_queries_change_nothing(base, Filling::huge);
+    if (queries.violated()) return queries;
     return nothing_compared(keys.elements + queries.elements,
                             std::max(keys.worst_ratio, queries.worst_ratio),
                             "no sequence is shorter than its axis");
 }
 
-Verdict poison_changes_nothing(const Trial& trial) {
+Judgement poison_changes_nothing(const Trial& trial) {
     constexpr std::array every_poison = {Filling::nonfinite_keys, Filling::nonfinite_values,
                                          Filling::huge, Filling::largest};
     constexpr std::array finite_poison = {Filling::huge};
     // A kernel that leaves non-finite numbers unspecified may multiply a weight of zero by them.
     const bool propagates = trial.dialect().nonfinite == Nonfinite::propagate;
     const Run base(trial);
-    Verdict sum = non_interference(base, std::nullopt,
-                                   propagates ? std::span<const Filling>(every_poison)
-                                              : std::span<const Filling>(finite_poison));
-    if (sum.decision == Decision::violated) return sum;
-    const Verdict queries =
+    Judgement sum = non_interference(base, std::nullopt,
+                                     propagates ? std::span<const Filling>(every_poison)
+                                                : std::span<const Filling>(finite_poison));
+    if (sum.violated()) return sum;
+    const Judgement queries =
         padded_queries_change_nothing(base, propagates ? Filling::nonfinite_keys : Filling::huge);
-    if (queries.decision == Decision::violated) return queries;
+    if (queries.violated()) return queries;
     std::int64_t elements = sum.elements + queries.elements;
     if (base.problem().cache.present) {
-        const Verdict cache = finite_beside_poison(base);
-        if (cache.decision == Decision::violated) return cache;
+        const Judgement cache = finite_beside_poison(base);
+        if (cache.violated()) return cache;
         elements += cache.elements;
     }
     return nothing_compared(elements, sum.worst_ratio, "nothing is hidden in this case");

@@ -8,10 +8,10 @@
 namespace attest::law {
 
 /// Keys, values and queries past a sequence's lengths, overwritten with ordinary and huge numbers.
-Verdict padding_changes_nothing(const Trial& trial);
+Judgement padding_changes_nothing(const Trial& trial);
 
 /// Everything hidden, overwritten with NaN, infinities and huge numbers; and no cache slot without
 /// a key is read.
-Verdict poison_changes_nothing(const Trial& trial);
+Judgement poison_changes_nothing(const Trial& trial);
 
 }  // namespace attest::law

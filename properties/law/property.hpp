@@ -71,7 +71,7 @@ struct Property {
     bool after_other_calls = false;  ///< compares a call with the same call after others
     Needs needs{};
     CaseSpace cases;
-    Verdict (*check)(const Trial&) = nullptr;
+    Plan (*check)(const Given&) = nullptr;  ///< whether it applies, and how it judges
     /// Each must turn the law red; at least one.
     std::vector<PlantedDeviation> turned_red_by{};
     /// Than that answers lie within their bounds: that weights are never negative, that zero times

@@ -12,11 +12,12 @@ double output(const Run& call, const Row& row, std::int64_t channel) {
     return call.output().get(flat(call.problem(), row) * value_dim(call.problem()) + channel);
 }
 
-const bound::ExpectedElement& element(const Run& call, const Row& row, std::int64_t channel) {
+const bound::ExpectedElement& element(const PlannedCall& call, const Row& row,
+                                      std::int64_t channel) {
     return call.expected_output(flat(call.problem(), row) * value_dim(call.problem()) + channel);
 }
 
-bool blind(const Run& call, const Row& row) {
+bool blind(const PlannedCall& call, const Row& row) {
     const auto& lens = call.problem().mask.lens_q;
     if (!lens.empty() && row.query >= lens[static_cast<std::size_t>(row.batch)]) return true;
     return call.expected().row_empty[static_cast<std::size_t>(flat(call.problem(), row))] != 0;
@@ -53,16 +54,16 @@ Tensor tensor_of(const Problem& problem, Role role, const ElementRule& value) {
     return tensor;
 }
 
-double on_grid(const Trial& trial, std::uint64_t stream, std::uint64_t index, std::int64_t most,
+double on_grid(const Given& given, std::uint64_t stream, std::uint64_t index, std::int64_t most,
                double over) {
-    return static_cast<double>(trial.random_below(stream, index, 2 * most + 1) - most) / over;
+    return static_cast<double>(given.random_below(stream, index, 2 * most + 1) - most) / over;
 }
 
-Tensor grid_tensor(const Trial& trial, const Problem& problem, Role role, std::uint64_t stream,
+Tensor grid_tensor(const Given& given, const Problem& problem, Role role, std::uint64_t stream,
                    std::int64_t most, double step) {
     std::uint64_t index = 0;
     return tensor_of(problem, role, [&](auto, auto, auto, auto) {
-        return on_grid(trial, stream, index++, most, 1) * step;
+        return on_grid(given, stream, index++, most, 1) * step;
     });
 }
 

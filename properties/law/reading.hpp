@@ -13,10 +13,11 @@ namespace attest::law {
 std::int64_t flat(const Problem& problem, const Row& row) noexcept;
 
 double output(const Run& call, const Row& row, std::int64_t channel);
-const bound::ExpectedElement& element(const Run& call, const Row& row, std::int64_t channel);
+const bound::ExpectedElement& element(const PlannedCall& call, const Row& row,
+                                      std::int64_t channel);
 
 /// Whether the row sees no key: an empty row, or no query at all.
-bool blind(const Run& call, const Row& row);
+bool blind(const PlannedCall& call, const Row& row);
 
 /// Where the true O_ic lies by the kernel's answer; NaN ends where that is NaN, everything where
 /// the bound is infinite.
@@ -37,12 +38,12 @@ Tensor tensor_of(const Problem& problem, Role role, const ElementRule& value);
 
 /// A whole number from -most to most, over `over` (a power of two): exact in every format while
 /// most is at most 256.
-double on_grid(const Trial& trial, std::uint64_t stream, std::uint64_t index, std::int64_t most,
+double on_grid(const Given& given, std::uint64_t stream, std::uint64_t index, std::int64_t most,
                double over);
 
 /// Whole numbers from -most to most, each times `step`: exact in every format while most is at most
 /// 256 and step is a power of two.
-Tensor grid_tensor(const Trial& trial, const Problem& problem, Role role, std::uint64_t stream,
+Tensor grid_tensor(const Given& given, const Problem& problem, Role role, std::uint64_t stream,
                    std::int64_t most, double step);
 
 /// The problem with every mask, cache, position, sink and cap taken off, and lengths as given.

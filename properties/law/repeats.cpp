@@ -14,7 +14,7 @@ namespace attest::law {
 namespace {
 
 /// The same call again: the other flush, another poison.
-Verdict repeat(const Run& first, bool bits, const char* change) {
+Judgement repeat(const Run& first, bool bits, const char* change) {
     const Run second(first.trial(), first.problem(), first.inputs());
     Relation relation;
     relation.rows = defined_rows(first);
@@ -25,8 +25,8 @@ Verdict repeat(const Run& first, bool bits, const char* change) {
     return compare_runs(first, second, relation);
 }
 
-Verdict compare_copy(const Run& first, const Run& second, std::int64_t of, std::int64_t at,
-                     const char* change) {
+Judgement compare_copy(const Run& first, const Run& second, std::int64_t of, std::int64_t at,
+                       const char* change) {
     Relation relation;
     relation.promise = SameBits{};
     for (RowMatch match : defined_rows(first)) {
@@ -40,12 +40,12 @@ Verdict compare_copy(const Run& first, const Run& second, std::int64_t of, std::
     return compare_runs(first, second, relation);
 }
 
-Layout drawn_layout(const Trial& trial, std::uint64_t use) {
+Layout drawn_layout(const Given& given, std::uint64_t use) {
     constexpr std::array orders = {AxisOrder::bhtd, AxisOrder::bthd, AxisOrder::tbhd,
                                    AxisOrder::bhdt};
     const std::uint64_t stream = stream_of("hygiene.layout");
-    return {orders[static_cast<std::size_t>(trial.random_below(stream, use, 4))],
-            trial.random_below(stream + 1, use, 4), trial.random_below(stream + 2, use, 3)};
+    return {orders[static_cast<std::size_t>(given.random_below(stream, use, 4))],
+            given.random_below(stream + 1, use, 4), given.random_below(stream + 2, use, 3)};
 }
 
 /// The case without masks and positions, which tie lengths together.
@@ -59,34 +59,34 @@ Problem bare(Problem p) {
 
 }  // namespace
 
-Verdict repeats_bits(const Trial& trial) {
+Judgement repeats_bits(const Trial& trial) {
     const Run first(trial);
-    Verdict once = repeat(first, true, " gets other bits when the same call is made again");
-    if (once.decision != Decision::holds) return once;
+    Judgement once = repeat(first, true, " gets other bits when the same call is made again");
+    if (once.violated()) return once;
     return merge(std::move(once),
                  repeat(first, true, " gets other bits when the same call is made again"));
 }
 
 /// Two calls, one in each flush: the worker reports what they touch. Where reading past an end only
 /// meets slack, that is poison, and other poison in the second call: the answers differ.
-Verdict memory_does_not_show(const Trial& trial) {
+Judgement memory_does_not_show(const Trial& trial) {
     return repeat(Run(trial), trial.numerics().deterministic,
                   " changes with what lies in memory around the tensors");
 }
 
 /// Call n of a case runs under schedule n mod 4: the first call is repeated under the three others
 /// and, with another seed, its own.
-Verdict schedule_does_not_show(const Trial& trial) {
+Judgement schedule_does_not_show(const Trial& trial) {
     constexpr int schedules = 4;
     const Run first(trial);
-    Verdict sum = not_applicable("no schedule was tried");
-    for (int n = 0; n < schedules && sum.decision != Decision::violated; ++n)
+    Judgement sum = nothing_compared("no schedule was tried");
+    for (int n = 0; n < schedules && !sum.violated(); ++n)
         sum = merge(std::move(sum), repeat(first, true, " depends on the order of threads"));
     return sum;
 }
 
 /// What the runtime finds is the error of the call, and ends the law there.
-Verdict runtime_reports_nothing(const Trial& trial) {
+Judgement runtime_reports_nothing(const Trial& trial) {
     std::int64_t watched = trial.observed()[Role::o].size();
     constexpr int further_calls = 2;
     for (int n = 0; n < further_calls; ++n)
@@ -96,7 +96,7 @@ Verdict runtime_reports_nothing(const Trial& trial) {
 
 /// Outputs hold NaN before the call, of two patterns by turns, and the worker looks for them bit by
 /// bit. An element that is NaN although the reference knows it was not computed either.
-Verdict outputs_are_numbers(const Trial& trial) {
+Judgement outputs_are_numbers(const Trial& trial) {
     const Run call(trial);
     const Problem& problem = call.problem();
     std::int64_t compared = 0;
@@ -122,70 +122,76 @@ Verdict outputs_are_numbers(const Trial& trial) {
 }
 
 /// Alone, and in a batch several times as large: axis lengths stay what they are.
-Verdict batch_does_not_show(const Trial& trial) {
+Plan batch_does_not_show(const Given& given) {
     constexpr std::int64_t copies = 4;
-    const Run first(trial);
-    const Problem& problem = first.problem();
+    const Problem& problem = given.problem();
     const std::int64_t chosen =
-        trial.random_below(stream_of("hygiene.batch_invariant"), 0, problem.batch);
-    Verdict sum = not_applicable("the kernel takes no other batch");
-    PairedCase alone = with_sequences(problem, first.inputs(), {chosen});
-    if (const auto call = run_if_supported(trial, alone.problem, std::move(alone.inputs)))
-        sum = compare_copy(first, *call, chosen, 0, " gets other bits when its sequence is alone");
-    if (sum.decision == Decision::violated) return sum;
+        given.random_below(stream_of("hygiene.batch_invariant"), 0, problem.batch);
     std::vector<std::int64_t> from;
     for (std::int64_t n = 0; n < copies * problem.batch; ++n) from.push_back(n % problem.batch);
-    PairedCase crowd = with_sequences(problem, first.inputs(), from);
-    const auto call = run_if_supported(trial, crowd.problem, std::move(crowd.inputs));
-    if (!call) return sum;
-    return merge(std::move(sum),
-                 compare_copy(first, *call, chosen, (copies - 1) * problem.batch + chosen,
-                              " gets other bits in a larger batch"));
+    struct Other {
+        PairedCase batch;
+        std::int64_t at;  ///< where the chosen sequence stands
+        const char* change;
+    };
+    std::vector<Other> others = {
+        {with_sequences(problem, given.inputs(), {chosen}), 0,
+         " gets other bits when its sequence is alone"},
+        {with_sequences(problem, given.inputs(), from), (copies - 1) * problem.batch + chosen,
+         " gets other bits in a larger batch"}};
+    std::erase_if(others, [&](const Other& o) { return !given.supports(o.batch.problem); });
+    if (others.empty()) return not_applicable("the kernel takes no other batch");
+    return [others, chosen](const Trial& trial) -> Judgement {
+        const Run first(trial);
+        Judgement sum;
+        for (const auto& [batch, at, change] : others)
+            if (!sum.violated())
+                sum = merge(sum, compare_copy(first, Run(trial, batch.problem, batch.inputs),
+                                              chosen, at, change));
+        return sum;
+    };
 }
 
-Verdict layout_does_not_show(const Trial& trial) {
+Plan layout_does_not_show(const Given& given) {
     constexpr std::uint64_t layouts_tried = 3;
-    const Run first(trial);
-    Verdict sum = not_applicable("the kernel takes no other layout of this problem");
+    std::vector<Problem> others;
     for (std::uint64_t n = 0; n < layouts_tried; ++n) {
-        Problem problem = first.problem();
-        problem.layout_q = drawn_layout(trial, 4 * n);
-        problem.layout_k = drawn_layout(trial, 4 * n + 1);
-        problem.layout_v = drawn_layout(trial, 4 * n + 2);
-        problem.layout_o = drawn_layout(trial, 4 * n + 3);
-        if (problem == first.problem()) continue;
-        const auto second = run_if_supported(trial, problem, first.inputs());
-        if (!second) continue;
+        Problem problem = given.problem();
+        problem.layout_q = drawn_layout(given, 4 * n);
+        problem.layout_k = drawn_layout(given, 4 * n + 1);
+        problem.layout_v = drawn_layout(given, 4 * n + 2);
+        problem.layout_o = drawn_layout(given, 4 * n + 3);
+        if (!(problem == given.problem()) && given.supports(problem)) others.push_back(problem);
+    }
+    if (others.empty()) return not_applicable("the kernel takes no other layout of this problem");
+    return [others](const Trial& trial) -> Judgement {
+        const Run first(trial);
         Relation relation;
         relation.rows = defined_rows(first);
         relation.sentence = [&](const RowMatch& match) {
-            return name_of(problem, match.first) + " gets another answer in another memory layout";
+            return name_of(first.problem(), match.first) +
+                   " gets another answer in another memory layout";
         };
-        sum = merge(std::move(sum), compare_runs(first, *second, relation));
-        if (sum.decision == Decision::violated) break;
-    }
-    return sum;
+        Judgement sum;
+        for (const Problem& problem : others)
+            if (!sum.violated())
+                sum =
+                    merge(sum, compare_runs(first, Run(trial, problem, first.inputs()), relation));
+        return sum;
+    };
 }
 
-Verdict degenerate_shapes_work(const Trial& trial) {
-    std::array<Problem, 5> problems;
-    problems.fill(bare(trial.problem()));
-    problems[0].len_kv = 1;
-    problems[1].dim_qk = problems[1].dim_v = 1;
-    problems[2].len_kv = 0;
-    problems[3].len_q = 0;
-    problems[4].batch = 0;
-    const bool empty_defined = trial.dialect().empty_row != EmptyRow::refuse;
-    Verdict sum = not_applicable("the kernel takes no degenerate shape");
+namespace {
+
+Judgement judge_degenerate(const Trial& trial, const std::vector<Problem>& problems) {
+    Judgement sum;
     for (const Problem& problem : problems) {
-        if (problem.len_kv == 0 && !empty_defined) continue;
-        if (!trial.supports(problem)) continue;
         const TensorSet inputs = blank_inputs(problem);
         const TensorSet observed = trial.run(problem, inputs);
         // An axis of extent 0 leaves nothing to compare: returning is all that is asked.
         if (observed[Role::o].size() == 0) continue;
         sum = merge(std::move(sum), trial.compare(problem, inputs, observed));
-        if (sum.decision == Decision::violated) {
+        if (sum.violated()) {
             sum.violation->problem += problem.len_kv == 0   ? " (no keys at all)"
                                       : problem.len_kv == 1 ? " (a single key)"
                                                             : " (a single channel)";
@@ -193,6 +199,23 @@ Verdict degenerate_shapes_work(const Trial& trial) {
         }
     }
     return sum;
+}
+
+}  // namespace
+
+Plan degenerate_shapes_work(const Given& given) {
+    std::vector<Problem> problems(5, bare(given.problem()));
+    problems[0].len_kv = 1;
+    problems[1].dim_qk = problems[1].dim_v = 1;
+    problems[2].len_kv = 0;
+    problems[3].len_q = 0;
+    problems[4].batch = 0;
+    const bool empty_defined = given.dialect().empty_row != EmptyRow::refuse;
+    std::erase_if(problems, [&](const Problem& problem) {
+        return (problem.len_kv == 0 && !empty_defined) || !given.supports(problem);
+    });
+    if (problems.empty()) return not_applicable("the kernel takes no degenerate shape");
+    return [problems](const Trial& trial) { return judge_degenerate(trial, problems); };
 }
 
 }  // namespace attest::law

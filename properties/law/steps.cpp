@@ -15,102 +15,101 @@ namespace attest::law {
 
 namespace {
 
-/// Rows of the whole that a step computes.
-Relation rows_of_step(const Run& whole, std::int64_t begin, std::int64_t count) {
-    Relation relation;
-    for (RowMatch match : defined_rows(whole)) {
-        const std::int64_t query = match.first.query;
-        if (query < begin || query >= begin + count) continue;
-        match.second.query = query - begin;
-        relation.rows.push_back(match);
-    }
-    return relation;
-}
-
 bool has_positions(const Problem& p) {
     return p.alibi || p.rope.style != RopeStyle::none;
 }
 
-Verdict compare_step(const Run& whole, std::int64_t begin, std::int64_t count) {
-    const auto step = step_of(whole, begin, count);
-    if (!step) return not_applicable("the kernel takes no problem that continues a sequence");
-    Relation relation = rows_of_step(whole, begin, count);
-    relation.sentence = [&](const RowMatch& match) {
-        const std::string query = name_of(whole.problem(), match.first);
-        if (count == 1)
-            return fmt::format(
-                "{} gets another answer when it is decoded alone behind a cache of length {}",
-                query, step->problem().len_kv - 1);
-        return fmt::format(
-            "{} gets another answer in a chunk of {} queries behind a cache of length {}", query,
-            count, step->problem().len_kv - count);
-    };
-    return compare_runs(whole, *step, relation);
-}
+/// Queries of the case that make a call of their own.
+struct DecodeStep {
+    std::int64_t begin = 0, count = 0;
+};
 
-/// Compares the steps [cuts[n], cuts[n + 1]).
-Verdict compare_steps(const Run& whole,
-                      const std::vector<std::pair<std::int64_t, std::int64_t>>& steps) {
-    std::int64_t elements = 0;
-    double worst = 0;
-    for (const auto& [begin, count] : steps) {
-        Verdict verdict = compare_step(whole, begin, count);
-        if (verdict.decision == Decision::violated || verdict.decision == Decision::not_applicable)
-            return verdict;
-        elements += verdict.elements;
-        worst = std::max(worst, verdict.worst_ratio);
-    }
-    return nothing_compared(elements, worst, "no row of this case has an answer to compare");
-}
-
-}  // namespace
-
-std::optional<Run> step_of(const Run& whole, std::int64_t begin, std::int64_t count) {
-    const Trial& trial = whole.trial();
-    const Problem& problem = whole.problem();
-    const bool bottom_right = trial.dialect().causal == CausalAlignment::bottom_right;
+/// The step as a call: through a cache where the kernel has one, else as a plain problem. None
+/// where the kernel takes neither form, or where neither means the same (the plain form keeps no
+/// position; a cache always aligns bottom-right).
+std::optional<PairedCase> call_of(const Given& given, const DecodeStep& step) {
+    const Problem& problem = given.problem();
+    const auto [begin, count] = step;
+    const bool bottom_right = given.dialect().causal == CausalAlignment::bottom_right;
     // A cache aligns bottom-right whatever the dialect; on equal lengths the two are the same.
     const bool square = problem.len_q == problem.len_kv && problem.mask.lens_kv.empty();
     const bool long_enough = std::all_of(problem.mask.lens_kv.begin(), problem.mask.lens_kv.end(),
                                          [&](std::int64_t keys) { return keys >= problem.len_q; });
     if ((problem.cache.present || bottom_right || square) && long_enough &&
         problem.len_kv >= problem.len_q) {
-        PairedCase paired = continued(problem, whole.inputs(), begin, count, true);
-        if (trial.supports(paired.problem))
-            return Run(trial, paired.problem, std::move(paired.inputs));
+        PairedCase paired = continued(problem, given.inputs(), begin, count, true);
+        if (given.supports(paired.problem)) return paired;
     }
     if (problem.cache.present || has_positions(problem) || !bottom_right ||
         problem.len_kv - (problem.len_q - begin - count) < 1)
         return std::nullopt;
-    PairedCase paired = continued(problem, whole.inputs(), begin, count, false);
-    return run_if_supported(trial, paired.problem, std::move(paired.inputs));
+    PairedCase paired = continued(problem, given.inputs(), begin, count, false);
+    if (!given.supports(paired.problem)) return std::nullopt;
+    return paired;
 }
 
-Verdict steps_of_one(const Trial& trial) {
+Judgement compare_step(const Run& whole, const DecodeStep& step, const PairedCase& call) {
+    Relation relation;
+    for (RowMatch match : defined_rows(whole)) {
+        const std::int64_t query = match.first.query;
+        if (query < step.begin || query >= step.begin + step.count) continue;
+        match.second.query = query - step.begin;
+        relation.rows.push_back(match);
+    }
+    relation.sentence = [&](const RowMatch& match) {
+        const std::string query = name_of(whole.problem(), match.first);
+        if (step.count == 1)
+            return fmt::format(
+                "{} gets another answer when it is decoded alone behind a cache of length {}",
+                query, call.problem.len_kv - 1);
+        return fmt::format(
+            "{} gets another answer in a chunk of {} queries behind a cache of length {}", query,
+            step.count, call.problem.len_kv - step.count);
+    };
+    return compare_runs(whole, Run(whole.trial(), call.problem, call.inputs), relation);
+}
+
+Plan compare_steps(const Given& given, const std::vector<DecodeStep>& steps) {
+    std::vector<std::pair<DecodeStep, PairedCase>> calls;
+    for (const DecodeStep& step : steps) {
+        auto call = call_of(given, step);
+        if (!call) return not_applicable("the kernel takes no problem that continues a sequence");
+        calls.emplace_back(step, std::move(*call));
+    }
+    return [calls](const Trial& trial) -> Judgement {
+        const Run whole(trial);
+        Judgement sum = nothing_compared("no row of this case has an answer to compare");
+        for (const auto& [step, call] : calls)
+            if (!sum.violated()) sum = merge(sum, compare_step(whole, step, call));
+        return sum;
+    };
+}
+
+}  // namespace
+
+Plan steps_of_one(const Given& given) {
     constexpr std::int64_t steps_max = 6;
-    const Run whole(trial);
-    const std::int64_t queries = whole.problem().len_q;
+    const std::int64_t queries = given.problem().len_q;
     std::set<std::int64_t> tokens = {0, queries - 1};
     for (std::int64_t n = 0; n < queries && n < steps_max - 2; ++n)
         tokens.insert(
-            queries <= steps_max ? n : trial.random_below(stream_of("decode.prefill"), n, queries));
-    std::vector<std::pair<std::int64_t, std::int64_t>> steps;
-    for (const std::int64_t token : tokens) steps.emplace_back(token, 1);
-    return compare_steps(whole, steps);
+            queries <= steps_max ? n : given.random_below(stream_of("decode.prefill"), n, queries));
+    std::vector<DecodeStep> steps;
+    for (const std::int64_t token : tokens) steps.push_back({token, 1});
+    return compare_steps(given, steps);
 }
 
-Verdict steps_of_chunks(const Trial& trial) {
+Plan steps_of_chunks(const Given& given) {
     constexpr std::int64_t cuts_max = 3;
-    const Run whole(trial);
-    const std::int64_t queries = whole.problem().len_q;
+    const std::int64_t queries = given.problem().len_q;
     std::set<std::int64_t> cuts = {0, queries};
     for (std::int64_t n = 0; n < cuts_max; ++n)
-        cuts.insert(trial.random_below(stream_of("decode.chunked"), n, queries));
+        cuts.insert(given.random_below(stream_of("decode.chunked"), n, queries));
     if (cuts.size() == 2 && queries > 1) cuts.insert(1);
-    std::vector<std::pair<std::int64_t, std::int64_t>> steps;
+    std::vector<DecodeStep> steps;
     for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut)
-        steps.emplace_back(*cut, *std::next(cut) - *cut);
-    return compare_steps(whole, steps);
+        steps.push_back({*cut, *std::next(cut) - *cut});
+    return compare_steps(given, steps);
 }
 
 namespace {
@@ -145,7 +144,7 @@ PairedCase restarted(const Run& step) {
 
 }  // namespace
 
-Verdict positions_continue(const Trial& trial) {
+Judgement positions_continue(const Trial& trial) {
     const Run step(trial);
     const Problem& problem = step.problem();
     const PairedCase zero = restarted(step);
@@ -166,7 +165,7 @@ Verdict positions_continue(const Trial& trial) {
 
 namespace {
 
-Verdict compare_paging(const Run& base, const Run& other, bool bits, const char* change) {
+Judgement compare_paging(const Run& base, const Run& other, bool bits, const char* change) {
     Relation relation;
     relation.rows = defined_rows(base);
     relation.promise = same_bits_if(bits);
@@ -178,7 +177,7 @@ Verdict compare_paging(const Run& base, const Run& other, bool bits, const char*
 
 }  // namespace
 
-Verdict pages_do_not_matter(const Trial& trial) {
+Judgement pages_do_not_matter(const Trial& trial) {
     const Run base(trial);
     const Problem& problem = base.problem();
     const std::int64_t pages = (*pool_shape_of(problem, Role::k))[0];
@@ -189,28 +188,28 @@ Verdict pages_do_not_matter(const Trial& trial) {
         if (table.get(i) >= 0)
             table.set(i, static_cast<double>(renamed[static_cast<std::size_t>(table.get(i))]));
     // Only addresses differ: a deterministic kernel repeats the same arithmetic.
-    Verdict sum =
+    Judgement sum =
         compare_paging(base, Run(trial, problem, std::move(inputs)), trial.numerics().deterministic,
                        "the physical pages of its cache are renamed");
-    if (sum.decision == Decision::violated) return sum;
+    if (sum.violated()) return sum;
     for (const std::int64_t page :
          {std::int64_t{0}, problem.cache.page_size == 8 ? std::int64_t{16} : std::int64_t{8}}) {
         Problem other = problem;
         other.cache.page_size = page;
         if (!trial.supports(other)) continue;
         PairedCase paired = adopt(other, base.inputs());
-        Verdict verdict =
+        Judgement verdict =
             compare_paging(base, Run(trial, paired.problem, std::move(paired.inputs)), false,
                            page == 0 ? "its cache is contiguous instead of paged"
                                      : "its cache has pages of another size");
-        if (verdict.decision == Decision::violated) return verdict;
+        if (verdict.violated()) return verdict;
         sum.elements += verdict.elements;
         sum.worst_ratio = std::max(sum.worst_ratio, verdict.worst_ratio);
     }
     return sum;
 }
 
-Verdict sequences_stand_alone(const Trial& trial) {
+Judgement sequences_stand_alone(const Trial& trial) {
     constexpr std::int64_t few = 3;
     const Run base(trial);
     const Problem& problem = base.problem();
@@ -232,8 +231,8 @@ Verdict sequences_stand_alone(const Trial& trial) {
             return name_of(problem, match.first) +
                    " gets another answer when its sequence is run alone";
         };
-        Verdict verdict = compare_runs(base, *alone, relation);
-        if (verdict.decision == Decision::violated) return verdict;
+        Judgement verdict = compare_runs(base, *alone, relation);
+        if (verdict.violated()) return verdict;
         elements += verdict.elements;
         worst = std::max(worst, verdict.worst_ratio);
     }

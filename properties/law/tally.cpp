@@ -53,10 +53,9 @@ bool Tally::disagreed(double expected, double observed, double bound, double rat
     return false;
 }
 
-Verdict Tally::verdict(const std::string& nothing) const {
+Judgement Tally::judgement(const std::string& nothing) const {
     if (violation_) return law::violated(*violation_, elements_);
-    if (elements_ == 0) return not_applicable(nothing);
-    return holds(elements_, worst_);
+    return elements_ > 0 ? holds(elements_, worst_) : nothing_compared(nothing);
 }
 
 }  // namespace attest::law

@@ -81,8 +81,8 @@ public:
     double worst_ratio() const noexcept { return worst_; }
     bool violated() const noexcept { return violation_.has_value(); }
 
-    /// Violated, holds, or not applicable with `nothing` where nothing was compared.
-    Verdict verdict(const std::string& nothing) const;
+    /// Violated, holds, or `nothing` where nothing was compared.
+    Judgement judgement(const std::string& nothing) const;
 
 private:
     static bool claimed(const bound::ExpectedElement& expected) noexcept;

@@ -17,19 +17,19 @@ std::uint64_t law_key(const Case& c) noexcept {
 
 }  // namespace
 
-std::uint64_t Trial::random_bits(std::uint64_t stream, std::uint64_t index) const {
+std::uint64_t Given::random_bits(std::uint64_t stream, std::uint64_t index) const {
     return counter_bits(law_key(tried()), stream, index);
 }
 
 /// bits mod limit. Its bias is below limit / 2^64, which no campaign is long enough to see.
-std::int64_t Trial::random_below(std::uint64_t stream, std::uint64_t index,
+std::int64_t Given::random_below(std::uint64_t stream, std::uint64_t index,
                                  std::int64_t limit) const {
     require(limit > 0, "random_below needs a positive limit");
     return static_cast<std::int64_t>(random_bits(stream, index) %
                                      static_cast<std::uint64_t>(limit));
 }
 
-double Trial::random_normal(std::uint64_t stream, std::uint64_t index) const {
+double Given::random_normal(std::uint64_t stream, std::uint64_t index) const {
     return counter_normal(law_key(tried()), stream, index);
 }
 

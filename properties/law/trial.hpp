@@ -1,10 +1,12 @@
 #pragma once
-// What a law sees: the problem, the inputs, the observed outputs, run(other) for a further run of
-// the same kernel, expected() for the reference with its own certified error. A law never sees a
-// kernel, so it cannot special-case one.
+// What a law sees, in two steps. Given: the problem, the inputs, what the kernel declares and
+// takes, and the reference with its own certified error; from these alone follows whether the law
+// applies (Plan). Trial: that, the outputs, and run(other) for a further run of the same kernel;
+// from then on the law judges. A law never sees a kernel, so it cannot special-case one.
 
 #include <cstdint>
-#include <string>
+#include <functional>
+#include <variant>
 
 #include "properties/law/verdict.hpp"
 #include "reference/bound/error_budget.hpp"
@@ -15,9 +17,9 @@
 
 namespace attest::law {
 
-class Trial {
+class Given {
 public:
-    virtual ~Trial() = default;
+    virtual ~Given() = default;
 
     virtual const Case& tried() const = 0;  ///< the case being tried
     const Problem& problem() const { return tried().problem; }
@@ -27,19 +29,6 @@ public:
     virtual const Dialect& dialect() const = 0;
     virtual const Numerics& numerics() const = 0;
 
-    /// The outputs of the case itself (run once, kept). o always; lse where the kernel returned
-    /// one.
-    virtual const TensorSet& observed() const = 0;
-
-    /// A further run of the same kernel in the same process. Throws Stopped where the kernel
-    /// refuses, fails or dies: the law ends there and the runner makes the verdict, so laws need
-    /// not handle it.
-    virtual TensorSet run(const Problem& problem, const TensorSet& inputs) const = 0;
-
-    /// As run(), in a fresh process: what the kernel answers when nothing came before. Dear; for
-    /// telling a wrong answer from one that depends on earlier calls.
-    virtual TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const = 0;
-
     /// Whether run() on this problem would be refused; a law asks before it leaves the space its
     /// case was drawn from.
     virtual bool supports(const Problem& problem) const = 0;
@@ -48,20 +37,6 @@ public:
     /// declared numerics.
     virtual const bound::Expected& expected() const = 0;  ///< of the case itself
     virtual bound::Expected expected(const Problem& problem, const TensorSet& inputs) const = 0;
-
-    /// Judges with escalation: an undecided element is recomputed in wider arithmetic, and a
-    /// disagreement is confirmed in exact arithmetic, before either is reported. Compares every o
-    /// (and lse where both have one).
-    virtual Verdict compare(const Problem& problem, const TensorSet& inputs,
-                            const TensorSet& observed) const = 0;
-
-    /// The case's own outputs against the other bounds of reference/bound/README.md; neither
-    /// escalates, an element that double leaves undecided counts as agreeing. Against the structure
-    /// the kernel declared (tile, rounding of P), in whichever order of tiles fits; not_applicable
-    /// where it declared none.
-    virtual Verdict compare_structure() const = 0;
-    /// Under the model of random roundings; `rate` is the chance that a correct kernel fails.
-    virtual Verdict compare_probable(double rate) const = 0;
     /// What a correct kernel's errors are expected to be on average, for any problem.
     virtual bound::ErrorBudget error_budget(const Problem& problem,
                                             const TensorSet& inputs) const = 0;
@@ -74,10 +49,49 @@ public:
     double random_normal(std::uint64_t stream, std::uint64_t index) const;
 };
 
-/// Ends a law early with the verdict that explains why: the kernel refused, crashed, hung, ...; or
-/// the case is none that the law can do its work on.
+class Trial : public Given {
+public:
+    /// The outputs of the case itself (run once, kept). o always; lse where the problem wants it.
+    virtual const TensorSet& observed() const = 0;
+
+    /// A further run of the same kernel in the same process. Where the kernel refuses, fails or
+    /// dies, the law ends there and the runner makes the verdict, so laws need not handle it.
+    virtual TensorSet run(const Problem& problem, const TensorSet& inputs) const = 0;
+
+    /// As run(), in a fresh process: what the kernel answers when nothing came before. Dear; for
+    /// telling a wrong answer from one that depends on earlier calls.
+    virtual TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const = 0;
+
+    /// Judges with escalation: an undecided element is recomputed in wider arithmetic, and a
+    /// disagreement is confirmed in exact arithmetic, before either is reported. Compares every o
+    /// (and lse where both have one).
+    virtual Judgement compare(const Problem& problem, const TensorSet& inputs,
+                              const TensorSet& observed) const = 0;
+
+    /// The case's own outputs against the other bounds of reference/bound/README.md; neither
+    /// escalates, an element that double leaves undecided counts as agreeing. Against the structure
+    /// the kernel declared (tile, rounding of P), in whichever order of tiles fits; it declares one
+    /// for this problem.
+    virtual Judgement compare_structure() const = 0;
+    /// Under the model of random roundings; `rate` is the chance that a correct kernel fails.
+    virtual Judgement compare_probable(double rate) const = 0;
+};
+
+/// What a law makes of a case before the kernel was asked anything: why it does not apply, or how
+/// it judges.
+using Judge = std::function<Judgement(const Trial&)>;
+using Plan = std::variant<NotApplicable, Judge>;
+
+/// The plan of a law that applies to every case it is drawn.
+template <Judgement (*judge)(const Trial&)>
+Plan always(const Given&) {
+    return Judge(judge);
+}
+
+/// Ends a law early with the violation that explains why: the kernel crashed, hung, returned no
+/// number, ...
 struct Stopped {
-    Verdict verdict;
+    Judgement judgement;
 };
 
 }  // namespace attest::law

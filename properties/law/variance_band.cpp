@@ -14,11 +14,11 @@ namespace attest::law {
 // Lower tail: exp(-x) <= 1 - x + x^2/2 gives E exp(-t Z^2) <= exp(-t/r + 3 t^2 r^2 / 2); t = a/(3
 // r^3)
 //   P(sum Z^2 <= N (1-a)/r) <= exp(-N a^2 / (6 r^4)).
-// Each is set to half the false positive rate. Errors e of the readings move the root of the sum of
+// Each is set to half the rate. Errors e of the readings move the root of the sum of
 // squares by at most |e| (triangle inequality).
-VarianceBand band_of(const ScoreSample& sample) {
+VarianceBand band_of(const ScoreSample& sample, double rate) {
     const double n = static_cast<double>(sample.count);
-    const double need = std::log(2 / variance_rate) / n;
+    const double need = std::log(2 / rate) / n;
     const double r = (1 + sample.rounding) * (1 + sample.rounding);
     double above = 1;
     while ((above - std::log1p(above)) / 2 < need) above *= 2;
@@ -26,7 +26,7 @@ VarianceBand band_of(const ScoreSample& sample) {
         if ((above - step - std::log1p(above - step)) / 2 >= need) above -= step;
     const double below = r * r * std::sqrt(6 * need);
     const double noise = std::sqrt(sample.noise_squares / n);
-    const double low = below < 1 && sample.bounded ? std::sqrt((1 - below) / r) - noise : 0;
+    const double low = below < 1 ? std::sqrt((1 - below) / r) - noise : 0;
     const double high = std::sqrt(r * (1 + above)) + noise;
     return {low > 0 ? low * low : 0, high * high};
 }

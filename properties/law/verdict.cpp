@@ -62,28 +62,9 @@ Reason::Reason(Kind of) : kind(of) {
     }
 }
 
-Verdict holds(std::int64_t elements, double worst_ratio) {
-    if (!(elements > 0)) return inconclusive("nothing was compared");
-    if (std::isnan(worst_ratio)) return inconclusive("an error/bound is not a number");
-    Verdict verdict;
-    verdict.decision = Decision::holds;
-    verdict.elements = elements;
-    verdict.worst_ratio = worst_ratio;
-    return verdict;
-}
-
-Verdict violated(Violation violation, std::int64_t elements) {
-    Verdict verdict;
-    verdict.decision = Decision::violated;
-    verdict.elements = elements;
-    verdict.worst_ratio = violation.ratio;
-    verdict.violation = std::move(violation);
-    return verdict;
-}
-
 namespace {
 
-Verdict undecided(Decision decision, Reason reason) {
+Verdict without_answer(Decision decision, Reason reason) {
     Verdict verdict;
     verdict.decision = decision;
     verdict.reason = std::move(reason);
@@ -104,16 +85,50 @@ double strain(const Statistic& s) noexcept {
 
 }  // namespace
 
-Verdict inconclusive(Reason reason) {
-    return undecided(Decision::inconclusive, std::move(reason));
+Judgement::operator Verdict() const {
+    Verdict verdict;
+    verdict.elements = elements;
+    verdict.undecided = undecided;
+    verdict.worst_ratio = worst_ratio;
+    verdict.violation = violation;
+    verdict.statistic = statistic;
+    verdict.decision = Decision::inconclusive;
+    if (violation)
+        verdict.decision = Decision::violated;
+    else if (!open.empty())
+        verdict.reason = open;
+    else if (elements <= 0)
+        verdict.reason = "nothing was compared";
+    else if (std::isnan(worst_ratio))
+        verdict.reason = "an error/bound is not a number";
+    else
+        verdict.decision = Decision::holds;
+    return verdict;
 }
 
-Verdict not_applicable(Reason reason) {
-    return undecided(Decision::not_applicable, std::move(reason));
+Judgement holds(std::int64_t elements, double worst_ratio) {
+    return {.elements = elements, .worst_ratio = worst_ratio};
+}
+
+Judgement violated(Violation violation, std::int64_t elements) {
+    const double ratio = violation.ratio;
+    return {.elements = elements, .worst_ratio = ratio, .violation = std::move(violation)};
+}
+
+Judgement nothing_compared(std::string why) {
+    return {.open = std::move(why)};
+}
+
+NotApplicable::operator Verdict() const {
+    return without_answer(Decision::not_applicable, reason);
+}
+
+Verdict inconclusive(Reason reason) {
+    return without_answer(Decision::inconclusive, std::move(reason));
 }
 
 Verdict not_run(Reason reason) {
-    return undecided(Decision::not_run, std::move(reason));
+    return without_answer(Decision::not_run, std::move(reason));
 }
 
 Verdict graded(Verdict verdict, std::span<const std::string> fails) {
@@ -124,6 +139,19 @@ Verdict graded(Verdict verdict, std::span<const std::string> fails) {
     verdict.decision = Decision::holds;
     verdict.doubt = std::exchange(verdict.violation, std::nullopt);
     return verdict;
+}
+
+Judgement merge(Judgement a, const Judgement& b) {
+    if (b.compared_nothing()) return a;
+    if (a.compared_nothing()) return b;
+    a.worst_ratio = larger_ratio(a.worst_ratio, b.worst_ratio);
+    a.elements += b.elements;
+    a.undecided += b.undecided;
+    if (!a.violation) a.violation = b.violation;
+    if (a.open.empty()) a.open = b.open;
+    if (b.statistic && (!a.statistic || strain(*b.statistic) > strain(*a.statistic)))
+        a.statistic = b.statistic;
+    return a;
 }
 
 Verdict merge(Verdict a, const Verdict& b) {

@@ -1,5 +1,5 @@
 #pragma once
-// The verdict of one law on one case, and how verdicts merge.
+// What a law says of one case, the verdict that is kept of it, and how verdicts merge.
 
 #include <cstdint>
 #include <optional>
@@ -93,11 +93,38 @@ struct Verdict {
     std::optional<Violation> doubt;
 };
 
-/// holds(elements, ratio): inconclusive instead if no element was compared.
-Verdict holds(std::int64_t elements, double worst_ratio = 0);
-Verdict violated(Violation violation, std::int64_t elements = 1);
+/// What a law says once the kernel was asked. That it does not apply cannot be said here: that is
+/// decided before (Plan, trial.hpp), from the problem and the reference alone.
+struct Judgement {
+    std::int64_t elements = 0;  ///< compared
+    std::int64_t undecided = 0;
+    double worst_ratio = 0;
+    std::optional<Violation> violation;
+    std::optional<Statistic> statistic;
+    std::string open;  ///< why there is no answer; of one that compared something: by the reference
+
+    bool violated() const noexcept { return violation.has_value(); }
+    bool compared_nothing() const noexcept { return elements == 0 && undecided == 0 && !violation; }
+    /// Violated, inconclusive where it is open or compared nothing, or holds.
+    operator Verdict() const;
+};
+Judgement holds(std::int64_t elements, double worst_ratio = 0);
+Judgement violated(Violation violation, std::int64_t elements = 1);
+Judgement nothing_compared(std::string why);
+
+/// The sums of counts, the larger ratio, the first violation; of two that compared nothing the
+/// first reason.
+Judgement merge(Judgement a, const Judgement& b);
+
+/// Why a law says nothing of a case.
+struct NotApplicable {
+    Reason reason;
+    operator Verdict() const;
+};
+inline NotApplicable not_applicable(Reason reason) {
+    return {std::move(reason)};
+}
 Verdict inconclusive(Reason reason);
-Verdict not_applicable(Reason reason);
 Verdict not_run(Reason reason);
 
 /// A violation of a class outside `fails` (names of ViolationClass) becomes a doubt; anything else

@@ -9,7 +9,7 @@
 
 namespace attest::search {
 
-inline KernelFactory factory_of(const Plan& plan) {
+inline KernelFactory factory_of(const KernelPlan& plan) {
     return [plan]() -> std::unique_ptr<Kernel> { return std::make_unique<PlantedKernel>(plan); };
 }
 
@@ -23,14 +23,14 @@ inline CampaignOptions few_cases(std::int64_t cases = 40, int jobs = 2) {
     return options;
 }
 
-inline CampaignResult run(const std::vector<law::Property>& laws, const Plan& plan,
+inline CampaignResult run(const std::vector<law::Property>& laws, const KernelPlan& plan,
                           const CampaignOptions& options) {
     CampaignObserver silent;
     return run_laws(laws, factory_of(plan), options, silent);
 }
 
-inline Plan plan_with(PlantedDefect defect, std::function<bool(const Problem&)> fails = {}) {
-    Plan plan{.manifest = full_manifest(), .defect = defect};
+inline KernelPlan plan_with(PlantedDefect defect, std::function<bool(const Problem&)> fails = {}) {
+    KernelPlan plan{.manifest = full_manifest(), .defect = defect};
     if (fails) plan.fails = [fails](const Problem& p, const TensorSet&) { return fails(p); };
     return plan;
 }

@@ -155,7 +155,7 @@ Second look_again(const Comparison& c, const std::vector<Suspect>& suspects, std
 
 }  // namespace
 
-law::Verdict compare_with(const Comparison& comparison, const bound::Expected& expected) {
+law::Judgement compare_with(const Comparison& comparison, const bound::Expected& expected) {
     SuspectTally tally = tally_of(comparison, expected);
     order(tally.suspects);
     std::vector<std::int64_t> seen;
@@ -175,19 +175,17 @@ law::Verdict compare_with(const Comparison& comparison, const bound::Expected& e
         withdrawn += second.withdrawn;
     }
     if (withdrawn > 0 || undecided > 0) {
-        law::Verdict verdict = law::inconclusive(
-            withdrawn > 0 ? "double-double and exact arithmetic disagree on an element"
-                          : "exact arithmetic could not decide an element");
-        verdict.elements = tally.elements;
-        verdict.undecided = undecided;
-        verdict.worst_ratio = tally.worst_ratio;
-        return verdict;
+        return {.elements = tally.elements,
+                .undecided = undecided,
+                .worst_ratio = tally.worst_ratio,
+                .open = withdrawn > 0 ? "double-double and exact arithmetic disagree on an element"
+                                      : "exact arithmetic could not decide an element"};
     }
     return law::holds(tally.elements, tally.worst_ratio);
 }
 
-law::Verdict compare_as(const Comparison& comparison, const bound::Expected& expected,
-                        law::ViolationClass grade) {
+law::Judgement compare_as(const Comparison& comparison, const bound::Expected& expected,
+                          law::ViolationClass grade) {
     SuspectTally tally = tally_of(comparison, expected);
     order(tally.suspects);
     if (tally.suspects.empty() || !tally.suspects.front().disagrees)

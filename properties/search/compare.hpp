@@ -20,11 +20,11 @@ struct Comparison {
 
 /// Judges every o and every lse, each where it was observed. Rows the dialect leaves unspecified
 /// are not counted: an empty row under `refuse`, and its lse under `nan`.
-law::Verdict compare_with(const Comparison& comparison, const bound::Expected& expected);
+law::Judgement compare_with(const Comparison& comparison, const bound::Expected& expected);
 
 /// The same for expectations of another class, whose own error is certain: nothing is computed
 /// again, and an undecided element counts as agreeing.
-law::Verdict compare_as(const Comparison& comparison, const bound::Expected& expected,
-                        law::ViolationClass grade);
+law::Judgement compare_as(const Comparison& comparison, const bound::Expected& expected,
+                          law::ViolationClass grade);
 
 }  // namespace attest::search

@@ -225,7 +225,7 @@ TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
 }
 
 TEST(Capability, IsNarrowedToWhatTheKernelTakes) {
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     plan.refuses = [](const Problem& p) {
         return p.dim_qk % 8 != 0 || p.softcap != 0 || p.format_q == Precision::bf16;
     };

@@ -1,6 +1,7 @@
 #include "properties/search/judge.hpp"
 
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "properties/search/kernel_trial.hpp"
@@ -10,27 +11,36 @@ namespace attest::search {
 
 namespace {
 
-/// Nothing compared and nothing left undecided: the case said nothing about the kernel.
-bool says_nothing(const law::Verdict& verdict) noexcept {
-    switch (verdict.decision) {
-        case law::Decision::not_applicable:
-        case law::Decision::not_run:
-            return true;
-        case law::Decision::holds:
-        case law::Decision::inconclusive:
-            return verdict.elements == 0 && verdict.undecided == 0;
-        case law::Decision::violated:
-            return false;
-    }
-    return false;
+/// What can be read off the truth can be read off every correct kernel. Where a law compares
+/// nothing in either the case has nothing for it; where it does in the truth alone, the kernel is
+/// why.
+law::Verdict of_nothing(const law::Judge& judge, const law::Judgement& nothing,
+                        const KernelTrial& trial) {
+    const law::Judgement of_truth = judge(TruthTrial(trial));
+    if (of_truth.compared_nothing()) return nothing;
+    law::Violation violation;
+    violation.problem = "what the law reads off exact attention cannot be read off the kernel";
+    violation.bound_kind = law::BoundKind::exact;
+    violation.ratio = std::numeric_limits<double>::infinity();
+    return law::violated(std::move(violation), of_truth.elements);
 }
 
-/// The law's own answer, or the verdict that stopped it.
+/// The law's own answer, or what stopped it.
 law::Verdict ask(const law::Property& property, const KernelTrial& trial) {
+    const law::Plan plan = property.check(trial);
+    if (const auto* not_applicable = std::get_if<law::NotApplicable>(&plan)) return *not_applicable;
+    const law::Judge& judge = std::get<law::Judge>(plan);
+    const law::Judgement judgement = judge(trial);
+    return judgement.compared_nothing() ? of_nothing(judge, judgement, trial) : judgement;
+}
+
+law::Verdict guarded(const law::Property& property, const KernelTrial& trial) {
     try {
-        return property.check(trial);
+        return ask(property, trial);
     } catch (const law::Stopped& stopped) {
-        return stopped.verdict;
+        return stopped.judgement;
+    } catch (const RefusedCall& refused) {
+        return law::not_applicable(refused.reason);
     } catch (const BadInput&) {
         throw;
     } catch (const worker::KernelGone&) {
@@ -39,6 +49,12 @@ law::Verdict ask(const law::Property& property, const KernelTrial& trial) {
         throw InternalError("law " + property.id + " on case `" + print(trial.tried()) +
                             "`: " + error.what());
     }
+}
+
+/// Nothing compared and nothing left undecided: the case said nothing about the kernel.
+bool says_nothing(const law::Verdict& verdict) noexcept {
+    return verdict.decision != law::Decision::violated && verdict.elements == 0 &&
+           verdict.undecided == 0;
 }
 
 }  // namespace
@@ -70,13 +86,13 @@ Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tri
     } catch (const worker::KernelDied& died) {
         record.outcome = died.result.outcome;
         record.fault = died.result.fault;
-        record.verdict = verdict_of_call(tried.problem, died.result).value();
+        record.verdict = judgement_of(tried.problem, died.result).value();
         return judged;
     }
     kernel.begin_case(placement == PlacementOrder::even ? 0 : 1);
     const auto begin = std::chrono::steady_clock::now();
     const KernelTrial trial(kernel, tried);
-    record.verdict = ask(property, trial);
+    record.verdict = guarded(property, trial);
     record.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     record.outcome = trial.account().outcome;

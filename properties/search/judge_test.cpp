@@ -30,13 +30,13 @@ public:
     std::vector<std::uint64_t> begun;
 
 private:
-    static Plan always() {
-        Plan plan{.manifest = full_manifest()};
+    static KernelPlan always() {
+        KernelPlan plan{.manifest = full_manifest()};
         plan.fails = [](const Problem&, const TensorSet&) { return true; };
         return plan;
     }
 
-    PlantedKernel kernel_{Plan{.manifest = full_manifest()}}, failing_{always()};
+    PlantedKernel kernel_{KernelPlan{.manifest = full_manifest()}}, failing_{always()};
     std::uint64_t parity_, calls_ = 0;
 };
 
@@ -58,6 +58,26 @@ TEST(Judge, what_fails_in_neither_placement_is_tried_in_both) {
     const Judged judged = judge_both_ways(kernel, zero_law("judge.both"), Case{}, 0, std::nullopt);
     EXPECT_FALSE(failure_kind(judged.record));
     EXPECT_EQ(kernel.begun, (std::vector<std::uint64_t>{0, 1}));
+}
+
+/// Skips what the kernel shows no number of: no law may.
+law::Judgement looks_away(const law::Trial& trial) {
+    const Tensor& o = trial.observed()[Role::o];
+    std::int64_t read = 0;
+    for (std::int64_t i = 0; i < o.size(); ++i) read += std::isfinite(o.get(i)) ? 1 : 0;
+    return law::holds(read);
+}
+
+TEST(Judge, WhatTheTruthShowsAndTheKernelDoesNotIsAViolation) {
+    law::Property law = zero_law("judge.looks_away");
+    law.check = law::always<looks_away>;
+    KernelPlan nan{.manifest = full_manifest(), .defect = PlantedDefect::nan};
+    nan.fails = [](const Problem& p, const TensorSet&) { return p.len_q > 0; };
+    PlantedKernel kernel(nan);
+    EXPECT_EQ(judge_case(kernel, law, Case{}, 0).record.verdict.decision, law::Decision::violated);
+    Case no_query;
+    no_query.problem.len_q = 0;
+    EXPECT_TRUE(judge_case(kernel, law, no_query, 0).vacuous);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string quoted(const std::string& text) {
 }
 
 /// A failure that is no element's: expected and observed say only "nothing" and "something".
-law::Verdict failed_call(std::string sentence, const std::optional<worker::Fault>& fault) {
+law::Judgement failed_call(std::string sentence, const std::optional<worker::Fault>& fault) {
     law::Violation violation;
     violation.problem = std::move(sentence);
     violation.tensor = fault && fault->tensor ? *fault->tensor : Role::o;
@@ -56,32 +56,31 @@ std::vector<std::int64_t> unravel(const Shape& shape, std::int64_t flat, std::si
     return index;
 }
 
-law::Verdict unwritten(const Problem& problem, const worker::CallResult& result) {
-    law::Verdict verdict = failed_call(
+law::Judgement unwritten(const Problem& problem, const worker::CallResult& result) {
+    law::Judgement judgement = failed_call(
         "an element of " + std::string(name(result.unwritten_role)) + " was never written",
         std::nullopt);
-    law::Violation& violation = *verdict.violation;
+    law::Violation& violation = *judgement.violation;
     violation.tensor = result.unwritten_role;
     violation.observed = std::numeric_limits<double>::quiet_NaN();
     if (const auto shape = shape_of(problem, result.unwritten_role))
         violation.index =
             unravel(*shape, result.unwritten_index, result.unwritten_role == Role::lse ? 3 : 4);
-    return verdict;
+    return judgement;
 }
 
 }  // namespace
 
 /// Unwritten outputs stop every law: they are reported as what they are, not as the wrong number
 /// the poison would look like.
-std::optional<law::Verdict> verdict_of_call(const Problem& problem,
-                                            const worker::CallResult& result) {
+std::optional<law::Judgement> judgement_of(const Problem& problem,
+                                           const worker::CallResult& result) {
     switch (result.outcome) {
         case worker::Outcome::ok:
             break;
         case worker::Outcome::refused:
-            return law::not_applicable(
-                {law::Reason::Kind::refused,
-                 "the kernel refuses `" + print(problem) + "`: " + quoted(result.reason)});
+            throw RefusedCall{{law::Reason::Kind::refused, "the kernel refuses `" + print(problem) +
+                                                               "`: " + quoted(result.reason)}};
         case worker::Outcome::error:
             return failed_call(with_sentence("the kernel returned an error", result), result.fault);
         case worker::Outcome::crash:
@@ -108,9 +107,9 @@ const TensorSet& KernelTrial::observed() const {
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
     worker::CallResult result = kernel_.forward(problem, inputs);
-    if (auto verdict = verdict_of_call(problem, result)) {
+    if (auto judgement = judgement_of(problem, result)) {
         keep(result);
-        throw law::Stopped{std::move(*verdict)};
+        throw law::Stopped{std::move(*judgement)};
     }
     account_.longest_call = std::max(account_.longest_call, result.seconds);
     account_.largest.cover(sizes_of(problem));
@@ -137,7 +136,7 @@ bool KernelTrial::supports(const Problem& problem) const {
         return kernel_.supports(problem, &reason);
     } catch (const worker::KernelDied& died) {
         keep(died.result);
-        throw law::Stopped{verdict_of_call(problem, died.result).value()};
+        throw law::Stopped{judgement_of(problem, died.result).value()};
     }
 }
 
@@ -155,8 +154,8 @@ bound::Expected KernelTrial::expected(const Problem& problem, const TensorSet& i
     return oracle::attend(problem, dialect(), numerics(), inputs);
 }
 
-law::Verdict KernelTrial::compare(const Problem& problem, const TensorSet& inputs,
-                                  const TensorSet& observed) const {
+law::Judgement KernelTrial::compare(const Problem& problem, const TensorSet& inputs,
+                                    const TensorSet& observed) const {
     const Comparison comparison{problem, dialect(), numerics(), inputs, observed};
     if (expected_ && is_tried(problem, inputs)) return compare_with(comparison, *expected_);
     return compare_with(
@@ -164,23 +163,22 @@ law::Verdict KernelTrial::compare(const Problem& problem, const TensorSet& input
                                               tried().values.seed));
 }
 
-law::Verdict KernelTrial::compare_structure() const {
+law::Judgement KernelTrial::compare_structure() const {
     const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
-    std::optional<law::Verdict> verdict;
+    law::Judgement judgement;
     for (const bound::TileOrder order :
          {bound::TileOrder::ascending, bound::TileOrder::descending}) {
         const auto expected =
             oracle::attend_structure(problem(), dialect(), numerics(), inputs_, order);
-        if (!expected)
-            return law::not_applicable("the kernel declares no structure for this problem");
-        law::Verdict one = compare_as(comparison, *expected, law::ViolationClass::structure);
-        if (!verdict || one.decision == law::Decision::holds) verdict = std::move(one);
-        if (verdict->decision == law::Decision::holds) break;
+        require(expected.has_value(), "only a declared structure is asked for");
+        law::Judgement one = compare_as(comparison, *expected, law::ViolationClass::structure);
+        if (order == bound::TileOrder::ascending || !one.violated()) judgement = std::move(one);
+        if (!judgement.violated()) break;
     }
-    return *verdict;
+    return judgement;
 }
 
-law::Verdict KernelTrial::compare_probable(double rate) const {
+law::Judgement KernelTrial::compare_probable(double rate) const {
     const Comparison comparison{problem(), dialect(), numerics(), inputs_, observed()};
     const auto elements = std::max<std::int64_t>(observed()[Role::o].size(), 1);
     const bound::Expected probable = oracle::attend_probable(
@@ -191,6 +189,52 @@ law::Verdict KernelTrial::compare_probable(double rate) const {
 bound::ErrorBudget KernelTrial::error_budget(const Problem& problem,
                                              const TensorSet& inputs) const {
     return oracle::attend_budget(problem, dialect(), numerics(), inputs);
+}
+
+TensorSet TruthTrial::run(const Problem& problem, const TensorSet& inputs) const {
+    const bound::Expected truth = given_.expected(problem, inputs);
+    TensorSet outputs;
+    const auto fill = [&](Role role, const std::vector<bound::ExpectedElement>& elements) {
+        Tensor tensor(type_of(problem, role), *shape_of(problem, role));
+        for (std::int64_t i = 0; i < tensor.size(); ++i)
+            tensor.set(i, elements[static_cast<std::size_t>(i)].value);
+        outputs.put(role, std::move(tensor));
+    };
+    fill(Role::o, truth.output);
+    if (problem.want_lse) fill(Role::lse, truth.lse);
+    return outputs;
+}
+
+const TensorSet& TruthTrial::observed() const {
+    if (!observed_) observed_ = run(problem(), inputs());
+    return *observed_;
+}
+
+const bound::Expected& TruthTrial::expected() const {
+    if (!expected_) expected_ = expected(problem(), inputs());
+    return *expected_;
+}
+
+bound::Expected TruthTrial::expected(const Problem& problem, const TensorSet& inputs) const {
+    bound::Expected twice = given_.expected(problem, inputs);
+    for (auto* elements : {&twice.output, &twice.lse})
+        for (bound::ExpectedElement& e : *elements) e.bound *= 2;
+    return twice;
+}
+
+law::Judgement TruthTrial::compare(const Problem& problem, const TensorSet& inputs,
+                                   const TensorSet& observed) const {
+    return compare_with({problem, dialect(), numerics(), inputs, observed},
+                        given_.expected(problem, inputs));
+}
+
+/// Which rows are judged does not depend on the bound.
+law::Judgement TruthTrial::compare_structure() const {
+    return compare(problem(), inputs(), observed());
+}
+
+law::Judgement TruthTrial::compare_probable(double) const {
+    return compare(problem(), inputs(), observed());
 }
 
 }  // namespace attest::search

@@ -1,6 +1,7 @@
 #pragma once
 // The Trial over a real kernel: runs it, keeps what it returned, and asks the oracle for the truth.
-// A call that did not end well stops the law with the verdict that says so.
+// A call that did not end well stops the law with the violation that says so. And the Trial that
+// the truth would make of the same case.
 
 #include <optional>
 
@@ -10,10 +11,15 @@
 
 namespace attest::search {
 
-/// The verdict of a call that gave no answer, or gave one and did what it must not; none where the
+/// What is judged of a call that gave no answer, or gave one and did what it must not; none where the
 /// outputs may be looked at.
-std::optional<law::Verdict> verdict_of_call(const Problem& problem,
-                                            const worker::CallResult& result);
+std::optional<law::Judgement> judgement_of(const Problem& problem,
+                                           const worker::CallResult& result);
+
+/// Thrown where the kernel refuses a call that supports() said yes to.
+struct RefusedCall {
+    law::Reason reason;
+};
 
 class KernelTrial final : public law::Trial {
 public:
@@ -30,10 +36,10 @@ public:
     bool supports(const Problem& problem) const override;
     const bound::Expected& expected() const override;
     bound::Expected expected(const Problem& problem, const TensorSet& inputs) const override;
-    law::Verdict compare(const Problem& problem, const TensorSet& inputs,
-                         const TensorSet& observed) const override;
-    law::Verdict compare_structure() const override;
-    law::Verdict compare_probable(double rate) const override;
+    law::Judgement compare(const Problem& problem, const TensorSet& inputs,
+                           const TensorSet& observed) const override;
+    law::Judgement compare_structure() const override;
+    law::Judgement compare_probable(double rate) const override;
     bound::ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const override;
 
     /// What became of the calls: the last one that failed, and the longest that did not.
@@ -55,6 +61,40 @@ private:
     mutable std::optional<TensorSet> observed_;
     mutable std::optional<bound::Expected> expected_;
     mutable Account account_;
+};
+
+/// The same case with the reference in the kernel's place, and bounds twice as wide: what a law
+/// reads off its answers it can read off those of any correct kernel, whose own bounds lie within
+/// these.
+class TruthTrial final : public law::Trial {
+public:
+    explicit TruthTrial(const law::Given& given) : given_(given) {}
+
+    const Case& tried() const override { return given_.tried(); }
+    const TensorSet& inputs() const override { return given_.inputs(); }
+    const Dialect& dialect() const override { return given_.dialect(); }
+    const Numerics& numerics() const override { return given_.numerics(); }
+    bool supports(const Problem& problem) const override { return given_.supports(problem); }
+    const TensorSet& observed() const override;
+    TensorSet run(const Problem& problem, const TensorSet& inputs) const override;
+    TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const override {
+        return run(problem, inputs);
+    }
+    const bound::Expected& expected() const override;
+    bound::Expected expected(const Problem& problem, const TensorSet& inputs) const override;
+    law::Judgement compare(const Problem& problem, const TensorSet& inputs,
+                           const TensorSet& observed) const override;
+    law::Judgement compare_structure() const override;
+    law::Judgement compare_probable(double rate) const override;
+    bound::ErrorBudget error_budget(const Problem& problem,
+                                    const TensorSet& inputs) const override {
+        return given_.error_budget(problem, inputs);
+    }
+
+private:
+    const law::Given& given_;
+    mutable std::optional<TensorSet> observed_;
+    mutable std::optional<bound::Expected> expected_;
 };
 
 }  // namespace attest::search

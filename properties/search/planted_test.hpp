@@ -21,7 +21,7 @@ enum class PlantedDefect : std::uint8_t {
     unwritten
 };
 
-struct Plan {
+struct KernelPlan {
     kernel::Manifest manifest;
     PlantedDefect defect = PlantedDefect::wrong;
     std::function<bool(const Problem&, const TensorSet&)> fails = {};
@@ -40,7 +40,7 @@ inline kernel::Manifest full_manifest() {
 
 class PlantedKernel final : public Kernel {
 public:
-    explicit PlantedKernel(Plan plan) : plan_(std::move(plan)) {}
+    explicit PlantedKernel(KernelPlan plan) : plan_(std::move(plan)) {}
 
     const kernel::Manifest& manifest() const noexcept override { return plan_.manifest; }
 
@@ -107,12 +107,12 @@ private:
         }
     }
 
-    Plan plan_;
+    KernelPlan plan_;
     std::chrono::milliseconds timeout_{0};
 };
 
 /// Holds where every output is zero.
-inline law::Verdict all_zero(const law::Trial& trial) {
+inline law::Judgement all_zero(const law::Trial& trial) {
     const Tensor& o = trial.observed()[Role::o];
     for (std::int64_t i = 0; i < o.size(); ++i)
         if (!(o.get(i) == 0)) {
@@ -131,7 +131,7 @@ inline law::Property zero_law(const std::string& id, law::CaseSpace cases = {}) 
     law.statement = law.statement_short = "The planted kernel answers zeros.";
     law.why = law.source = law.file = "a test";
     law.cases = std::move(cases);
-    law.check = all_zero;
+    law.check = law::always<all_zero>;
     return law;
 }
 

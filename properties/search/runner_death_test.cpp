@@ -88,7 +88,7 @@ TEST(Runner, AKernelThatHangsNowAndThenIsJudgedByEveryLaw) {
 TEST(Runner, ASlowCallIsNoHang) {
     class Sometimes final : public Kernel {
     public:
-        explicit Sometimes(Plan plan) : kernel_(std::move(plan)) {}
+        explicit Sometimes(KernelPlan plan) : kernel_(std::move(plan)) {}
         const kernel::Manifest& manifest() const noexcept override { return kernel_.manifest(); }
         bool supports(const Problem& p, std::string* r) override { return kernel_.supports(p, r); }
         worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
@@ -130,7 +130,7 @@ TEST(TimeLimit, IsNeverNearAGoodCallAndShortOtherwise) {
 /// What was found before it threw stands.
 TEST(Runner, ALawThatThrowsIsOurFaultAndNamesItsCase) {
     law::Property broken = zero_law("broken.law");
-    broken.check = [](const law::Trial&) -> law::Verdict { throw std::logic_error("oops"); };
+    broken.check = [](const law::Given&) -> law::Plan { throw std::logic_error("oops"); };
     CampaignObserver silent;
     const std::vector laws{zero_law("first.law"), broken, zero_law("last.law")};
     const CampaignResult result = run_laws(

@@ -65,7 +65,7 @@ TEST_F(RunnerStore, FixturesComeBeforeTheDraws) {
     options.shard_count = 2;
     EXPECT_EQ(run(laws, plan_with(PlantedDefect::wrong), options).laws[0].records[0].number, 1);
 
-    Plan refusing = plan_with(PlantedDefect::wrong);
+    KernelPlan refusing = plan_with(PlantedDefect::wrong);
     refusing.manifest.formats = {Precision::f16};  // what it does not take is no refused draw
     options.shard_index = 0;
     EXPECT_GE(run(laws, refusing, options).laws[0].records[0].number, 0);
@@ -75,7 +75,7 @@ TEST_F(RunnerStore, FixturesComeBeforeTheDraws) {
 TEST_F(RunnerStore, AFailureIsKeptTheMomentItIsFound) {
     int failures = 0, late = 0, looked = 0;
     std::vector<StoredFailure> at_first;
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     plan.fails = [&](const Problem& problem, const TensorSet&) {
         if (failures == 1) at_first = load_failures(directory_);
         if (failures > 0) {
@@ -103,7 +103,7 @@ TEST_F(RunnerStore, WhatTheKernelNoLongerDeclaresIsNotAskedAgain) {
     run(laws, plan_with(PlantedDefect::wrong, past_forty), options);
     const Precision was = load_failures(directory_).front().tried.problem.format_q;
 
-    Plan narrowed =
+    KernelPlan narrowed =
         plan_with(PlantedDefect::wrong, [was](const Problem& p) { return p.format_q == was; });
     std::erase(narrowed.manifest.formats, was);
     const CampaignResult second = run(laws, narrowed, options);

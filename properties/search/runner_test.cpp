@@ -36,7 +36,7 @@ TEST(Runner, TheResultDoesNotDependOnTheNumberOfThreads) {
     const auto laws = four_laws();
     for (const PlantedDefect defect :
          {PlantedDefect::wrong, PlantedDefect::crash, PlantedDefect::hang, PlantedDefect::nan}) {
-        const Plan plan = plan_with(defect, past_forty);
+        const KernelPlan plan = plan_with(defect, past_forty);
         const std::string one = summary(run(laws, plan, few_cases(40, 1)));
         EXPECT_NE(one.find("violated"), std::string::npos);
         for (int repeat = 0; repeat < 5; ++repeat)
@@ -46,7 +46,7 @@ TEST(Runner, TheResultDoesNotDependOnTheNumberOfThreads) {
 
 TEST(Runner, ShardsAddUpToTheWhole) {
     const auto laws = four_laws();
-    const Plan plan = plan_with(PlantedDefect::wrong);
+    const KernelPlan plan = plan_with(PlantedDefect::wrong);
     const CampaignResult whole = run(laws, plan, few_cases());
     std::map<std::string, std::map<std::int64_t, std::string>> parts;
     for (std::int64_t shard = 0; shard < 3; ++shard) {
@@ -102,7 +102,9 @@ TEST(Runner, ALawThatSawNothingIsInconclusive) {
     const law::Property never =
         zero_law("empty.space", {.admits = [](const Problem&) { return false; }});
     law::Property silent = zero_law("empty.check");
-    silent.check = [](const law::Trial&) { return law::holds(0); };
+    silent.check = [](const law::Given&) -> law::Plan {
+        return law::Judge([](const law::Trial&) { return law::nothing_compared("still"); });
+    };
     const std::vector<law::Property> laws = {never, silent};
     const CampaignResult result = run(laws, plan_with(PlantedDefect::wrong), few_cases());
     for (const LawResult& law : result.laws) {
@@ -118,7 +120,9 @@ TEST(Runner, ALawThatSawNothingIsInconclusive) {
 
 TEST(Runner, ALawThatNeverAppliesSaysSo) {
     law::Property absent = zero_law("empty.applies");
-    absent.check = [](const law::Trial&) { return law::not_applicable("the kernel has no mask"); };
+    absent.check = [](const law::Given&) -> law::Plan {
+        return law::not_applicable("the kernel has no mask");
+    };
     const LawResult law = run({absent}, plan_with(PlantedDefect::wrong), few_cases()).laws[0];
     EXPECT_EQ(law.verdict.decision, law::Decision::not_applicable);
     EXPECT_EQ(law.verdict.reason.text, "the kernel has no mask");
@@ -127,7 +131,7 @@ TEST(Runner, ALawThatNeverAppliesSaysSo) {
 TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
     const law::Property both =
         zero_law("refused.both", {.require = FeatureSet(Feature::softcap, Feature::causal)});
-    Plan plan = plan_with(PlantedDefect::wrong);
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
     plan.refuses = [](const Problem& p) { return p.softcap != 0 && p.mask.causal; };
     const LawResult together = run({both}, plan, few_cases()).laws[0];
     EXPECT_EQ(together.verdict.decision, law::Decision::not_applicable);
@@ -144,11 +148,13 @@ TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
 
 TEST(Runner, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
     law::Property rare = zero_law("lost.narrow");
-    rare.check = [](const law::Trial& trial) {
-        const Problem& p = trial.problem();
-        return law::holds(p.len_kv == 176 && p.len_q % 2 == 0 ? 1 : 0);
+    rare.check = [](const law::Given&) -> law::Plan {
+        return law::Judge([](const law::Trial& trial) {
+            const Problem& p = trial.problem();
+            return law::holds(p.len_kv == 176 && p.len_q % 2 == 0 ? 1 : 0);
+        });
     };
-    Plan plan = plan_with(PlantedDefect::wrong);
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
     plan.refuses = [](const Problem& p) { return p.len_kv % 16 != 0; };
     const LawResult law = run({rare}, plan, few_cases(100)).laws[0];
     EXPECT_EQ(law.verdict.decision, law::Decision::not_applicable) << law.cases;
@@ -157,7 +163,7 @@ TEST(Runner, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
 }
 
 TEST(Runner, TooMuchRefusedOrLostIsInconclusiveWithNumbers) {
-    Plan plan = plan_with(PlantedDefect::wrong);
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
     plan.refuses = [](const Problem& p) { return p.len_kv > 4; };
     const LawResult refused = run({zero_law("refused.most")}, plan, few_cases()).laws[0];
     EXPECT_EQ(refused.verdict.decision, law::Decision::inconclusive);
@@ -186,11 +192,13 @@ TEST(Runner, DiscardedDrawsAreDrawnAgain) {
 
 TEST(Runner, OnlyTheClassesOfTheProfileFail) {
     law::Property doubt = zero_law("class.suspect");
-    doubt.check = [](const law::Trial&) {
-        law::Violation violation;
-        violation.problem = "improbable";
-        violation.violation_class = law::ViolationClass::suspect;
-        return law::violated(violation);
+    doubt.check = [](const law::Given&) -> law::Plan {
+        return law::Judge([](const law::Trial&) {
+            law::Violation violation;
+            violation.problem = "improbable";
+            violation.violation_class = law::ViolationClass::suspect;
+            return law::violated(violation);
+        });
     };
     CampaignOptions options = few_cases();
     const LawResult mild = run({doubt}, plan_with(PlantedDefect::wrong), options).laws[0];

@@ -20,7 +20,7 @@ struct Outcomes {
     int found = 0;
 };
 
-Outcomes shrink_from_many(const Plan& plan, const law::Property& law) {
+Outcomes shrink_from_many(const KernelPlan& plan, const law::Property& law) {
     Outcomes outcomes;
     PlantedKernel kernel(plan);
     const Capability capability = declared_capability(plan.manifest);
@@ -55,7 +55,7 @@ std::string listing(const Outcomes& outcomes) {
 }
 
 void expect_one(const char* smallest, bool (*fails)(const Problem&), law::CaseSpace cases = {}) {
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     plan.fails = [fails](const Problem& p, const TensorSet&) { return fails(p); };
     const Outcomes outcomes = shrink_from_many(plan, zero_law("shrink.one", std::move(cases)));
     EXPECT_EQ(outcomes.found, 50);
@@ -132,7 +132,7 @@ TEST(Shrinker, AFormat) {
 
 /// A defect that depends on the data and not on the shape: a negative product somewhere.
 TEST(Shrinker, TheDataAreTheSimplestThatFail) {
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     plan.fails = [](const Problem& p, const TensorSet& inputs) {
         if (p.len_kv < 5) return false;
         const auto q = inputs[Role::q].to_doubles(), k = inputs[Role::k].to_doubles();
@@ -150,7 +150,7 @@ TEST(Shrinker, TheDataAreTheSimplestThatFail) {
 /// A maximum that first grows past key 16: which data show it depends on how many keys there are,
 /// so lengths and data must shrink together.
 TEST(Shrinker, LengthsAndDataShrinkTogether) {
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     plan.fails = [](const Problem& p, const TensorSet& inputs) {
         const Tensor& k = inputs[Role::k];
         const auto first = [&](std::int64_t key) { return k.at(0, 0, key, 0); };
@@ -173,8 +173,8 @@ TEST(Shrinker, ACrashStaysACrash) {
         const kernel::Manifest& manifest() const noexcept override { return manifest_; }
         bool supports(const Problem&, std::string*) override { return true; }
         worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
-            Plan plan{.manifest = manifest_,
-                      .defect = p.len_kv >= 7 ? PlantedDefect::crash : PlantedDefect::wrong};
+            KernelPlan plan{.manifest = manifest_,
+                            .defect = p.len_kv >= 7 ? PlantedDefect::crash : PlantedDefect::wrong};
             plan.fails = [](const Problem& q, const TensorSet&) { return q.len_kv >= 3; };
             return PlantedKernel(plan).forward(p, inputs);
         }
@@ -202,7 +202,7 @@ TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
         const kernel::Manifest& manifest() const noexcept override { return manifest_; }
         bool supports(const Problem&, std::string*) override { return true; }
         worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
-            Plan plan{.manifest = manifest_};
+            KernelPlan plan{.manifest = manifest_};
             const bool shows = (calls_++ + static_cast<std::uint64_t>(p.len_kv)) % 2 == 1;
             plan.fails = [shows](const Problem& q, const TensorSet&) {
                 return shows && q.len_kv >= 3;
@@ -230,7 +230,7 @@ TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
 }
 
 TEST(Shrinker, KeepsToTheLawsSpace) {
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     plan.fails = [](const Problem& p, const TensorSet&) { return p.len_kv >= 3; };
     law::CaseSpace cases{.require = FeatureSet(Feature::window),
                          .kinds = {ValueKind::ties, ValueKind::flat},
@@ -250,7 +250,7 @@ TEST(Shrinker, KeepsTheKindOfFailure) {
     for (const PlantedDefect defect :
          {PlantedDefect::crash, PlantedDefect::write_outside, PlantedDefect::error,
           PlantedDefect::nan, PlantedDefect::unwritten}) {
-        Plan plan{.manifest = full_manifest(), .defect = defect};
+        KernelPlan plan{.manifest = full_manifest(), .defect = defect};
         plan.fails = [](const Problem& p, const TensorSet&) { return p.len_kv >= 7; };
         PlantedKernel kernel(plan);
         const law::Property law = zero_law("shrink.kind");
@@ -270,7 +270,7 @@ TEST(Shrinker, KeepsTheKindOfFailure) {
 }
 
 TEST(Shrinker, WhatDoesNotFailAgainIsNotConfirmed) {
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     PlantedKernel kernel(plan);
     const law::Property law = zero_law("shrink.flaky");
     CaseRecord found;

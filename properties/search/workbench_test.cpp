@@ -29,7 +29,7 @@ public:
     bool worn = false;
 
 private:
-    PlantedKernel sound_{Plan{.manifest = full_manifest()}};
+    PlantedKernel sound_{KernelPlan{.manifest = full_manifest()}};
     PlantedKernel broken_{plan_with(PlantedDefect::crash, [](const Problem&) { return true; })};
 };
 
