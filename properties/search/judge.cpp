@@ -39,8 +39,8 @@ law::Verdict guarded(const law::Property& property, const KernelTrial& trial) {
         return ask(property, trial);
     } catch (const law::Stopped& stopped) {
         return stopped.judgement;
-    } catch (const RefusedCall& refused) {
-        return law::not_applicable(refused.reason);
+    } catch (const NoAnswer& none) {
+        return none.verdict;
     } catch (const BadInput&) {
         throw;
     } catch (const worker::KernelGone&) {
@@ -86,7 +86,7 @@ Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tri
     } catch (const worker::KernelDied& died) {
         record.outcome = died.result.outcome;
         record.fault = died.result.fault;
-        record.verdict = judgement_of(tried.problem, died.result).value();
+        record.verdict = verdict_of_call(tried.problem, died.result).value();
         return judged;
     }
     kernel.begin_case(placement == PlacementOrder::even ? 0 : 1);

@@ -73,14 +73,15 @@ law::Judgement unwritten(const Problem& problem, const worker::CallResult& resul
 
 /// Unwritten outputs stop every law: they are reported as what they are, not as the wrong number
 /// the poison would look like.
-std::optional<law::Judgement> judgement_of(const Problem& problem,
-                                           const worker::CallResult& result) {
+std::optional<law::Verdict> verdict_of_call(const Problem& problem,
+                                            const worker::CallResult& result) {
     switch (result.outcome) {
         case worker::Outcome::ok:
             break;
         case worker::Outcome::refused:
-            throw RefusedCall{{law::Reason::Kind::refused, "the kernel refuses `" + print(problem) +
-                                                               "`: " + quoted(result.reason)}};
+            return law::not_applicable(
+                {law::Reason::Kind::refused,
+                 "the kernel refuses `" + print(problem) + "`: " + quoted(result.reason)});
         case worker::Outcome::error:
             return failed_call(with_sentence("the kernel returned an error", result), result.fault);
         case worker::Outcome::crash:
@@ -107,9 +108,9 @@ const TensorSet& KernelTrial::observed() const {
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
     worker::CallResult result = kernel_.forward(problem, inputs);
-    if (auto judgement = judgement_of(problem, result)) {
+    if (auto verdict = verdict_of_call(problem, result)) {
         keep(result);
-        throw law::Stopped{std::move(*judgement)};
+        throw NoAnswer{std::move(*verdict)};
     }
     account_.longest_call = std::max(account_.longest_call, result.seconds);
     account_.largest.cover(sizes_of(problem));
@@ -136,7 +137,7 @@ bool KernelTrial::supports(const Problem& problem) const {
         return kernel_.supports(problem, &reason);
     } catch (const worker::KernelDied& died) {
         keep(died.result);
-        throw law::Stopped{judgement_of(problem, died.result).value()};
+        throw NoAnswer{verdict_of_call(problem, died.result).value()};
     }
 }
 

@@ -11,14 +11,14 @@
 
 namespace attest::search {
 
-/// What is judged of a call that gave no answer, or gave one and did what it must not; none where the
+/// The verdict of a call that gave no answer, or gave one and did what it must not; none where the
 /// outputs may be looked at.
-std::optional<law::Judgement> judgement_of(const Problem& problem,
-                                           const worker::CallResult& result);
+std::optional<law::Verdict> verdict_of_call(const Problem& problem,
+                                            const worker::CallResult& result);
 
-/// Thrown where the kernel refuses a call that supports() said yes to.
-struct RefusedCall {
-    law::Reason reason;
+/// Thrown where a call gave no answer that a law could judge.
+struct NoAnswer {
+    law::Verdict verdict;
 };
 
 class KernelTrial final : public law::Trial {
