@@ -37,8 +37,12 @@ std::vector<std::string> limits_of(const RunReport& report) {
         // Rule of three: no failure in n cases leaves a share above 3/n with 5 % probability.
         list.push_back("Not that no fault exists. A fault that shows in fewer than " +
                        bound_text(3.0 / static_cast<double>(v.cases)) +
-                       " of the cases drawn may have been missed (95 % confidence); so may one "
-                       "that needs more than the profile's lengths and dimensions.");
+                       " of the cases drawn may have been missed (95 % confidence).");
+    if (const search::Sizes judged = sizes_of(report).judged; !judged.empty())
+        list.push_back(
+            "Nothing of sizes beyond the largest judged, each of which came beside "
+            "small ones: " +
+            sizes_text(judged) + ". A law's own may be smaller: they stand beside it.");
     const search::CoverageSummary c = search::summarise(report.coverage);
     if (c.undrawn > 0)
         list.push_back("Nothing of " + counted(c.undrawn, "feature pair") +
@@ -88,7 +92,7 @@ bool was_tried(const search::LawReport& law) {
 }
 
 std::string laws_table(const std::vector<search::LawReport>& laws) {
-    std::string text = "| law | verdict | cases | nearest |\n|---|---|---:|---|\n";
+    std::string text = "| law | verdict | cases | nearest | largest |\n|---|---|---:|---|---|\n";
     for (const search::LawReport& law : laws) {
         if (!was_tried(law)) continue;
         const law::Verdict& v = law.verdict;
@@ -98,7 +102,8 @@ std::string laws_table(const std::vector<search::LawReport>& laws) {
                 (v.doubt ? "; " + std::string(name(v.doubt->violation_class)) + ": " +
                                escaped(v.doubt->problem)
                          : "") +
-                " | " + count_text(law.cases) + " | " + nearest_text(law) + " |\n";
+                " | " + count_text(law.cases) + " | " + nearest_text(law) + " | " +
+                sizes_text(law.largest) + " |\n";
     }
     return text;
 }

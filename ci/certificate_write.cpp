@@ -21,7 +21,7 @@ Record law_entry(const search::LawReport& law) {
     Record entry{{"statement", full_statement(law)}, {"worst", nullptr}};
     copy(record_of(law), entry,
          {"law", "compares", "verdict", "reason", "cases", "discarded", "refused", "elements",
-          "worst", "statistic", "doubt", "counterexample"});
+          "worst", "statistic", "doubt", "counterexample", "largest", "promised"});
     return entry;
 }
 

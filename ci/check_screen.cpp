@@ -107,6 +107,30 @@ void draw_nearest(Screen& s, const RunReport& report) {
     s.line();
 }
 
+// How far the run got along each axis, and which laws stopped before the others.
+void draw_sizes(Screen& s, const RunReport& report) {
+    const SizeReport sizes = sizes_of(report);
+    if (sizes.judged.empty()) return;
+    const auto follows = [&](const search::LawReport& law, search::SizeAxis axis) {
+        return sizes.promised[axis] == 0 || law.promised[axis] > 0;
+    };
+    std::int64_t less = 0;
+    const search::LawReport* first = nullptr;
+    for (const search::LawReport& law : report.laws) {
+        if (law.largest.empty() ||
+            (follows(law, search::SizeAxis::len_kv) && follows(law, search::SizeAxis::dim_qk)))
+            continue;
+        if (first == nullptr) first = &law;
+        ++less;
+    }
+    std::string line = sizes_text(sizes.judged);
+    if (less > 0)
+        line += "; " + counted(less, "law") + " less by limits of " +
+                (less == 1 ? "its" : "their") + " own, as " + first->law + ": " +
+                sizes_text(first->largest);
+    s.line(s.dim("largest   " + line), 10);
+}
+
 void draw_extent(Screen& s, const RunReport& report) {
     const RunVerdict& v = report.end->verdict;
     const search::CoverageSummary c = search::summarise(report.coverage);
@@ -121,6 +145,7 @@ void draw_extent(Screen& s, const RunReport& report) {
                     " allowed)";
         s.line(s.dim("covered   " + line), 10);
     }
+    draw_sizes(s, report);
     std::string skipped =
         v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
     if (v.not_run > v.cut) skipped += ", " + counted(v.not_run - v.cut, "law") + " left out";

@@ -141,5 +141,30 @@ TEST(RunVerdict, PairsNeverDrawnCountInAWholeRunAlone) {
     EXPECT_EQ(verdict_of(report, false).decision, RunDecision::inconclusive);
 }
 
+// One law that got there is enough: others may have limits of their own.
+TEST(RunVerdict, APromisedSizeThatNoLawReachedCountsInAWholeRunAlone) {
+    RunReport report = golden_report("check_pass");
+    report.run.whole = true;
+    ASSERT_EQ(verdict_of(report, false).decision, RunDecision::holds);
+    const search::LawReport* last = nullptr;
+    for (search::LawReport& law : report.laws) {
+        if (law.largest.empty()) continue;
+        if (last == nullptr)
+            last = &law;
+        else
+            law.largest[search::SizeAxis::len_kv] = 300;
+    }
+    ASSERT_NE(last, nullptr);
+    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
+    for (search::LawReport& law : report.laws)
+        if (!law.largest.empty()) law.largest[search::SizeAxis::len_kv] = 300;
+    const RunVerdict verdict = verdict_of(report, false);
+    EXPECT_EQ(verdict.decision, RunDecision::inconclusive);
+    EXPECT_EQ(verdict.reason,
+              "of the sizes that the profile promises these were never judged: tk 98 305");
+    report.run.whole = false;
+    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
+}
+
 }  // namespace
 }  // namespace attest::ci

@@ -22,8 +22,10 @@ TEST(Profile, BuiltInOnesAreReadable) {
     const auto all = builtin_profiles();
     ASSERT_EQ(all.size(), 5u);
     EXPECT_EQ(all.front().profile.name, "quick");
+    EXPECT_EQ(all.front().profile.reach, search::Profile().reach);
     for (const auto& [profile, summary] : all) {
         EXPECT_FALSE(summary.empty());
+        EXPECT_FALSE(profile.reach.empty()) << profile.name;
         EXPECT_EQ(load_profile(profile.name).cases_per_law, profile.cases_per_law);
     }
 }
@@ -37,12 +39,14 @@ TEST(Profile, MistakesPointAtThePlace) {
         zero.starts_with("p.json:1:41: \"cases_per_law\" must be a whole number, at least 1"))
         << zero;
     EXPECT_NE(zero.find('^'), std::string::npos);
-    for (const char* bad : {R"({"name":"x","version":1,"cases_per_law":1.5})",
-                            R"({"name":"x","version":1,"cases_per_law":1,"len_mx":3})",
-                            R"({"name":"x","version":1,"cases_per_law":1,"fails":["all"]})",
-                            R"({"name":"x","name":"y","version":1,"cases_per_law":1})",
-                            R"({"name":"x","version":1,"cases_per_law":1,"discard_max":2})",
-                            "{ \"name\": }", "[]", ""})
+    for (const char* bad :
+         {R"({"name":"x","version":1,"cases_per_law":1.5})",
+          R"({"name":"x","version":1,"cases_per_law":1,"len_mx":3})",
+          R"({"name":"x","version":1,"cases_per_law":1,"fails":["all"]})",
+          R"({"name":"x","name":"y","version":1,"cases_per_law":1})",
+          R"({"name":"x","version":1,"cases_per_law":1,"discard_max":2})",
+          R"({"name":"x","version":1,"cases_per_law":1,"reach":{"len_k":9}})",
+          R"({"name":"x","version":1,"cases_per_law":1,"reach":9})", "{ \"name\": }", "[]", ""})
         EXPECT_TRUE(complaint(bad).starts_with("p.json:1:")) << bad << ": " << complaint(bad);
 }
 

@@ -46,6 +46,12 @@ inline std::vector<std::string> texts() {
     return list(3, text);
 }
 
+inline search::Sizes sizes() {
+    search::Sizes out;
+    for (int n = 0; n < search::size_axis_count; ++n)
+        out[static_cast<search::SizeAxis>(n)] = count();
+    return out;
+}
 inline std::optional<worker::Fault> fault() {
     if (coin()) return std::nullopt;
     worker::Fault f;
@@ -68,6 +74,7 @@ inline RunHeader header() {
     run.profile.name = text();
     run.profile.version = count();
     run.profile.cases_per_law = count();
+    run.profile.reach = sizes();
     run.profile.discard_max = real();
     run.profile.refuse_max = real();
     run.profile.undrawn_pairs_max = count();
@@ -103,6 +110,8 @@ inline search::LawReport law() {
     }
     for (std::int64_t* n : {&law.cases, &law.discarded, &law.refused, &law.violated}) *n = count();
     law.seconds = real();
+    if (coin()) law.largest = sizes();
+    if (coin()) law.promised = sizes();
     if (coin()) law.refusals = {{"head dim 64 only", count()}, {text(), count()}};
     if (law.compares == law::Compares::bound && coin()) {
         search::Ratios& r = law.ratios.emplace();

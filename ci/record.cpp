@@ -11,16 +11,6 @@
 namespace attest::ci {
 
 template <typename V>
-void fields(V& v, search::Profile& p) {
-    v("name", p.name);
-    v("version", p.version);
-    v.added("cases_per_law", p.cases_per_law);
-    v("discard_max", AsNumber{p.discard_max});
-    v("refuse_max", AsNumber{p.refuse_max});
-    v("undrawn_pairs_max", p.undrawn_pairs_max);
-}
-
-template <typename V>
 void fields(V& v, KernelReport& kernel) {
     v("id", kernel.id);
     v.added("typed", kernel.typed);
@@ -131,6 +121,8 @@ void fields(V& v, search::LawReport& law) {
     v("undecided", verdict.undecided);
     v("seconds", AsNumber{law.seconds});
     v.unless_empty("refusals", law.refusals);
+    v.unless_empty("largest", law.largest);
+    v.unless_empty("promised", law.promised);
     if (law.compares == law::Compares::bound) {
         std::optional<search::WorstCase> worst;
         if (law.ratios) worst = law.ratios->worst;

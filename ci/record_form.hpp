@@ -69,6 +69,29 @@ void fields(V& v, worker::Fault& fault) {
     }
 }
 
+template <typename V>
+void fields(V& v, search::Sizes& sizes) {
+    if constexpr (V::reading) sizes = {};  // what says nothing is not written
+    for (int n = 0; n < search::size_axis_count; ++n) {
+        const auto axis = static_cast<search::SizeAxis>(n);
+        v.unless_empty(name(axis), sizes[axis]);
+    }
+}
+
+template <typename V>
+void fields(V& v, search::Profile& p) {
+    v("name", p.name);
+    v("version", p.version);
+    v.added("cases_per_law", p.cases_per_law);
+    v.added("scores_max", p.scores_max);
+    v.added("len_max", p.len_max);
+    v.added("dim_max", p.dim_max);
+    v.added("reach", p.reach);
+    v("discard_max", AsNumber{p.discard_max});
+    v("refuse_max", AsNumber{p.refuse_max});
+    v("undrawn_pairs_max", p.undrawn_pairs_max);
+}
+
 /// Listed in record_counterexample.cpp.
 class RecordReader;
 class RecordWriter;

@@ -50,6 +50,40 @@ bool was_cut(const search::LawReport& law) {
     return law.verdict.decision == law::Decision::not_run && !law.verdict.reason.on_purpose();
 }
 
+SizeReport sizes_of(const RunReport& report) {
+    SizeReport sizes;
+    for (const search::LawReport& law : report.laws) {
+        sizes.judged.cover(law.largest);
+        sizes.promised.cover(law.promised);
+    }
+    return sizes;
+}
+
+std::string sizes_text(const search::Sizes& sizes) {
+    std::string text;
+    for (int n = 0; n < search::size_axis_count; ++n) {
+        const auto axis = static_cast<search::SizeAxis>(n);
+        if (sizes[axis] == 0) continue;
+        text.append(text.empty() ? "" : ", ").append(search::short_name(axis));
+        text += " " + count_text(sizes[axis]);
+    }
+    return text;
+}
+
+namespace {
+
+/// What of the promised sizes was not judged.
+search::Sizes missed(const SizeReport& sizes) {
+    search::Sizes none;
+    for (int n = 0; n < search::size_axis_count; ++n) {
+        const auto axis = static_cast<search::SizeAxis>(n);
+        if (sizes.judged[axis] < sizes.promised[axis]) none[axis] = sizes.promised[axis];
+    }
+    return none;
+}
+
+}  // namespace
+
 RunVerdict verdict_of(const RunReport& report, bool interrupted) {
     RunVerdict sum;
     for (const search::LawReport& law : report.laws) {
@@ -77,6 +111,11 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
         sum.decision = RunDecision::inconclusive;
         sum.reason = counted(coverage.undrawn, "feature pair") +
                      " never drawn, the profile allows " + count_text(coverage.allowed);
+    } else if (const search::Sizes none = missed(sizes_of(report));
+               report.run.whole && !none.empty()) {
+        sum.decision = RunDecision::inconclusive;
+        sum.reason =
+            "of the sizes that the profile promises these were never judged: " + sizes_text(none);
     } else {
         sum.decision = RunDecision::holds;
         sum.exit = exit_holds;

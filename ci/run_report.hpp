@@ -52,8 +52,8 @@ struct RunHeader {
     std::string source;  ///< FILE:LINE for annotations; empty: none
 };
 
-/// Worst first: violated; not complete; inconclusive, also where nothing ran or too many feature
-/// pairs were never drawn; holds.
+/// Worst first: violated; not complete; inconclusive, also where nothing ran, too many feature
+/// pairs were never drawn or a promised size was not reached; holds.
 enum class RunDecision : std::uint8_t { holds, violated, inconclusive, not_complete };
 std::string_view name(RunDecision decision) noexcept;
 
@@ -104,6 +104,16 @@ struct RunReport {
 
 /// The verdict of a whole run, and the exit code that goes with it: the only place that finds them.
 RunVerdict verdict_of(const RunReport& report, bool interrupted);
+
+/// Over all laws, along each axis: the largest size judged, and that of what the profile promised
+/// of this kernel.
+struct SizeReport {
+    search::Sizes judged, promised;
+};
+SizeReport sizes_of(const RunReport& report);
+
+/// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
+std::string sizes_text(const search::Sizes& sizes);
 
 /// Whether a law that did not run was cut off: by an interruption or the end of the time.
 bool was_cut(const search::LawReport& law);

@@ -81,7 +81,7 @@ TEST(Outlier, WhatIsPromisedIsAllThatLawAndProfileAllow) {
     EXPECT_EQ(promised({.allow = FeatureSet()})[documents], 0);
     // As many queries as keys: the scores of the longest are more than a case may have.
     EXPECT_EQ(promised({.square = true})[len_kv], 513);
-    EXPECT_EQ(promised({.cost = 2, .square = true})[len_kv], 300);
+    EXPECT_EQ(promised({.cost = 2, .square = true})[len_kv], 385);
 }
 
 TEST(Outlier, OneSizeIsLargeAndTheOthersSmall) {

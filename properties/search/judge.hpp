@@ -22,7 +22,7 @@ struct CaseRecord {
     worker::Outcome outcome = worker::Outcome::ok;
     std::optional<worker::Fault> fault;
     double seconds = 0;
-    Sizes largest;  ///< of the problems that the kernel answered
+    Sizes largest{};  ///< of the problems that the kernel answered
 };
 
 /// What judging found, beside the record that is kept.

@@ -26,6 +26,12 @@ std::string_view name(SizeAxis axis) noexcept {
     return axis_names[static_cast<std::size_t>(axis)];
 }
 
+std::string_view short_name(SizeAxis axis) noexcept {
+    constexpr std::array<std::string_view, size_axis_count> names = {"b",  "hq", "hkv", "tq",
+                                                                     "tk", "d",  "dv",  "docs"};
+    return names[static_cast<std::size_t>(axis)];
+}
+
 void Sizes::cover(const Sizes& other) noexcept {
     for (std::size_t n = 0; n < of_.size(); ++n) of_[n] = std::max(of_[n], other.of_[n]);
 }

@@ -30,6 +30,9 @@ inline constexpr int size_axis_count = 8;
 /// As the fields of a case are called: batch, heads_q, ...; documents.
 std::string_view name(SizeAxis axis) noexcept;
 
+/// As a case is written: b, hq, hkv, tq, tk, d, dv; docs.
+std::string_view short_name(SizeAxis axis) noexcept;
+
 /// One number an axis; 0: none is said.
 class Sizes {
 public:
@@ -45,6 +48,7 @@ public:
     }
     void cover(const Sizes& other) noexcept;  ///< the larger one, axis by axis
     bool within(const Sizes& most) const noexcept;
+    bool empty() const noexcept { return *this == Sizes(); }
     bool operator==(const Sizes&) const = default;
 
 private:
