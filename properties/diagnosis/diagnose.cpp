@@ -176,14 +176,21 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
         return 2 * s.silent <= found.cases && s.count.all() &&
                s.count.telling >= telling_elements_min;
     };
+    const auto accept = [&] {
+        const auto others = std::stable_partition(scores.begin(), scores.end(), explains);
+        std::vector<Explanation> accepted;
+        for (auto s = scores.begin(); s != others; ++s)
+            accepted.push_back(explanation_of(*s, evidence, part));
+        return accepted;
+    };
     try_all(deviations());
+    std::vector<Explanation> accepted = accept();
     std::vector<Deviation> fitted;
-    if (std::ranges::none_of(scores, explains)) try_all(fitted = fitted_deviations(evidence));
+    if (std::ranges::all_of(accepted, &Explanation::refuted)) {
+        try_all(fitted = fitted_deviations(evidence));
+        accepted = accept();
+    }
     found.tried = static_cast<std::int64_t>(scores.size());
-    const auto others = std::stable_partition(scores.begin(), scores.end(), explains);
-    std::vector<Explanation> accepted;
-    for (auto s = scores.begin(); s != others; ++s)
-        accepted.push_back(explanation_of(*s, evidence, part));
     // What the right calls agree with as well stands before what they refute.
     std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });
     if (accepted.empty() && output)
@@ -193,6 +200,7 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     const auto more = [](const DeviationScore& a, const DeviationScore& b) {
         return a.count.agree < b.count.agree;
     };
+    const auto others = std::ranges::find_if_not(scores, explains);
     if (const auto next = std::max_element(others, scores.end(), more); next != scores.end()) {
         found.next_id = next->deviation->id;
         found.next_agree = next->count.agree;

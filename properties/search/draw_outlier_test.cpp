@@ -113,7 +113,7 @@ TEST(Outlier, TheFarKeysAreSeen) {
 }
 
 TEST(Outlier, OnlyWhatTheKernelTakesIsDrawnAndPromised) {
-    Plan plan{.manifest = full_manifest()};
+    KernelPlan plan{.manifest = full_manifest()};
     plan.refuses = [](const Problem& p) {
         return p.batch > 8 || std::max(p.dim_qk, value_dim(p)) > 256 || p.len_kv > 5000 ||
                p.len_kv % 16 != 0 || p.heads_q > 64;
@@ -138,7 +138,7 @@ TEST(Outlier, OnlyWhatTheKernelTakesIsDrawnAndPromised) {
 // Latent attention: values of fewer channels than queries, and nothing else.
 TEST(Capability, AKernelOfUnequalHeadDimensionsAloneIsAskedForThem) {
     for (const auto& [qk, v] : {std::pair<std::int64_t, std::int64_t>{192, 128}, {576, 512}}) {
-        Plan plan{.manifest = full_manifest()};
+        KernelPlan plan{.manifest = full_manifest()};
         plan.refuses = [qk = qk, v = v](const Problem& p) {
             return p.dim_qk != qk || value_dim(p) != v;
         };
