@@ -1,6 +1,7 @@
 // What the strict reader of result.jsonl takes: all that is written, and nothing else.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <set>
@@ -20,7 +21,9 @@ using generate::whole;
 using random_report::lines_of;
 
 const std::string& scratch() {
-    static const std::string path = testing::TempDir() + "attest_record_read.jsonl";
+    // Tests run side by side, each in a process of its own.
+    static const std::string path =
+        testing::TempDir() + "attest_record_read_" + std::to_string(::getpid()) + ".jsonl";
     return path;
 }
 

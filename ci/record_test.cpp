@@ -3,6 +3,7 @@
 #include "ci/record.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -183,7 +184,7 @@ TEST(Record, ALongCounterexampleLosesWhatTellsLeast) {
 }
 
 TEST(Journal, AppendsWholeLinesAndDigestsThem) {
-    const std::string folder = testing::TempDir() + "attest_journal";
+    const std::string folder = testing::TempDir() + "attest_journal_" + std::to_string(::getpid());
     std::filesystem::remove_all(folder);
     RunEnd end;
     {

@@ -150,7 +150,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
         "./libmine.so: manifest:1:62: features is \"casual\"; did you mean causal? | one "
         "of causal, window, lens_q, lens_kv, mask_bool, mask_additive, documents, softcap, sink, "
         "alibi, rope, dropout, gqa, dim_v, scale, cache, paged, splits, layout, lse, "
-        "mixed_formats");
+        "mixed_formats, keys_rotated");
     EXPECT_EQ(error_of(with(R"("features":["paged"])")),
               "./libmine.so: manifest:1:61: features names paged without cache | pages are a kind "
               "of cache: name both");

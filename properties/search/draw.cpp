@@ -221,7 +221,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     fit_unequal_dims(p, raw, s.capability);
     derive_features(p, raw, features, s.capability.formats);
     fit(p, s.capability);
-    meet_an_edge(p, raw, s.capability.geometry);
+    if (!outlier) meet_an_edge(p, raw, s.capability.geometry);
     p = canonical(p);
     c.values.kind = kind_of(space, slot.t, base);
     c.values.seed = counter_bits(own, values_stream, 0) >> 40;  // 24 bits: a line stays readable
