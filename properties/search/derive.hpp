@@ -31,7 +31,7 @@ void derive_features(Problem& problem, const Raw& raw, FeatureSet features,
 /// Gives up what the kernel has said it does not take and no feature has a name for.
 void fit(Problem& problem, const Capability& capability);
 
-/// In two cases of three, where there is a cache, lengths or a window: moves where it ends to the
+/// In four cases of five, where there is a cache, lengths or a window: moves where it ends to the
 /// edge of a page, a tile or a split, or one key to its side. For problems that are otherwise done;
 /// leaves one alone where the kernel takes no such shape.
 void meet_an_edge(Problem& problem, const Raw& raw, const Geometry& geometry);

@@ -14,6 +14,7 @@
 #include "properties/search/features.hpp"
 #include "properties/search/planted_test.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/mask_pattern.hpp"
 
 namespace attest::search {
 namespace {
@@ -128,6 +129,81 @@ TEST(Draw, IsMostlySmall) {
     EXPECT_LE(scores[scores.size() * 19 / 20], 16384);
     EXPECT_LE(scores.back(), 2 * 32 * 16384);  // of the outliers
     EXPECT_GE(scores.back(), 8192);
+}
+
+/// What the tiles of kernels lose sight of is drawn at every size of a tile.
+TEST(Draw, MasksComeInEveryPatternAndTile) {
+    const law::Property law = zero_law(
+        "draw.masks",
+        {.require_any = {FeatureSet(Feature::mask_bool), FeatureSet(Feature::mask_additive)}});
+    kernel::Manifest manifest = full_manifest();
+    const auto cases = draws(law, manifest, 2000);
+    std::map<MaskPattern, double> patterns;
+    std::map<std::int64_t, int> tiles;
+    for (const Case& c : cases) {
+        const MaskTensor& mask = c.problem.mask.tensor;
+        patterns[mask.pattern] += 1.0 / static_cast<double>(cases.size());
+        if (has_tiles(mask.pattern)) ++tiles[mask.tile];
+    }
+    for (int n = 0; n < mask_pattern_count; ++n)
+        EXPECT_GE(patterns[static_cast<MaskPattern>(n)], 0.03) << name(static_cast<MaskPattern>(n));
+    for (const std::int64_t tile : {1, 2, 4, 8, 16, 32, 64, 128})
+        EXPECT_GE(tiles[tile], 10) << tile;
+    const auto floored = [](const Problem& p) { return p.mask.tensor.floor < 0; };
+    EXPECT_GE(share(cases, floored), 0.08);
+    manifest.dialect.empty_row = EmptyRow::refuse;
+    for (const Case& c : draws(law, manifest, 400))
+        EXPECT_NE(c.problem.mask.tensor.pattern, MaskPattern::empty_rows) << print(c);
+}
+
+/// Off by one at an edge is right everywhere else.
+TEST(Draw, CachesLengthsAndWindowsEndAtEdges) {
+    const auto with = [](auto... features) {
+        return law::CaseSpace{.allow = FeatureSet(Feature::lse),
+                              .require = FeatureSet(features...)};
+    };
+    const auto at_least = [](double least, const law::CaseSpace& space, auto predicate) {
+        EXPECT_GE(share(draws(zero_law("draw.edges", space), full_manifest(), 1000), predicate),
+                  least);
+    };
+    using enum Feature;
+    const auto apart = [](std::int64_t number, std::int64_t unit) {
+        const std::int64_t rest = number % unit;
+        return unit <= 2 || number < unit ? unit : std::min(rest, unit - rest);
+    };
+    const auto space = with(rope, cache, paged);
+    at_least(0.20, space,
+             [&](const Problem& p) { return apart(p.cache.len, p.cache.page_size) == 0; });
+    at_least(0.27, with(alibi, cache),
+             [&](const Problem& p) { return apart(p.cache.len, 16) == 0; });
+    at_least(0.08, with(cache, splits), [&](const Problem& p) {
+        return apart(p.cache.len, (p.len_kv + p.splits - 1) / p.splits) == 0;
+    });
+    at_least(0.20, with(lens_kv), [&](const Problem& p) {
+        const auto& lens = p.mask.lens_kv;
+        return std::any_of(lens.begin(), lens.end(),
+                           [&](std::int64_t len) { return apart(len, 16) == 0; });
+    });
+    // Of the first query's window, or the last one's; a third of the windows have no left end.
+    at_least(0.09, with(window), [&](const Problem& p) {
+        const std::int64_t left = p.mask.window.left, last = p.len_kv - 1 - left;
+        return left >= 0 && (apart(last, 16) == 0 || apart(last + 1 - p.len_q, 16) == 0);
+    });
+}
+
+/// A position feature beside every third cache or more: rotated keys too.
+TEST(Draw, PositionsComeWithCaches) {
+    const law::Property law =
+        zero_law("draw.positions", {.require_any = {FeatureSet(Feature::cache)}});
+    const auto cases = draws(law, full_manifest(), 1000);
+    EXPECT_GE(share(cases, [](const Problem& p) { return p.rope.style != RopeStyle::none; }), 0.35);
+    EXPECT_GE(share(cases, [](const Problem& p) { return p.alibi; }), 0.35);
+    EXPECT_GE(share(cases, [](const Problem& p) { return p.cache.keys_rotated; }), 0.05);
+    const auto slopes = [](AlibiSlopes kind) {
+        return [kind](const Problem& p) { return p.alibi && p.alibi_slopes == kind; };
+    };
+    EXPECT_GE(share(cases, slopes(AlibiSlopes::random)), 0.12);
+    EXPECT_GE(share(cases, slopes(AlibiSlopes::published)), 0.02);
 }
 
 TEST(Draw, EveryFormatAndEveryKindComesUp) {

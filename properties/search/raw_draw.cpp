@@ -100,7 +100,7 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
                  gen::weightedElement<LengthRelation>({{10, LengthRelation::free},
                                                        {5, LengthRelation::equal},
                                                        {2, LengthRelation::one_query},
-                                                       {2, LengthRelation::one_more_query},
+                                                       {4, LengthRelation::one_more_query},
                                                        {1, LengthRelation::one_more_key}})),
         gen::set(&Raw::size, gen::weightedElement<Size>({{12, Size::typical},
                                                          {3, Size::large},

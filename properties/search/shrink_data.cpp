@@ -19,7 +19,7 @@ constexpr std::int64_t scores_tried_fully = 1;
 
 /// The data of the ladder in order, on a case that was moved or not.
 bool Shrinker::try_data(const Case& moved, Share share, const std::string& change) {
-    for (const Values& values : data_ladder(property_.cases.kinds, moved.values.kind, share)) {
+    for (const Values& values : data_ladder(property_.cases.kinds, moved, share)) {
         Case candidate = moved;
         candidate.values = values;
         if (attempt(std::move(candidate), "data", change)) return true;
@@ -58,9 +58,8 @@ bool Shrinker::move_with_data() {
 bool Shrinker::sweep() {
     const std::int64_t last = result_.evaluations + sweep_evaluations;
     const auto& kinds = property_.cases.kinds;
-    const ValueKind own = best_.tried.values.kind;
-    const auto whole = data_ladder(kinds, own, Share::moving);
-    const auto part = data_ladder(kinds, own, Share::sweeping);
+    const auto whole = data_ladder(kinds, best_.tried, Share::moving);
+    const auto part = data_ladder(kinds, best_.tried, Share::sweeping);
     for (const Problem& problem : smaller_shapes(best_.tried.problem)) {
         const bool fully = score_count(problem) <= scores_tried_fully;
         for (const Values& values : fully ? whole : part) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "reference/problem/mask_pattern.hpp"
+
 namespace attest::search {
 
 namespace {
@@ -67,6 +69,16 @@ void add_length_parameters(std::vector<Parameter>& all, const Problem& p) {
         all.push_back({"Tk", ", Tq kept", p.len_q, keys,
                        [](Problem& x, std::int64_t v) { x.len_kv = v; },
                        std::max<std::int64_t>(p.cache.page_size, 1)});
+    if (has_tiles(p.mask.tensor.pattern)) {
+        all.push_back({"Tk", ", Tk - tile kept", 1, keys, [](Problem& x, std::int64_t v) {
+                           x.mask.tensor.tile -= x.len_kv - v;
+                           x.len_kv = v;
+                       }});
+        all.push_back({"Tk", ", tile as by default", 1, keys, [](Problem& x, std::int64_t v) {
+                           x.mask.tensor.tile = MaskTensor{}.tile;
+                           x.len_kv = v;
+                       }});
+    }
     all.push_back({"Tk", "", 1, keys, [](Problem& x, std::int64_t v) { x.len_kv = v; }});
     all.push_back({"Tq", "", 1, [](const Problem& x) { return x.len_q; },
                    [](Problem& x, std::int64_t v) { x.len_q = v; }});

@@ -282,5 +282,37 @@ TEST(Shrinker, WhatDoesNotFailAgainIsNotConfirmed) {
     EXPECT_EQ(smallest.accepted, 0);
 }
 
+/// Whether a row of the mask begins with `hidden` hidden keys and sees one behind them.
+bool left_padded(const Problem& p, const TensorSet& inputs, std::int64_t hidden) {
+    if (p.mask.tensor.kind != MaskKind::boolean || p.len_kv <= hidden) return false;
+    const Tensor& mask = inputs[Role::mask];
+    for (std::int64_t row = 0; row < mask.size(); row += p.len_kv) {
+        std::int64_t first = 0;
+        while (first < p.len_kv && mask.get(row + first) == 0) ++first;
+        if (first >= hidden && first < p.len_kv) return true;
+    }
+    return false;
+}
+
+// Twenty hidden keys are no accident: the smallest case still says who makes such masks. One is,
+// and needs no pattern.
+TEST(Shrinker, AMaskKeepsItsPatternWhileItTakesOne) {
+    for (const auto& [hidden, pattern] :
+         {std::pair{20, "pattern "}, std::pair{1, "mask bool f32"}}) {
+        Plan plan{.manifest = full_manifest()};
+        plan.fails = [hidden = hidden](const Problem& p, const TensorSet& inputs) {
+            return left_padded(p, inputs, hidden);
+        };
+        const law::CaseSpace masked{.require = FeatureSet(Feature::mask_bool)};
+        const Outcomes outcomes = shrink_from_many(plan, zero_law("shrink.masks", masked));
+        EXPECT_EQ(outcomes.found, 50);
+        const std::string smallest = " tq1 tk" + std::to_string(hidden + 1) + " ";
+        for (const auto& [line, count] : outcomes.smallest) {
+            EXPECT_NE(line.find(smallest), line.npos) << listing(outcomes);
+            EXPECT_NE(line.find(pattern), line.npos) << listing(outcomes);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace attest::search

@@ -46,7 +46,7 @@ std::int64_t parameter_weight(const Problem& p) {
     if (!m.lens_kv.empty()) weight += p.batch * p.len_kv - sum(m.lens_kv);
     weight += static_cast<std::int64_t>(m.documents_q.size());
     weight += t.shared_batch + t.shared_heads + t.shared_queries;
-    weight += 2 * static_cast<std::int64_t>(t.pattern) + (has_tiles(t.pattern) ? t.tile : 0) +
+    weight += 1024 * static_cast<std::int64_t>(t.pattern) + (has_tiles(t.pattern) ? t.tile : 0) +
               (t.floor == 0 ? 0 : 1) + static_cast<std::int64_t>(p.alibi_slopes);
     weight += p.splits + p.cache.page_size + p.cache.ring + p.cache.keys_rotated;
     weight += p.rope.offset + p.rope.dims + (p.rope.base != Rope{}.base ? 1 : 0) +
@@ -71,7 +71,7 @@ Values from_kind(ValueKind kind, std::uint64_t seed) {
     return values;
 }
 
-constexpr std::uint64_t ladder_seeds = 4;
+constexpr std::uint64_t ladder_seeds = 4, mask_seeds = 12;
 
 bool is_simple(ValueKind kind) {
     return kind == ValueKind::small_int || kind == ValueKind::normal;
@@ -84,6 +84,11 @@ std::vector<Values> make_ladder() {
                                   filled(ones, ones, index),   filled(ones, index, ones),
                                   filled(ones, index, index),  filled(ones, alternating, index),
                                   filled(index, index, index), filled(ones, steep, index)};
+    for (std::uint64_t seed = 1; seed < mask_seeds; ++seed)
+        for (const Fill v : {ones, index}) {
+            ladder.push_back(filled(zeros, zeros, v));
+            ladder.back().seed = seed;
+        }
     const auto add = [&ladder](ValueKind kind) {
         for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
             ladder.push_back(from_kind(kind, seed));
@@ -102,9 +107,16 @@ Fill fill_of(const Values& values, Role role) {
     return found == values.tensors.end() ? Fill::drawn : found->second.fill;
 }
 
-bool affordable(const Values& values, ValueKind own, Share share) {
+/// Whether the seed says more of a case than q, k and v.
+bool seed_matters(const Problem& p) {
+    return p.mask.tensor.kind != MaskKind::none || p.sink ||
+           (p.alibi && p.alibi_slopes == AlibiSlopes::random);
+}
+
+bool affordable(const Values& values, const Case& at, Share share) {
     const bool is_drawn = values.tensors.empty(),
-               near = is_simple(values.kind) || values.kind == own;
+               near = is_simple(values.kind) || values.kind == at.values.kind;
+    if (!is_drawn && values.seed != 0 && !seed_matters(at.problem)) return false;
     switch (share) {
         case Share::whole:
             return true;
@@ -126,13 +138,13 @@ const std::vector<Values>& data_ladder() {
     return ladder;
 }
 
-std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind own, Share share) {
+std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, const Case& at, Share share) {
     std::vector<Values> rungs;
     for (const Values& values : data_ladder()) {
         const bool admitted =
             kinds.empty() || (values.tensors.empty() &&
                               std::find(kinds.begin(), kinds.end(), values.kind) != kinds.end());
-        if (admitted && affordable(values, own, share)) rungs.push_back(values);
+        if (admitted && affordable(values, at, share)) rungs.push_back(values);
     }
     return rungs;
 }

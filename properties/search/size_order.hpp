@@ -21,16 +21,17 @@ struct SizeKey {
 
 SizeKey size_key(const Case& c);
 
-/// The data a case is tried with, simplest first: fills, then small integers and normals, then the
-/// other distributions, four seeds each.
+/// The data a case is tried with, simplest first: fills, two of them with seeds, then small
+/// integers and normals, then the other distributions, four seeds each.
 const std::vector<Values>& data_ladder();
 
 /// How many values can be tried at one shape: all of them where the shape stays; with a move, one
 /// seed of each distribution that the failure was not found in; in a sweep, one of each of them.
 enum class Share : std::uint8_t { whole, moving, sweeping };
 
-/// The rungs with a kind the law admits (`kinds` empty: all, and the fills too).
-std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, ValueKind own, Share share);
+/// The rungs for this case with a kind the law admits (`kinds` empty: all, and the fills too; those
+/// with a seed where the seed says more than q, k and v, such as which keys a mask hides).
+std::vector<Values> data_ladder(const std::vector<ValueKind>& kinds, const Case& at, Share share);
 
 /// The place in data_ladder(); past its end written-out numbers by size, then other seeds.
 std::int64_t data_rank(const Values& values);
