@@ -299,7 +299,7 @@ bool left_padded(const Problem& p, const TensorSet& inputs, std::int64_t hidden)
 TEST(Shrinker, AMaskKeepsItsPatternWhileItTakesOne) {
     for (const auto& [hidden, pattern] :
          {std::pair{20, "pattern "}, std::pair{1, "mask bool f32"}}) {
-        Plan plan{.manifest = full_manifest()};
+        KernelPlan plan{.manifest = full_manifest()};
         plan.fails = [hidden = hidden](const Problem& p, const TensorSet& inputs) {
             return left_padded(p, inputs, hidden);
         };
