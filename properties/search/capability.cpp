@@ -98,6 +98,9 @@ bool Capability::narrow() const noexcept {
 
 namespace {
 
+/// A kernel of this head dimension alone is the commonest there is: every law is tried on it.
+constexpr std::int64_t dim_common = 128;
+
 /// Why no shape and no set of features that the kernel takes lies in the law's space.
 std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capability& capability) {
     FeatureSet own = space.allow | space.require;
@@ -115,6 +118,11 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     constexpr std::int64_t scores_most = 65536;  // a law's calls may be as many as its queries
     if (g.least_scores() > scores_most)
         return "the smallest problem that the kernel takes is too large for it";
+    // A law whose limit is of channels makes problems that grow with them: twice its own word is
+    // eight times the cost where that is a cube.
+    if (space.dim_max > 0 && !capability.dims.empty() &&
+        capability.dims.front() > 2 * std::max(space.dim_max, dim_common))
+        return "the smallest head dimension that the kernel takes is too large for it";
     return std::nullopt;
 }
 

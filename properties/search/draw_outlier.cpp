@@ -13,9 +13,10 @@ using enum SizeAxis;
 /// One case of seven of each format: the others keep the turns that features and kinds take.
 constexpr std::int64_t period = 7;
 
-/// An outlier's scores are at most those of so many cases: nearly all its other sizes are one, and
-/// what a score costs beside a case's fixed price is little.
-constexpr std::int64_t cases_worth = 32;
+/// An outlier's scores are at most those of so many cases, of as many channels as those have:
+/// nearly all its other sizes are one, and what a score costs beside a case's fixed price is
+/// little.
+constexpr std::int64_t cases_worth = 32, channels_usual = 24;
 
 bool counts_alike(FeatureSet set) {
     return (set.has(Feature::alibi) || set.has(Feature::rope)) && !set.has(Feature::cache);
@@ -60,6 +61,15 @@ std::int64_t scores_of(const law::CaseSpace& law, FeatureSet required, const Siz
     return one(batch) * one(heads_q) * area;
 }
 
+/// Of queries and values together, the fewest that the kernel takes.
+std::int64_t channels_of(const Capability& capability, const Sizes& sizes) {
+    constexpr std::int64_t few = 4;
+    const std::int64_t least =
+        capability.dims.empty() ? few : std::max(few, capability.dims.front());
+    const std::int64_t qk = std::max(sizes[dim_qk], least);
+    return qk + std::max(sizes[dim_v], least);
+}
+
 /// In the order in which they come up: the largest of each axis, then the others, either from a
 /// place of the law's own.
 std::vector<Sizes> in_order(std::vector<Sizes> others, std::uint64_t start) {
@@ -89,12 +99,16 @@ std::vector<Sizes> in_order(std::vector<Sizes> others, std::uint64_t start) {
 
 std::vector<Sizes> outliers_of(const DrawSpace& s, const OfferedFeatures& offered) {
     const law::CaseSpace& law = s.property.cases;
+    // The kernel takes no channels so few that the law could afford more of anything.
+    const std::vector<std::int64_t>& dims = s.capability.dims;
+    if (law.dim_max > 0 && !dims.empty() && dims.front() > law.dim_max) return {};
     const std::int64_t scores = cases_worth * s.profile.scores_max / law.cost;
     const std::int64_t scores_max = law.scores_max > 0 ? std::min(scores, law.scores_max) : scores;
     std::vector<Sizes> list;
     for (const Sizes& sizes : s.capability.outliers)
         if (sizes.within(s.profile.reach) && follows(law, offered, sizes) &&
-            scores_of(law, offered.required, sizes) <= scores_max)
+            scores_of(law, offered.required, sizes) <=
+                std::min(scores_max, scores * channels_usual / channels_of(s.capability, sizes)))
             list.push_back(sizes);
     return list;
 }

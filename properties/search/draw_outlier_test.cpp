@@ -147,15 +147,25 @@ TEST(Capability, AKernelOfUnequalHeadDimensionsAloneIsAskedForThem) {
         const Capability capability = probed_capability(kernel, narrowed);
         EXPECT_TRUE(capability.always.has(Feature::dim_v));
         const law::Property law = zero_law("unequal.any");
-        std::int64_t drawn = 0;
+        std::int64_t drawn = 0, keys = 0;
         for (std::int64_t k = 0; k < quick_cases; ++k) {
             const auto c = draw({law, capability, Profile{}}, 1, k, 0);
             if (!c) continue;
             ++drawn;
             EXPECT_EQ(c->problem.dim_qk, qk) << print(*c);
             EXPECT_EQ(value_dim(c->problem), v) << print(*c);
+            keys = std::max(keys, c->problem.len_kv);
         }
         EXPECT_GE(drawn, quick_cases * 9 / 10);
+        EXPECT_EQ(keys, qk == 576 ? 6145 : 24577);  // 98305 keys of so many are a gigabyte
+        // A law that makes problems as large as the channels are many: at its word, not far beyond.
+        const law::Property few =
+            zero_law("unequal.few", {.dim_max = 12, .limited_because = "a test"});
+        EXPECT_EQ(why_not_applicable(few, capability).value_or(""),
+                  qk == 576
+                      ? "the smallest head dimension that the kernel takes is too large for it"
+                      : "");
+        EXPECT_EQ(promised_sizes({few, capability, Profile{}}), Sizes());
     }
 }
 
