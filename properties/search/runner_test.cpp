@@ -151,7 +151,7 @@ TEST(Runner, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
     rare.check = [](const law::Given&) -> law::Plan {
         return law::Judge([](const law::Trial& trial) {
             const Problem& p = trial.problem();
-            return law::holds(p.len_kv == 176 && p.len_q % 2 == 0 ? 1 : 0);
+            return law::holds(p.len_kv == 176 && p.len_q % 8 == 3 ? 1 : 0);
         });
     };
     KernelPlan plan = plan_with(PlantedDefect::wrong);
