@@ -115,7 +115,8 @@ TEST(Lifetime, WhatIsPreloadedKeepsItsFiles) {
 }
 
 TEST(Lifetime, AWorkerThatIsGivenTimeEndsByItself) {
-    const std::string file = testing::TempDir() + "/output_of_a_worker_" + std::to_string(::getpid());
+    const std::string file =
+        testing::TempDir() + "/output_of_a_worker_" + std::to_string(::getpid());
     ::setenv("ATTEST_WORKER_OUTPUT", file.c_str(), 1);
     const auto said = [&](milliseconds farewell) {
         std::filesystem::remove(file);

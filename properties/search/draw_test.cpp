@@ -19,25 +19,6 @@
 namespace attest::search {
 namespace {
 
-std::vector<Case> draws(const law::Property& law, const kernel::Manifest& manifest,
-                        std::int64_t count, std::uint64_t seed = 1) {
-    std::vector<Case> cases;
-    for (std::int64_t k = 0; k < count; ++k)
-        for (std::int64_t attempt = 0; attempt < 16; ++attempt)
-            if (auto c = draw_case(law, manifest, Profile{}, seed, k, attempt)) {
-                cases.push_back(std::move(*c));
-                break;
-            }
-    return cases;
-}
-
-template <typename Predicate>
-double share(const std::vector<Case>& cases, Predicate predicate) {
-    const auto count = std::count_if(cases.begin(), cases.end(),
-                                     [&](const Case& c) { return predicate(c.problem); });
-    return static_cast<double>(count) / static_cast<double>(cases.size());
-}
-
 TEST(Draw, EveryCaseIsValidAndInItsSpace) {
     const kernel::Manifest manifest = full_manifest();
     const Capability capability = declared_capability(manifest);
@@ -154,57 +135,6 @@ TEST(Draw, MasksComeInEveryPatternAndTile) {
     manifest.dialect.empty_row = EmptyRow::refuse;
     for (const Case& c : draws(law, manifest, 400))
         EXPECT_NE(c.problem.mask.tensor.pattern, MaskPattern::empty_rows) << print(c);
-}
-
-/// Off by one at an edge is right everywhere else.
-TEST(Draw, CachesLengthsAndWindowsEndAtEdges) {
-    const auto with = [](auto... features) {
-        return law::CaseSpace{.allow = FeatureSet(Feature::lse),
-                              .require = FeatureSet(features...)};
-    };
-    const auto at_least = [](double least, const law::CaseSpace& space, auto predicate) {
-        EXPECT_GE(share(draws(zero_law("draw.edges", space), full_manifest(), 1000), predicate),
-                  least);
-    };
-    using enum Feature;
-    const auto apart = [](std::int64_t number, std::int64_t unit) {
-        const std::int64_t rest = number % unit;
-        return unit <= 2 || number < unit ? unit : std::min(rest, unit - rest);
-    };
-    const auto space = with(rope, cache, paged);
-    at_least(0.20, space,
-             [&](const Problem& p) { return apart(p.cache.len, p.cache.page_size) == 0; });
-    at_least(0.27, with(alibi, cache),
-             [&](const Problem& p) { return apart(p.cache.len, 16) == 0; });
-    at_least(0.08, with(cache, splits), [&](const Problem& p) {
-        return apart(p.cache.len, (p.len_kv + p.splits - 1) / p.splits) == 0;
-    });
-    at_least(0.20, with(lens_kv), [&](const Problem& p) {
-        const auto& lens = p.mask.lens_kv;
-        return std::any_of(lens.begin(), lens.end(),
-                           [&](std::int64_t len) { return apart(len, 16) == 0; });
-    });
-    // Of the first query's window, or the last one's; a third of the windows have no left end, and
-    // one case of seven is an outlier, which is left alone.
-    at_least(0.07, with(window), [&](const Problem& p) {
-        const std::int64_t left = p.mask.window.left, last = p.len_kv - 1 - left;
-        return left >= 0 && (apart(last, 16) == 0 || apart(last + 1 - p.len_q, 16) == 0);
-    });
-}
-
-/// A position feature beside every third cache or more: rotated keys too.
-TEST(Draw, PositionsComeWithCaches) {
-    const law::Property law =
-        zero_law("draw.positions", {.require_any = {FeatureSet(Feature::cache)}});
-    const auto cases = draws(law, full_manifest(), 1000);
-    EXPECT_GE(share(cases, [](const Problem& p) { return p.rope.style != RopeStyle::none; }), 0.35);
-    EXPECT_GE(share(cases, [](const Problem& p) { return p.alibi; }), 0.35);
-    EXPECT_GE(share(cases, [](const Problem& p) { return p.cache.keys_rotated; }), 0.05);
-    const auto slopes = [](AlibiSlopes kind) {
-        return [kind](const Problem& p) { return p.alibi && p.alibi_slopes == kind; };
-    };
-    EXPECT_GE(share(cases, slopes(AlibiSlopes::random)), 0.12);
-    EXPECT_GE(share(cases, slopes(AlibiSlopes::published)), 0.02);
 }
 
 TEST(Draw, EveryFormatAndEveryKindComesUp) {
