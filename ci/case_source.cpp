@@ -48,14 +48,18 @@ std::map<std::string, NamedCase> stored(const std::string& prefix, const std::st
     for (const search::StoredFailure& failure : failures)
         if (failure.id.starts_with(prefix))
             found[failure.id] = {failure.tried, failure.law,
-                                 kernel.id == failure.kernel ? kernel.typed : failure.kernel};
-    const auto add = [&](const std::string& id, const std::string& law, const Case& tried) {
+                                 kernel.id == failure.kernel ? kernel.typed : failure.kernel,
+                                 failure.before};
+    const auto add = [&](const std::string& id, NamedCase named) {
         if (id.starts_with(prefix) || prefix.starts_with(id))
-            found.emplace(search::failure_id(tried, law), NamedCase{tried, law, kernel.typed});
+            found.emplace(search::failure_id(named.tried, named.law), std::move(named));
     };
-    for (const auto& c : report.counterexamples)
-        add(search::short_id(c.example.id), c.example.law, c.example.smallest);
-    for (const search::CaseReport& one : report.cases) add(one.id, one.law, one.record.tried);
+    for (const diagnosis::CounterexampleReport& one : report.counterexamples) {
+        const search::Counterexample& c = one.example;
+        add(search::short_id(c.id), {c.smallest, c.law, kernel.typed, c.confirmed.before});
+    }
+    for (const search::CaseReport& one : report.cases)
+        add(one.id, {one.record.tried, one.law, kernel.typed, {}});
     return found;
 }
 
@@ -81,13 +85,14 @@ NamedCase by_path(const std::string& path) {
     const JsonSource source{text, path};
     const Json object = parse_json(source);
     if (object.find("story") != nullptr)
-        return {fixtures::fixture_from_json(text, path).tried, "", ""};
-    if (object.find("law") == nullptr) return {case_from_json(text, path), "", ""};
+        return {fixtures::fixture_from_json(text, path).tried, "", "", {}};
+    if (object.find("law") == nullptr) return {case_from_json(text, path), "", "", {}};
     const fs::path file(path), folder = file.parent_path();
     for (const search::StoredFailure& failure :
          search::load_failures(folder.empty() ? "." : folder.string()))
-        if (failure.id == file.stem().string()) return {failure.tried, failure.law, failure.kernel};
-    return {case_from_json(text, path), "", ""};
+        if (failure.id == file.stem().string())
+            return {failure.tried, failure.law, failure.kernel, failure.before};
+    return {case_from_json(text, path), "", "", {}};
 }
 
 }  // namespace
@@ -97,7 +102,7 @@ NamedCase find_case(const std::string& text, const std::string& out_directory) {
     if (is_id(text)) return by_id(text, out_directory);
     std::vector<std::string> names;
     for (const auto& [name, fixture] : builtin_fixtures()) {
-        if (name == text) return {fixture.tried, "", ""};
+        if (name == text) return {fixture.tried, "", "", {}};
         names.push_back(name);
     }
     // One word that is no field of a line is the name of something: say what there is.
@@ -105,7 +110,7 @@ NamedCase find_case(const std::string& text, const std::string& out_directory) {
     if (word)
         throw BadInput(text + ": no fixture of this name" + suggestion(text, names),
                        {"attest list fixtures shows them"});
-    return {parse_case(text), "", ""};
+    return {parse_case(text), "", "", {}};
 }
 
 kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& options) {

@@ -2,10 +2,11 @@
 // What CASE means on the command line: a stored id, a file, a fixture's name, or a line.
 
 #include <string>
+#include <vector>
 
 #include "ci/options.hpp"
 #include "kernels/interface/kernel_spec.hpp"
-#include "reference/problem/case.hpp"
+#include "properties/search/confirmation.hpp"
 
 namespace attest::ci {
 
@@ -13,6 +14,7 @@ struct NamedCase {
     Case tried;
     std::string law;     ///< empty: not known
     std::string kernel;  ///< as typed when it was stored; empty: not known
+    std::vector<search::EarlierCase> before;  ///< what has to run before it
 };
 
 /// BadInput where nothing is so called, or several stored cases begin so.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "ci/check_screen.hpp"
@@ -152,6 +153,7 @@ void draw_cause(Screen& s, const RunReport& report, const diagnosis::CauseReport
     draw_boundary(s, c.boundary);
     s.fact("smallest case", s.bold(clean(print(c.example.smallest))));
     if (c.example.outcome == worker::Outcome::ok) draw_observed(s, c.violation());
+    s.fact("confirmed", confirmation_text(c.example.confirmed));
     draw_pictures(s, c);
     const char* key = "sanitizer";
     for (const std::string& sentence : sanitizer_sentences(c.sanitizer))
@@ -194,6 +196,56 @@ std::string replay_line(const KernelReport& kernel,
                           " --kernel " + clean(kernel.typed);
     if (directory != "attest-out") command += " --out " + clean(directory);
     return command;
+}
+
+std::string confirmation_text(const search::Confirmed& confirmed) {
+    const auto [alone, one, before] =
+        std::tuple(confirmed.alone, confirmed.one_processor,
+                   static_cast<std::int64_t>(confirmed.before.size()));
+    const std::string of_all = count_text(alone.failed) + " of " + count_text(alone.of);
+    switch (confirmed.how) {
+        case search::Confirmation::none:
+            return "no: the run was cut before it was tried again";
+        case search::Confirmation::alone:
+            return alone.failed == alone.of ? "in a fresh process"
+                                            : "in " + of_all + " fresh processes";
+        case search::Confirmation::sequence:
+            return "in a fresh process after " + counted(before, "other case") +
+                   ", not by itself: it depends on what ran before";
+        case search::Confirmation::schedule:
+            return "in " + of_all + " fresh processes, in 0 of " + count_text(one.of) +
+                   " on one processor: it depends on the thread schedule";
+        case search::Confirmation::alike:
+            return "it ended as the confirmed case of another law did";
+        case search::Confirmation::flaky:
+            return "no: 0 of " + count_text(alone.of) +
+                   " replays in fresh processes failed, nor did it after what ran before";
+    }
+    return {};
+}
+
+void draw_unproven(Screen& screen, const RunReport& report, const std::string& directory) {
+    std::size_t shown = 0, more = 0;
+    for (const diagnosis::CounterexampleReport& c : report.counterexamples) {
+        if (search::is_proven(c.example.confirmed.how)) continue;
+        if (++shown > causes_max) {
+            ++more;
+            continue;
+        }
+        const bool flaky = c.example.confirmed.how == search::Confirmation::flaky;
+        screen.line(screen.warn(screen.symbol("◐ ", "") + (flaky ? "FLAKY" : "NOT TRIED AGAIN")) +
+                    "  " + screen.bold(c.example.law));
+        screen.fact("problem", clean(c.violation().problem));
+        screen.fact("case", clean(print(c.example.smallest)));
+        const search::LawReport* law = report.law(c.example.law);
+        screen.fact("confirmed", law != nullptr ? "no: it " + clean(law->verdict.reason.text)
+                                                : confirmation_text(c.example.confirmed));
+        screen.fact("replay", screen.command(replay_line(report.run.kernel, c, directory)));
+        screen.line();
+    }
+    if (more == 0) return;
+    screen.fact("and", counted(static_cast<std::int64_t>(more), "further law") + " alike");
+    screen.line();
 }
 
 void draw_causes(Screen& screen, const RunReport& report, const std::string& directory) {

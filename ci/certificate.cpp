@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ci/check_screen.hpp"
 #include "ci/number.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
@@ -119,6 +120,14 @@ std::string skipped_table(const std::vector<search::LawReport>& laws) {
     return text;
 }
 
+// How its leading case was seen again.
+std::string confirmed_of(const RunReport& report, const diagnosis::CauseReport& cause) {
+    const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
+    return lead == nullptr
+               ? ""
+               : "; confirmed: " + escaped(confirmation_text(lead->example.confirmed));
+}
+
 }  // namespace
 
 const std::string& full_statement(const search::LawReport& law) {
@@ -145,8 +154,14 @@ std::string certificate_page(const Certificate& c) {
             " do not apply to what the kernel claims or takes.\n";
     for (const diagnosis::CauseReport& cause : c.report.causes)
         page += "\n- **violated**: " + escaped(cause.title) + " (" +
-                counted(static_cast<std::int64_t>(cause.laws.size()), "law") + ")";
-    if (!c.report.causes.empty()) page += "\n";
+                counted(static_cast<std::int64_t>(cause.laws.size()), "law") +
+                confirmed_of(c.report, cause) + ")";
+    for (const diagnosis::CounterexampleReport& one : c.report.counterexamples)
+        if (!search::is_proven(one.example.confirmed.how))
+            page += "\n- **" + std::string(name(one.example.confirmed.how)) + "**: " +
+                    escaped(one.violation().problem) + " (" + escaped(one.example.law) +
+                    "; confirmed: " + escaped(confirmation_text(one.example.confirmed)) + ")";
+    if (!c.report.counterexamples.empty()) page += "\n";
     page += "\n## What was judged\n\n" + table_of(facts.kernel);
     page += "\n## Made with\n\n" +
             table_of({{"attest", run.attest_version},

@@ -167,7 +167,8 @@ void draw_inconclusive(Screen& s, const RunReport& report) {
     std::map<std::string, std::vector<std::string>> by_reason;
     std::vector<std::string> order;
     for (const search::LawReport& law : report.laws) {
-        if (law.verdict.decision != law::Decision::inconclusive) continue;
+        if (law.verdict.decision != law::Decision::inconclusive || !law.counterexample.empty())
+            continue;
         const std::string reason = clean(law.verdict.reason.text);
         if (by_reason[reason].empty()) order.push_back(reason);
         by_reason[reason].push_back(law.law);
@@ -238,7 +239,7 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
     } else {
         line = s.warn(s.symbol("◐ ", "? ") + "INCONCLUSIVE") + "   " + counted(v.holds, "law") +
                (v.holds == 1 ? " holds" : " hold") + ", " + count_text(v.inconclusive) +
-               " checked too little   " + time + tail;
+               " inconclusive   " + time + tail;
     }
     const std::string where = "report: " + clean(directory) + "/result.jsonl";
     if (v.decision == RunDecision::not_complete) {
@@ -279,6 +280,7 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
     draw_head(s, report.run);
     draw_families(s, report);
     draw_causes(s, report, directory);
+    draw_unproven(s, report, directory);
     if (v.decision == RunDecision::holds || v.decision == RunDecision::inconclusive) {
         draw_nearest(s, report);
         draw_extent(s, report);

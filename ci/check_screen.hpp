@@ -16,9 +16,14 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
 /// The parts, for other screens.
 void draw_families(Screen& screen, const RunReport& report);
 void draw_causes(Screen& screen, const RunReport& report, const std::string& directory);
+/// What failed and was not seen again in a fresh process: no violation.
+void draw_unproven(Screen& screen, const RunReport& report, const std::string& directory);
 
 /// What was observed, what was expected and the bound, in a line.
 void draw_observed(Screen& screen, const law::Violation& violation);
+
+/// How a failure was seen again: "in a fresh process".
+std::string confirmation_text(const search::Confirmed& confirmed);
 
 /// "attest replay 94d22f --kernel ./libmine.so".
 std::string replay_line(const KernelReport& kernel,

@@ -130,7 +130,7 @@ inline search::LawReport law() {
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
     report.record = {coin() ? -1 : count(),      a_case(), {},
-                     one_of<worker::Outcome>(7), fault(),  real()};
+                     one_of<worker::Outcome>(7), fault(),  real(), {}, {}};
     report.record.verdict.decision = one_of<law::Decision>(5);
     if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
     return report;
@@ -162,11 +162,14 @@ inline diagnosis::CounterexampleReport counterexample() {
                            one_of<law::BoundKind>(5),
                            law::ViolationClass::violation,
                            ratio()};
-    c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real()};
+    c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real(), {}, {}};
     c.evaluations = count();
     c.accepted = count();
     c.shrink_seconds = real();
-    c.confirmed = coin();
+    c.confirmed = {one_of<search::Confirmation>(6), {count(), count()}, {count(), count()}, {}};
+    c.confirmed.before = list(2, [] {
+        return search::EarlierCase{text(), a_case(), one_of<search::PlacementOrder>(2)};
+    });
     c.steps = list(3, [] { return search::ShrinkStep{count(), text(), text(), text(), count()}; });
     if (coin()) report.ulps = count();
     report.boundary = {coin(), text(), count(), count(), count(), count(), texts(), {}};

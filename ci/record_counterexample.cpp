@@ -65,6 +65,29 @@ void fields(V& v, search::ShrinkStep& step) {
 }
 
 template <typename V>
+void fields(V& v, search::Replays& replays) {
+    v("failed", replays.failed);
+    v("of", replays.of);
+}
+
+template <typename V>
+void fields(V& v, search::EarlierCase& earlier) {
+    bool odd = earlier.placement == search::PlacementOrder::odd;
+    v("law", earlier.law);
+    v("line", earlier.tried);
+    v("odd", odd);
+    earlier.placement = odd ? search::PlacementOrder::odd : search::PlacementOrder::even;
+}
+
+template <typename V>
+void fields(V& v, search::Confirmed& confirmed) {
+    v("how", confirmed.how);
+    v("alone", confirmed.alone);
+    v("one_processor", confirmed.one_processor);
+    v.unless_empty("before", confirmed.before);
+}
+
+template <typename V>
 void fields(V& v, diagnosis::Boundary& b) {
     v("says", b.says);
     v.added("found", b.found);
@@ -191,9 +214,12 @@ void counterexample_fields(V& v, diagnosis::CounterexampleReport& report) {
         shrink("evaluations", c.evaluations);
         shrink("accepted", c.accepted);
         shrink("seconds", AsNumber{c.shrink_seconds});
-        shrink("confirmed", c.confirmed);
+        bool proven = search::is_proven(c.confirmed.how);
+        shrink("confirmed", proven);
+        if (V::reading && proven) c.confirmed.how = search::Confirmation::alone;
         shrink("steps", c.steps);
     });
+    v.added("confirmation", c.confirmed);
     v("boundary", report.boundary);
     v("diagnosis", report.diagnosis);
     v("picture", report.pictures);

@@ -32,6 +32,8 @@ inline constexpr auto last_word<worker::Fault::Kind> = worker::Fault::Kind::outs
 template <>
 inline constexpr auto last_word<worker::Fault::Access> = worker::Fault::Access::write;
 template <>
+inline constexpr auto last_word<search::Confirmation> = search::Confirmation::flaky;
+template <>
 inline constexpr auto last_word<Role> = static_cast<Role>(role_count - 1);
 template <>
 inline constexpr auto last_word<Precision> = Precision::bf16;

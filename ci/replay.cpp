@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "ci/case_source.hpp"
 #include "ci/check_screen.hpp"
@@ -12,7 +13,8 @@
 #include "properties/law/property.hpp"
 #include "properties/search/capability.hpp"
 #include "properties/search/draw.hpp"
-#include "properties/search/judge.hpp"
+#include "properties/search/confirm.hpp"
+#include "properties/search/limited_kernel.hpp"
 #include "properties/search/session_kernel.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -72,6 +74,22 @@ void draw_law(Screen& s, const law::Property& law, const search::CaseRecord& rec
     }
 }
 
+// In a fresh process, after what it depends on.
+search::CaseRecord try_named(search::Kernel& kernel, const law::Property& law,
+                             const NamedCase& named) {
+    std::vector<search::Judging> before;
+    for (const search::EarlierCase& earlier : named.before)
+        if (const law::Property* its_law = law::find_property(earlier.law))
+            before.push_back({its_law, earlier.tried, earlier.placement});
+    if (before.empty()) return search::try_case(kernel, law, named.tried);
+    search::CaseRecord record;
+    for (const auto placement : {search::PlacementOrder::even, search::PlacementOrder::odd}) {
+        record = search::try_after(kernel, before, law, named.tried, placement);
+        if (search::failure_kind(record)) break;
+    }
+    return record;
+}
+
 }  // namespace
 
 int replay_command(const CommandOptions& options) {
@@ -84,7 +102,8 @@ int replay_command(const CommandOptions& options) {
     session.timeout = options.timeout;
     // Whoever watches the one call, a debugger or compute-sanitizer, hears of its end.
     session.farewell = std::chrono::seconds(5);
-    search::SessionKernel kernel(spec, session);
+    search::TimeLimit limit(options.timeout, search::patience_of(spec));
+    search::LimitedKernel kernel(std::make_unique<search::SessionKernel>(spec, session), limit);
     named.tried = search::asked_of(kernel.manifest().features, std::move(named.tried));
     const std::vector<const law::Property*> laws = laws_for(named, options, kernel);
     if (laws.empty())
@@ -95,10 +114,13 @@ int replay_command(const CommandOptions& options) {
     s.line(s.bold("attest replay") + "  " + clean(kernel.manifest().name) + " " +
            clean(kernel.manifest().version) + "  " + s.dim(clean(spec.text)));
     s.line(print(named.tried), 2);
+    if (!named.before.empty())
+        s.line(s.dim("after " + counted(static_cast<std::int64_t>(named.before.size()),
+                                        "other case")));
     s.line();
     std::int64_t violated = 0, holds = 0;
     for (const law::Property* law : laws) {
-        const search::CaseRecord record = search::try_case(kernel, *law, named.tried);
+        const search::CaseRecord record = try_named(kernel, *law, named);
         violated += record.verdict.decision == law::Decision::violated;
         holds += record.verdict.decision == law::Decision::holds;
         draw_law(s, *law, record);

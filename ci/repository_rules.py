@@ -77,7 +77,6 @@ BARE = {  # file: (lines with a decimal that no comment tells, why)
     "properties/search/raw_draw.cpp": (1, "told with the sizes that a draw leans on"),
 }
 UNUSED = {  # symbol: why it stays
-    "use_processors": "the confirmation of failures, which comes next, is told by it",
     "exp_in_place": "the tests' way to the vectorised exponential",
     "ErrorDirection": "names the columns of BudgetElement::direction, which is indexed by number",
     "bytes_of": "the tests lay tensors in memory by it",

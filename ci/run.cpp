@@ -43,7 +43,7 @@ std::vector<std::string> first_lines(const RunReport& report) {
     std::vector<std::string> lines{record_line(report.run)};
     for (const search::CaseReport& tried : report.cases) lines.push_back(record_line(tried));
     for (const search::LawReport& law : report.laws)
-        if (law.verdict.decision != law::Decision::violated) lines.push_back(record_line(law));
+        if (law.counterexample.empty()) lines.push_back(record_line(law));
     return lines;
 }
 
@@ -66,6 +66,16 @@ void ask_of_leads(std::vector<diagnosis::CounterexampleReport>& counterexamples,
     }
 }
 
+// Those that are so, taken out of the others.
+template <typename Item, typename Is>
+std::vector<Item> taken_if(std::vector<Item>& all, Is is) {
+    const auto first = std::stable_partition(all.begin(), all.end(),
+                                             [&](const Item& item) { return !is(item); });
+    std::vector<Item> taken(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+    all.erase(first, all.end());
+    return taken;
+}
+
 // With its explanation, unless the kernel cannot be asked any more.
 diagnosis::CounterexampleReport explained(const search::LawResult& law, search::Kernel& kernel) {
     try {
@@ -79,32 +89,32 @@ diagnosis::CounterexampleReport explained(const search::LawResult& law, search::
 // Violated laws, counterexamples, causes, coverage: what needs the whole run to be said.
 void write_findings(RunObserver& out, RunReport& report, const search::CampaignResult& result,
                     const RunPlan& plan, search::Kernel& kernel, const InterruptGuard& interrupt) {
-    const auto violated = [](const search::LawReport& law) {
-        return law.verdict.decision == law::Decision::violated;
-    };
-    std::vector<search::LawReport> violated_laws;
-    std::ranges::copy_if(report.laws, std::back_inserter(violated_laws), violated);
-    std::erase_if(report.laws, violated);
+    const auto failed = [](const search::LawReport& law) { return !law.counterexample.empty(); };
+    std::vector<search::LawReport> failed_laws = taken_if(report.laws, failed);
     auto counterexamples = std::exchange(report.counterexamples, {});
     for (const search::LawResult& law : result.laws) {
         if (plan.earlier.law(law.property->id) != nullptr || out.wrote_law(law.property->id))
             continue;
         if (law.counterexample) {
-            violated_laws.push_back(search::law_report(law));
+            failed_laws.push_back(search::law_report(law));
             counterexamples.push_back(explained(law, kernel));
         } else {
             out.write_law(law);
         }
     }
+    auto unproven = taken_if(counterexamples, [](const diagnosis::CounterexampleReport& c) {
+        return !search::is_proven(c.example.confirmed.how);
+    });
     const std::vector<diagnosis::CauseReport> causes = diagnosis::group_causes(counterexamples);
     if (kernel.manifest().memory == kernel::Memory::cuda)
         ask_of_leads(counterexamples, causes, plan, interrupt);
-    for (search::LawReport& law : violated_laws) {
+    for (search::LawReport& law : failed_laws) {
         for (const diagnosis::CounterexampleReport& c : counterexamples)
             if (c.example.law == law.law) law.cause = c.cause;
         out.write(std::move(law));
     }
     for (diagnosis::CounterexampleReport& c : counterexamples) out.write(std::move(c));
+    for (diagnosis::CounterexampleReport& c : unproven) out.write(std::move(c));
     for (const diagnosis::CauseReport& cause : causes) out.write(cause);
     const auto earlier = std::exchange(report.coverage, {});
     for (search::CoverageReport& c :

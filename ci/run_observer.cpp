@@ -48,7 +48,8 @@ void RunObserver::write_law(const search::LawResult& result) {
 
 void RunObserver::on_law(const search::LawResult& result) {
     const law::Decision decision = result.verdict.decision;
-    if (decision == law::Decision::violated || decision == law::Decision::not_run) return;
+    if (result.counterexample || decision == law::Decision::not_run) return;
+    if (decision == law::Decision::violated) return;
     write_law(result);
 }
 

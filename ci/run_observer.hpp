@@ -28,7 +28,7 @@ public:
     void on_violation(const law::Property& law, const search::CaseRecord& record) override;
     void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried) override;
     void on_waiting(const law::Property& law, double seconds, double limit) override;
-    /// Laws that hold are written at once; a violation waits for its diagnosis.
+    /// Laws that hold are written at once; what has a counterexample waits for its diagnosis.
     void on_law(const search::LawResult& result) override;
 
     /// The law and its nearest cases, unless they are written already.

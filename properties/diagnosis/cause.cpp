@@ -142,7 +142,8 @@ auto rank(const CounterexampleReport& c) {
     const search::SizeKey size = search::size_key(c.example.smallest);
     const std::int64_t scores = kind == 0 ? size.numbers.front() : 0;
     const std::ptrdiff_t place = kind < 2 ? law - law::catalogue().data() : 0;
-    return std::tuple(!c.diagnosis.known, !c.example.confirmed, kind, scores, place, size);
+    const bool alone = c.example.confirmed.how == search::Confirmation::alone;
+    return std::tuple(!c.diagnosis.known, !alone, kind, scores, place, size);
 }
 
 std::size_t lead_of(const std::vector<std::size_t>& members,

@@ -1,6 +1,7 @@
 #pragma once
 // A failure made small, and the way there.
 
+#include "properties/search/confirmation.hpp"
 #include "properties/search/judge.hpp"
 
 namespace attest::search {
@@ -21,7 +22,7 @@ struct Counterexample {
     CaseRecord found;
     std::int64_t evaluations = 0, accepted = 0;
     double shrink_seconds = 0;
-    bool confirmed = false;  ///< failed again in a fresh worker
+    Confirmed confirmed;
     std::vector<ShrinkStep> steps;
 };
 

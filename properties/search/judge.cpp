@@ -68,41 +68,53 @@ Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tri
     return judge_case(kernel, property, tried, number, placement_order_of(number));
 }
 
+namespace {
+
+/// The law's answer; what the kernel did, in the record.
+law::Verdict answer(Kernel& kernel, const law::Property& property, CaseRecord& record) {
+    std::string reason;
+    try {
+        if (!kernel.supports(record.tried.problem, &reason)) {
+            record.outcome = worker::Outcome::refused;
+            return law::not_applicable(
+                {law::Reason::Kind::refused, "the kernel refuses it: " + reason});
+        }
+    } catch (const worker::KernelDied& died) {
+        record.outcome = died.result.outcome;
+        record.fault = died.result.fault;
+        return verdict_of_call(record.tried.problem, died.result).value();
+    }
+    const KernelTrial trial(kernel, record.tried);
+    law::Verdict verdict = guarded(property, trial);
+    record.outcome = trial.account().outcome;
+    record.fault = trial.account().fault;
+    record.largest = trial.account().largest;
+    return verdict;
+}
+
+}  // namespace
+
 Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tried,
                   std::int64_t number, PlacementOrder placement) {
     Judged judged;
     CaseRecord& record = judged.record;
     record.number = number;
     record.tried = tried;
-    std::string reason;
-    try {
-        if (!kernel.supports(tried.problem, &reason)) {
-            judged.refused = true;
-            record.outcome = worker::Outcome::refused;
-            record.verdict = law::not_applicable(
-                {law::Reason::Kind::refused, "the kernel refuses it: " + reason});
-            return judged;
-        }
-    } catch (const worker::KernelDied& died) {
-        record.outcome = died.result.outcome;
-        record.fault = died.result.fault;
-        record.verdict = verdict_of_call(tried.problem, died.result).value();
-        return judged;
-    }
+    kernel.judging({&property, tried, placement});
     kernel.begin_case(placement == PlacementOrder::even ? 0 : 1);
     const auto begin = std::chrono::steady_clock::now();
-    const KernelTrial trial(kernel, tried);
-    record.verdict = guarded(property, trial);
+    Past past = kernel.past();
+    record.verdict = answer(kernel, property, record);
     record.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    record.outcome = trial.account().outcome;
-    record.fault = trial.account().fault;
-    record.largest = trial.account().largest;
-    judged.longest_call = trial.account().longest_call;
+    if (failure_kind(record)) record.past = std::make_shared<const Past>(std::move(past));
     judged.refused = record.outcome == worker::Outcome::refused;
-    judged.vacuous =
-        record.outcome == worker::Outcome::ok && says_nothing(record.verdict);
+    judged.vacuous = record.outcome == worker::Outcome::ok && says_nothing(record.verdict);
     return judged;
+}
+
+bool is_slow_death(const CaseRecord& record) noexcept {
+    return record.outcome == worker::Outcome::hang || record.outcome == worker::Outcome::memory;
 }
 
 std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept {

@@ -3,6 +3,7 @@
 // instead of answering is turned into a verdict.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -23,20 +24,17 @@ struct CaseRecord {
     std::optional<worker::Fault> fault;
     double seconds = 0;
     Sizes largest{};  ///< of the problems that the kernel answered
+    bool again = false;                ///< it failed twice, the second time in a fresh process
+    std::shared_ptr<const Past> past;  ///< what its process had judged before, where it failed
 };
 
 /// What judging found, beside the record that is kept.
 struct Judged {
     CaseRecord record;
-    bool refused = false;     ///< supports() said no; record.verdict.reason says why
-    bool vacuous = false;     ///< the law found nothing to compare in this case
-    double longest_call = 0;  ///< seconds, of the calls that returned
+    bool refused = false;  ///< supports() said no; record.verdict.reason says why
+    bool vacuous = false;  ///< the law found nothing to compare in this case
 };
 
-/// A worker lays tensors flush right in one call and flush left in the next, so that a read past an
-/// end crashes in one and reads poison in the other. Cases with odd numbers begin with the second
-/// way.
-enum class PlacementOrder : std::uint8_t { even, odd };
 PlacementOrder placement_order_of(std::int64_t number) noexcept;
 
 /// Judges in the process as it stands. A law that throws anything but Stopped is a bug of ours:
@@ -57,6 +55,9 @@ struct FailureKind {
     /// Not a wrong answer but no answer, or a broken neighbour: every law meets it.
     bool death() const noexcept { return outcome != worker::Outcome::ok || fault; }
 };
+
+/// It cost a time limit, or all memory, and would again.
+bool is_slow_death(const CaseRecord& record) noexcept;
 
 /// None where the case did not fail.
 std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept;

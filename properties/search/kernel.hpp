@@ -5,14 +5,32 @@
 
 #include <chrono>
 #include <functional>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/interface/manifest.hpp"
 #include "kernels/worker/session.hpp"
+#include "properties/law/property.hpp"
 #include "reference/problem/case.hpp"
 
 namespace attest::search {
+
+/// A worker lays tensors flush right in one call and flush left in the next, so that a read past an
+/// end crashes in one and reads poison in the other. Cases with odd numbers begin with the second
+/// way.
+enum class PlacementOrder : std::uint8_t { even, odd };
+
+/// A law that is asked of a case.
+struct Judging {
+    const law::Property* law = nullptr;
+    Case tried;
+    PlacementOrder placement = PlacementOrder::even;
+};
+
+/// What one process has judged, in order.
+using Past = std::vector<std::shared_ptr<const Judging>>;
 
 class Kernel {
 public:
@@ -33,6 +51,12 @@ public:
     /// Forgets everything earlier calls may have left behind: a fresh process.
     virtual void restart() = 0;
     virtual void set_timeout(std::chrono::milliseconds timeout) noexcept = 0;
+    /// Of the processes started from now on.
+    virtual void use_processors(worker::Processors /*which*/) noexcept {}
+
+    /// A case begins; and what this process judged before it, as far as it is remembered.
+    virtual void judging(const Judging& /*judging*/) {}
+    virtual Past past() const { return {}; }
 };
 
 /// A case that somebody wrote down, for a kernel of these features: a log-sum-exp is asked for

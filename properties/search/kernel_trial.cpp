@@ -112,7 +112,6 @@ TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) cons
         keep(result);
         throw NoAnswer{std::move(*verdict)};
     }
-    account_.longest_call = std::max(account_.longest_call, result.seconds);
     account_.largest.cover(sizes_of(problem));
     require(result.outputs.has(Role::o), "a call that ended well returns o");
     return std::move(result.outputs);

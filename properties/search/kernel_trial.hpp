@@ -42,12 +42,11 @@ public:
     law::Judgement compare_probable(double rate) const override;
     bound::ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const override;
 
-    /// What became of the calls: the last one that failed, and the longest that did not.
+    /// What became of the calls: of the last one that failed.
     struct Account {
         worker::Outcome outcome = worker::Outcome::ok;
         std::optional<worker::Fault> fault;
-        double longest_call = 0;  ///< seconds
-        Sizes largest;            ///< of the problems that were answered
+        Sizes largest;  ///< of the problems that were answered
     };
     const Account& account() const noexcept { return account_; }
 

@@ -12,6 +12,8 @@ constexpr int violations_enough = 8;
 // A death is met by every law. Two of one kind make a law's case; where an earlier law has met the
 // kind already, one.
 constexpr int deaths_enough = 2;
+// Each that is too slow to be judged costs its limit, and leaves the law undecided.
+constexpr int slow_enough = 2;
 
 constexpr auto npos = static_cast<std::size_t>(-1);
 
@@ -31,9 +33,11 @@ std::int64_t Ledger::planned() const noexcept {
 /// One past the last slot that counts, looking only at what has come back without a gap; npos where
 /// more is wanted.
 std::size_t Ledger::end_of_interest(const std::set<FailureKind>& known) const {
-    int violations = 0, deaths = 0;
+    int violations = 0, deaths = 0, slow = 0;
     for (std::size_t i = 0; i < results_.size() && results_[i]; ++i) {
         if (!results_[i]->record) continue;
+        slow += results_[i]->record->outcome == worker::Outcome::slow;
+        if (slow >= slow_enough) return i + 1;
         const auto kind = failure_kind(*results_[i]->record);
         if (!kind) continue;
         ++violations;

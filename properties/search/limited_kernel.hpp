@@ -1,41 +1,47 @@
 #pragma once
-// A kernel under the campaign's time limit: calls have the limit of the moment, while starting a
-// process and asking what it supports always have the full one.
+// A kernel under the campaign's time limit, which remembers what its process has judged so far. A
+// call that does not return is held against it only where its arithmetic does not explain that.
 
+#include <deque>
 #include <memory>
 #include <utility>
 
+#include "kernels/interface/kernel_spec.hpp"
 #include "properties/search/kernel.hpp"
 #include "properties/search/time_limit.hpp"
 
 namespace attest::search {
 
+/// A call of a compiled kernel that takes three times its limit will not end; Python and other
+/// programs compile, import, and start servers in their calls.
+int patience_of(const kernel::KernelSpec& kernel) noexcept;
+
 class LimitedKernel final : public Kernel {
 public:
-    LimitedKernel(std::unique_ptr<Kernel> kernel, const TimeLimit& limit)
+    LimitedKernel(std::unique_ptr<Kernel> kernel, TimeLimit& limit)
         : kernel_(std::move(kernel)), limit_(limit) {}
 
     const kernel::Manifest& manifest() const noexcept override { return kernel_->manifest(); }
-    bool supports(const Problem& problem, std::string* reason) override {
-        kernel_->set_timeout(limit_.full());
-        return kernel_->supports(problem, reason);
-    }
-    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
-        kernel_->set_timeout(own_.count() > 0 ? own_ : limit_.now());
-        return kernel_->forward(problem, inputs);
-    }
+    bool supports(const Problem& problem, std::string* reason) override;
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override;
     void begin_case(std::uint64_t first) noexcept override { kernel_->begin_case(first); }
-    void restart() override {
-        kernel_->set_timeout(limit_.full());
-        kernel_->restart();
-    }
+    void restart() override;
     /// A limit of its own for the calls to come; zero: the campaign's again.
     void set_timeout(std::chrono::milliseconds timeout) noexcept override { own_ = timeout; }
+    void use_processors(worker::Processors which) noexcept override {
+        kernel_->use_processors(which);
+    }
+    void judging(const Judging& judging) override;
+    Past past() const override;
 
 private:
+    void is_fresh();
+
     std::unique_ptr<Kernel> kernel_;
-    const TimeLimit& limit_;
+    TimeLimit& limit_;
     std::chrono::milliseconds own_{0};
+    bool fresh_ = true;  ///< the process has made no call yet
+    std::deque<std::shared_ptr<const Judging>> judged_;
 };
 
 }  // namespace attest::search

@@ -5,6 +5,7 @@
 
 #include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
+#include "properties/search/shrinker.hpp"
 
 namespace attest::search {
 
@@ -24,10 +25,6 @@ constexpr double shrink_seconds_slow = 8;
 
 // A kernel that hung or ran out of memory in every case of this many laws does so in all.
 constexpr int laws_enough = 3;
-
-bool is_slow_death(const CaseRecord& record) {
-    return record.outcome == worker::Outcome::hang || record.outcome == worker::Outcome::memory;
-}
 
 std::string kernel_name(const kernel::KernelSpec& spec) {
     return spec.id.empty() ? spec.text : spec.id;
@@ -179,7 +176,7 @@ bool RunState::cases_done() const {
 const RunState::Failing* RunState::first_of_kind(const Failing& failing) const {
     if (!failing.kind.death()) return &failing;
     const auto first = std::find_if(failing_.begin(), failing_.end(), [&](const Failing& other) {
-        return other.kind == failing.kind;
+        return other.kind == failing.kind && !other.withdrawn;
     });
     return &*first;
 }
@@ -193,6 +190,10 @@ std::optional<ShrinkTask> RunState::next_shrink() {
         if (again && is_slow_death(failing.found)) {
             // Each evaluation would wait for the limit again to find what the first law has found.
             failing.handed_out = failing.done = true;
+            results_[failing.law].counterexample =
+                counterexample_of(laws_[failing.law], failing.found);
+            results_[failing.law].counterexample->confirmed.how = Confirmation::alike;
+            concluded_.push_back(failing.law);
             continue;
         }
         failing.handed_out = true;
@@ -217,7 +218,16 @@ std::optional<ShrinkTask> RunState::next_shrink() {
 }
 
 void RunState::put(const ShrinkTask& task, Counterexample counterexample) {
-    results_[task.law].counterexample = std::move(counterexample);
+    LawResult& law = results_[task.law];
+    if (counterexample.confirmed.how == Confirmation::flaky) {
+        law.verdict.decision = law::Decision::inconclusive;
+        law.verdict.reason = {law::Reason::Kind::flaky,
+                              "failed " + std::to_string(law.violated) + " of " +
+                                  std::to_string(law.cases) + " cases, 0 of " +
+                                  std::to_string(counterexample.confirmed.alone.of) +
+                                  " replays in fresh processes"};
+    }
+    law.counterexample = std::move(counterexample);
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = true;
     concluded_.push_back(task.law);
@@ -238,7 +248,7 @@ void RunState::withdraw(const ShrinkTask& task) {
         }
     conclude(law, options_.profile, effort(task.law, false));
     for (Failing& failing : failing_)
-        if (failing.law == task.law) failing.done = true;
+        if (failing.law == task.law) failing.done = failing.withdrawn = true;
     concluded_.push_back(task.law);
 }
 

@@ -66,6 +66,7 @@ private:
         FailureKind kind;
         CaseRecord found;
         bool handed_out = false, done = false;
+        bool withdrawn = false;  ///< it was none
     };
 
     bool selected(const law::Property& property) const;

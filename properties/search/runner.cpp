@@ -1,5 +1,6 @@
 #include "properties/search/runner.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -31,7 +32,7 @@ public:
         : factory_(factory),
           options_(options),
           observer_(observer),
-          limit_(options.session.timeout),
+          limit_(options.session.timeout, patience_of(options.kernel)),
           bench_(options, capability_, limit_),
           state_(laws, options),
           workers_(static_cast<std::size_t>(std::max(options.jobs, 1))) {}
@@ -55,6 +56,7 @@ private:
     void shrink_one(Kernel& kernel, const ShrinkTask& task);
     void tell_concluded();
     void watch();
+    void confirm_rest(LawResult& law, const CaseRecord& found, Clock::time_point deadline);
     void complete();
     bool interrupted() const { return options_.interrupted && *options_.interrupted > 0; }
 
@@ -65,6 +67,7 @@ private:
     Capability capability_;
     Workbench bench_;
     CampaignResult result_;
+    std::unique_ptr<Kernel> rest_;  ///< once all threads have ended
 
     std::mutex mutex_;  ///< guards everything below
     std::condition_variable changed_;
@@ -214,27 +217,53 @@ void Runner::watch() {
         changed_.wait_for(lock, look_every);
         if (since(told) < 1) continue;
         told = Clock::now();
-        const double limit = std::chrono::duration<double>(limit_.now()).count();
+        const double limit = std::chrono::duration<double>(limit_.of(0, false)).count();
         for (const Worker& worker : workers_)
             if (worker.busy && since(worker.since) > waiting_from_seconds)
                 observer_.on_waiting(state_.property(worker.law), since(worker.since), limit);
     }
 }
 
-/// Every violated law has a counterexample: where there was no time to shrink, the case as found.
+/// What the campaign was cut before it could try again is tried once, in a fresh process, for as
+/// long as a person waits: a failure that was seen twice is told even then.
+void Runner::confirm_rest(LawResult& law, const CaseRecord& found, Clock::time_point deadline) {
+    Counterexample c = counterexample_of(*law.property, found);
+    if (found.again || (!is_slow_death(found) && Clock::now() < deadline)) {
+        c.confirmed = bench_.once_more(rest_, factory_, *law.property, found);
+    } else if (is_slow_death(found)) {
+        // It would cost its limit once more. Where another law's was proven, this one is alike.
+        const auto same = [&](const LawResult& other) {
+            return other.counterexample && is_proven(other.counterexample->confirmed.how) &&
+                   other.counterexample->outcome == found.outcome;
+        };
+        if (std::any_of(result_.laws.begin(), result_.laws.end(), same))
+            c.confirmed.how = Confirmation::alike;
+    }
+    if (!is_proven(c.confirmed.how))
+        law.verdict = law::inconclusive(
+            {law::Reason::Kind::interrupted,
+             "failed " + std::to_string(law.violated) + " of " + std::to_string(law.cases) +
+                 " cases; the run was cut before one was tried again"});
+    law.counterexample = std::move(c);
+}
+
+/// Every violated law has a counterexample.
 void Runner::complete() {
     result_.error = error_;
     result_.interrupted = interrupted() || error_ != nullptr;
     result_.laws = state_.take_results();
+    constexpr std::chrono::seconds patience{5};
+    const bool insists = options_.interrupted && *options_.interrupted > 1;
+    const auto deadline = Clock::now() + (insists ? patience * 0 : patience);
     for (LawResult& law : result_.laws) {
         if (law.verdict.decision != law::Decision::violated || law.counterexample) continue;
-        for (const CaseRecord& record : law.records) {
-            if (!failure_kind(record)) continue;
-            law.counterexample = counterexample_of(*law.property, record);
-            observer_.on_law(law);
-            break;
-        }
+        const auto found = std::find_if(law.records.begin(), law.records.end(),
+                                        [](const CaseRecord& r) { return failure_kind(r); });
+        if (found == law.records.end()) continue;
+        confirm_rest(law, *found, deadline);
+        observer_.on_law(law);
     }
+    rest_.reset();
 }
 
 CampaignResult Runner::run() {

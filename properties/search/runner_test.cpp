@@ -27,7 +27,7 @@ std::string summary(const CampaignResult& result) {
         if (law.counterexample)
             text += "  smallest " + print(law.counterexample->smallest) + " from " +
                     std::to_string(law.counterexample->found.number) + " " +
-                    (law.counterexample->confirmed ? "confirmed" : "unconfirmed") + "\n";
+                    std::string(name(law.counterexample->confirmed.how)) + "\n";
     }
     return text;
 }
@@ -77,7 +77,7 @@ TEST(Runner, AViolationIsTheLowestCaseAndIsShrunk) {
     EXPECT_EQ(law.records.back().verdict.decision,
               law::Decision::violated);  // the eighth was the last
     ASSERT_TRUE(law.counterexample);
-    EXPECT_TRUE(law.counterexample->confirmed);
+    EXPECT_EQ(law.counterexample->confirmed.how, Confirmation::alone);
     EXPECT_EQ(law.counterexample->smallest.problem.len_kv, 41);
     for (const CaseRecord& record : law.records)
         if (record.verdict.decision == law::Decision::violated) {

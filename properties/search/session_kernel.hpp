@@ -23,6 +23,9 @@ public:
     void set_timeout(std::chrono::milliseconds timeout) noexcept override {
         session_.set_timeout(timeout);
     }
+    void use_processors(worker::Processors which) noexcept override {
+        session_.use_processors(which);
+    }
 
 private:
     worker::Session session_;

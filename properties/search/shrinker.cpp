@@ -54,6 +54,7 @@ bool Shrinker::open() const {
 }
 
 Judged Shrinker::judge(const Case& candidate) {
+    if (limits_.fresh) kernel_.restart();
     if (depends_on_placement_)
         return judge_both_ways(kernel_, property_, candidate, best_.number, kind_);
     return judge_case(kernel_, property_, candidate, best_.number);
@@ -241,7 +242,7 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
         const bool cheap =
             kind_.outcome != worker::Outcome::hang && kind_.outcome != worker::Outcome::memory;
         while (cheap && open() && (move_with_data() || sweep() || write_out())) passes();
-        result_.confirmed = confirmed();
+        if (confirmed()) result_.confirmed = {Confirmation::alone, {1, 1}, {}, {}};
     }
     result_.smallest = best_.tried;
     result_.verdict = best_.verdict;

@@ -24,6 +24,7 @@ struct ShrinkLimits {
     std::optional<std::chrono::steady_clock::time_point> deadline;
     /// Time limit of a call of the confirmation; unset: the kernel's as it is.
     std::optional<std::chrono::milliseconds> confirm_timeout;
+    bool fresh = false;  ///< each candidate in a process of its own: slow, and free of the past
 };
 
 class Shrinker {

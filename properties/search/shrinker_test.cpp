@@ -32,7 +32,7 @@ Outcomes shrink_from_many(const KernelPlan& plan, const law::Property& law) {
             if (!failure_kind(judged.record)) continue;
             Shrinker shrinker(kernel, law, capability, {}, {});
             const Counterexample smallest = shrinker.shrink(judged.record);
-            EXPECT_TRUE(smallest.confirmed);
+            EXPECT_EQ(smallest.confirmed.how, Confirmation::alone);
             EXPECT_EQ(smallest.verdict.decision, law::Decision::violated);
             ++outcomes.smallest[print(smallest.smallest)];
             outcomes.evaluations_max = std::max(outcomes.evaluations_max, smallest.evaluations);
@@ -224,7 +224,7 @@ TEST(Shrinker, WhatDependsOnThePlacementIsTriedBothWays) {
         found.tried.problem.len_kv = keys;
         found.verdict = law::violated({});
         const Counterexample result = shrink(kernel, law, found);
-        EXPECT_TRUE(result.confirmed);
+        EXPECT_EQ(result.confirmed.how, Confirmation::alone);
         EXPECT_EQ(print(result.smallest), "b1 hq1 hkv1 tq1 tk3 d1 f32 q zeros k zeros v ones");
     }
 }
@@ -262,7 +262,7 @@ TEST(Shrinker, KeepsTheKindOfFailure) {
         EXPECT_EQ(smallest.smallest.problem.len_kv, 7);
         EXPECT_EQ(smallest.outcome, judged.record.outcome);
         EXPECT_EQ(smallest.fault.has_value(), judged.record.fault.has_value());
-        EXPECT_TRUE(smallest.confirmed);
+        EXPECT_EQ(smallest.confirmed.how, Confirmation::alone);
         EXPECT_EQ(smallest.steps.front().pass, "found");
         EXPECT_EQ(smallest.steps.back().line, print(smallest.smallest));
         EXPECT_EQ(smallest.accepted + 1, static_cast<std::int64_t>(smallest.steps.size()));
@@ -277,7 +277,7 @@ TEST(Shrinker, WhatDoesNotFailAgainIsNotConfirmed) {
     found.tried.problem.len_kv = 9;
     found.verdict = law::violated({});
     const Counterexample smallest = shrink(kernel, law, found);
-    EXPECT_FALSE(smallest.confirmed);
+    EXPECT_EQ(smallest.confirmed.how, Confirmation::none);
     EXPECT_EQ(smallest.smallest.problem.len_kv, 9);
     EXPECT_EQ(smallest.accepted, 0);
 }

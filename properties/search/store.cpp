@@ -1,5 +1,6 @@
 // {"case": {...}, "id": "...", "kernel": "...", "law": "...", "shrunk": true}, one file each, named
-// ID.json. A failure is written the moment it is found; the shrunk one replaces it.
+// ID.json; with "before": [{"case": {...}, "law": "...", "odd": false}, ...] where others have to
+// run first. A failure is written the moment it is found; the shrunk one replaces it.
 
 #include "properties/search/store.hpp"
 
@@ -37,7 +38,7 @@ std::string read_whole(const std::string& path) {
 StoredFailure failure_from(const std::string& text, const std::string& path) {
     const JsonSource source{text, path};
     const Json object = parse_json(source);
-    json_keys(source, object, {"case", "id", "kernel", "law", "shrunk"});
+    json_keys(source, object, {"before", "case", "id", "kernel", "law", "shrunk"});
     const auto member = [&](const char* key) -> const Json& {
         return json_member(source, object, key);
     };
@@ -47,6 +48,15 @@ StoredFailure failure_from(const std::string& text, const std::string& path) {
     failure.kernel = json_string(source, member("kernel"));
     failure.shrunk = json_boolean(source, member("shrunk"));
     failure.tried = case_from_json(source, member("case"));
+    if (const Json* before = object.find("before"))
+        for (const Json& item : json_array(source, *before)) {
+            json_keys(source, item, {"case", "law", "odd"});
+            failure.before.push_back({json_string(source, json_member(source, item, "law")),
+                                      case_from_json(source, json_member(source, item, "case")),
+                                      json_boolean(source, json_member(source, item, "odd"))
+                                          ? PlacementOrder::odd
+                                          : PlacementOrder::even});
+        }
     if (failure.id != failure_id(failure.tried, failure.law))
         source.fail(member("id"), "this is not the name of this case and law; the file was edited",
                     "delete the file, or run again with another --out");
@@ -63,11 +73,15 @@ void store_failure(const std::string& directory, const StoredFailure& failure) {
     std::error_code error;
     std::filesystem::create_directories(directory, error);
     if (error) throw InternalError(directory + ": " + error.message());
-    const json object = {{"case", json::parse(to_json(failure.tried))},
+    json object = {{"case", json::parse(to_json(failure.tried))},
                          {"id", failure.id},
                          {"kernel", failure.kernel},
                          {"law", failure.law},
                          {"shrunk", failure.shrunk}};
+    for (const EarlierCase& earlier : failure.before)
+        object["before"].push_back({{"case", json::parse(to_json(earlier.tried))},
+                                    {"law", earlier.law},
+                                    {"odd", earlier.placement == PlacementOrder::odd}});
     const auto path = std::filesystem::path(directory) / (failure.id + ".json");
     write_file_atomically(path.string(), object.dump() + "\n");
 }

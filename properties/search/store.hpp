@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/problem/case.hpp"
+#include "properties/search/confirmation.hpp"
 
 namespace attest::search {
 
@@ -13,6 +13,7 @@ struct StoredFailure {
     std::string id, law, kernel;
     Case tried;
     bool shrunk = false;
+    std::vector<EarlierCase> before;  ///< without which it does not fail
 };
 std::string failure_id(const Case& tried, std::string_view law);
 void store_failure(const std::string& directory, const StoredFailure& failure);

@@ -1,56 +1,75 @@
 #pragma once
-// How long one call may take. A kernel that hangs costs its limit every time; so after the first
-// hang under the full limit the limit drops to what its good calls make plausible. A hang under a
-// lowered limit is taken for what it looks like while searching, and confirmed under the full one
-// at the end.
+// How long one call may take, and what it means where it takes longer.
+//
+// The first call of a process starts things up and may compile; a call with more arithmetic takes
+// longer: each has time of its own on top. A call that takes longer still has not hung yet: its
+// case is tried once more in a fresh process with a limit many times as long. Only what does not
+// return then either is a hang; what does has shown that the limit is short, and raises it. From
+// the first hang on the limit drops to what good calls make plausible, since a kernel that hangs
+// costs it every time. Where a call's arithmetic alone, at the speed the kernel has shown, explains
+// that it did not return, nothing is said against it: it is too slow to be judged with this limit.
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <string>
+
+#include "reference/problem/problem.hpp"
 
 namespace attest::search {
 
+/// Products of a problem's two matrix multiplications, by which its time is foretold.
+double products_of(const Problem& problem) noexcept;
+
 class TimeLimit {
 public:
-    explicit TimeLimit(std::chrono::milliseconds full) : full_(full) {}
+    using milliseconds = std::chrono::milliseconds;
 
-    std::chrono::milliseconds full() const noexcept { return full_; }
+    /// patience: by how much longer a call may take that decides whether the kernel hangs, and the
+    /// first call of a process. More where calls compile.
+    explicit TimeLimit(milliseconds full, int patience = 2)
+        : full_(seconds_of(full)), patience_(patience) {}
 
-    std::chrono::milliseconds now() const noexcept {
-        if (!lowered_ || pinned_) return full_;
-        // 20 times the longest good call, which a loaded machine has stretched already; a fifth of
-        // a second where good calls are too short to measure by, and no more than one: every law of
-        // a kernel that hangs waits this long. But four times the longest good call at the least,
-        // or one slow moment would make all that a slow kernel does a hang.
-        constexpr double generosity = 20, floor_seconds = 0.2, most_seconds = 1, patience = 4;
-        const double seconds =
-            std::max(std::clamp(generosity * longest_good_, floor_seconds, most_seconds),
-                     patience * longest_good_);
-        const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
-        return std::min(limit, full_);
-    }
+    milliseconds full() const noexcept { return to_milliseconds(full_); }
 
-    /// For the smaller case of a kernel that was seen to hang under the full limit: long against
-    /// any good call, and short against the full limit.
-    std::chrono::milliseconds to_confirm() const noexcept {
-        constexpr int longer = 10;
-        return std::min(longer * now(), full_);
-    }
+    /// Of a call of so many products; `first` of its process.
+    milliseconds of(double products, bool first) const noexcept;
+    /// Of a call that decides whether the kernel hangs.
+    milliseconds patient(double products) const noexcept;
+    /// For the smaller case of a kernel that was seen to hang: long against any good call, and
+    /// short against the full limit.
+    milliseconds to_confirm() const noexcept;
 
-    /// Any thread.
-    void saw_good(double seconds) noexcept {
-        double known = longest_good_;
-        while (seconds > known && !longest_good_.compare_exchange_weak(known, seconds)) {
-        }
-    }
-    void saw_hang() noexcept { lowered_ = true; }
-    /// A hang under the lowered limit was none: it is not lowered again.
-    void was_wrong() noexcept { pinned_ = true; }
+    /// Whether so many products may by themselves take longer than the full limit.
+    bool too_many(double products) const noexcept { return expected(products) > full_; }
+    /// "did not return within 40 s; at the speed ...": of a call that has too many.
+    std::string too_slow(milliseconds waited, double products) const;
+
+    // Any thread.
+    void saw_good(double seconds, double products, bool first) noexcept;
+    /// A call that had its patient limit did not return, in a fresh process.
+    void saw_hang() noexcept { hangs_ = true; }
+    bool hangs() const noexcept { return hangs_; }
+    /// A call that looked hung returned after so long.
+    void was_short(double seconds) noexcept;
 
 private:
-    const std::chrono::milliseconds full_;
-    std::atomic<double> longest_good_{0};
-    std::atomic<bool> lowered_{false}, pinned_{false};
+    static double seconds_of(milliseconds time) noexcept {
+        return std::chrono::duration<double>(time).count();
+    }
+    static milliseconds to_milliseconds(double seconds) noexcept {
+        return milliseconds(static_cast<std::int64_t>(seconds * 1000));
+    }
+    double expected(double products) const noexcept;
+    double arithmetic(double products) const noexcept;
+    double start_up() const noexcept;
+    double now() const noexcept;
+
+    std::atomic<double> full_;
+    const int patience_;
+    std::atomic<double> longest_good_{0};    ///< of the calls that were not first
+    std::atomic<double> longest_start_{0};   ///< of those that were
+    std::atomic<double> slowest_product_{0}; ///< seconds, of calls with many
+    std::atomic<bool> hangs_{false};
 };
 
 }  // namespace attest::search

@@ -1,9 +1,12 @@
 #include "properties/search/workbench.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "properties/search/confirm.hpp"
 #include "properties/search/draw.hpp"
+#include "properties/search/limited_kernel.hpp"
 
 namespace attest::search {
 
@@ -36,14 +39,15 @@ void FailureKeeper::found(const std::string& law, const Case& tried) {
     if (directory_.empty()) return;
     const std::lock_guard lock(mutex_);
     if (!first_.emplace(law, tried).second) return;
-    store_failure(directory_, {failure_id(tried, law), law, kernel_, tried, false});
+    store_failure(directory_, {failure_id(tried, law), law, kernel_, tried, false, {}});
 }
 
-void FailureKeeper::shrunk(const std::string& law, const Case& smallest) {
+void FailureKeeper::shrunk(const Counterexample& c) {
     if (directory_.empty()) return;
     const std::lock_guard lock(mutex_);
-    store_failure(directory_, {failure_id(smallest, law), law, kernel_, smallest, true});
-    forget(law, &smallest);
+    const bool alone = c.confirmed.how == Confirmation::alone;
+    store_failure(directory_, {c.id, c.law, kernel_, c.smallest, alone, c.confirmed.before});
+    forget(c.law, &c.smallest);
 }
 
 void FailureKeeper::withdrawn(const std::string& law) {
@@ -65,6 +69,27 @@ Workbench::Workbench(const CampaignOptions& options, const Capability& capabilit
       limit_(limit),
       keeper_(options.store, kernel_name(options.kernel)) {}
 
+/// A call that did not return is no hang yet: unless the kernel is known to hang, the case is tried
+/// once more, in a fresh process that has many times as long. What that comes to counts.
+Judged Workbench::judge_slot(Kernel& kernel, const law::Property& property, const Case& tried,
+                             std::int64_t number) {
+    const bool known = limit_.hangs();
+    Judged judged = judge_case(kernel, property, tried, number);
+    if (judged.record.outcome != worker::Outcome::hang || known) return judged;
+    const std::lock_guard one_at_a_time(hangs_);
+    kernel.set_timeout(limit_.patient(0));
+    kernel.restart();
+    Judged again = judge_case(kernel, property, tried, number);
+    kernel.set_timeout(std::chrono::milliseconds(0));
+    again.record.past = judged.record.past;
+    again.record.again = again.record.outcome == worker::Outcome::hang;
+    if (again.record.again)
+        limit_.saw_hang();
+    else if (again.record.outcome == worker::Outcome::ok)
+        limit_.was_short(again.record.seconds);
+    return again;
+}
+
 SlotResult Workbench::try_slot(Kernel& kernel, const law::Property& property,
                                const CaseSlot& slot) {
     SlotResult result;
@@ -80,11 +105,9 @@ SlotResult Workbench::try_slot(Kernel& kernel, const law::Property& property,
             continue;
         }
         ++asked;
-        Judged judged = judge_case(kernel, property, *tried, slot.number);
+        Judged judged = judge_slot(kernel, property, *tried, slot.number);
         judged.record.verdict =
             law::graded(std::move(judged.record.verdict), options_.profile.fails);
-        if (judged.longest_call > 0) limit_.saw_good(judged.longest_call);
-        if (judged.record.outcome == worker::Outcome::hang) limit_.saw_hang();
         if (slot.stored && (judged.refused || judged.vacuous)) {
             result.inapplicable = true;  // no draw: it says nothing of the law
         } else if (judged.refused) {
@@ -117,10 +140,62 @@ std::optional<Counterexample> Workbench::likely(Kernel& kernel, const law::Prope
     c.found = task.found;
     c.evaluations = c.accepted = 1;
     c.shrink_seconds = since(begin);
-    c.confirmed = true;  // try_case() starts a fresh process
+    c.confirmed = {Confirmation::alone, {1, 1}, {}, {}};  // try_case() starts a fresh process
     c.steps.push_back({1, "known", "the smallest case of an earlier law that ended alike",
                        print(record.tried), score_count(record.tried.problem)});
     return c;
+}
+
+/// A hang that its smallest case did not repeat: in the case as found it is one, or none.
+std::optional<Counterexample> Workbench::settle_hang(Kernel& kernel, const law::Property& property,
+                                                     const ShrinkTask& task) {
+    CaseRecord again = task.found;
+    if (!task.found.again) {
+        kernel.set_timeout(limit_.patient(0));
+        again = try_case(kernel, property, task.found.tried);
+        kernel.set_timeout(std::chrono::milliseconds(0));
+    }
+    if (!failure_kind(again)) return std::nullopt;
+    // It fails all the same, perhaps otherwise: out of memory, given the time.
+    Counterexample c = counterexample_of(property, again);
+    c.found = task.found;
+    c.confirmed = {Confirmation::alone, {1, 1}, {}, {}};
+    return c;
+}
+
+/// A failure whose smallest case holds by itself: what it takes to see it again.
+Counterexample Workbench::settle(Kernel& kernel, const law::Property& property,
+                                 const ShrinkTask& task, Counterexample smallest) {
+    const FailureKind kind = *failure_kind(task.found);
+    Replays alone = replay_alone(kernel, property, smallest.smallest, kind);
+    if (alone.failed == 0 && smallest.smallest != task.found.tried) {
+        smallest = counterexample_of(property, task.found);
+        alone = replay_alone(kernel, property, task.found.tried, kind);
+        if (alone.failed == alone.of) {  // it was led astray by what ran before
+            constexpr std::int64_t few = 150;
+            const ShrinkLimits limits{few, after(task.seconds), {}, true};
+            Counterexample clean =
+                Shrinker(kernel, property, capability_, limits, {}).shrink(task.found);
+            if (is_proven(clean.confirmed.how)) return clean;
+        }
+    }
+    smallest.confirmed = alone.failed > 0
+                             ? by_itself(kernel, property, smallest.smallest, kind, alone)
+                             : after_its_past(kernel, property, task.found, alone);
+    return smallest;
+}
+
+Confirmed Workbench::once_more(std::unique_ptr<Kernel>& kernel, const KernelFactory& factory,
+                               const law::Property& property, const CaseRecord& found) {
+    const Confirmed alone{Confirmation::alone, {1, 1}, {}, {}};
+    if (found.again) return alone;
+    try {
+        if (!kernel) kernel = std::make_unique<LimitedKernel>(factory(), limit_);
+        const CaseRecord again = try_case(*kernel, property, found.tried);
+        return failure_kind(again) == failure_kind(found) ? alone : Confirmed{};
+    } catch (const std::exception&) {
+        return {};  // the kernel cannot be asked any more
+    }
 }
 
 std::optional<Counterexample> Workbench::shrink(Kernel& kernel, const law::Property& property,
@@ -131,25 +206,27 @@ std::optional<Counterexample> Workbench::shrink(Kernel& kernel, const law::Prope
         ShrinkLimits limits;
         limits.evaluations = task.evaluations;
         limits.deadline = after(task.seconds);
-        limits.confirm_timeout = limit_.to_confirm();
+        if (task.found.outcome == worker::Outcome::hang)
+            limits.confirm_timeout = limit_.to_confirm();
         Shrinker shrinker(kernel, property, capability_, limits, tell);
         smallest = shrinker.shrink(task.found);
     }
-    if (task.found.outcome == worker::Outcome::hang && !smallest->confirmed) {
-        limit_.was_wrong();
-        const CaseRecord again = try_case(kernel, property, task.found.tried);
-        if (!failure_kind(again)) {
+    if (!is_proven(smallest->confirmed.how)) {
+        const std::int64_t evaluations = smallest->evaluations;
+        smallest = task.found.outcome == worker::Outcome::hang
+                       ? settle_hang(kernel, property, task)
+                       : settle(kernel, property, task, std::move(*smallest));
+        if (!smallest) {
             keeper_.withdrawn(property.id);
             return std::nullopt;
         }
-        // It fails all the same, perhaps otherwise: out of memory, given the time.
-        const std::int64_t evaluations = smallest->evaluations;
-        smallest = counterexample_of(property, again);
-        smallest->found = task.found;
-        smallest->evaluations = evaluations;
-        smallest->confirmed = true;
+        smallest->evaluations = std::max(smallest->evaluations, evaluations);
     }
-    keeper_.shrunk(property.id, smallest->smallest);
+    if (task.found.again) {  // it was given the longest time: that is what is told
+        smallest->verdict = task.found.verdict;
+        smallest->fault = task.found.fault;
+    }
+    keeper_.shrunk(*smallest);
     return smallest;
 }
 

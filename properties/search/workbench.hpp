@@ -21,7 +21,7 @@ public:
         : directory_(std::move(directory)), kernel_(std::move(kernel)) {}
 
     void found(const std::string& law, const Case& tried);      ///< the first of a law is written
-    void shrunk(const std::string& law, const Case& smallest);  ///< written; stands for the first
+    void shrunk(const Counterexample& smallest);  ///< written; stands for the first
     void withdrawn(const std::string& law);
 
 private:
@@ -42,14 +42,25 @@ public:
     std::optional<Counterexample> shrink(Kernel& kernel, const law::Property& property,
                                          const ShrinkTask& task, const Shrinker::Tell& tell);
 
+    /// One more try in a fresh process of a kernel that is made for it, where there is none.
+    Confirmed once_more(std::unique_ptr<Kernel>& kernel, const KernelFactory& factory,
+                        const law::Property& property, const CaseRecord& found);
+
 private:
+    Judged judge_slot(Kernel& kernel, const law::Property& property, const Case& tried,
+                      std::int64_t number);
     std::optional<Counterexample> likely(Kernel& kernel, const law::Property& property,
                                          const ShrinkTask& task);
+    std::optional<Counterexample> settle_hang(Kernel& kernel, const law::Property& property,
+                                              const ShrinkTask& task);
+    Counterexample settle(Kernel& kernel, const law::Property& property, const ShrinkTask& task,
+                          Counterexample smallest);
 
     const CampaignOptions& options_;
     const Capability& capability_;
     TimeLimit& limit_;
     FailureKeeper keeper_;
+    std::mutex hangs_;  ///< held while it is decided whether the kernel hangs
 };
 
 }  // namespace attest::search

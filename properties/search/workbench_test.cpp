@@ -60,14 +60,14 @@ TEST_F(KnownCase, stands_where_a_fresh_process_fails_alike) {
     EXPECT_EQ(c.smallest, with_keys(50));
     EXPECT_EQ(c.steps.back().pass, "known");
     EXPECT_EQ(c.found.tried, with_keys(90));
-    EXPECT_TRUE(c.confirmed);
+    EXPECT_EQ(c.confirmed.how, Confirmation::alone);
     EXPECT_FALSE(kernel_.worn);
 }
 
 TEST_F(KnownCase, does_not_stand_where_only_a_used_process_fails) {
     const Counterexample c = shrink(with_keys(30));
     EXPECT_EQ(c.smallest.problem.len_kv, 41);  // shrunk from what was found
-    EXPECT_TRUE(c.confirmed);
+    EXPECT_EQ(c.confirmed.how, Confirmation::alone);
 }
 
 TEST_F(KnownCase, does_not_stand_where_the_kernel_fails_otherwise) {

@@ -1,0 +1,29 @@
+#pragma once
+// What it takes for a failure to show again, found by trying: the case by itself, on one processor,
+// after the cases that ran before it.
+
+#include <chrono>
+#include <span>
+
+#include "properties/search/confirmation.hpp"
+#include "properties/search/judge.hpp"
+
+namespace attest::search {
+
+/// Judges a case after others, in a fresh process.
+CaseRecord try_after(Kernel& kernel, std::span<const Judging> before, const law::Property& property,
+                     const Case& tried, PlacementOrder placement);
+
+/// A case by itself, up to twenty times, each in a fresh process, its tensors laid both ways.
+Replays replay_alone(Kernel& kernel, const law::Property& property, const Case& tried,
+                     FailureKind kind);
+
+/// Of a case that failed in some of these replays: whether it is the thread schedule that decides.
+Confirmed by_itself(Kernel& kernel, const law::Property& property, const Case& tried,
+                    FailureKind kind, Replays alone);
+
+/// Of a case that failed in none: whether it fails after what its process had judged before.
+Confirmed after_its_past(Kernel& kernel, const law::Property& property, const CaseRecord& found,
+                         Replays alone);
+
+}  // namespace attest::search

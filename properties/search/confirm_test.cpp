@@ -1,0 +1,205 @@
+// A failure is a violation once a fresh process shows it again: by itself, after what ran before,
+// or now and then; and what nothing repeats accuses nobody.
+
+#include "properties/search/confirm.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "properties/search/campaign_test.hpp"
+#include "properties/search/store.hpp"
+
+namespace attest::search {
+namespace {
+
+/// What the kernels of one test share: nothing that a process would not share with its successors.
+struct Surroundings {
+    std::int64_t processes = 0, calls = 0;
+    worker::Processors processors = worker::Processors::all;
+};
+
+/// Answers zeros but where `wrong` says so, of what its process has seen and the world is like.
+class Moody final : public Kernel {
+public:
+    struct Process {
+        std::int64_t number = 0, calls = 0;
+        bool saw_long = false;  ///< more than sixty keys, in an earlier call
+        bool one_processor = false;
+    };
+    using Wrong = std::function<bool(const Process&, Surroundings&, const Problem&)>;
+    Moody(Surroundings& world, Wrong wrong) : world_(world), wrong_(std::move(wrong)) { restart(); }
+
+    const kernel::Manifest& manifest() const noexcept override { return right_.manifest(); }
+    bool supports(const Problem& p, std::string* r) override { return right_.supports(p, r); }
+    worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
+        ++process_.calls;
+        ++world_.calls;
+        const bool fails = wrong_(process_, world_, p);
+        process_.saw_long = process_.saw_long || p.len_kv > 60;
+        return fails ? failing_.forward(p, inputs) : right_.forward(p, inputs);
+    }
+    void restart() override {
+        process_ = {};
+        process_.number = ++world_.processes;
+        process_.one_processor = processors_ == worker::Processors::one;
+    }
+    void use_processors(worker::Processors which) noexcept override { processors_ = which; }
+    void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+private:
+    PlantedKernel right_{plan_with(PlantedDefect::wrong)};
+    PlantedKernel failing_{plan_with(PlantedDefect::wrong, [](const Problem&) { return true; })};
+    Surroundings& world_;
+    Wrong wrong_;
+    Process process_;
+    worker::Processors processors_ = worker::Processors::all;
+};
+
+class Confirm : public ::testing::Test {
+protected:
+    LawResult judge(const Moody::Wrong& wrong, std::int64_t cases = 60) {
+        CampaignObserver silent;
+        CampaignOptions options = few_cases(cases, 1);
+        options.store = directory_;
+        const auto make = [&]() -> std::unique_ptr<Kernel> {
+            return std::make_unique<Moody>(world_, wrong);
+        };
+        CampaignResult result = run_laws(laws_, make, options, silent);
+        return std::move(result.laws[0]);
+    }
+    void TearDown() override { std::filesystem::remove_all(directory_); }
+
+    Surroundings world_;
+    const std::vector<law::Property> laws_{zero_law("confirm.law")};
+    std::string directory_ = (std::filesystem::temp_directory_path() /
+                              ("attest_confirm_test_" + std::to_string(::getpid())))
+                                 .string();
+};
+
+TEST_F(Confirm, ByItself) {
+    const LawResult law =
+        judge([](const auto&, Surroundings&, const Problem& p) { return past_forty(p); });
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_EQ(law.counterexample->confirmed.how, Confirmation::alone);
+    EXPECT_EQ(law.counterexample->confirmed.alone, (Replays{1, 1}));
+    EXPECT_EQ(law.counterexample->smallest.problem.len_kv, 41);
+}
+
+/// Its process remembers a long case; alone every case is right.
+TEST_F(Confirm, AfterWhatRanBefore) {
+    const LawResult law = judge([](const Moody::Process& process, Surroundings&, const Problem&) {
+        return process.saw_long;
+    });
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    ASSERT_TRUE(law.counterexample);
+    const Confirmed& confirmed = law.counterexample->confirmed;
+    EXPECT_EQ(confirmed.how, Confirmation::sequence);
+    EXPECT_EQ(confirmed.alone, (Replays{0, 20}));
+    ASSERT_EQ(confirmed.before.size(), 1u);  // what is not needed was left out
+    EXPECT_GT(confirmed.before[0].tried.problem.len_kv, 60);
+    EXPECT_EQ(confirmed.before[0].law, "confirm.law");
+    const auto stored = load_failures(directory_);
+    ASSERT_EQ(stored.size(), 1u);
+    EXPECT_EQ(stored[0].before, confirmed.before);
+    EXPECT_FALSE(stored[0].shrunk);
+}
+
+/// Two long cases are needed, with others between them.
+TEST_F(Confirm, AfterTwoThatRanBefore) {
+    std::int64_t longs = 0, process = 0;
+    const LawResult law = judge([&](const Moody::Process& now, Surroundings&, const Problem& p) {
+        if (process != now.number) longs = 0;
+        process = now.number;
+        longs += p.len_kv > 60;
+        return longs > 2;
+    });
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_EQ(law.counterexample->confirmed.how, Confirmation::sequence);
+    EXPECT_GE(law.counterexample->confirmed.before.size(), 2u);
+    EXPECT_LE(law.counterexample->confirmed.before.size(), 3u);
+}
+
+/// The state of its process led the shrinking astray; the case as found fails by itself.
+TEST_F(Confirm, ByItselfThoughItsProcessWasSpoilt) {
+    const LawResult law = judge([](const Moody::Process& process, Surroundings&, const Problem& p) {
+        return past_forty(p) || (process.calls > 30 && process.number == 1);
+    });
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_EQ(law.counterexample->confirmed.how, Confirmation::alone);
+    EXPECT_EQ(law.counterexample->smallest.problem.len_kv, 41);
+}
+
+TEST_F(Confirm, InSomeProcesses) {
+    const LawResult law = judge([](const Moody::Process& process, Surroundings&, const Problem& p) {
+        return past_forty(p) && process.number % 3 == 1;
+    });
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_TRUE(is_proven(law.counterexample->confirmed.how));
+    EXPECT_NE(law.counterexample->confirmed.how, Confirmation::sequence);
+}
+
+TEST_F(Confirm, OnSeveralProcessorsAlone) {
+    const LawResult law =
+        judge([](const Moody::Process& process, Surroundings& world, const Problem& p) {
+            // The process in which it is found fails, then every fourth that has all processors.
+            const bool unlucky = process.number == 1 || world.processes % 4 == 0;
+            return past_forty(p) && unlucky && !process.one_processor;
+        });
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    ASSERT_TRUE(law.counterexample);
+    const Confirmed& confirmed = law.counterexample->confirmed;
+    EXPECT_EQ(confirmed.how, Confirmation::schedule);
+    EXPECT_GT(confirmed.alone.failed, 0);
+    EXPECT_LT(confirmed.alone.failed, confirmed.alone.of);
+    EXPECT_EQ(confirmed.one_processor.failed, 0);
+    EXPECT_GE(confirmed.one_processor.of, 7);
+}
+
+/// Cosmic rays, memory that fails, a race lost once.
+TEST_F(Confirm, WhatNothingRepeatsIsNoViolation) {
+    const LawResult law = judge([](const auto&, Surroundings& world, const Problem&) {
+        return world.calls == 17 || world.calls == 31;
+    });
+    EXPECT_EQ(law.verdict.decision, law::Decision::inconclusive);
+    EXPECT_EQ(law.verdict.reason.kind, law::Reason::Kind::flaky);
+    EXPECT_EQ(law.verdict.reason.text, "failed 2 of 60 cases, 0 of 20 replays in fresh processes");
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_EQ(law.counterexample->confirmed.how, Confirmation::flaky);
+    EXPECT_EQ(law.counterexample->found.number, 16);
+    EXPECT_EQ(load_failures(directory_).size(), 1u);  // kept, for whoever looks further
+}
+
+/// Cut before it could be shrunk, and tried again all the same.
+TEST_F(Confirm, WhatWasCutIsTriedOnce) {
+    class Interrupter final : public CampaignObserver {
+    public:
+        void on_violation(const law::Property&, const CaseRecord&) override { flag = level; }
+        std::atomic<int> flag{0};
+        int level = 1;
+    };
+    for (const int level : {1, 2}) {
+        Interrupter observer;
+        observer.level = level;
+        CampaignOptions options = few_cases(60, 1);
+        options.interrupted = &observer.flag;
+        const auto make = [&]() -> std::unique_ptr<Kernel> {
+            return std::make_unique<Moody>(
+                world_, [](const auto&, Surroundings&, const Problem& p) { return past_forty(p); });
+        };
+        const CampaignResult result = run_laws(laws_, make, options, observer);
+        const LawResult& law = result.laws[0];
+        ASSERT_TRUE(law.counterexample);
+        EXPECT_EQ(law.counterexample->confirmed.how,
+                  level == 1 ? Confirmation::alone : Confirmation::none);
+        EXPECT_EQ(law.verdict.decision,
+                  level == 1 ? law::Decision::violated : law::Decision::inconclusive);
+        EXPECT_EQ(law.verdict.reason.kind,
+                  level == 1 ? law::Reason::Kind::none : law::Reason::Kind::interrupted);
+    }
+}
+
+}  // namespace
+}  // namespace attest::search

@@ -1,0 +1,82 @@
+#include "properties/search/limited_kernel.hpp"
+
+namespace attest::search {
+
+namespace {
+
+// Kept of a process's past. What shows only after more is not repeated in reasonable time.
+constexpr std::size_t past_max = 1024;
+
+// Of limits that are sums.
+constexpr std::chrono::milliseconds rounding{1};
+
+bool process_is_lost(const worker::CallResult& result) {
+    return result.outcome == worker::Outcome::crash || result.outcome == worker::Outcome::hang ||
+           result.outcome == worker::Outcome::memory;
+}
+
+}  // namespace
+
+int patience_of(const kernel::KernelSpec& kernel) noexcept {
+    const bool compiled = kernel.interface == kernel::KernelInterface::builtin ||
+                          kernel.interface == kernel::KernelInterface::c_abi;
+    return compiled ? 3 : 6;
+}
+
+/// What is under way began in the old process, and in a repetition would be there too.
+void LimitedKernel::is_fresh() {
+    fresh_ = true;
+    if (judged_.size() > 1) judged_.erase(judged_.begin(), judged_.end() - 1);
+}
+
+bool LimitedKernel::supports(const Problem& problem, std::string* reason) {
+    kernel_->set_timeout(limit_.hangs() ? limit_.of(0, fresh_) : limit_.patient(0));
+    try {
+        return kernel_->supports(problem, reason);
+    } catch (const worker::KernelDied& died) {
+        if (fresh_ && died.result.outcome == worker::Outcome::hang) limit_.saw_hang();
+        is_fresh();
+        throw;
+    }
+}
+
+worker::CallResult LimitedKernel::forward(const Problem& problem, const TensorSet& inputs) {
+    const double products = products_of(problem);
+    const auto limit = own_.count() > 0 ? own_ + limit_.of(products, fresh_) - limit_.of(0, false)
+                                        : limit_.of(products, fresh_);
+    kernel_->set_timeout(limit);
+    worker::CallResult result = kernel_->forward(problem, inputs);
+    if (result.outcome == worker::Outcome::ok) limit_.saw_good(result.seconds, products, fresh_);
+    if (result.outcome == worker::Outcome::hang) {
+        if (limit_.too_many(products)) {
+            result.outcome = worker::Outcome::slow;
+            result.reason = "a call " + limit_.too_slow(limit, products);
+            result.fault.reset();
+        } else if (fresh_ && limit + rounding >= limit_.patient(products)) {
+            limit_.saw_hang();
+        }
+    }
+    const bool called = result.outcome != worker::Outcome::refused;
+    if (process_is_lost(result) || result.outcome == worker::Outcome::slow)
+        is_fresh();
+    else if (called)
+        fresh_ = false;
+    return result;
+}
+
+void LimitedKernel::restart() {
+    kernel_->set_timeout(limit_.full());
+    kernel_->restart();
+    is_fresh();
+}
+
+void LimitedKernel::judging(const Judging& judging) {
+    judged_.push_back(std::make_shared<const Judging>(judging));
+    if (judged_.size() > past_max) judged_.pop_front();
+}
+
+Past LimitedKernel::past() const {
+    return judged_.empty() ? Past{} : Past(judged_.begin(), judged_.end() - 1);
+}
+
+}  // namespace attest::search
