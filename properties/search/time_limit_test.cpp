@@ -84,11 +84,13 @@ TEST(LimitedKernel, WhatTheArithmeticExplainsIsNoHang) {
 /// Two cases too slow to be judged leave a law undecided, and end it.
 TEST(LimitedKernel, WhatIsTooSlowIsInconclusive) {
     law::Property large = zero_law("slow.law");
-    large.check = [](const law::Trial& trial) {
-        Problem p = trial.problem();
-        p.len_q = p.len_kv = 1 << 15;
-        trial.run(p, trial.inputs());
-        return law::holds(1);
+    large.check = [](const law::Given&) -> law::Plan {
+        return law::Judge([](const law::Trial& trial) {
+            Problem p = trial.problem();
+            p.len_q = p.len_kv = 1 << 15;
+            trial.run(p, trial.inputs());
+            return law::holds(1);
+        });
     };
     const auto long_rows = [](const Problem& p) { return p.len_kv == 1 << 15; };
     const CampaignResult result =
