@@ -49,6 +49,26 @@ class Package(unittest.TestCase):
             said = self.run_in(attest, "check", os.path.join("built", library), "--cases", "8", "--seed", "7")
             self.assertIn("HOLDS", said)
 
+    def test_the_first_example_is_judged_as_the_readme_says(self):
+        self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
+        examples = os.path.join("installed", "share", "attest", "examples")
+        for name in ("attention.c", "attention_glue.c"):
+            shutil.copy(os.path.join(self.folder, examples, name), self.folder)
+        compiler = ("cc", "-O2", "-shared", "-fPIC", "-I", os.path.join("installed", "include"), "-o", "mine.so")
+        attest = os.path.join(self.folder, "installed", "bin", "attest")
+        check = (attest, "check", "./mine.so", "--seed", "1", "--cases", "20")
+        self.run_in(*compiler, "attention.c", "attention_glue.c", "-lm")
+        self.assertIn("HOLDS", self.run_in(*check))
+        # The tensors themselves lie between guard pages: a read one row too far ends there.
+        with open(os.path.join(self.folder, "attention.c"), encoding="utf-8") as file:
+            source = file.read()
+        wrong = source.replace("keys = causal ? i + 1 : T", "keys = causal ? i + 2 : T")
+        self.assertNotEqual(wrong, source)
+        with open(os.path.join(self.folder, "attention.c"), "w", encoding="utf-8") as file:
+            file.write(wrong)
+        self.run_in(*compiler, "attention.c", "attention_glue.c", "-lm")
+        self.assertRegex(self.run_in(*check, code=1), "crashed: read [0-9]+ bytes past the end of [kv]")
+
     def test_a_machine_with_a_gpu_needs_one_folder(self):
         pack = os.path.join(ROOT, "ci", "gpu_pack")
         self.assertIn("build where nvcc is found", self.run_in(pack, self.folder, "packed", code=3))
