@@ -15,8 +15,8 @@ namespace attest::search {
 
 namespace {
 
-/// Attempts that stay with the outlier of a case.
-constexpr std::int64_t outlier_attempts = 16;
+/// Attempts that stay with the outlier of a case; as many are left for one that the law can use.
+constexpr std::int64_t outlier_attempts = 8;
 
 /// Channels a score, of a case and of a run's usual ones: few scores come with 256, all of them
 /// with few.
