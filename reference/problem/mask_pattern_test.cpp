@@ -174,6 +174,8 @@ RC_GTEST_PROP(MaskPatternLaw, only_two_patterns_leave_rows_without_a_key, ()) {
     const MaskTensor& how = c.problem.mask.tensor;
     RC_PRE(how.kind != MaskKind::none && c.problem.len_kv > 0);
     RC_PRE(how.pattern != MaskPattern::iid && how.pattern != MaskPattern::empty_rows);
+    // A floor among the biases themselves, of N(0, 2), could not be told from one.
+    RC_PRE(how.floor == 0 || how.floor < -100);
     for (std::int64_t b = 0; b < make_inputs(c)[Role::mask].shape()[0]; ++b)
         for (const auto& row : rows_of(c, b)) RC_ASSERT(visible_count(row) > 0);
 }
