@@ -117,7 +117,7 @@ std::vector<PlantedBug> masking() {
           .operation = "flash forward",
           .change = "the first tile of keys is found from the last row of the block",
           .trigger = "window, several rows a block",
-          .must = {"reference.decode", "masking.alignment"}},
+          .must = {"reference.decode", "masking.equivalence"}},
          cpu::FlashSteps{.needed =
                              [](const cpu::QueryBlock& b) {
                                  cpu::SegmentKeys keys = cpu::plain::needed(b);

@@ -188,6 +188,13 @@ TEST(Diagnose, AnswersThatDependOnEarlierCallsAreNamed) {
     EXPECT_FALSE(diagnosed(right, line, "equivariance.keys").known);
 }
 
+// Its smaller relatives have no key, no query or no channel.
+TEST(Diagnose, TheSmallestCaseOfAllIsLookedAt) {
+    const auto right = [](const Specification&, const bound::Expected& truth) { return truth; };
+    EXPECT_FALSE(diagnosed(right, "b1 hq1 hkv1 tq1 tk1 d1 f32").known);
+    EXPECT_FALSE(diagnosed(right, "b2 hq2 hkv2 tq1 tk1 d1 lens_kv 1,1 cache 0 f32").known);
+}
+
 TEST(Diagnose, DeathsAreNotExplained) {
     Actor right([](const Specification&, const bound::Expected& truth) { return truth; });
     search::Counterexample c;

@@ -53,6 +53,7 @@ bool holds_nonfinite(const Evidence& e) {
 std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried) {
     if (kernel.manifest().dialect.nonfinite != Nonfinite::propagate) return std::nullopt;
     return evidence_of(kernel, tried, [](const Problem& p, TensorSet& inputs) {
+        if (p.len_kv == 0) return;  // there is no last key
         const double nan = std::numeric_limits<double>::quiet_NaN();
         for (const Role role : kv_roles) {
             Tensor& tensor = inputs[role];
