@@ -175,7 +175,7 @@ std::vector<PlantedBug> decode() {
           .operation = "rope",
           .change = "queries stand one place too far where the cache fills its last page",
           .trigger = "rope, a cache that ends with a page",
-          .must = {"decode.offset", "reference.decode"}},
+          .must = {"decode.paged", "reference.decode"}},
          cpu::DecodeSteps{.position =
                               [](const attest_problem& p, std::int64_t position) {
                                   const bool full =

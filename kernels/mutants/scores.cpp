@@ -145,7 +145,7 @@ std::vector<PlantedBug> scores() {
           .operation = "flash forward",
           .change = "a bias of -1e4 or less hides its key like -inf",
           .trigger = "a row whose visible keys all have such a bias",
-          .must = {"reference.output", "reference.lse"}},
+          .must = {"partition.merge"}},
          cpu::FlashSteps{.mask =
                              [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
                                  cpu::Bias<float> bias = cpu::plain::mask(b, i, j);
