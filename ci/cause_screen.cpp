@@ -194,6 +194,7 @@ std::string replay_line(const KernelReport& kernel,
                         const std::string& directory) {
     std::string command = "attest replay " + search::short_id(counterexample.example.id) +
                           " --kernel " + clean(kernel.typed);
+    for (const std::string& option : kernel.options) command += " " + clean(option);
     if (directory != "attest-out") command += " --out " + clean(directory);
     return command;
 }

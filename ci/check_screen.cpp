@@ -23,6 +23,9 @@ void draw_head(Screen& s, const RunHeader& run) {
         line +=
             "  shard " + std::to_string(run.shard_index) + "/" + std::to_string(run.shard_count);
     s.line(line);
+    if (const std::string absent = absent_barriers(kernel); !absent.empty())
+        s.line(s.warn("its process is not held in by " + absent) +
+               s.dim(" (kernels/worker/README.md)"));
     s.line();
 }
 

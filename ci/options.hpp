@@ -26,6 +26,8 @@ struct CommandOptions {
     std::string out = "attest-out";
     std::string python = "python3";
     std::chrono::milliseconds timeout{10'000};
+    bool unconfined = false;
+    std::vector<std::string> variables;  ///< of the environment, given to the kernel too
     std::string resume;
     bool record_cases = false;
     std::string source;           ///< FILE:LINE of the kernel, for editors and CI
