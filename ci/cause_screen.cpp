@@ -164,7 +164,7 @@ void draw_cause(Screen& s, const RunReport& report, const diagnosis::CauseReport
             if (other != law) also += (also.empty() ? "" : ", ") + other;
         s.fact("also broken", also);
     }
-    s.fact("replay", s.command(replay_line(report.run.kernel, c, directory)));
+    s.fact("replay", s.command(replay_line(report.run.kernel, c.example.id, directory)));
     s.line();
 }
 
@@ -189,11 +189,10 @@ void draw_observed(Screen& s, const law::Violation& v) {
     s.fact("observed", line);
 }
 
-std::string replay_line(const KernelReport& kernel,
-                        const diagnosis::CounterexampleReport& counterexample,
+std::string replay_line(const KernelReport& kernel, const std::string& id,
                         const std::string& directory) {
-    std::string command = "attest replay " + search::short_id(counterexample.example.id) +
-                          " --kernel " + clean(kernel.typed);
+    std::string command =
+        "attest replay " + search::short_id(id) + " --kernel " + clean(kernel.typed);
     for (const std::string& option : kernel.options) command += " " + clean(option);
     if (directory != "attest-out") command += " --out " + clean(directory);
     return command;
@@ -241,7 +240,8 @@ void draw_unproven(Screen& screen, const RunReport& report, const std::string& d
         const search::LawReport* law = report.law(c.example.law);
         screen.fact("confirmed", law != nullptr ? "no: it " + clean(law->verdict.reason.text)
                                                 : confirmation_text(c.example.confirmed));
-        screen.fact("replay", screen.command(replay_line(report.run.kernel, c, directory)));
+        screen.fact("replay",
+                    screen.command(replay_line(report.run.kernel, c.example.id, directory)));
         screen.line();
     }
     if (more == 0) return;

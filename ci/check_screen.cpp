@@ -149,15 +149,9 @@ void draw_extent(Screen& s, const RunReport& report) {
         s.line(s.dim("covered   " + line), 10);
     }
     draw_sizes(s, report);
-    std::string skipped =
-        v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
-    if (v.not_run > v.cut) skipped += ", " + counted(v.not_run - v.cut, "law") + " left out";
-    if (v.cases + v.discarded > 0)
-        skipped += "; " +
-                   share_text(static_cast<double>(v.discarded) /
-                              static_cast<double>(v.cases + v.discarded)) +
-                   " of draws dropped";
-    s.line(s.dim("skipped   " + skipped), 10);
+    if (const std::string fewer = fewer_cases_text(report); !fewer.empty())
+        s.line(s.dim("tried     " + fewer), 10);
+    s.line(s.dim("skipped   " + skipped_text(v)), 10);
     std::string taken;
     for (const std::string& limit : report.end->narrowed)
         taken += (taken.empty() ? "" : "; ") + limit;

@@ -26,8 +26,7 @@ void draw_observed(Screen& screen, const law::Violation& violation);
 std::string confirmation_text(const search::Confirmed& confirmed);
 
 /// "attest replay 94d22f --kernel ./libmine.so".
-std::string replay_line(const KernelReport& kernel,
-                        const diagnosis::CounterexampleReport& counterexample,
+std::string replay_line(const KernelReport& kernel, const std::string& id,
                         const std::string& directory);
 
 }  // namespace attest::ci

@@ -61,6 +61,13 @@ void Progress::show(const std::string& text) {
     std::fflush(stream_);
 }
 
+void Progress::say(const std::string& text) {
+    clear();
+    const std::string time = terminal_ ? "" : clock_now() + " ";
+    std::fprintf(stream_, "%s%s\n", time.c_str(), clean(text).c_str());
+    std::fflush(stream_);
+}
+
 void Progress::clear() {
     if (!shown_) return;
     std::fputs("\r\x1b[2K", stream_);

@@ -23,6 +23,7 @@ public:
     void on_violation(const law::Property& law);
     void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried);
     void on_waiting(double seconds, double limit);
+    void say(const std::string& text);  ///< a line that stays
     void clear();  ///< the line is gone
 
     /// The line itself, for tests.

@@ -230,7 +230,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     const bool terminal = isatty(STDERR_FILENO) != 0;
     Progress progress(stderr, terminal,
                       style_of(STDERR_FILENO, plan.options.colour, plan.options.ascii));
-    RunObserver observer(journal, report, progress, interrupt, plan.options.record_cases);
+    RunObserver observer(journal, report, progress, interrupt, plan.options);
     try {
         const bool anything = plan.options.resume.empty() || !plan.match.empty();
         search::CampaignResult result;

@@ -5,6 +5,7 @@
 
 #include "ci/number.hpp"
 #include "kernels/worker/confinement.hpp"
+#include "properties/search/campaign.hpp"
 
 namespace attest::ci {
 
@@ -131,6 +132,30 @@ std::string absent_barriers(const KernelReport& kernel) {
         if (std::ranges::find(kernel.barriers, barrier) == kernel.barriers.end())
             names.append(names.empty() ? "" : ", ").append(barrier);
     return names;
+}
+
+std::string skipped_text(const RunVerdict& v) {
+    std::string text =
+        v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
+    if (v.not_run > v.cut) text += ", " + counted(v.not_run - v.cut, "law") + " left out";
+    if (v.cases + v.discarded > 0)
+        text += "; " +
+                share_text(static_cast<double>(v.discarded) /
+                           static_cast<double>(v.cases + v.discarded)) +
+                " of draws dropped";
+    return text;
+}
+
+std::string fewer_cases_text(const RunReport& report) {
+    const auto first = std::ranges::find_if(report.laws, [](const search::LawReport& law) {
+        return law.verdict.decision == law::Decision::violated;
+    });
+    const std::int64_t all = report.run.profile.cases_per_law;
+    if (first == report.laws.end() || report.run.cases || report.run.seconds ||
+        search::cases_once_violated >= all)
+        return {};
+    return "at most " + count_text(search::cases_once_violated) + " cases of each law after " +
+           first->law + ", which is violated; --cases " + std::to_string(all) + " tries all";
 }
 
 }  // namespace attest::ci

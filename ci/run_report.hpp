@@ -120,6 +120,12 @@ SizeReport sizes_of(const RunReport& report);
 /// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
 std::string sizes_text(const search::Sizes& sizes);
 
+/// "8 laws not applicable, 1 law left out; 6.3 % of draws dropped".
+std::string skipped_text(const RunVerdict& verdict);
+
+/// That laws were tried by fewer cases because the kernel is violated; empty where none was.
+std::string fewer_cases_text(const RunReport& report);
+
 /// Whether a law that did not run was cut off: by an interruption or the end of the time.
 bool was_cut(const search::LawReport& law);
 

@@ -23,6 +23,10 @@ struct FixedCase {
     Case tried;
 };
 
+/// Of each law behind one that is violated, where the number of cases is left to the profile: the
+/// kernel is wrong, and a third of what quick gives finds most of the further causes.
+inline constexpr std::int64_t cases_once_violated = 40;
+
 struct CampaignOptions {
     kernel::KernelSpec kernel;
     Profile profile;

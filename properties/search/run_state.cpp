@@ -33,7 +33,11 @@ std::string kernel_name(const kernel::KernelSpec& spec) {
 }  // namespace
 
 RunState::RunState(std::span<const law::Property> laws, const CampaignOptions& options)
-    : laws_(laws), options_(options), ledgers_(laws.size()), results_(laws.size()) {
+    : laws_(laws),
+      options_(options),
+      ledgers_(laws.size()),
+      efforts_(laws.size()),
+      results_(laws.size()) {
     for (std::size_t i = 0; i < laws.size(); ++i) results_[i].property = &laws[i];
 }
 
@@ -111,7 +115,7 @@ std::optional<CaseTask> RunState::next_case() {
                                                std::chrono::duration<double>(share));
         }
         if (options_.seconds && Clock::now() >= law_deadline_) ledger.close();
-        if (auto slot = ledger.next(known_deaths_)) return CaseTask{current_, std::move(*slot)};
+        if (auto slot = ledger.next(known_)) return CaseTask{current_, std::move(*slot)};
     }
     commit_in_order();
     return std::nullopt;
@@ -127,8 +131,8 @@ void RunState::put(const CaseTask& task, SlotResult result) {
 void RunState::commit_in_order() {
     for (; committed_ < ledgers_.size(); ++committed_) {
         if (!ledgers_[committed_]) continue;
-        if (committed_ >= current_ && !ledgers_[committed_]->finished(known_deaths_)) return;
-        if (ledgers_[committed_]->returned() < ledgers_[committed_]->tried()) return;
+        if (committed_ >= current_ && !ledgers_[committed_]->finished(known_)) return;
+        if (ledgers_[committed_]->returned() < ledgers_[committed_]->handed_out()) return;
         commit(committed_);
     }
 }
@@ -138,30 +142,31 @@ bool RunState::hopeless() const {
     return !ever_alive_ && laws_dead_ >= laws_enough;
 }
 
-Effort RunState::effort(std::size_t law, bool cut) const {
-    return {.slots = ledgers_[law]->tried(),
-            .planned = ledgers_[law]->planned(),
-            .cut = cut,
-            .narrow = capability_->narrow()};
-}
-
 void RunState::commit(std::size_t law) {
     if (hopeless()) return skip(law, law::not_run(law::Reason(law::Reason::Kind::always_dead)));
     const Ledger& ledger = *ledgers_[law];
-    LawResult result = ledger.collect(known_deaths_);
-    const bool interrupted = stopped_ && ledger.cut();
+    LawResult result = ledger.collect(known_);
+    const bool interrupted = stopped_ && ledger.cut(known_);
     result.promised = promised_sizes({laws_[law], *capability_, options_.profile});
-    conclude(result, options_.profile, effort(law, interrupted));
+    efforts_[law] = {.slots = ledger.tried(known_),
+                     .planned = ledger.planned(known_),
+                     .cut = interrupted,
+                     .narrow = capability_->narrow()};
+    conclude(result, options_.profile, efforts_[law]);
     if (!ledger.started() && !interrupted)
         result.verdict = law::not_run(law::Reason(law::Reason::Kind::time_spent));
     const CaseRecord* first = nullptr;
     for (const CaseRecord& record : result.records) {
         const auto kind = failure_kind(record);
         if (kind && first == nullptr) first = &record;
-        if (kind && kind->death()) known_deaths_.insert(*kind);
+        if (kind && kind->death()) known_.deaths.insert(*kind);
         ever_alive_ = ever_alive_ || !is_slow_death(record);
     }
     laws_dead_ += first != nullptr;
+    // A slow death may yet be taken back.
+    const bool wrong = first != nullptr && !is_slow_death(*first) &&
+                       result.verdict.decision == law::Decision::violated;
+    known_.violated = known_.violated || (wrong && !options_.cases && !options_.seconds);
     if (first != nullptr)
         failing_.push_back({law, *failure_kind(*first), *first});
     else
@@ -182,7 +187,8 @@ const RunState::Failing* RunState::first_of_kind(const Failing& failing) const {
 }
 
 std::optional<ShrinkTask> RunState::next_shrink() {
-    if (stopped_ || !cases_done()) return std::nullopt;
+    // With a clock, the cases come first: the shrinks share what is left of it.
+    if (stopped_ || (options_.seconds && !cases_done())) return std::nullopt;
     for (Failing& failing : failing_) {
         const Failing* first = first_of_kind(failing);
         const bool again = first != &failing;
@@ -246,7 +252,8 @@ void RunState::withdraw(const ShrinkTask& task) {
             record.outcome = worker::Outcome::ok;
             record.fault.reset();
         }
-    conclude(law, options_.profile, effort(task.law, false));
+    efforts_[task.law].cut = false;
+    conclude(law, options_.profile, efforts_[task.law]);
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = failing.withdrawn = true;
     concluded_.push_back(task.law);
@@ -264,7 +271,7 @@ double RunState::progress() const {
     double planned = 0, returned = 0;
     for (std::size_t i = 0; i < ledgers_.size(); ++i) {
         if (!ledgers_[i]) continue;
-        const auto own = static_cast<double>(ledgers_[i]->planned());
+        const auto own = static_cast<double>(ledgers_[i]->planned(known_));
         planned += own;
         returned += i < committed_ ? own : static_cast<double>(ledgers_[i]->returned());
     }

@@ -162,17 +162,17 @@ bool Runner::do_next(Kernel& kernel, std::size_t index) {
     for (;;) {
         if (error_) return false;
         if (interrupted()) state_.stop();
-        if (auto task = state_.next_case()) {
-            worker = {task->law, Clock::now(), true};
-            try_one(kernel, *task, lock);
-            worker.busy = false;
-            break;
-        }
         if (auto task = state_.next_shrink()) {
             worker = {task->law, Clock::now(), true};
             lock.unlock();
             shrink_one(kernel, *task);
             lock.lock();
+            worker.busy = false;
+            break;
+        }
+        if (auto task = state_.next_case()) {
+            worker = {task->law, Clock::now(), true};
+            try_one(kernel, *task, lock);
             worker.busy = false;
             break;
         }
