@@ -155,10 +155,12 @@ void draw_extent(Screen& s, const RunReport& report) {
                               static_cast<double>(v.cases + v.discarded)) +
                    " of draws dropped";
     s.line(s.dim("skipped   " + skipped), 10);
+    const std::string chance = bound_text(chance_of(report)) + " of such runs";
+    s.line(s.dim("chance    a correct kernel is accused or suspected in at most " + chance), 10);
+    s.line(s.dim("unjudged  " + unjudged(report)), 10);
     std::string taken;
-    for (const std::string& limit : report.end->narrowed)
-        taken += (taken.empty() ? "" : "; ") + limit;
-    if (!taken.empty()) s.line(s.dim("taken     " + clean(taken)), 10);
+    for (const std::string& limit : report.end->narrowed) taken += "; " + limit;
+    if (!taken.empty()) s.line(s.dim("taken     " + clean(taken.substr(2))), 10);
     if (!report.end->oracle.empty()) s.line(s.dim("oracle    " + clean(report.end->oracle)), 10);
     s.line();
 }

@@ -9,6 +9,8 @@ namespace {
 
 // After this many violations one more says nothing new, and the time belongs to the other laws.
 constexpr int violations_enough = 8;
+// Of a statistic each costs up to a thousand calls.
+constexpr int statistics_enough = 2;
 // A death is met by every law. Two of one kind make a law's case; where an earlier law has met the
 // kind already, one.
 constexpr int deaths_enough = 2;
@@ -33,6 +35,8 @@ std::int64_t Ledger::planned() const noexcept {
 /// One past the last slot that counts, looking only at what has come back without a gap; npos where
 /// more is wanted.
 std::size_t Ledger::end_of_interest(const std::set<FailureKind>& known) const {
+    const int enough =
+        property_->compares == law::Compares::statistic ? statistics_enough : violations_enough;
     int violations = 0, deaths = 0, slow = 0;
     for (std::size_t i = 0; i < results_.size() && results_[i]; ++i) {
         if (!results_[i]->record) continue;
@@ -42,7 +46,7 @@ std::size_t Ledger::end_of_interest(const std::set<FailureKind>& known) const {
         if (!kind) continue;
         ++violations;
         if (kind->death()) deaths += known.contains(*kind) ? deaths_enough : 1;
-        if (violations >= violations_enough || deaths >= deaths_enough) return i + 1;
+        if (violations >= enough || deaths >= deaths_enough) return i + 1;
     }
     return npos;
 }
