@@ -20,25 +20,32 @@ std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
 }
 
 std::string not_claimed(const kernel::Manifest& manifest) {
-    std::string list = "backward";
+    std::string list;
     for (int n = 0; n < feature_count; ++n)
         if (const auto feature = static_cast<Feature>(n); !manifest.features.has(feature))
-            list.append(", ").append(name(feature));
+            list.append(list.empty() ? "" : ", ").append(name(feature));
     return list;
 }
 
 std::vector<std::string> limits_of(const RunReport& report) {
-    const RunVerdict& v = report.end->verdict;
     std::vector<std::string> list;
     list.push_back(
         "Nothing of other versions, builds, compilers or processors than those named "
         "here.");
     list.push_back("Nothing of speed, and nothing of memory beyond accesses outside the tensors.");
-    if (v.cases > 0)
-        // Rule of three: no failure in n cases leaves a share above 3/n with 5 % probability.
-        list.push_back("Not that no fault exists. A fault that shows in fewer than " +
-                       bound_text(3.0 / static_cast<double>(v.cases)) +
-                       " of the cases drawn may have been missed (95 % confidence).");
+    // Rule of three: no failure in n cases leaves a share above 3/n with 5 % probability. A fault
+    // may be visible to one law alone, so the cases of all the others say nothing of it.
+    std::int64_t most = 0;
+    for (const search::LawReport& law : report.laws) most = std::max(most, law.cases);
+    if (most > 0)
+        list.push_back(
+            "Not that no fault exists. A fault that one law alone can see, in fewer than " +
+            bound_text(3.0 / static_cast<double>(most)) + " of that law's " + count_text(most) +
+            " cases, may have been missed (95 % confidence); of a law with fewer cases "
+            "one that shows more often, too.");
+    if (const double chance = chance_of(report); chance > 0)
+        list.push_back("Statistics err by chance: at most " + bound_text(chance) +
+                       " of such runs accuse or suspect a correct kernel.");
     if (const search::Sizes judged = sizes_of(report).judged; !judged.empty())
         list.push_back(
             "Nothing of sizes beyond the largest judged, each of which came beside "
@@ -48,8 +55,9 @@ std::vector<std::string> limits_of(const RunReport& report) {
     if (c.undrawn > 0)
         list.push_back("Nothing of " + counted(c.undrawn, "feature pair") +
                        " that was never drawn.");
-    list.push_back("Nothing of what is not claimed: " + not_claimed(report.run.kernel.manifest) +
-                   ".");
+    list.push_back("Nothing of what no law judges: " + unjudged(report) + ".");
+    if (const std::string rest = not_claimed(report.run.kernel.manifest); !rest.empty())
+        list.push_back("Nothing of what is not claimed: " + rest + ".");
     for (const std::string& limit : report.end->narrowed)
         list.push_back("Nothing beyond what it was found to take: " + limit + ".");
     std::int64_t refused = 0;
@@ -123,9 +131,8 @@ std::string skipped_table(const std::vector<search::LawReport>& laws) {
 // How its leading case was seen again.
 std::string confirmed_of(const RunReport& report, const diagnosis::CauseReport& cause) {
     const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
-    return lead == nullptr
-               ? ""
-               : "; confirmed: " + escaped(confirmation_text(lead->example.confirmed));
+    return lead == nullptr ? ""
+                           : "; confirmed: " + escaped(confirmation_text(lead->example.confirmed));
 }
 
 }  // namespace
@@ -158,8 +165,8 @@ std::string certificate_page(const Certificate& c) {
                 confirmed_of(c.report, cause) + ")";
     for (const diagnosis::CounterexampleReport& one : c.report.counterexamples)
         if (!search::is_proven(one.example.confirmed.how))
-            page += "\n- **" + std::string(name(one.example.confirmed.how)) + "**: " +
-                    escaped(one.violation().problem) + " (" + escaped(one.example.law) +
+            page += "\n- **" + std::string(name(one.example.confirmed.how)) +
+                    "**: " + escaped(one.violation().problem) + " (" + escaped(one.example.law) +
                     "; confirmed: " + escaped(confirmation_text(one.example.confirmed)) + ")";
     if (!c.report.counterexamples.empty()) page += "\n";
     page += "\n## What was judged\n\n" + table_of(facts.kernel);

@@ -152,10 +152,12 @@ void draw_extent(Screen& s, const RunReport& report) {
     if (const std::string fewer = fewer_cases_text(report); !fewer.empty())
         s.line(s.dim("tried     " + fewer), 10);
     s.line(s.dim("skipped   " + skipped_text(v)), 10);
+    const std::string chance = bound_text(chance_of(report)) + " of such runs";
+    s.line(s.dim("chance    a correct kernel is accused or suspected in at most " + chance), 10);
+    s.line(s.dim("unjudged  " + unjudged(report)), 10);
     std::string taken;
-    for (const std::string& limit : report.end->narrowed)
-        taken += (taken.empty() ? "" : "; ") + limit;
-    if (!taken.empty()) s.line(s.dim("taken     " + clean(taken)), 10);
+    for (const std::string& limit : report.end->narrowed) taken += "; " + limit;
+    if (!taken.empty()) s.line(s.dim("taken     " + clean(taken.substr(2))), 10);
     if (!report.end->oracle.empty()) s.line(s.dim("oracle    " + clean(report.end->oracle)), 10);
     s.line();
 }

@@ -6,6 +6,8 @@
 
 #include "ci/embedded.hpp"
 #include "ci/suggest.hpp"
+#include "properties/law/property.hpp"
+#include "properties/search/glob.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/json.hpp"
 
@@ -71,6 +73,19 @@ public:
             out.push_back(one.text);
         }
     }
+    /// Globs on laws, each of which names one at least.
+    void laws(const char* key, std::vector<std::string>& out) {
+        texts(key, {}, out);
+        const Json* value = object_.find(key);
+        std::vector<std::string> ids;
+        for (const law::Property& law : law::catalogue()) ids.push_back(law.id);
+        for (std::size_t n = 0; value != nullptr && n < out.size(); ++n)
+            if (std::ranges::none_of(
+                    ids, [&](const std::string& id) { return search::matches(out[n], id); }))
+                source_.fail(value->items[n],
+                             "no law is named \"" + out[n] + "\"" + suggestion(out[n], ids),
+                             "attest list laws shows them");
+    }
     void finish(const std::vector<std::string>& required) const {
         for (const JsonMember& member : object_.members)
             if (std::find(seen_.begin(), seen_.end(), member.key) == seen_.end())
@@ -119,8 +134,8 @@ ProfileSummary parse(std::string_view text, const std::string& source_name) {
     read.whole("len_min", 1, p.len_min);
     read.whole("dim_max", 1, p.dim_max);
     read.sizes("reach", p.reach);
-    read.texts("laws", {}, p.laws);
-    read.texts("laws_excluded", {}, p.laws_excluded);
+    read.laws("laws", p.laws);
+    read.laws("laws_excluded", p.laws_excluded);
     read.texts("fails", {"violation", "structure", "suspect"}, p.fails);
     read.share("discard_max", p.discard_max);
     read.share("refuse_max", p.refuse_max);

@@ -61,6 +61,21 @@ SizeReport sizes_of(const RunReport& report) {
     return sizes;
 }
 
+double chance_of(const RunReport& report) {
+    double sum = 0;
+    for (const search::LawReport& law : report.laws)
+        if (const auto& statistic = law.verdict.statistic)
+            sum += static_cast<double>(law.cases) * statistic->false_positive_rate;
+    return std::min(1.0, sum);
+}
+
+std::string unjudged(const RunReport& report) {
+    const auto backward = [](const law::Property& law) { return law.needs.backward; };
+    const bool judged = std::ranges::any_of(law::catalogue(), backward);
+    const bool dropout = report.run.kernel.manifest.features.has(Feature::dropout);
+    return std::string(judged ? "append" : "backward, append") + (dropout ? ", dropout" : "");
+}
+
 std::string sizes_text(const search::Sizes& sizes) {
     std::string text;
     for (int n = 0; n < search::size_axis_count; ++n) {

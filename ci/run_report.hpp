@@ -117,6 +117,13 @@ struct SizeReport {
 };
 SizeReport sizes_of(const RunReport& report);
 
+/// At most so many of such runs accuse or suspect a correct kernel by chance: the rates that the
+/// laws of statistics state, summed over their cases.
+double chance_of(const RunReport& report);
+
+/// What no law judges, of what a kernel may offer or this one declares.
+std::string unjudged(const RunReport& report);
+
 /// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
 std::string sizes_text(const search::Sizes& sizes);
 

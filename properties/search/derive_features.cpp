@@ -73,10 +73,11 @@ void set_mask_tensor(Problem& p, const Raw& raw, MaskKind kind) {
     mask.pattern = raw.pattern;
     mask.tile = p.len_kv > 16 ? one_below({16, 32, 64, 128}, p.len_kv, raw.tile)
                               : one_below({1, 2, 4, 8}, p.len_kv, raw.tile);
-    if (kind == MaskKind::boolean || raw.floor % 4 != 0) return;
-    // What frameworks have for -inf; -1e9 is none of f16.
+    if (kind == MaskKind::boolean || raw.floor % 3 != 0) return;
+    // What frameworks have for -inf, now and then throughout a row; -1e9 is none of f16.
     const double floors[] = {-1e4, -65504, p.format_q == Precision::f16 ? -65504 : -1e9};
-    mask.floor = floors[static_cast<std::size_t>(raw.floor / 4) % 3];
+    mask.floor = floors[static_cast<std::size_t>(raw.floor / 3) % 3];
+    if (raw.floor / 9 % 3 == 0) mask.pattern = MaskPattern::empty_rows;
 }
 
 void set_rope(Problem& p, const Raw& raw) {

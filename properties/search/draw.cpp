@@ -196,7 +196,10 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
         offered_features(s, sets[static_cast<std::size_t>(turn) % sets.size()]);
     const auto outlier =
         attempt < outlier_attempts ? outlier_for(s, offered, slot, start) : std::nullopt;
-    const RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
+    // Beyond what 16 bits count.
+    const bool far = is_long(s) && number % 3 == 2;
+    RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
+    if (far) limits.long_from = std::min<std::int64_t>(65537, limits.len_max);
     Raw raw =
         raw_draws(limits)(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize).value();
     if (is_long(s)) raw.size = Size::long_keys;
@@ -224,6 +227,8 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     if (!outlier) meet_an_edge(p, raw, s.capability.geometry);
     p = canonical(p);
     c.values.kind = kind_of(space, slot.t, base);
+    // There the last keys decide.
+    if (far && space.kinds.empty() && number % 2 == 0) c.values.kind = ValueKind::ascending;
     c.values.seed = counter_bits(own, values_stream, 0) >> 40;  // 24 bits: a line stays readable
     if (find_contradiction(p) || !in_space(s.property, s.capability, p)) return std::nullopt;
     return c;

@@ -11,6 +11,8 @@ namespace {
 
 // After this many violations one more says nothing new, and the time belongs to the other laws.
 constexpr int violations_enough = 8, violations_enough_again = 2;
+// Of a statistic each costs up to a thousand calls.
+constexpr int statistics_enough = 2;
 // A death is met by every law. Two of one kind make a law's case; where an earlier law has met the
 // kind already, one.
 constexpr int deaths_enough = 2;
@@ -35,6 +37,10 @@ std::int64_t Ledger::planned(const Known& known) const noexcept {
 /// One past the last slot that counts, looking only at what has come back without a gap; npos where
 /// more is wanted.
 std::size_t Ledger::end_of_interest(const Known& known) const {
+    const bool statistic = property_->compares == law::Compares::statistic;
+    const int enough = statistic        ? statistics_enough
+                       : known.violated ? violations_enough_again
+                                        : violations_enough;
     int violations = 0, deaths = 0, slow = 0;
     for (std::size_t i = 0; i < results_.size() && results_[i]; ++i) {
         if (!results_[i]->record) continue;
@@ -44,7 +50,6 @@ std::size_t Ledger::end_of_interest(const Known& known) const {
         if (!kind) continue;
         ++violations;
         if (kind->death()) deaths += known.deaths.contains(*kind) ? deaths_enough : 1;
-        const int enough = known.violated ? violations_enough_again : violations_enough;
         if (violations >= enough || deaths >= deaths_enough) return i + 1;
     }
     return npos;

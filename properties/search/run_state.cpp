@@ -20,8 +20,9 @@ constexpr std::int64_t shrink_evaluations = 2'000, shrink_evaluations_again = 15
 // Wall time of one shrink where the campaign has no clock; with one, all shrinks together may add
 // half of it, and at least two seconds.
 constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0.5;
-// Of one that costs a time limit, or all memory, each time.
-constexpr double shrink_seconds_slow = 8;
+// Of one that costs a time limit, or all memory, each time; and of a statistic, which makes up to a
+// thousand calls a case and says the same of every case.
+constexpr double shrink_seconds_slow = 8, shrink_seconds_statistic = 4;
 
 // A kernel that hung or ran out of memory in every case of this many laws does so in all.
 constexpr int laws_enough = 3;
@@ -70,7 +71,10 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
         } else if (auto why = why_not_applicable(property, capability)) {
             skip(i, law::not_applicable({law::Reason::Kind::kernel_lacks, std::move(*why)}));
         } else {
-            ledgers_[i].emplace(property, known_cases(property, stored), numbers);
+            Numbers own = numbers;
+            if (property.cases_enough > 0 && !options_.cases)
+                own.end = std::min(own.end, property.cases_enough);
+            ledgers_[i].emplace(property, known_cases(property, stored), own);
         }
     }
 }
@@ -209,7 +213,10 @@ std::optional<ShrinkTask> RunState::next_shrink() {
         task.evaluations = again ? shrink_evaluations_again : shrink_evaluations;
         const auto left = std::count_if(failing_.begin(), failing_.end(),
                                         [](const Failing& f) { return !f.done; });
-        task.seconds = is_slow_death(task.found) ? shrink_seconds_slow : shrink_seconds;
+        const bool statistic = laws_[failing.law].compares == law::Compares::statistic;
+        task.seconds = is_slow_death(task.found) ? shrink_seconds_slow
+                       : statistic               ? shrink_seconds_statistic
+                                                 : shrink_seconds;
         if (options_.seconds) {
             const double total = std::max(shrink_seconds_least, shrink_share * *options_.seconds);
             const double share = (total + std::min(seconds_left(), 0.0)) *
