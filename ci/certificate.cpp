@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ci/check_screen.hpp"
+#include "ci/escape.hpp"
 #include "ci/number.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
@@ -71,20 +72,10 @@ std::vector<std::string> limits_of(const RunReport& report) {
     return list;
 }
 
-// Hostile text in a Markdown table.
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : clean(text)) {
-        if (std::string_view("|`*_[]<>\\#").find(c) != std::string_view::npos) out += '\\';
-        out += c;
-    }
-    return out;
-}
-
 std::string table_of(const Facts& facts) {
     std::string text = "| | |\n|---|---|\n";
     for (const auto& [name, value] : facts)
-        text += "| " + escaped(name) + " | " + escaped(value) + " |\n";
+        text += "| " + markdown_escaped(name) + " | " + markdown_escaped(value) + " |\n";
     return text;
 }
 
@@ -105,11 +96,12 @@ std::string laws_table(const std::vector<search::LawReport>& laws) {
     for (const search::LawReport& law : laws) {
         if (!was_tried(law)) continue;
         const law::Verdict& v = law.verdict;
-        text += "| " + escaped(law.law) + ": " + escaped(full_statement(law)) + " | " +
-                std::string(name(v.decision)) +
-                (v.decision == law::Decision::inconclusive ? ": " + escaped(v.reason.text) : "") +
+        text += "| " + markdown_escaped(law.law) + ": " + markdown_escaped(full_statement(law)) +
+                " | " + std::string(name(v.decision)) +
+                (v.decision == law::Decision::inconclusive ? ": " + markdown_escaped(v.reason.text)
+                                                           : "") +
                 (v.doubt ? "; " + std::string(name(v.doubt->violation_class)) + ": " +
-                               escaped(v.doubt->problem)
+                               markdown_escaped(v.doubt->problem)
                          : "") +
                 " | " + count_text(law.cases) + " | " + nearest_text(law) + " | " +
                 sizes_text(law.largest) + " |\n";
@@ -122,17 +114,18 @@ std::string skipped_table(const std::vector<search::LawReport>& laws) {
     for (const search::LawReport& law : laws)
         if (!was_tried(law))
             text +=
-                "| " + escaped(law.law) + " | " +
+                "| " + markdown_escaped(law.law) + " | " +
                 (law.verdict.decision == law::Decision::not_run ? "not run" : "not applicable") +
-                " | " + escaped(law.verdict.reason.text) + " |\n";
+                " | " + markdown_escaped(law.verdict.reason.text) + " |\n";
     return text;
 }
 
 // How its leading case was seen again.
 std::string confirmed_of(const RunReport& report, const diagnosis::CauseReport& cause) {
     const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
-    return lead == nullptr ? ""
-                           : "; confirmed: " + escaped(confirmation_text(lead->example.confirmed));
+    return lead == nullptr
+               ? ""
+               : "; confirmed: " + markdown_escaped(confirmation_text(lead->example.confirmed));
 }
 
 }  // namespace
@@ -152,22 +145,24 @@ std::string certificate_page(const Certificate& c) {
     const RunFacts facts = facts_of(run);
     std::string verdict(name(v.decision));
     std::replace(verdict.begin(), verdict.end(), '_', ' ');
-    std::string page = "# " + escaped(run.kernel.manifest.name) + " " +
-                       escaped(run.kernel.manifest.version) + ": " + verdict + " under profile " +
-                       escaped(run.profile.name) + "\n\n";
+    std::string page = "# " + markdown_escaped(run.kernel.manifest.name) + " " +
+                       markdown_escaped(run.kernel.manifest.version) + ": " + verdict +
+                       " under profile " + markdown_escaped(run.profile.name) + "\n\n";
     page += counted(v.holds, "law") + " hold on " + counted(v.cases, "case") + ", " +
             large_count_text(v.elements) + " elements; " + count_text(v.violated) + " violated, " +
             count_text(v.inconclusive) + " inconclusive. " + counted(v.not_applicable, "law") +
             " do not apply to what the kernel claims or takes.\n";
     for (const diagnosis::CauseReport& cause : c.report.causes)
-        page += "\n- **violated**: " + escaped(cause.title) + " (" +
+        page += "\n- **violated**: " + markdown_escaped(cause.title) + " (" +
                 counted(static_cast<std::int64_t>(cause.laws.size()), "law") +
                 confirmed_of(c.report, cause) + ")";
     for (const diagnosis::CounterexampleReport& one : c.report.counterexamples)
         if (!search::is_proven(one.example.confirmed.how))
             page += "\n- **" + std::string(name(one.example.confirmed.how)) +
-                    "**: " + escaped(one.violation().problem) + " (" + escaped(one.example.law) +
-                    "; confirmed: " + escaped(confirmation_text(one.example.confirmed)) + ")";
+                    "**: " + markdown_escaped(one.violation().problem) + " (" +
+                    markdown_escaped(one.example.law) +
+                    "; confirmed: " + markdown_escaped(confirmation_text(one.example.confirmed)) +
+                    ")";
     if (!c.report.counterexamples.empty()) page += "\n";
     page += "\n## What was judged\n\n" + table_of(facts.kernel);
     page += "\n## Made with\n\n" +
@@ -186,7 +181,8 @@ std::string certificate_page(const Certificate& c) {
         table_of(facts.dialect);
     page += "\n## The laws\n\n" + laws_table(c.report.laws);
     page += "\n## What this certificate does not say\n\n";
-    for (const std::string& sentence : c.does_not_say) page += "- " + escaped(sentence) + "\n";
+    for (const std::string& sentence : c.does_not_say)
+        page += "- " + markdown_escaped(sentence) + "\n";
     if (!c.refusals.empty()) {
         Facts refusals;
         for (const auto& [reason, count] : c.refusals)

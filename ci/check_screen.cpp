@@ -1,7 +1,6 @@
 #include "ci/check_screen.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
 #include "ci/number.hpp"
@@ -90,15 +89,8 @@ void draw_family(Screen& s, const Family& f) {
 }
 
 void draw_nearest(Screen& s, const RunReport& report) {
-    std::vector<const search::LawReport*> laws;
-    for (const search::LawReport& law : report.laws)
-        if (law.verdict.decision == law::Decision::holds && law.ratios &&
-            law.ratios->worst.ratio > 0)
-            laws.push_back(&law);
+    const std::vector<const search::LawReport*> laws = nearest_laws(report, nearest_shown);
     if (laws.empty()) return;
-    std::ranges::stable_sort(laws, std::greater(),
-                             [](const search::LawReport* law) { return law->ratios->worst.ratio; });
-    if (laws.size() > nearest_shown) laws.resize(nearest_shown);
     s.line(s.dim("closest to the bound"));
     int width = 24;
     for (const search::LawReport* law : laws)

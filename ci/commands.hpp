@@ -10,6 +10,7 @@ int check_command(const CommandOptions& options);
 int replay_command(const CommandOptions& options);
 int explain_command(const CommandOptions& options);
 int certify_command(const CommandOptions& options);
+int report_command(const CommandOptions& options);
 int describe_command(const CommandOptions& options);
 int bench_command(const CommandOptions& options);
 int fixture_command(const CommandOptions& options);

@@ -199,7 +199,7 @@ int explain_law(Screen& s, search::SessionKernel& kernel, const NamedCase& named
            law->statement);
     if (record.verdict.violation) {
         s.fact("problem", s.bold(clean(record.verdict.violation->problem)));
-        draw_observed(s, *record.verdict.violation);
+        draw_element(s, element_words(*record.verdict.violation));
     }
     return exit_violated;
 }

@@ -15,7 +15,7 @@ namespace {
 
 // Everything is read as text first: CLI11 finds options and values, the sentences are ours.
 struct Typed {
-    std::string profile, seed, time, cases, jobs, shard, timeout, colour, record;
+    std::string profile, seed, time, cases, jobs, shard, timeout, colour, record, out;
 };
 
 void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -32,7 +32,8 @@ void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--profile", t.profile, "what is tried: a name or a .json file");
     app.add_option("--match", o.match, "laws to try, a glob such as masking.*; may be repeated")
         ->allow_extra_args(false);
-    app.add_option("--seed", t.seed, "repeats a run; random if not given");
+    app.add_option("--seed", t.seed,
+                   "repeats a run; if not given, random, or 20261120 where CI is set");
     app.add_option("--time", t.time, "time for all laws together, such as 60s or 5m");
     app.add_option("--cases", t.cases, "cases a law, instead of the profile's");
     app.add_option("--jobs", t.jobs, "workers at once (one a core)");
@@ -44,6 +45,13 @@ void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
 void add_screen_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--color", t.colour, "auto, always or never");
     app.add_flag("--ascii", o.ascii, "no characters beyond ASCII");
+}
+
+void add_file_options(CLI::App& app, CommandOptions& o) {
+    app.add_option("--junit", o.files.junit, "FILE for JUnit XML: a test a law");
+    app.add_option("--sarif", o.files.sarif, "FILE for SARIF 2.1.0: a result a cause");
+    app.add_option("--code-quality", o.files.code_quality, "FILE for GitLab's code quality report");
+    app.add_option("--summary", o.files.summary, "FILE for a page of Markdown");
 }
 
 void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -68,17 +76,25 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
     check->add_option("--resume", o.resume, "go on with the run in this folder");
     check->add_option("--record", t.record, "cases: keep a record of each");
     check->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
+    check->add_flag("--report", o.files.page, "write report.html, a page of it all, too");
+    add_file_options(*check, o);
     add_screen_options(*check, o, t);
 
-    add_case_options(*app.add_subcommand("replay", "try one case again; exit 1 while it fails"),
-                     o, t);
-    add_case_options(*app.add_subcommand("explain", "show one case: scores, mask, weights"), o,
+    add_case_options(*app.add_subcommand("replay", "try one case again; exit 1 while it fails"), o,
                      t);
+    add_case_options(*app.add_subcommand("explain", "show one case: scores, mask, weights"), o, t);
 
     auto* certify = app.add_subcommand("certify", "judge a kernel and write a certificate");
     certify->add_option("KERNEL", o.arguments, "as for check");
     add_run_options(*certify, o, t);
+    certify->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
+    add_file_options(*certify, o);
     add_screen_options(*certify, o, t);
+
+    auto* report = app.add_subcommand("report", "draw the page of a run that was recorded");
+    report->add_option("RESULT", o.arguments, "folders of runs, or their result.jsonl");
+    report->add_option("--out", t.out, "folder of the pages (that of each result)");
+    add_file_options(*report, o);
 
     auto* describe = app.add_subcommand("describe", "a kernel's manifest, defaults written out");
     describe->add_option("KERNEL", o.arguments, "as for check");
@@ -164,10 +180,13 @@ void check_words(const CommandOptions& o) {
 
 void convert(CommandOptions& o, const Typed& t) {
     o.profile = !t.profile.empty() ? t.profile : o.command == "certify" ? "serving" : "quick";
-    if (!t.seed.empty()) {
+    if (t.seed == "random") {
+        o.seed_random = true;
+    } else if (!t.seed.empty()) {
         o.seed = parse_integer<std::uint64_t>(t.seed);
         if (!o.seed)
-            throw BadInput("--seed " + t.seed + ": a whole number from 0 to 18446744073709551615");
+            throw BadInput("--seed " + t.seed +
+                           ": a whole number from 0 to 18446744073709551615, or random");
     }
     if (!t.time.empty()) o.seconds = parse_duration("--time", t.time);
     if (!t.cases.empty()) o.cases = parse_count("--cases", t.cases);
@@ -180,6 +199,7 @@ void convert(CommandOptions& o, const Typed& t) {
         o.timeout = std::chrono::milliseconds(
             static_cast<std::int64_t>(std::ceil(1000 * parse_duration("--timeout", t.timeout))));
     if (!t.colour.empty()) o.colour = t.colour;
+    if (o.command == "report") o.out = t.out;
     if (!t.record.empty() && t.record != "cases")
         throw BadInput("--record " + t.record + ": cases is all that can be recorded");
     o.record_cases = !t.record.empty();
@@ -264,7 +284,9 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
     refuse_empty(sub);
-    const std::size_t most = o.command == "list" || o.command == "fixture" ? 2 : 1;
+    const std::size_t most = o.command == "report"                           ? o.arguments.size()
+                             : o.command == "list" || o.command == "fixture" ? 2
+                                                                             : 1;
     if (o.arguments.size() > most) refuse_extra(sub, o.arguments[most]);
     convert(o, t);
     return o;

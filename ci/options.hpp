@@ -9,8 +9,14 @@
 
 namespace attest::ci {
 
+/// The files asked for beside the records; empty: not asked for.
+struct ReportFiles {
+    std::string junit, sarif, code_quality, summary;
+    bool page = false;  ///< an HTML page
+};
+
 struct CommandOptions {
-    std::string command;  ///< list, check, replay, explain, certify, describe, bench,
+    std::string command;  ///< list, check, replay, explain, certify, report, describe, bench,
                           ///< fixture, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
@@ -19,6 +25,7 @@ struct CommandOptions {
     std::string profile = "quick";
     std::vector<std::string> match;  ///< globs on law ids
     std::optional<std::uint64_t> seed;
+    bool seed_random = false;  ///< also where CI is set
     std::optional<double> seconds;
     std::optional<std::int64_t> cases;
     int jobs = 1;
@@ -33,6 +40,7 @@ struct CommandOptions {
     std::string source;           ///< FILE:LINE of the kernel, for editors and CI
     std::string colour = "auto";  ///< auto, always, never
     bool ascii = false;
+    ReportFiles files;
     std::string kernel, law;   ///< of replay and explain
     std::string story;         ///< of fixture, with the laws in `match`
     bool replace = false;

@@ -81,7 +81,7 @@ TEST(Options, OneSentenceAMistake) {
     EXPECT_EQ(complaint({"check", "k", "--shard", "4/4"}),
               "--shard 4/4: i/n with 0 <= i < n, such as 0/4");
     EXPECT_EQ(complaint({"check", "k", "--seed", "x"}),
-              "--seed x: a whole number from 0 to 18446744073709551615");
+              "--seed x: a whole number from 0 to 18446744073709551615, or random");
     EXPECT_EQ(complaint({"check", "k", "--jobs", "0"}), "--jobs 0: a whole number, at least 1");
     EXPECT_EQ(complaint({"check", "k", "--seed"}), "--seed needs one value");
     EXPECT_EQ(complaint({"check", "k", "--color", "red"}),

@@ -50,7 +50,7 @@ void draw_violation(Screen& s, const search::CaseRecord& record) {
     if (!record.verdict.violation) return;
     const law::Violation& v = *record.verdict.violation;
     s.fact("problem", s.bold(clean(v.problem)));
-    if (record.outcome == worker::Outcome::ok) draw_observed(s, v);
+    if (record.outcome == worker::Outcome::ok) draw_element(s, element_words(v));
 }
 
 void draw_law(Screen& s, const law::Property& law, const search::CaseRecord& record) {

@@ -8,6 +8,9 @@
 
 namespace attest::ci {
 
+/// The seed where CI is set and none is named, also that of the GoogleTest driver.
+inline constexpr std::uint64_t ci_seed = 20261120;
+
 struct FinishedRun {
     RunReport report;  ///< with its end
     std::string directory;
