@@ -83,6 +83,8 @@ inline RunHeader header() {
                                "test");
     m.memory = one_of<kernel::Memory>(2);
     m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
+    m.takes.queries = one_of<kernel::Queries>(3);
+    if (coin()) m.takes.orders = {AxisOrder::bthd};
     m.numerics.tile = count();
     m.dialect.lse_base = one_of<LseBase>(2);
     run.kernel.id = run.kernel.typed = text();

@@ -106,6 +106,9 @@ int replay_command(const CommandOptions& options) {
     search::LimitedKernel kernel(std::make_unique<search::SessionKernel>(spec, session), limit);
     named.tried = search::asked_of(kernel.manifest().features, std::move(named.tried));
     const std::vector<const law::Property*> laws = laws_for(named, options, kernel);
+    if (const auto no = kernel::refusal(kernel.manifest(), named.tried.problem))
+        throw BadInput("replay: " + clean(kernel.manifest().name) + " is never asked this: " + *no,
+                       {"takes and features of its manifest say what it is asked"});
     if (laws.empty())
         throw BadInput("replay: no law is tried on such a case",
                        {"--law ID judges it by one law all the same"});

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "properties/truthful_test.hpp"
@@ -49,10 +51,79 @@ TEST_P(EveryDialect, TheTruthBreaksNoLaw) {
 // Dialect 0 is planted_test's.
 INSTANTIATE_TEST_SUITE_P(Dialects, EveryDialect, ::testing::Range(1, 5));
 
+struct Taking {
+    const char* name;
+    const char* says;                 ///< of its manifest
+    std::set<std::string> not_asked;  ///< laws whose other calls it does not take
+};
+
+// Kernels that take little and are right: of a few thousand in use.
+const Taking kernels_taking[] = {
+    {"tiles",
+     R"("formats":["f32"],"features":["causal","gqa","scale","lse"],
+      "takes":{"len_q":{"multiple":4},"len_kv":{"multiple":8},"dim_qk":[8,12],"batch":[1,2]})",
+     {"decode.chunked", "decode.prefill", "invariance.neutral_key", "masking.equivalence",
+      "partition.merge", "reference.error_budget", "variance.dimension_free", "variance.scaled",
+      "variance.unscaled"}},
+    {"as_people_have_it",
+     R"("formats":["f32"],"features":["causal"],"takes":{"queries":"as_keys"})",
+     {"decode.chunked", "invariance.duplicate", "invariance.neutral_key", "masking.alignment",
+      "masking.empty_row", "partition.tile_edges", "reference.error_budget",
+      "variance.dimension_free", "variance.scaled"}},
+    // ONNX Runtime's GroupQueryAttention: packed heads, a cache, right padding, causal alone.
+    {"group_query_attention",
+     R"("formats":["f16"],"features":["causal","gqa","scale","lens_q",
+      "lens_kv","rope","cache","window","lse"],"takes":{"always":["causal"],"orders":["bthd"],
+      "padding":"right","rope":["half"],"rope_dims":{"multiple":4},"dim_qk":{"multiple":4},
+      "queries":"at_most_keys","window_right":-1,"lens_kv":{"least":1}})",
+     {"hygiene.degenerate", "invariance.neutral_key", "masking.equivalence", "position.rope_norm"}},
+    {"decode",
+     R"("formats":["bf16"],"features":["causal","gqa","cache","paged","lens_kv","splits",
+      "lse"],"takes":{"len_q":1,"page_size":[16,32],"always":["paged"],"group":[1,2,4]})",
+     {"decode.chunked", "equivariance.queries", "hygiene.arguments_matter", "hygiene.degenerate",
+      "masking.causal", "masking.empty_row"}},
+    {"mixed",
+     R"("formats":["f32 kv f16","f16 out f32"],"features":["causal","window","gqa",
+      "mask_additive","lse"],"takes":{"dims":[[8,8],[12,8]]})",
+     {"variance.dimension_free"}},
+    {"left",
+     R"("formats":["f32"],"features":["causal","window","rope","alibi","layout","lse"],
+      "takes":{"window_right":-1,"rope_dims":"all","rope_base":10000,"dim_v":{"multiple":4},
+      "dim_qk":{"multiple":4}})",
+     {"invariance.neutral_key", "variance.dimension_free"}},
+};
+
+class EveryTaking : public ::testing::TestWithParam<int> {};
+
+TEST_P(EveryTaking, TheTruthBreaksNoLawAndNoDrawIsRefused) {
+    constexpr std::int64_t cases = 12;
+    const Taking& taking = kernels_taking[GetParam()];
+    TruthfulKernel kernel(kernel::parse_manifest(
+        std::string(R"({"name":"x","version":"1",)") + taking.says +
+            R"(,"simulated":true,"numerics":{"deterministic":true,"batch_invariant":true}})",
+        taking.name));
+    const search::Capability capability = search::declared_capability(kernel.manifest());
+    std::set<std::string> not_asked;
+    for (const Property& law : catalogue()) {
+        if (law.needs.backward || law.needs.simulated || law.id == "reference.structure" ||
+            search::why_not_applicable(law, capability))
+            continue;
+        const auto tried = try_law(kernel, law, cases);
+        EXPECT_EQ(tried.violated, 0) << law.id << ": " << tried.example;
+        EXPECT_EQ(tried.refused, 0) << law.id;
+        if (tried.judged == 0) not_asked.insert(law.id);
+    }
+    EXPECT_EQ(not_asked, taking.not_asked);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryTaking, ::testing::Range(0, 6), [](const auto& one) {
+    return std::string(kernels_taking[one.param].name);
+});
+
 // A smallest case may hold its values number by number: these fit no other shape than its own.
 TEST(Laws, TakeValuesThatAreWrittenOut) {
     constexpr std::int64_t cases = 8;
-    TruthfulKernel kernel({});
+    TruthfulKernel kernel(Dialect{});
     for (const Property& law : catalogue()) {
         if (law.needs.backward || law.needs.simulated) continue;
         for (std::int64_t k = 0; k < cases; ++k) {

@@ -34,6 +34,9 @@ public:
         manifest_.numerics.tile = deviation_.declares_tile;
     }
 
+    /// One that takes what its manifest says, and nothing else.
+    explicit TruthfulKernel(kernel::Manifest manifest) : manifest_(std::move(manifest)) {}
+
     void claim_exp(double ulp) { manifest_.numerics.exp_ulp = ulp; }
     /// For one whose answers differ from call to call within their bounds.
     void claim_no_bits() {
@@ -41,9 +44,10 @@ public:
     }
 
     const kernel::Manifest& manifest() const noexcept override { return manifest_; }
-    bool supports(const Problem&, std::string* reason) override {
-        if (reason != nullptr) reason->clear();
-        return true;
+    bool supports(const Problem& problem, std::string* reason) override {
+        const auto no = kernel::refusal(manifest_, problem);
+        if (reason != nullptr) *reason = no.value_or("");
+        return !no;
     }
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         const std::int64_t call = calls_++;
@@ -91,7 +95,7 @@ private:
 
 /// How a law judged a number of drawn cases.
 struct Tried {
-    std::int64_t judged = 0, violated = 0;
+    std::int64_t judged = 0, violated = 0, refused = 0;
     std::string example;  ///< case and sentence of the first violation
 };
 
@@ -110,6 +114,7 @@ inline Tried try_law(search::Kernel& kernel, const Property& law, std::int64_t c
             const auto drawn = search::draw_case(law, kernel.manifest(), profile, seed, k, attempt);
             if (!drawn) continue;
             const search::Judged judged = search::judge_case(kernel, law, *drawn, k);
+            tried.refused += judged.refused;
             if (judged.refused || judged.vacuous) continue;
             ++tried.judged;
             if (judged.record.verdict.decision == Decision::violated) {

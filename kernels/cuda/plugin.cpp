@@ -54,11 +54,12 @@ std::string manifest(std::size_t index) {
     const std::string name = bug != nullptr ? "mutant:" + std::string(k.name)
                                             : world().prefix + std::string(k.name) + world().suffix;
     const char* formats = bug == nullptr ? (k.f32 ? R"("f32","f16","bf16")" : R"("f16","bf16")")
-                          : bug->mma()     ? R"("bf16")"
+                          : bug->mma()   ? R"("bf16")"
                                          : R"("f32")";
+    const std::string dims = bug != nullptr ? R"({"most":64})" : R"({"most":256})";
     const bool mma = bug != nullptr ? bug->mma() : k.mma;
     return R"({"name":")" + name + R"(","version":"1","formats":[)" + formats + "]," +
-           world().manifest + R"(,"limits":{"dim_max":)" + (bug != nullptr ? "64" : "256") +
+           world().manifest + R"(,"takes":{"dim_qk":)" + dims + R"(,"dim_v":)" + dims +
            R"(},"numerics":{"deterministic":true)" + (mma ? R"(,"matrix_unit":true)" : "") +
            R"(},"dialect":)" + (k.top_left ? R"({"causal":"top_left"})" : "{}") +
            R"(,"features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive",)"

@@ -1,19 +1,11 @@
 /* What attest needs of attention.c: how it is called, and which problems it takes. Features that
  * are not listed (another layout, scale, a mask tensor, ...) are never asked for. */
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "attest_kernel.h"
 
 void attention(const float* q, const float* k, const float* v, float* o, int B, int H, int T, int D,
                bool causal);
-
-static int supports(void* state, const attest_problem* p, char* reason, size_t reason_cap) {
-    (void)state;
-    if (p->len_q == p->len_kv) return 1;
-    snprintf(reason, reason_cap, "as many queries as keys");
-    return 0;
-}
 
 static int forward(void* state, const attest_call* c, char* error, size_t error_cap) {
     (void)state, (void)error, (void)error_cap;
@@ -30,8 +22,7 @@ const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index) {
         .abi_version = ATTEST_ABI_VERSION,
         .manifest =
             "{\"name\": \"attention\", \"version\": \"1\", \"formats\": [\"f32\"],"
-            " \"features\": [\"causal\"]}",
-        .supports = supports,
+            " \"features\": [\"causal\"], \"takes\": {\"queries\": \"as_keys\"}}",
         .forward = forward};
     return host_abi == ATTEST_ABI_VERSION && index == 0 ? &api : NULL;
 }

@@ -3,15 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <sstream>
 
-#include "kernels/interface/manifest_section.hpp"
+#include "kernels/interface/manifest_takes.hpp"
 
 namespace attest::kernel {
 namespace {
 
-using manifest_words::Choice;
 using manifest_words::word_of;
+
+/// "f16", or in the words of a line "f32 kv f16 out f32".
+Formats formats_of(Section& top, const Json& item) {
+    std::istringstream words(item.text);
+    std::string word, of;
+    words >> word;
+    Json one = item;
+    one.text = word;
+    Formats formats = top.chosen(one, "formats", manifest_words::format_words);
+    while (words >> of) {
+        words >> word;
+        if (!words || (of != "kv" && of != "out"))
+            top.fail(item,
+                     "formats: \"" + printable(item.text) + "\" is not in the words of a line",
+                     "f16, or f32 kv f16, or f16 out f32, or f32 kv f16 out f16");
+        one.text = word;
+        (of == "kv" ? formats.kv : formats.o) =
+            top.chosen(one, "formats", manifest_words::format_words);
+    }
+    return formats;
+}
 
 void read_formats(const JsonSource& source, Section& top, const Json& root, Manifest& m) {
     const Json* formats = top.list("formats");
@@ -22,29 +42,17 @@ void read_formats(const JsonSource& source, Section& top, const Json& root, Mani
                     "at least one of f64, f32, f16, bf16");
     }
     for (const Json& item : formats->items) {
-        const Precision format = top.chosen(item, "formats", manifest_words::format_words);
-        for (Precision other : m.formats) {
-            if (other == format)
-                top.fail(item, "formats names this twice", "remove one of the two");
-        }
+        const Formats format = formats_of(top, item);
+        if (std::find(m.formats.begin(), m.formats.end(), format) != m.formats.end())
+            top.fail(item, "formats names this twice", "remove one of the two");
         m.formats.push_back(format);
     }
 }
 
-void read_features(Section& top, Manifest& m) {
-    const Json* features = top.list("features");
-    if (features == nullptr) return;
-    std::vector<std::string_view> known;
-    for (int f = 0; f < feature_count; ++f) known.push_back(name(static_cast<Feature>(f)));
-    for (const Json& item : features->items) {
-        const std::optional<Feature> feature = parse_feature(item.text);
-        if (feature)
-            m.features = m.features.with(*feature);
-        else if (!foreign(item.text))
-            top.fail_word(item, "features", known);
-    }
+void read_listed(Section& top, Manifest& m) {
+    m.features = read_features(top, "features");
     if (m.features.has(Feature::paged) && !m.features.has(Feature::cache))
-        top.fail(*features, "features names paged without cache",
+        top.fail(*top.find("features"), "features names paged without cache",
                  "pages are a kind of cache: name both");
 }
 
@@ -86,13 +94,8 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     read_formats(source, top, root, m);
     top.choose("memory", manifest_words::memory_words, m.memory);
     top.flag("simulated", m.simulated);
-    read_features(top, m);
-    if (const Json* limits = top.find("limits")) {
-        Section section(source, *limits, "limits");
-        section.count("dim_max", m.limits.dim_max);
-        section.count("len_max", m.limits.len_max);
-        section.finish();
-    }
+    read_listed(top, m);
+    if (const Json* takes = top.find("takes")) read_takes(source, *takes, m.takes);
     if (const Json* d = top.find("dialect")) {
         read_dialect(Section(source, *d, "dialect"), m.dialect);
     }
@@ -103,39 +106,47 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     return m;
 }
 
+FeatureSet inherent_features(const Manifest& m, const Problem& p) {
+    const FeatureSet inherent = inherent_features(m.takes, p);
+    const Formats formats(p.format_q, p.format_kv, p.format_o);
+    const bool listed = std::find(m.formats.begin(), m.formats.end(), formats) != m.formats.end();
+    return listed ? inherent.with(Feature::mixed_formats) : inherent;
+}
+
 std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
+    const FeatureSet used = features_of(p), inherent = inherent_features(m, p);
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);
-        if (features_of(p).has(feature) && !m.features.has(feature))
+        if (used.has(feature) && !(m.features | inherent).has(feature))
             return fmt::format("its manifest does not list the feature {}", name(feature));
     }
-    for (const Precision format : {p.format_q, p.format_kv, p.format_o})
-        if (std::find(m.formats.begin(), m.formats.end(), format) == m.formats.end())
+    for (const Precision format : {p.format_q, p.format_kv, p.format_o}) {
+        const auto has = [format](const Formats& f) { return f.q == format; };
+        if (!inherent.has(Feature::mixed_formats) &&
+            std::none_of(m.formats.begin(), m.formats.end(), has))
             return fmt::format("its manifest does not list the format {}", name(format));
-    const auto beyond = [](std::int64_t value, std::int64_t most) {
-        return most > 0 && value > most;
-    };
-    if (beyond(std::max(p.dim_qk, value_dim(p)), m.limits.dim_max))
-        return fmt::format("its dimensions end at {}", m.limits.dim_max);
-    if (beyond(std::max(p.len_q, p.len_kv), m.limits.len_max))
-        return fmt::format("its lengths end at {}", m.limits.len_max);
-    return std::nullopt;
+    }
+    return refusal(m.takes, p);
+}
+
+std::string words(const Formats& formats) {
+    std::string text(name(formats.q));
+    if (formats.kv != formats.q) text.append(" kv ").append(name(formats.kv));
+    if (formats.o != formats.q) text.append(" out ").append(name(formats.o));
+    return text;
 }
 
 std::string to_json(const Manifest& m) {
     using nlohmann::json;  // its objects keep their keys sorted
     json formats = json::array();
-    for (Precision p : m.formats) formats.push_back(word_of(manifest_words::format_words, p));
+    for (const Formats& one : m.formats) formats.push_back(words(one));
     json out = {{"name", m.name},
                 {"version", m.version},
                 {"formats", formats},
                 {"memory", word_of(manifest_words::memory_words, m.memory)},
                 {"simulated", m.simulated},
-                {"limits", {{"dim_max", m.limits.dim_max}, {"len_max", m.limits.len_max}}}};
-    out["features"] = json::array();
-    for (int f = 0; f < feature_count; ++f)
-        if (m.features.has(static_cast<Feature>(f)))
-            out["features"].push_back(std::string(name(static_cast<Feature>(f))));
+                {"features", feature_names(m.features)},
+                {"takes", takes_json(m.takes)}};
     out["dialect"] = {{"causal", word_of(manifest_words::causal_words, m.dialect.causal)},
                       {"empty_row", word_of(manifest_words::empty_row_words, m.dialect.empty_row)},
                       {"softcap", word_of(manifest_words::softcap_words, m.dialect.softcap)},

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/interface/takes.hpp"
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/feature.hpp"
 #include "reference/problem/problem.hpp"
@@ -15,24 +16,32 @@ namespace attest::kernel {
 
 enum class Memory : std::uint8_t { host, cuda };
 
-struct Limits {
-    std::int64_t dim_max = 0;  ///< 0: none declared
-    std::int64_t len_max = 0;
-    bool operator==(const Limits&) const = default;
+/// The formats of one call.
+struct Formats {
+    Precision q, kv, o;
+    constexpr Formats(Precision all) : q(all), kv(all), o(all) {}
+    constexpr Formats(Precision of_q, Precision of_kv, Precision of_o)
+        : q(of_q), kv(of_kv), o(of_o) {}
+    bool operator==(const Formats&) const = default;
 };
+std::string words(const Formats& formats);  ///< as in a line: "f32 kv f16"
 
 struct Manifest {
     std::string name, version;
-    std::vector<Precision> formats;
+    std::vector<Formats> formats;
     Memory memory = Memory::host;
     /// A runtime simulates its threads: each call runs under another schedule, and what the runtime
     /// finds wrong is the call's error.
     bool simulated = false;
     FeatureSet features;  ///< what is not among them is never asked for
-    Limits limits;
+    Takes takes;
     Dialect dialect;
     Numerics numerics;
 };
+
+/// The features that are nobody's choice beside such a kernel: those of its takes, and formats that
+/// are mixed as its list says.
+FeatureSet inherent_features(const Manifest& manifest, const Problem& problem);
 
 /// Why the manifest rules this problem out; none where it does not. supports() is asked after it.
 std::optional<std::string> refusal(const Manifest& manifest, const Problem& problem);

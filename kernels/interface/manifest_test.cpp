@@ -37,18 +37,17 @@ TEST(Manifest, DefaultsAreTheFirstWords) {
     const Manifest m = parse(R"({"name": "mine", "version": "2.1", "formats": ["f16", "bf16"]})");
     EXPECT_EQ(m.name, "mine");
     EXPECT_EQ(m.version, "2.1");
-    EXPECT_EQ(m.formats, (std::vector{Precision::f16, Precision::bf16}));
+    EXPECT_EQ(m.formats, (std::vector<Formats>{Precision::f16, Precision::bf16}));
     EXPECT_EQ(m.memory, Memory::host);
     EXPECT_FALSE(m.simulated);
     EXPECT_EQ(m.dialect, Dialect{});
     EXPECT_EQ(m.numerics, Numerics{});
-    EXPECT_EQ(m.limits, Limits{});
+    EXPECT_EQ(m.takes, Takes{});
 }
 
 TEST(Manifest, EveryWordIsRead) {
     const Manifest m = parse(
         with(R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],)"
-             R"("limits":{"dim_max":256,"len_max":9},)"
              R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
              R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified"},)"
              R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
@@ -58,7 +57,6 @@ TEST(Manifest, EveryWordIsRead) {
     EXPECT_EQ(m.memory, Memory::cuda);
     EXPECT_TRUE(m.simulated);
     EXPECT_EQ(m.features, FeatureSet(Feature::causal, Feature::gqa, Feature::lse));
-    EXPECT_EQ(m.limits, (Limits{.dim_max = 256, .len_max = 9}));
     const Dialect dialect{CausalAlignment::top_left, EmptyRow::refuse, SoftcapPlace::after_bias,
                           WindowEnds::exclusive,     LseBase::two,     Nonfinite::unspecified};
     EXPECT_EQ(m.dialect, dialect);
@@ -142,7 +140,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
     const std::string at = "./libmine.so: manifest:1:50: ";
     EXPECT_EQ(error_of(with(R"("memry":"host")")),
               at + "no key memry is known; did you mean memory? | one of name, version, formats, "
-                   "memory, simulated, features, limits, dialect, numerics");
+                   "memory, simulated, features, takes, dialect, numerics");
     EXPECT_EQ(error_of(with(R"("memory":"gpu")")),
               "./libmine.so: manifest:1:59: memory is \"gpu\" | one of host, cuda");
     EXPECT_EQ(

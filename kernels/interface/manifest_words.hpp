@@ -42,6 +42,17 @@ inline constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
                                                      {"f16", Precision::f16},
                                                      {"bf16", Precision::bf16}};
 
+inline constexpr Choice<Queries> queries_words[] = {
+    {"any", Queries::any}, {"at_most_keys", Queries::at_most_keys}, {"as_keys", Queries::as_keys}};
+inline constexpr Choice<Padding> padding_words[] = {{"any", Padding::any},
+                                                    {"right", Padding::right}};
+inline constexpr Choice<RopeStyle> rope_words[] = {{"interleaved", RopeStyle::interleaved},
+                                                   {"half", RopeStyle::half}};
+inline constexpr Choice<AxisOrder> order_words[] = {{"bhtd", AxisOrder::bhtd},
+                                                    {"bthd", AxisOrder::bthd},
+                                                    {"tbhd", AxisOrder::tbhd},
+                                                    {"bhdt", AxisOrder::bhdt}};
+
 template <typename Value, std::size_t n>
 std::string word_of(const Choice<Value> (&choices)[n], Value value) {
     for (const auto& choice : choices) {

@@ -1,6 +1,7 @@
 #include "properties/search/capability.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
@@ -8,22 +9,13 @@
 
 namespace attest::search {
 
-Capability declared_capability(const kernel::Manifest& manifest) {
-    Capability capability;
-    capability.formats = manifest.formats;
-    capability.features = manifest.features;
-    capability.simulated = manifest.simulated;
-    capability.dialect = manifest.dialect;
-    capability.numerics = manifest.numerics;
-    capability.dim_max = manifest.limits.dim_max;
-    capability.len_max = manifest.limits.len_max;
-    Problem plain;
-    plain.len_q = plain.len_kv = 64;
-    capability.outliers = outliers_taken(plain, capability, [](const Problem&) { return true; });
-    return capability;
-}
-
 namespace {
+
+/// A multiple of nearly every tile.
+constexpr std::int64_t tokens = 64;
+
+/// A kernel of this head dimension alone is the commonest there is: every law is tried on it.
+constexpr std::int64_t dim_common = 128;
 
 bool has_features(const Sizes& sizes, FeatureSet features) {
     using enum SizeAxis;
@@ -34,18 +26,34 @@ bool has_features(const Sizes& sizes, FeatureSet features) {
            (sizes[documents] == 0 || features.has(Feature::documents));
 }
 
-/// Lengths to the next whole tile, and to each other where one follows from the other.
-Sizes in_tiles(Sizes sizes, const Geometry& geometry, bool cached) {
+/// To the next number that is taken, where one is as large, or nearly.
+void move_to_taken(std::int64_t& size, const kernel::NumberSet& numbers, std::int64_t multiple) {
+    const std::int64_t known = size;
+    size = (size + multiple - 1) / multiple * multiple;
+    if (size == 0 || numbers.has(size)) return;
+    if (const std::int64_t near = numbers.nearest(size); 2 * near > known) size = near;
+}
+
+/// Lengths to the next whole tile, and to each other where one follows from the other; each size to
+/// one that is taken.
+Sizes in_tiles(Sizes sizes, const Capability& capability, bool cached) {
+    using enum kernel::Quantity;
+    const Geometry& geometry = capability.geometry;
+    const kernel::Takes& takes = capability.takes;
     std::int64_t &queries = sizes[SizeAxis::len_q], &keys = sizes[SizeAxis::len_kv];
-    const bool alike = geometry.queries == Queries::as_keys;
-    const bool fewer = cached || geometry.queries == Queries::at_most_keys;
+    const Queries relation = std::max(geometry.queries, takes.queries);
+    const bool alike = relation == Queries::as_keys;
+    const bool fewer = cached || relation == Queries::at_most_keys;
     if (alike || (fewer && queries > keys)) keys = std::max(queries, keys);
     if (alike) queries = keys;
-    const auto up = [](std::int64_t len, std::int64_t multiple) {
-        return (len + multiple - 1) / multiple * multiple;
-    };
-    queries = up(queries, geometry.len_q.multiple);
-    keys = up(keys, geometry.len_kv.multiple);
+    const std::int64_t of_queries = std::lcm(geometry.len_q.multiple, takes[len_q].multiple);
+    const std::int64_t of_keys = std::lcm(geometry.len_kv.multiple, takes[len_kv].multiple);
+    const std::int64_t of_both = std::lcm(of_queries, of_keys);
+    move_to_taken(queries, takes[len_q], alike ? of_both : of_queries);
+    move_to_taken(keys, takes[len_kv], alike ? of_both : of_keys);
+    move_to_taken(sizes[SizeAxis::batch], takes[batch], 1);
+    move_to_taken(sizes[SizeAxis::dim_qk], takes[dim_qk], takes[dim_qk].multiple);
+    move_to_taken(sizes[SizeAxis::dim_v], takes[dim_v], takes[dim_v].multiple);
     return sizes;
 }
 
@@ -55,7 +63,23 @@ bool within_limits(const Problem& p, const Capability& capability) {
     };
     return within(std::max(p.dim_qk, value_dim(p)), capability.dim_max) &&
            within(std::max(p.len_q, p.len_kv), capability.len_max) &&
-           takes_shape(capability.geometry, p);
+           takes_shape(capability.geometry, p) && !kernel::refusal(capability.takes, p);
+}
+
+/// What is known, and the large head dimensions of the manifest's own lists.
+std::vector<Sizes> outliers_for(const kernel::Takes& takes) {
+    using enum kernel::Quantity;
+    std::vector<Sizes> list = known_outliers();
+    const auto add = [&](SizeAxis axis, const kernel::NumberSet& numbers) {
+        for (const std::int64_t n : numbers.only)
+            if (n > dim_common) list.push_back({{axis, n}});
+    };
+    add(SizeAxis::dim_qk, takes[dim_qk]);
+    add(SizeAxis::dim_v, takes[dim_v]);
+    for (const kernel::DimPair& pair : takes.dims)
+        if (std::max(pair.qk, pair.v) > dim_common)
+            list.push_back({{SizeAxis::dim_qk, pair.qk}, {SizeAxis::dim_v, pair.v}});
+    return list;
 }
 
 }  // namespace
@@ -63,8 +87,8 @@ bool within_limits(const Problem& p, const Capability& capability) {
 std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
                                   const std::function<bool(const Problem&)>& takes) {
     std::vector<Sizes> list;
-    for (const Sizes& known : known_outliers()) {
-        const Sizes sizes = in_tiles(known, capability.geometry, taken.cache.present);
+    for (const Sizes& known : outliers_for(capability.takes)) {
+        const Sizes sizes = in_tiles(known, capability, taken.cache.present);
         if (!has_features(sizes, capability.features) ||
             std::find(list.begin(), list.end(), sizes) != list.end())
             continue;
@@ -75,11 +99,45 @@ std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capabi
     return list;
 }
 
-std::vector<Precision> formats_of(const law::CaseSpace& space, const Capability& capability) {
-    std::vector<Precision> had = capability.formats;
-    std::erase_if(had, [&](Precision format) {
-        return !space.formats.empty() &&
-               std::find(space.formats.begin(), space.formats.end(), format) == space.formats.end();
+Problem fitted(Problem problem, const Capability& capability) {
+    for (int bit = 0; bit < feature_count; ++bit) {
+        const auto feature = static_cast<Feature>(bit);
+        if (!capability.takes.always.has(feature) || features_of(problem).has(feature)) continue;
+        if (auto with = with_plain_feature(problem, feature, capability.formats)) problem = *with;
+    }
+    kernel::fit(problem, capability.takes);
+    return problem;
+}
+
+Capability declared_capability(const kernel::Manifest& manifest) {
+    using enum kernel::Quantity;
+    Capability capability;
+    static_cast<kernel::Manifest&>(capability) = manifest;
+    const kernel::Takes& takes = manifest.takes;
+    capability.always = takes.always;
+    capability.dim_max = takes[dim_qk].most.value_or(0);
+    if (takes[len_q].most && takes[len_kv].most)
+        capability.len_max = std::max(*takes[len_q].most, *takes[len_kv].most);
+    std::vector<std::int64_t>& dims = capability.dims;
+    for (const kernel::DimPair& pair : takes.dims) dims.push_back(pair.qk);
+    if (!takes[dim_qk].only.empty()) dims = takes[dim_qk].only;
+    if (dims.empty() && !takes[dim_qk].any()) {
+        dims = landmark_dims();
+        std::erase_if(dims, [&](std::int64_t dim) { return !takes[dim_qk].has(dim); });
+        dims.push_back(takes[dim_qk].nearest(1));
+    }
+    std::sort(dims.begin(), dims.end());
+    dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
+    const Problem plain = fitted({.len_q = tokens, .len_kv = tokens}, capability);
+    capability.outliers = outliers_taken(plain, capability, [](const Problem&) { return true; });
+    return capability;
+}
+
+std::vector<kernel::Formats> formats_of(const law::CaseSpace& space, const Capability& capability) {
+    std::vector<kernel::Formats> had = capability.formats;
+    std::erase_if(had, [&](const kernel::Formats& formats) {
+        return !space.formats.empty() && std::find(space.formats.begin(), space.formats.end(),
+                                                   formats.q) == space.formats.end();
     });
     return had;
 }
@@ -92,14 +150,41 @@ std::vector<FeatureSet> alternatives(const law::CaseSpace& space, const Capabili
     return had;
 }
 
+bool Capability::refuses(const Problem& problem) const {
+    if (refused_together.empty()) return false;
+    const Traits traits = traits_of(problem);
+    return std::any_of(refused_together.begin(), refused_together.end(),
+                       [traits](Traits set) { return (traits & set) == set; });
+}
+
 bool Capability::narrow() const noexcept {
-    return always != FeatureSet{} || !dims.empty() || !geometry.any();
+    return !refused_together.empty() || always != FeatureSet{} || !dims.empty() ||
+           !geometry.any() || !(takes == kernel::Takes{});
 }
 
 namespace {
 
-/// A kernel of this head dimension alone is the commonest there is: every law is tried on it.
-constexpr std::int64_t dim_common = 128;
+/// That features may ask for: groups, as many queries as keys.
+Problem smallest_shape(const Capability& capability) {
+    Problem p;
+    if (capability.features.has(Feature::gqa)) p.heads_q = 2;
+    kernel::fit_heads(p, capability.takes);
+    kernel::fit_lengths(p, capability.takes, kernel::Queries::as_keys);
+    return p;
+}
+
+}  // namespace
+
+std::int64_t Capability::least_scores() const {
+    return std::max(geometry.least_scores(), score_count(smallest_shape(*this)));
+}
+
+std::int64_t Capability::least_len() const {
+    const Problem p = smallest_shape(*this);
+    return std::max({geometry.least_len(), p.len_q, p.len_kv});
+}
+
+namespace {
 
 /// Why no shape and no set of features that the kernel takes lies in the law's space.
 std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capability& capability) {
@@ -113,10 +198,13 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
                                   space.require.has(static_cast<Feature>(b)) &&
                                   !compatible(static_cast<Feature>(a), static_cast<Feature>(b)));
     if (at_odds) return "kernel takes nothing without " + names(capability.always);
+    const FeatureSet always = capability.always | space.require;
+    for (const Traits set : capability.refused_together)
+        if ((always.bits() & set) == set) return "kernel refuses " + said(set);
     const Geometry& g = capability.geometry;
     if (space.len_q_one && !g.len_q.has(1)) return "kernel takes no single query";
     constexpr std::int64_t scores_most = 65536;  // a law's calls may be as many as its queries
-    if (g.least_scores() > scores_most)
+    if (capability.least_scores() > scores_most)
         return "the smallest problem that the kernel takes is too large for it";
     // A law whose limit is of channels makes problems that grow with them: twice its own word is
     // eight times the cost where that is a cube.

@@ -10,15 +10,13 @@
 #include "properties/law/property.hpp"
 #include "properties/search/geometry.hpp"
 #include "properties/search/kernel.hpp"
+#include "properties/search/refused_together.hpp"
 #include "properties/search/sizes.hpp"
 
 namespace attest::search {
 
-struct Capability {
-    std::vector<Precision> formats;
-    FeatureSet features;
-    Dialect dialect;
-    Numerics numerics;
+/// The manifest, narrowed.
+struct Capability : kernel::Manifest {
     std::int64_t dim_max = 0;  ///< 0: no limit of the kernel's own
     std::int64_t len_max = 0;
     FeatureSet always;  ///< it takes nothing without these
@@ -30,18 +28,27 @@ struct Capability {
     Geometry geometry;
     std::vector<Sizes> outliers;   ///< sizes it takes, one far beyond the others
     bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
-    bool window_right = true;      ///< takes windows that reach past the diagonal
-    bool simulated = false;        ///< its threads run under a schedule that attest can choose
+    std::int64_t least_scores() const;  ///< of the smallest shape that suits every feature
+    std::int64_t least_len() const;
+    bool window_right = true;  ///< takes windows that reach past the diagonal
+    std::vector<Traits> refused_together;
+    bool refuses(const Problem& problem) const;  ///< as far as those tell
 };
 
 /// What the manifest alone says.
 Capability declared_capability(const kernel::Manifest& manifest);
+
+/// The problem with what the kernel takes nothing without, moved to one that it takes.
+Problem fitted(Problem problem, const Capability& capability);
 
 /// Asks supports() about one small problem in every format and head dimension, with every feature,
 /// in other shapes, and about windows to the right.
 /// `narrowed` is told, in sentences for people, what will not be drawn. Where the kernel says no to
 /// everything, nothing is narrowed: the refusals are then counted where they happen.
 Capability probed_capability(Kernel& kernel, std::vector<std::string>& narrowed);
+
+/// Finds what the kernel refuses when things come together; told in sentences.
+std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability);
 
 /// Of known_outliers(), lengths made multiples of the kernel's tiles: those it takes, asked on
 /// variations of a problem that it takes.
@@ -52,8 +59,8 @@ std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capabi
 std::optional<std::string> why_not_applicable(const law::Property& property,
                                               const Capability& capability);
 
-/// The formats of q that a law is tried in: its own, of those the kernel takes.
-std::vector<Precision> formats_of(const law::CaseSpace& space, const Capability& capability);
+/// The formats that a law is tried in: of q its own, of those the kernel takes.
+std::vector<kernel::Formats> formats_of(const law::CaseSpace& space, const Capability& capability);
 
 /// The sets of CaseSpace::require_any that the kernel has; one empty set where none is asked for.
 std::vector<FeatureSet> alternatives(const law::CaseSpace& space, const Capability& capability);

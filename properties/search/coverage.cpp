@@ -1,7 +1,9 @@
 #include "properties/search/coverage.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <tuple>
 
 #include "properties/search/features.hpp"
 #include "reference/problem/errors.hpp"
@@ -51,12 +53,15 @@ std::optional<Problem> plain_problem(std::initializer_list<Feature> features, Pr
     plain->heads_q = plain->heads_kv = 2;
     plain->len_q = plain->len_kv = 4;
     plain->dim_qk = 8;
-    plain->format_q = plain->format_kv = plain->format_o = format;
+    for (const kernel::Formats& one : manifest.formats)
+        if (one.q == format) std::tie(plain->format_kv, plain->format_o) = std::tie(one.kv, one.o);
+    plain->format_q = format;
     plain->want_lse = false;
     for (const Feature f : features) {
         plain = with_plain_feature(*plain, f, manifest.formats);
-        if (!plain) break;
+        if (!plain) return plain;
     }
+    kernel::fit(*plain, manifest.takes);
     return plain;
 }
 
@@ -125,7 +130,11 @@ std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::
     std::vector<std::string> names;
     for (const Feature f : features) names.emplace_back(name(f));
     std::vector<CoverageReport> reports;
-    for (const Precision format : result.manifest.formats) {
+    std::vector<Precision> formats;
+    for (const kernel::Formats& one : result.manifest.formats)
+        if (std::find(formats.begin(), formats.end(), one.q) == formats.end())
+            formats.push_back(one.q);
+    for (const Precision format : formats) {
         Counts counts = count(result, format, features);
         add_earlier(counts, earlier, format);
         CoverageReport report{format, counts.cases, names, counts.pairs, {}, {}, {}, allowed};

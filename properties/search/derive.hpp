@@ -1,6 +1,7 @@
 #pragma once
 // The derivation's two halves: lengths, heads and dimensions that fit; then the features.
 
+#include "kernels/interface/manifest.hpp"
 #include "properties/search/draw.hpp"
 #include "properties/search/geometry.hpp"
 #include "properties/search/raw_draw.hpp"
@@ -16,6 +17,7 @@ struct ShapePlan {
     /// large ones.
     std::int64_t work_max = 1;
     Geometry geometry{};
+    kernel::Takes takes{};
     std::int64_t dim_least = 1;  ///< the smallest head dimension there is
 };
 
@@ -26,7 +28,7 @@ void derive_shape(Problem& problem, const Raw& raw, const ShapePlan& plan);
 
 /// Sets what the features ask for, on a problem whose shape stands.
 void derive_features(Problem& problem, const Raw& raw, FeatureSet features,
-                     const std::vector<Precision>& formats);
+                     const std::vector<kernel::Formats>& formats);
 
 /// Gives up what the kernel has said it does not take and no feature has a name for.
 void fit(Problem& problem, const Capability& capability);
@@ -34,6 +36,6 @@ void fit(Problem& problem, const Capability& capability);
 /// In four cases of five, where there is a cache, lengths or a window: moves where it ends to the
 /// edge of a page, a tile or a split, or one key to its side. For problems that are otherwise done;
 /// leaves one alone where the kernel takes no such shape.
-void meet_an_edge(Problem& problem, const Raw& raw, const Geometry& geometry);
+void meet_an_edge(Problem& problem, const Raw& raw, const Capability& capability);
 
 }  // namespace attest::search

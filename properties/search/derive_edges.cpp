@@ -86,7 +86,7 @@ private:
 
 }  // namespace
 
-void meet_an_edge(Problem& problem, const Raw& raw, const Geometry& geometry) {
+void meet_an_edge(Problem& problem, const Raw& raw, const Capability& capability) {
     constexpr std::int64_t percent_met = 80;
     const std::vector<Unit> units = units_of(problem);
     if (raw.edge >= percent_met || units.empty()) return;
@@ -94,7 +94,10 @@ void meet_an_edge(Problem& problem, const Raw& raw, const Geometry& geometry) {
     for (void (Edge::*meet)(Problem&) const : {&Edge::cache, &Edge::lengths, &Edge::window}) {
         Problem moved = problem;
         (edge.*meet)(moved);
-        if (!find_contradiction(moved) && takes_shape(geometry, moved)) problem = std::move(moved);
+        fit(moved, capability);
+        if (!find_contradiction(moved) && takes_shape(capability.geometry, moved) &&
+            !kernel::refusal(capability.takes, moved))
+            problem = std::move(moved);
     }
 }
 

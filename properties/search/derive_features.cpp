@@ -108,10 +108,10 @@ void set_layouts(Problem& p, const Raw& raw) {
         p.layout_q.order = p.layout_k.order = p.layout_v.order = p.layout_o.order = AxisOrder::bthd;
 }
 
-void mix_formats(Problem& p, const Raw& raw, const std::vector<Precision>& formats) {
+void mix_formats(Problem& p, const Raw& raw, const std::vector<kernel::Formats>& formats) {
     std::vector<Precision> others;
-    for (const Precision format : formats)
-        if (format != p.format_q) others.push_back(format);
+    for (const kernel::Formats& one : formats)
+        if (one.q != p.format_q) others.push_back(one.q);
     if (others.empty()) return;
     const Precision other = others[static_cast<std::size_t>(raw.other_format) % others.size()];
     if (raw.mixed != 1) p.format_o = other;
@@ -121,7 +121,7 @@ void mix_formats(Problem& p, const Raw& raw, const std::vector<Precision>& forma
 }  // namespace
 
 void derive_features(Problem& p, const Raw& raw, FeatureSet features,
-                     const std::vector<Precision>& formats) {
+                     const std::vector<kernel::Formats>& formats) {
     using enum Feature;
     set_plain_fields(p, features, raw.picks);
     if (features.has(window)) set_window(p, raw);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "properties/search/derive.hpp"
+#include "properties/search/features.hpp"
 
 namespace attest::search {
 
@@ -61,8 +62,8 @@ void set_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool square)
 
 /// One sequence, and no more heads than the features need. A grouped case keeps two key/value heads
 /// as long as it can: with one, every mapping of heads is right.
-void give_up_heads(Problem& p, bool grouped, std::int64_t scores_max) {
-    const auto too_large = [&] { return score_count(p) > scores_max; };
+void give_up_heads(Problem& p, bool grouped, const ShapePlan& plan) {
+    const auto too_large = [&] { return score_count(p) > plan.scores_max; };
     if (too_large()) p.batch = 1;
     const auto set_heads = [&](std::int64_t heads_kv, std::int64_t group) {
         p.heads_kv = heads_kv;
@@ -72,6 +73,7 @@ void give_up_heads(Problem& p, bool grouped, std::int64_t scores_max) {
     if (too_large() && p.heads_kv > 2) set_heads(2, group);
     while (too_large() && group > (grouped ? 2 : 1)) set_heads(p.heads_kv, --group);
     if (too_large()) set_heads(1, group);
+    kernel::fit_heads(p, plan.takes);
 }
 
 void shorten(Problem& p, std::int64_t& len, std::int64_t other, std::int64_t scores_max) {
@@ -111,27 +113,42 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     using enum Feature;
     const FeatureSet& f = plan.features;
     const bool grouped = f.has(gqa);
-    const bool counts_alike = (f.has(alibi) || f.has(rope)) && !f.has(cache);
-    const bool square = plan.square || counts_alike;
+    const bool square = plan.square || counts_alike(f, plan.takes);
     p.batch = f.has(documents) ? 1 : raw.batch;
     p.heads_kv = raw.heads_kv;
     p.heads_q = raw.heads_kv * (grouped ? raw.group : 1);
+    kernel::fit_heads(p, plan.takes);
     set_lengths(p, raw, plan, square);
     ShapePlan wanted = plan;
     wanted.scores_max =
         std::min(scores_wanted(raw, plan.scores_max), plan.work_max / plan.dim_least);
     const bool is_long = raw.size == Size::long_keys || raw.size == Size::long_queries;
-    if (raw.heads_first || is_long) give_up_heads(p, grouped, wanted.scores_max);
+    if (raw.heads_first || is_long) give_up_heads(p, grouped, wanted);
     give_up_lengths(p, raw, wanted, square, 1);
-    give_up_heads(p, grouped, wanted.scores_max);
+    give_up_heads(p, grouped, wanted);
     if (f.has(cache) && p.len_q > p.len_kv) std::swap(p.len_q, p.len_kv);
     if (plan.more_queries && !square && p.len_q <= p.len_kv) {
         std::swap(p.len_q, p.len_kv);
         if (p.len_q == p.len_kv && p.len_kv > 1) --p.len_kv;
         if (p.len_q == p.len_kv) ++p.len_q;
     }
-    snap(p, plan.geometry, f.has(cache));
+    const kernel::Queries relation = square         ? kernel::Queries::as_keys
+                                     : f.has(cache) ? kernel::Queries::at_most_keys
+                                                    : kernel::Queries::any;
+    const auto fit = [&] {
+        snap(p, plan.geometry, f.has(cache));
+        kernel::fit_lengths(p, plan.takes, relation);
+    };
+    fit();
+    if (score_count(p) > plan.scores_max) {  // what is taken is larger than what was wanted
+        p.batch = p.heads_kv = p.len_q = p.len_kv = 1;
+        p.heads_q = grouped ? 2 : 1;
+        kernel::fit_heads(p, plan.takes);
+        fit();
+    }
     p.dim_qk = affordable(raw.dim_qk, score_count(p), plan);
+    if (f.has(rope))
+        p.dim_qk = std::max(p.dim_qk, plan.takes[kernel::Quantity::rope_dims].nearest(1));
     p.dim_v = f.has(dim_v) ? affordable(raw.dim_v, score_count(p), plan) : 0;
 }
 

@@ -40,7 +40,7 @@ std::int64_t scores_limit(const DrawSpace& s) {
     if (is_long(s)) return s.profile.scores_max;
     const law::CaseSpace& space = s.property.cases;
     const std::int64_t share = std::max<std::int64_t>(s.profile.scores_max / space.cost, 1);
-    return std::max(least_limit({space.scores_max, share}), s.capability.geometry.least_scores());
+    return std::max(least_limit({space.scores_max, share}), s.capability.least_scores());
 }
 
 RawLimits raw_limits(const DrawSpace& s) {
@@ -48,7 +48,7 @@ RawLimits raw_limits(const DrawSpace& s) {
     RawLimits limits;
     limits.len_max = least_limit(
         {is_long(s) ? 0 : space.len_max, s.profile.len_max, s.capability.len_max, scores_limit(s)});
-    limits.len_max = std::max(limits.len_max, s.capability.geometry.least_len());
+    limits.len_max = std::max(limits.len_max, s.capability.least_len());
     if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
     limits.batch_max = space.batch_max;
     const std::int64_t dim_max =
@@ -185,7 +185,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     const std::uint64_t base = law_seed(seed, s.property.id);
     const std::uint64_t own =
         counter_bits(base, static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(attempt));
-    const std::vector<Precision> formats = formats_of(space, s.capability);
+    const std::vector<kernel::Formats> formats = formats_of(space, s.capability);
     const DrawSlot slot = slot_of(number, formats.size());
     // A later attempt moves on to other features too: what was refused may be one of them. At last
     // it is the outlier.
@@ -205,7 +205,10 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     if (is_long(s)) raw.size = Size::long_keys;
     Case c;
     Problem& p = c.problem;
-    p.format_q = p.format_kv = p.format_o = formats[static_cast<std::size_t>(slot.format)];
+    const kernel::Formats& own_formats = formats[static_cast<std::size_t>(slot.format)];
+    p.format_q = own_formats.q;
+    p.format_kv = own_formats.kv;
+    p.format_o = own_formats.o;
     FeatureSet features = features_for(s, offered, raw, turn, start);
     ShapePlan plan{features, scores_limit(s), limits.len_max, space.len_q_one, space.square};
     plan.work_max = std::min(work_a_score * plan.scores_max, work_most * s.profile.scores_max);
@@ -218,13 +221,14 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
         plan.work_max = s.profile.scores_max * s.profile.dim_max;
     }
     plan.geometry = s.capability.geometry;
+    plan.takes = s.capability.takes;
     if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
     plan.more_queries = space.more_queries && only_causal_hides(features);
     derive_shape(p, raw, plan);
     fit_unequal_dims(p, raw, s.capability);
     derive_features(p, raw, features, s.capability.formats);
     fit(p, s.capability);
-    if (!outlier) meet_an_edge(p, raw, s.capability.geometry);
+    if (!outlier) meet_an_edge(p, raw, s.capability);
     p = canonical(p);
     c.values.kind = kind_of(space, slot.t, base);
     // There the last keys decide.

@@ -18,10 +18,6 @@ constexpr std::int64_t period = 7;
 /// little.
 constexpr std::int64_t cases_worth = 32, channels_usual = 24;
 
-bool counts_alike(FeatureSet set) {
-    return (set.has(Feature::alibi) || set.has(Feature::rope)) && !set.has(Feature::cache);
-}
-
 bool at_odds(FeatureSet required, Feature feature) {
     for (int bit = 0; bit < feature_count; ++bit)
         if (required.has(static_cast<Feature>(bit)) &&
@@ -53,10 +49,15 @@ bool follows(const law::CaseSpace& law, const OfferedFeatures& offered, const Si
     return sizes[len_q] == 0 || (!law.len_q_one && !required.has(Feature::cache));
 }
 
-std::int64_t scores_of(const law::CaseSpace& law, FeatureSet required, const Sizes& sizes) {
-    const auto one = [&](SizeAxis axis) { return std::max<std::int64_t>(sizes[axis], 1); };
+std::int64_t scores_of(const law::CaseSpace& law, FeatureSet required, const Sizes& sizes,
+                       const kernel::Takes& takes) {
+    const Sizes least{{len_q, takes[kernel::Quantity::len_q].nearest(1)},
+                      {len_kv, takes[kernel::Quantity::len_kv].nearest(1)}};
+    const auto one = [&](SizeAxis axis) {
+        return std::max<std::int64_t>({sizes[axis], least[axis], 1});
+    };
     const std::int64_t longer = std::max(one(len_q), one(len_kv));
-    const bool square = law.square || (counts_alike(required) && !required.has(Feature::cache));
+    const bool square = law.square || counts_alike(required, takes);
     const std::int64_t area = square ? longer * longer : one(len_q) * one(len_kv);
     return one(batch) * one(heads_q) * area;
 }
@@ -107,7 +108,7 @@ std::vector<Sizes> outliers_of(const DrawSpace& s, const OfferedFeatures& offere
     std::vector<Sizes> list;
     for (const Sizes& sizes : s.capability.outliers)
         if (sizes.within(s.profile.reach) && follows(law, offered, sizes) &&
-            scores_of(law, offered.required, sizes) <=
+            scores_of(law, offered.required, sizes, s.capability.takes) <=
                 std::min(scores_max, scores * channels_usual / channels_of(s.capability, sizes)))
             list.push_back(sizes);
     return list;
@@ -136,7 +137,7 @@ FeatureSet features_beside(const Sizes& outlier, FeatureSet features,
     const bool top_left = dialect.causal == CausalAlignment::top_left;
     if (long_q != long_kv && long_kv == top_left) leave_out({causal});
     if (long_q || outlier[SizeAxis::documents] > 0) leave_out({cache, paged});
-    if ((long_q || long_kv) && counts_alike(features)) leave_out({alibi, rope});
+    if ((long_q || long_kv) && !features.has(cache)) leave_out({alibi, rope});
     if (outlier[SizeAxis::documents] > 0) features = features.with(documents);
     if (outlier[heads_q] != outlier[heads_kv]) features = features.with(gqa);
     if (outlier[heads_q] > 0 && outlier[heads_q] == outlier[heads_kv]) leave_out({gqa});

@@ -31,7 +31,7 @@ Sizes largest_drawn(const law::Property& law, const Capability& capability, cons
     return largest;
 }
 
-kernel::Manifest manifest_of(std::vector<Precision> formats) {
+kernel::Manifest manifest_of(std::vector<kernel::Formats> formats) {
     kernel::Manifest manifest = full_manifest();
     manifest.formats = std::move(formats);
     return manifest;
@@ -42,7 +42,7 @@ using enum SizeAxis;
 TEST(Outlier, EveryPromisedSizeIsDrawnWhateverTheSeed) {
     const Profile profile;
     for (const auto& formats :
-         {std::vector{Precision::f32},
+         {std::vector<kernel::Formats>{Precision::f32},
           {Precision::f64, Precision::f32, Precision::f16, Precision::bf16}}) {
         const Capability capability = declared_capability(manifest_of(formats));
         for (const law::Property& law :

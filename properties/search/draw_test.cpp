@@ -43,7 +43,9 @@ TEST(Draw, StaysWithinWhatTheKernelDeclares) {
     kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal, Feature::gqa, Feature::lse);
     manifest.formats = {Precision::f16};
-    manifest.limits = {.dim_max = 64, .len_max = 100};
+    manifest.takes[kernel::Quantity::dim_qk].most = 64;
+    manifest.takes[kernel::Quantity::len_q].most = manifest.takes[kernel::Quantity::len_kv].most =
+        100;
     for (const Case& c : draws(zero_law("draw.limits"), manifest, 400)) {
         EXPECT_TRUE(manifest.features.contains(features_of(c.problem))) << print(c);
         EXPECT_EQ(c.problem.format_q, Precision::f16);
@@ -244,7 +246,7 @@ TEST(Capability, IsNarrowedToWhatTheKernelTakes) {
     for (const std::int64_t dim : capability.dims) EXPECT_EQ(dim % 8, 0);
     EXPECT_FALSE(capability.features.has(Feature::softcap));
     EXPECT_TRUE(capability.features.has(Feature::causal));
-    EXPECT_EQ(capability.formats, (std::vector{Precision::f32, Precision::f16}));
+    EXPECT_EQ(capability.formats, (std::vector<kernel::Formats>{Precision::f32, Precision::f16}));
 }
 
 }  // namespace

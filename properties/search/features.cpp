@@ -73,6 +73,13 @@ FeatureSet structural_features() noexcept {
     return FeatureSet(gqa, dim_v, scale, layout, splits, mixed_formats, lse);
 }
 
+bool counts_alike(FeatureSet set, const kernel::Takes& takes) noexcept {
+    if (takes.queries == kernel::Queries::as_keys) return true;
+    const bool lens = set.has(Feature::lens_q) || set.has(Feature::lens_kv);
+    return !set.has(Feature::cache) && (set.has(Feature::alibi) || set.has(Feature::rope) ||
+                                        (lens && takes.padding == kernel::Padding::right));
+}
+
 FeatureSet planned_features(FeatureSet base, FeatureSet optional, std::int64_t t,
                             std::uint64_t start) {
     const std::vector<Feature> features = candidates(base, optional, start);
@@ -116,7 +123,7 @@ void set_plain_fields(Problem& p, FeatureSet features, std::span<const std::int6
 }
 
 std::optional<Problem> with_plain_feature(Problem p, Feature feature,
-                                          const std::vector<Precision>& formats) {
+                                          const std::vector<kernel::Formats>& formats) {
     using enum Feature;
     switch (feature) {
         case window:
@@ -175,8 +182,8 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             p.layout_q.order = p.layout_k.order = AxisOrder::bthd;
             break;
         case mixed_formats:
-            for (const Precision format : formats)
-                if (format != p.format_q) p.format_o = format;
+            for (const kernel::Formats& one : formats)
+                if (one.q != p.format_q) p.format_o = one.q;
             if (p.format_o == p.format_q) return std::nullopt;
             break;
         default:

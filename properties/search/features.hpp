@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/interface/manifest.hpp"
 #include "properties/law/property.hpp"
 #include "reference/problem/feature.hpp"
 
@@ -24,6 +25,10 @@ bool compatible(Feature a, Feature b) noexcept;
 /// on its own; the others by turns.
 FeatureSet structural_features() noexcept;
 
+/// Whether such problems have as many queries as keys: positions beside no cache, sequences padded
+/// to the right.
+bool counts_alike(FeatureSet features, const kernel::Takes& takes) noexcept;
+
 /// The features that change what is computed for slot t of a law: none, one, two or three of
 /// `optional` beside `base`, which is always kept. Over the slots every compatible pair comes in
 /// turn; `start` lets laws begin at different pairs.
@@ -38,6 +43,6 @@ void set_plain_fields(Problem& problem, FeatureSet features, std::span<const std
 /// The problem with this feature in its plainest form; none where that needs what is not there (a
 /// second format). For asking supports().
 std::optional<Problem> with_plain_feature(Problem problem, Feature feature,
-                                          const std::vector<Precision>& formats);
+                                          const std::vector<kernel::Formats>& formats);
 
 }  // namespace attest::search

@@ -84,14 +84,14 @@ Lengths lengths_taken(std::int64_t longest, const std::function<bool(std::int64_
     return lengths;
 }
 
-Queries queries_taken(const Problem& p, const Takes& takes) {
+Queries queries_taken(const Problem& p, const Supports& takes) {
     const std::int64_t unit = p.len_kv;
     if (takes(with_lengths(p, 2 * unit, unit)) && !p.cache.present) return Queries::any;
     if (takes(with_lengths(p, unit, 2 * unit))) return Queries::at_most_keys;
     return takes(with_lengths(p, 2 * unit, 2 * unit)) ? Queries::as_keys : Queries::any;
 }
 
-void ask_lengths(Geometry& g, const Problem& p, const Takes& takes) {
+void ask_lengths(Geometry& g, const Problem& p, const Supports& takes) {
     if (p.len_q == p.len_kv) g.queries = queries_taken(p, takes);
     if (g.queries == Queries::as_keys) {
         g.len_q = g.len_kv = lengths_taken(
@@ -101,8 +101,9 @@ void ask_lengths(Geometry& g, const Problem& p, const Takes& takes) {
     std::int64_t keys = longest_asked;
     while (keys > p.len_q && !takes(with_lengths(p, p.len_q, keys))) keys /= 2;
     const bool fewer = p.cache.present || g.queries == Queries::at_most_keys;
-    g.len_q = lengths_taken(fewer ? keys : longest_asked,
-                            [&](std::int64_t len) { return takes(with_lengths(p, len, keys)); });
+    g.len_q = lengths_taken(fewer ? keys : longest_asked, [&](std::int64_t len) {
+        return takes(with_lengths(p, len, fewer ? std::max(len, keys) : keys));
+    });
     const std::int64_t queries = g.len_q.nearest(1);
     g.len_kv = lengths_taken(longest_asked, [&](std::int64_t len) {
         // Fewer keys than the fewest queries: nothing that could be asked.
@@ -111,7 +112,7 @@ void ask_lengths(Geometry& g, const Problem& p, const Takes& takes) {
     });
 }
 
-void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Takes& takes) {
+void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Supports& takes) {
     const auto with = [&](std::int64_t batch, std::int64_t heads_kv, std::int64_t group) {
         Problem other = p;
         other.batch = batch;
@@ -129,7 +130,7 @@ void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Takes& 
                             [&](std::int64_t n) { return takes(with(p.batch, p.heads_kv, n)); });
 }
 
-void ask_pages(Geometry& g, const Problem& p, const Takes& takes) {
+void ask_pages(Geometry& g, const Problem& p, const Supports& takes) {
     g.page_sizes = taken_of({1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256}, [&](std::int64_t n) {
         Problem paged = p;
         if (!p.cache.present && p.len_q == p.len_kv) paged.len_q = p.len_kv / 4;
@@ -181,7 +182,7 @@ std::int64_t Geometry::least_len() const noexcept {
     return std::max(len_q.nearest(1), len_kv.nearest(1));
 }
 
-Geometry probed_geometry(const Problem& taken, FeatureSet features, const Takes& takes) {
+Geometry probed_geometry(const Problem& taken, FeatureSet features, const Supports& takes) {
     Geometry g;
     ask_lengths(g, taken, takes);
     ask_heads(g, taken, features, takes);

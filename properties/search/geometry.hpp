@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/interface/takes.hpp"
 #include "reference/problem/feature.hpp"
 #include "reference/problem/problem.hpp"
 
@@ -22,8 +23,7 @@ struct Lengths {
     bool any() const noexcept { return multiple == 1 && most == 0; }
 };
 
-/// How many queries beside so many keys.
-enum class Queries : std::uint8_t { any, at_most_keys, as_keys };
+using kernel::Queries;
 
 /// Empty lists: any.
 struct Geometry {
@@ -35,11 +35,11 @@ struct Geometry {
     std::int64_t least_len() const noexcept;
 };
 
-using Takes = std::function<bool(const Problem&)>;
+using Supports = std::function<bool(const Problem&)>;
 
 /// Asks on variations of a problem that the kernel takes. Pages and groups are asked about where
 /// they are among `features`.
-Geometry probed_geometry(const Problem& taken, FeatureSet features, const Takes& takes);
+Geometry probed_geometry(const Problem& taken, FeatureSet features, const Supports& takes);
 
 /// Moves a shape to one the kernel takes. For before its features are set: lengths change.
 void snap(Problem& shape, const Geometry& geometry, bool cached);

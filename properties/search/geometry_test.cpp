@@ -42,6 +42,16 @@ constexpr NarrowKernel narrow_kernels[] = {
                 p.len_q != p.len_kv || !p.mask.causal;
      },
      "keys: multiples of 128"},
+    {"batched_decode",
+     [](const Problem& p) { return p.cache.present && p.batch > 1 && p.len_q > 1; },
+     "refuses cache with batch > 1 with several queries (not today)"},
+    {"causal_window", [](const Problem& p) { return p.mask.window.limited() && !p.mask.causal; },
+     "refuses window without causal (not today)"},
+    {"two_of_them",
+     [](const Problem& p) {
+         return (p.sink && p.softcap != 0) || (p.rope.style != RopeStyle::none && p.splits > 0);
+     },
+     "refuses softcap with sink (not today)"},
 };
 
 kernel::Manifest manifest_of() {
@@ -80,6 +90,95 @@ TEST_P(Narrow, IsAskedForWhatItTakes) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Narrow, ::testing::ValuesIn(narrow_kernels),
                          [](const auto& kernel) { return std::string(kernel.param.name); });
+
+struct Declaration {
+    const char* name;
+    const char* formats;
+    const char* takes;
+};
+
+constexpr Declaration declarations[] = {
+    {"tiles", R"(["f32"])", R"({"len_q":{"multiple":16},"len_kv":{"multiple":32}})"},
+    {"long", R"(["f32"])", R"({"len_q":{"least":16},"len_kv":{"least":100,"most":300}})"},
+    {"listed_lengths", R"(["f32"])", R"({"len_q":[1,128],"len_kv":[128,192]})"},
+    {"dims", R"(["f16"])", R"({"dim_qk":[40,80,96],"dim_v":{"multiple":32}})"},
+    {"pairs", R"(["bf16"])", R"({"dims":[[64,64],[192,128]]})"},
+    {"one_pair", R"(["bf16"])", R"({"dims":[[192,128]]})"},
+    {"self", R"(["f32"])", R"({"queries":"as_keys"})"},
+    {"mixed", R"(["f32 kv f16"])", "{}"},
+    {"out", R"(["f16 out f32","bf16 out f32"])", "{}"},
+    {"left", R"(["f32"])", R"({"window_right":-1})"},
+    {"page", R"(["f32"])", R"({"page_size":[0,24]})"},
+    {"heads", R"(["f32"])", R"({"batch":1,"heads_kv":[2,8],"group":[1,8]})"},
+    {"rope", R"(["f32"])", R"({"rope":["half"],"rope_dims":{"multiple":16},"rope_base":10000})"},
+    {"whole_rope", R"(["f32"])", R"({"rope_dims":"all","rope_offset":0})"},
+    {"order", R"(["f32"])", R"({"orders":["bthd"]})"},
+    {"lens", R"(["f32"])", R"({"lens_q":{"least":1},"lens_kv":{"least":1}})"},
+    {"padding", R"(["f32"])", R"({"padding":"right"})"},
+    {"causal", R"(["f32"])", R"({"always":["causal","gqa"]})"},
+};
+
+class Declared : public ::testing::TestWithParam<Declaration> {};
+
+// What the manifest says is drawn, and nothing else: no draw is refused, and hardly one is dropped.
+TEST_P(Declared, NoDrawIsWasted) {
+    kernel::Manifest manifest =
+        kernel::parse_manifest(std::string(R"({"name":"x","version":"1","formats":)") +
+                                   GetParam().formats + R"(,"takes":)" + GetParam().takes + "}",
+                               "x");
+    manifest.features = manifest_of().features.without(Feature::mixed_formats);
+    if (!manifest.takes.orders.empty())
+        manifest.features = manifest.features.without(Feature::layout);
+    if (manifest.takes.queries == kernel::Queries::as_keys)  // a cache has fewer queries than keys
+        for (const Feature f : {Feature::cache, Feature::paged, Feature::keys_rotated})
+            manifest.features = manifest.features.without(f);
+    const auto refuses = [&](const Problem& p) { return kernel::refusal(manifest, p).has_value(); };
+    PlantedKernel kernel({.manifest = manifest, .refuses = refuses});
+    std::vector<std::string> narrowed;
+    const Capability capability = probed_capability(kernel, narrowed);
+    EXPECT_EQ(capability.refused, FeatureSet{});
+    const law::Property any = zero_law("declared.any");
+    const Profile profile;
+    std::int64_t drawn = 0, first = 0;
+    for (std::int64_t number = 0; number < 200; ++number)
+        for (std::int64_t attempt = 0; attempt < 16; ++attempt) {
+            const auto c = draw({any, capability, profile}, 1, number, attempt);
+            if (!c) continue;
+            ++drawn;
+            first += attempt == 0;
+            EXPECT_EQ(kernel::refusal(manifest, c->problem).value_or(""), "") << print(*c);
+            break;
+        }
+    EXPECT_EQ(drawn, 200);
+    EXPECT_GE(first, 180);
+    for (const auto& padded :
+         {zero_law("declared.padded", {.require = FeatureSet(Feature::lens_kv)}),
+          zero_law("declared.square", {.square = true})})
+        for (std::int64_t number = 0; number < 200; ++number)
+            if (const auto c = draw({padded, capability, profile}, 1, number, 0))
+                // An outlier is as dear as 32 cases, of two heads, sequences and queries a head.
+                EXPECT_LE(score_count(c->problem), 8 * 32 * profile.scores_max) << print(*c);
+    // Nor is a law lost because a choice is none: a bare one has its cases.
+    if (manifest.takes.always != FeatureSet{}) return;
+    const law::Property bare = zero_law("declared.bare", {.allow = FeatureSet{}});
+    EXPECT_EQ(why_not_applicable(bare, capability), std::nullopt);
+    drawn = 0;
+    for (std::int64_t number = 0; number < 50; ++number)
+        drawn += draw({bare, capability, profile}, 1, number, 0).has_value();
+    EXPECT_GE(drawn, 45);
+}
+
+INSTANTIATE_TEST_SUITE_P(Manifests, Declared, ::testing::ValuesIn(declarations),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+// Who refuses without a pattern is believed to have none, and each law says how much it lost.
+TEST(Geometry, WhatHasNoPatternTeachesNothing) {
+    PlantedKernel kernel({.manifest = manifest_of(), .refuses = [](const Problem& p) {
+                              return (p.len_q * 7 + p.len_kv * 13 + p.dim_qk) % 5 < 2;
+                          }});
+    std::vector<std::string> narrowed;
+    EXPECT_TRUE(probed_capability(kernel, narrowed).refused_together.empty());
+}
 
 TEST(Geometry, OfAKernelThatTakesAllIsAny) {
     PlantedKernel kernel({.manifest = full_manifest()});

@@ -8,6 +8,7 @@
 namespace attest::search {
 
 void fit(Problem& p, const Capability& capability) {
+    kernel::fit(p, capability.takes);
     const auto& pages = capability.geometry.page_sizes;
     if (p.cache.page_size > 0 && !pages.empty() &&
         std::find(pages.begin(), pages.end(), p.cache.page_size) == pages.end())
@@ -23,7 +24,9 @@ void fit(Problem& p, const Capability& capability) {
 bool in_space(const law::Property& property, const Capability& capability, const Problem& problem) {
     Problem p = problem;
     fit(p, capability);
-    if (p != problem || !takes_shape(capability.geometry, p)) return false;
+    if (p != problem || !takes_shape(capability.geometry, p) ||
+        kernel::refusal(capability, p) || capability.refuses(p))
+        return false;
     const law::CaseSpace& space = property.cases;
     const FeatureSet features = features_of(p);
     const FeatureSet own = space.allow | space.require;
@@ -34,25 +37,23 @@ bool in_space(const law::Property& property, const Capability& capability, const
         allowed = allowed | (set & capability.features);
         has_alternative = has_alternative || features.contains(set);
     }
+    allowed = allowed | kernel::inherent_features(capability, p);
     if (allowed.has(Feature::paged)) allowed = allowed.with(Feature::cache);
     if (property.needs.lse) allowed = allowed.with(Feature::lse);
     if (!has_alternative || !features.contains(space.require) || !allowed.contains(features))
         return false;
     if (property.needs.lse && !p.want_lse) return false;
-    const std::vector<Precision> formats = formats_of(space, capability);
-    if (std::find(formats.begin(), formats.end(), p.format_q) == formats.end()) return false;
-    for (const Precision format : {p.format_kv, p.format_o})
-        if (std::find(capability.formats.begin(), capability.formats.end(), format) ==
-            capability.formats.end())
-            return false;
+    if (!space.formats.empty() &&
+        std::find(space.formats.begin(), space.formats.end(), p.format_q) == space.formats.end())
+        return false;
     const std::int64_t dim_least = capability.dims.empty() ? 1 : capability.dims.front();
     const auto within = [](std::int64_t size, std::int64_t most, std::int64_t least) {
         return most == 0 || size <= std::max(most, least);
     };
     const std::int64_t dim = std::max(p.dim_qk, value_dim(p)), len = std::max(p.len_q, p.len_kv);
-    const Geometry& shapes = capability.geometry;
-    return within(len, capability.len_max, 0) && within(len, space.len_max, shapes.least_len()) &&
-           within(score_count(p), space.scores_max, shapes.least_scores()) &&
+    return within(len, capability.len_max, 0) &&
+           within(len, space.len_max, capability.least_len()) &&
+           within(score_count(p), space.scores_max, capability.least_scores()) &&
            within(dim - 1, capability.dim_max, dim_least) &&  // rope: even
            within(dim - 1, space.dim_max, dim_least) && within(p.batch, space.batch_max, 1) &&
            (!space.len_q_one || p.len_q == 1) && (!space.square || p.len_q == p.len_kv) &&

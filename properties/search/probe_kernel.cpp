@@ -49,7 +49,8 @@ std::vector<Base> bases(FeatureSet offered) {
     return all;
 }
 
-Problem problem_of(const Base& base, Precision format, const Dims& dims) {
+Problem problem_of(const Base& base, const kernel::Formats& formats, const Dims& dims,
+                   const Capability& capability) {
     Problem problem;
     problem.len_q = base.len_q;
     problem.len_kv = base.tokens;
@@ -61,9 +62,11 @@ Problem problem_of(const Base& base, Precision format, const Dims& dims) {
     problem.cache.present = base.features.has(Feature::cache);
     if (problem.cache.present) problem.cache.len = base.tokens - base.len_q;
     if (base.features.has(Feature::paged)) problem.cache.page_size = base.page_size;
-    problem.format_q = problem.format_kv = problem.format_o = format;
+    problem.format_q = formats.q;
+    problem.format_kv = formats.kv;
+    problem.format_o = formats.o;
     problem.want_lse = false;
-    return problem;
+    return fitted(std::move(problem), capability);
 }
 
 class Prober {
@@ -73,7 +76,9 @@ public:
 
     Capability probe() {
         std::vector<Dims> alike, unequal;
-        for (const std::int64_t dim : landmark_dims()) alike.push_back({dim, 0});
+        const auto& told = capability_.dims;
+        for (const std::int64_t dim : told.empty() ? landmark_dims() : told)
+            alike.push_back({dim, 0});
         for (const auto& [qk, v] : unequal_dims()) unequal.push_back({qk, v});
         if (!find_accepted(alike)) find_accepted(unequal);
         if (accepted_.empty()) return capability_;  // says no to everything: refusals will tell
@@ -84,12 +89,14 @@ public:
         narrow_features();
         narrow_window();
         find_outliers();
+        for (std::string& refusal : learn_refusals(kernel_, capability_))
+            narrowed_.push_back(std::move(refusal));
         return capability_;
     }
 
 private:
     struct Accepted {
-        Precision format;
+        kernel::Formats formats;
         Dims dims;
     };
 
@@ -109,29 +116,31 @@ private:
         tried_dims_ = std::move(dims);
         for (const Base& base : bases(capability_.features)) {
             base_ = base;
-            for (const Precision format : capability_.formats)
+            for (const kernel::Formats& formats : capability_.formats)
                 for (const Dims& d : tried_dims_)
-                    if (takes(problem_of(base_, format, d))) accepted_.push_back({format, d});
+                    if (takes(problem_of(base_, formats, d, capability_)))
+                        accepted_.push_back({formats, d});
             if (!accepted_.empty()) return true;
         }
         return false;
     }
 
-    bool any_accepted(std::optional<Precision> format, std::optional<std::int64_t> dim) const {
+    bool any_accepted(std::optional<kernel::Formats> formats,
+                      std::optional<std::int64_t> dim) const {
         return std::any_of(accepted_.begin(), accepted_.end(), [&](const Accepted& a) {
-            return (!format || a.format == *format) && (!dim || a.dims.qk == *dim);
+            return (!formats || a.formats == *formats) && (!dim || a.dims.qk == *dim);
         });
     }
 
     /// A problem that is taken, of the middle one of the head dimensions.
     Problem plain() const {
         const Accepted& middle = accepted_[accepted_.size() / 2];
-        return problem_of(base_, middle.format, middle.dims);
+        return problem_of(base_, middle.formats, middle.dims, capability_);
     }
 
     void narrow_always() {
         if (accepted_.front().dims.v > 0) base_.features = base_.features.with(Feature::dim_v);
-        capability_.always = base_.features;
+        capability_.always = capability_.always | base_.features;
         if (base_.features != FeatureSet{})
             narrowed_.push_back("features: nothing without " + names(base_.features) + why());
     }
@@ -139,7 +148,10 @@ private:
     void narrow_geometry() {
         capability_.geometry = probed_geometry(plain(), capability_.features,
                                                [this](const Problem& p) { return takes(p); });
-        for (const std::string& limit : described(capability_.geometry)) narrowed_.push_back(limit);
+        const std::vector<std::string> told = kernel::described(capability_.takes);
+        for (const std::string& limit : described(capability_.geometry))
+            if (std::find(told.begin(), told.end(), limit) == told.end())
+                narrowed_.push_back(limit);
     }
 
     void narrow_dims() {
@@ -167,7 +179,8 @@ private:
         std::string text;
         const Accepted& any = accepted_.front();
         for (const auto& [qk, v] : unequal_dims()) {
-            if (!takes(problem_of(base_, any.format, {qk, v}))) continue;
+            const Problem with = problem_of(base_, any.formats, {qk, v}, capability_);
+            if (with.dim_qk != qk || value_dim(with) != v || !takes(with)) continue;
             capability_.unequal_dims.emplace_back(qk, v);
             text +=
                 (text.empty() ? "" : ", ") + std::to_string(qk) + " beside " + std::to_string(v);
@@ -176,13 +189,13 @@ private:
     }
 
     void narrow_formats() {
-        std::vector<Precision> taken;
-        for (const Precision format : capability_.formats) {
-            if (any_accepted(format, std::nullopt))
-                taken.push_back(format);
+        std::vector<kernel::Formats> taken;
+        for (const kernel::Formats& formats : capability_.formats) {
+            if (any_accepted(formats, std::nullopt))
+                taken.push_back(formats);
             else
-                narrowed_.push_back("format: refuses " + std::string(name(format)) +
-                                    ", which it declares" + why());
+                narrowed_.push_back("format: refuses " + words(formats) + ", which it declares" +
+                                    why());
         }
         capability_.formats = taken;
     }
@@ -205,7 +218,9 @@ private:
 
     /// Many kernels know windows to the left alone, and the manifest has no word for that.
     void narrow_window() {
-        if (!capability_.features.has(Feature::window)) return;
+        if (!capability_.features.has(Feature::window) ||
+            !capability_.takes[kernel::Quantity::window_right].any())
+            return;
         Problem left = plain(), both = left;
         left.mask.window = {.left = 8, .right = -1};
         both.mask.window = {.left = 8, .right = 8};
@@ -215,11 +230,16 @@ private:
     }
 
     bool takes_feature(Feature feature) {
-        for (const Precision format : capability_.formats) {
+        for (const kernel::Formats& formats : capability_.formats) {
             Problem problem = plain();
-            problem.format_q = problem.format_kv = problem.format_o = format;
-            const auto with = with_plain_feature(problem, feature, capability_.formats);
+            problem.format_q = formats.q;
+            problem.format_kv = formats.kv;
+            problem.format_o = formats.o;
+            auto with = with_plain_feature(problem, feature, capability_.formats);
+            if (with) kernel::fit(*with, capability_.takes);
             if (!with || takes(*with) || takes_otherwise(*with, feature)) return true;
+            with->mask.causal = capability_.features.has(Feature::causal);
+            if (takes(*with)) return true;
         }
         return false;
     }

@@ -133,9 +133,12 @@ TEST(Runner, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
         zero_law("refused.both", {.require = FeatureSet(Feature::softcap, Feature::causal)});
     KernelPlan plan = plan_with(PlantedDefect::wrong);
     plan.refuses = [](const Problem& p) { return p.softcap != 0 && p.mask.causal; };
-    const LawResult together = run({both}, plan, few_cases()).laws[0];
-    EXPECT_EQ(together.verdict.decision, law::Decision::not_applicable);
-    EXPECT_NE(together.verdict.reason.text.find("not today"), std::string::npos);
+    const CampaignResult together = run({both}, plan, few_cases());
+    EXPECT_EQ(together.laws[0].verdict.decision, law::Decision::not_applicable);
+    EXPECT_EQ(together.laws[0].verdict.reason.text, "kernel refuses causal with softcap");
+    EXPECT_EQ(
+        together.narrowed,
+        std::vector<std::string>{together.laws[0].verdict.reason.text.substr(7) + " (not today)"});
     // What is refused in its plainest form is not drawn, and said once.
     plan.refuses = [](const Problem& p) { return p.softcap != 0; };
     const CampaignResult refused = run({both}, plan, few_cases());

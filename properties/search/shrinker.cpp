@@ -18,14 +18,6 @@ std::string moved(const Parameter& parameter, std::int64_t from, std::int64_t to
            parameter.kept;
 }
 
-bool offers(const Capability& capability, const Problem& p) {
-    const auto has = [&](Precision format) {
-        return std::find(capability.formats.begin(), capability.formats.end(), format) !=
-               capability.formats.end();
-    };
-    return has(p.format_q) && has(p.format_kv) && has(p.format_o);
-}
-
 }  // namespace
 
 Counterexample counterexample_of(const law::Property& property, const CaseRecord& record) {
@@ -91,7 +83,7 @@ bool Shrinker::attempt(Case candidate, const char* pass, const std::string& chan
         find_contradiction(candidate.problem, candidate.values))
         return false;
     if (!in_space(property_, capability_, candidate.problem) ||
-        !in_space(property_, candidate.values) || !offers(capability_, candidate.problem))
+        !in_space(property_, candidate.values))
         return false;
     SizeKey key = size_key(candidate);
     if (!(key < best_key_) || !fails(candidate, key.text)) return false;

@@ -1,0 +1,133 @@
+#include "kernels/interface/manifest_takes.hpp"
+
+namespace attest::kernel {
+namespace {
+
+using manifest_words::word_of;
+
+std::int64_t whole(const JsonSource& source, const Json& value) {
+    const auto number = parse_integer<std::int64_t>(value.text);
+    if (value.kind != Json::Kind::number || !number)
+        source.fail(value, "this is no whole number",
+                    "64, [64, 128] or {\"least\": 16, \"most\": 256, \"multiple\": 16}");
+    return *number;
+}
+
+std::vector<std::int64_t> wholes(const JsonSource& source, const Json& list) {
+    if (list.items.empty()) source.fail(list, "this list is empty", "leave the key out: any");
+    std::vector<std::int64_t> numbers;
+    for (const Json& item : list.items) numbers.push_back(whole(source, item));
+    return numbers;
+}
+
+NumberSet numbers_of(const JsonSource& source, const Json& value, const std::string& name) {
+    if (value.kind == Json::Kind::array) return {.only = wholes(source, value)};
+    if (value.kind != Json::Kind::object) return {.only = {whole(source, value)}};
+    NumberSet numbers;
+    Section section(source, value, name);
+    if (const Json* v = section.find("least")) numbers.least = whole(source, *v);
+    if (const Json* v = section.find("most")) numbers.most = whole(source, *v);
+    if (const Json* v = section.find("multiple")) {
+        numbers.multiple = whole(source, *v);
+        if (numbers.multiple < 1) source.fail(*v, "a multiple of this is no length", "from 1 up");
+    }
+    section.finish();
+    if (numbers.most && !numbers.has(numbers.nearest(*numbers.most)))
+        source.fail(value, "no number is all of this", "least, most and a multiple between them");
+    return numbers;
+}
+
+DimPair dims_of(const JsonSource& source, const Json& value) {
+    if (value.kind != Json::Kind::array || value.items.size() != 2)
+        source.fail(value, "this is no pair of dimensions", "[[128, 128], [192, 128]]: q and v");
+    const auto pair = wholes(source, value);
+    return {pair[0], pair[1]};
+}
+
+template <typename Value, std::size_t n>
+std::vector<Value> listed(Section& section, std::string_view key,
+                          const manifest_words::Choice<Value> (&choices)[n]) {
+    std::vector<Value> values;
+    if (const Json* list = section.list(key))
+        for (const Json& item : list->items) values.push_back(section.chosen(item, key, choices));
+    return values;
+}
+
+nlohmann::json json_of(const NumberSet& numbers) {
+    if (numbers.only.size() == 1) return numbers.only.front();
+    if (!numbers.only.empty()) return numbers.only;
+    nlohmann::json out = nlohmann::json::object();
+    if (numbers.least) out["least"] = *numbers.least;
+    if (numbers.most) out["most"] = *numbers.most;
+    if (numbers.multiple > 1) out["multiple"] = numbers.multiple;
+    return out;
+}
+
+}  // namespace
+
+void read_takes(const JsonSource& source, const Json& object, Takes& takes) {
+    Section section(source, object, "takes");
+    for (const QuantityRow& row : quantities()) {
+        const Json* v = section.find(row.key);
+        if (v == nullptr) continue;
+        if (row.quantity == Quantity::rope_dims && v->kind == Json::Kind::string &&
+            v->text == "all")
+            takes.turns_all = true;
+        else
+            takes[row.quantity] = numbers_of(source, *v, fmt::format("takes.{}", row.key));
+    }
+    section.choose("queries", manifest_words::queries_words, takes.queries);
+    section.choose("padding", manifest_words::padding_words, takes.padding);
+    if (const Json* v = section.find("dims")) {
+        if (v->kind != Json::Kind::array || v->items.empty()) dims_of(source, *v);
+        for (const Json& item : v->items) takes.dims.push_back(dims_of(source, item));
+    }
+    takes.rope = listed(section, "rope", manifest_words::rope_words);
+    takes.orders = listed(section, "orders", manifest_words::order_words);
+    takes.always = read_features(section, "always");
+    section.finish();
+}
+
+nlohmann::json takes_json(const Takes& takes) {
+    nlohmann::json out = nlohmann::json::object();
+    for (const QuantityRow& row : quantities())
+        if (!takes[row.quantity].any()) out[std::string(row.key)] = json_of(takes[row.quantity]);
+    if (takes.turns_all) out["rope_dims"] = "all";
+    if (takes.queries != Queries::any)
+        out["queries"] = word_of(manifest_words::queries_words, takes.queries);
+    if (takes.padding != Padding::any)
+        out["padding"] = word_of(manifest_words::padding_words, takes.padding);
+    for (const DimPair& pair : takes.dims) out["dims"].push_back({pair.qk, pair.v});
+    for (const RopeStyle style : takes.rope)
+        out["rope"].push_back(word_of(manifest_words::rope_words, style));
+    for (const AxisOrder order : takes.orders)
+        out["orders"].push_back(word_of(manifest_words::order_words, order));
+    if (takes.always != FeatureSet{}) out["always"] = feature_names(takes.always);
+    return out;
+}
+
+FeatureSet read_features(Section& section, std::string_view key) {
+    FeatureSet features;
+    const Json* list = section.list(key);
+    if (list == nullptr) return features;
+    std::vector<std::string_view> known;
+    for (int f = 0; f < feature_count; ++f) known.push_back(name(static_cast<Feature>(f)));
+    for (const Json& item : list->items) {
+        const std::optional<Feature> feature = parse_feature(item.text);
+        if (feature)
+            features = features.with(*feature);
+        else if (!foreign(item.text))
+            section.fail_word(item, key, known);
+    }
+    return features;
+}
+
+std::vector<std::string> feature_names(FeatureSet features) {
+    std::vector<std::string> names;
+    for (int f = 0; f < feature_count; ++f)
+        if (features.has(static_cast<Feature>(f)))
+            names.emplace_back(name(static_cast<Feature>(f)));
+    return names;
+}
+
+}  // namespace attest::kernel

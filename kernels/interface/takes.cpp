@@ -1,0 +1,225 @@
+#include "kernels/interface/takes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reference/problem/names.hpp"
+
+namespace attest::kernel {
+namespace {
+
+template <typename T>
+void change(T& number, const NumberChange& to) {
+    number = static_cast<T>(to(static_cast<std::int64_t>(number)));
+}
+template <typename T>
+void change(std::vector<T>& numbers, const NumberChange& to) {
+    for (T& number : numbers) change(number, to);
+}
+
+void change_group(Problem& p, const NumberChange& to) {
+    p.heads_q = p.heads_kv * to(group_size(p));
+}
+/// A kernel with groups of its own choice has them beside any number of key/value heads.
+void change_heads(Problem& p, const NumberChange& to) {
+    const std::int64_t group = group_size(p);
+    change(p.heads_kv, to);
+    p.heads_q = p.heads_kv * group;
+}
+/// What stands for another number is left as it is where that stays.
+void change_meant(std::int64_t& number, std::int64_t meant, const NumberChange& to) {
+    if (const std::int64_t changed = to(meant); changed != meant) number = changed;
+}
+void change_dim_v(Problem& p, const NumberChange& to) {
+    change_meant(p.dim_v, value_dim(p), to);
+}
+void change_turned(Problem& p, const NumberChange& to) {
+    if (p.rope.style != RopeStyle::none)
+        change_meant(p.rope.dims, p.rope.dims == 0 ? p.dim_qk : p.rope.dims, to);
+}
+void change_page(Problem& p, const NumberChange& to) {
+    if (p.cache.present) change(p.cache.page_size, to);
+}
+void change_splits(Problem& p, const NumberChange& to) {
+    if (p.splits != 0) change(p.splits, to);
+}
+template <auto limit>
+void change_window(Problem& p, const NumberChange& to) {
+    if (p.mask.window.limited()) change(p.mask.window.*limit, to);
+}
+template <auto member>
+void change_rope(Problem& p, const NumberChange& to) {
+    if (p.rope.style != RopeStyle::none) change(p.rope.*member, to);
+}
+template <auto member>
+void change_mask(Problem& p, const NumberChange& to) {
+    change(p.mask.*member, to);
+}
+template <auto member>
+void change_own(Problem& p, const NumberChange& to) {
+    change(p.*member, to);
+}
+
+constexpr QuantityRow rows[quantity_count] = {
+    {Quantity::batch, "batch", "batch", change_own<&Problem::batch>},
+    {Quantity::heads_kv, "heads_kv", "key/value heads", change_heads},
+    {Quantity::group, "group", "heads a group", change_group, Feature::gqa},
+    {Quantity::len_q, "len_q", "queries", change_own<&Problem::len_q>},
+    {Quantity::len_kv, "len_kv", "keys", change_own<&Problem::len_kv>},
+    {Quantity::dim_qk, "dim_qk", "head dimension", change_own<&Problem::dim_qk>},
+    {Quantity::dim_v, "dim_v", "value dimension", change_dim_v, Feature::dim_v},
+    {Quantity::lens_q, "lens_q", "lens_q", change_mask<&Mask::lens_q>, Feature::lens_q},
+    {Quantity::lens_kv, "lens_kv", "lens_kv", change_mask<&Mask::lens_kv>, Feature::lens_kv},
+    {Quantity::page_size, "page_size", "page size", change_page, Feature::cache},
+    {Quantity::window_left, "window_left", "window to the left", change_window<&Window::left>,
+     Feature::window},
+    {Quantity::window_right, "window_right", "window to the right", change_window<&Window::right>,
+     Feature::window},
+    {Quantity::rope_dims, "rope_dims", "channels that turn", change_turned, Feature::rope},
+    {Quantity::rope_base, "rope_base", "rope base", change_rope<&Rope::base>, Feature::rope},
+    {Quantity::rope_offset, "rope_offset", "rope offset", change_rope<&Rope::offset>,
+     Feature::rope},
+    {Quantity::splits, "splits", "splits", change_splits, Feature::splits},
+};
+
+std::string in_words(const NumberSet& numbers) {
+    std::string text = fmt::format("{}", fmt::join(numbers.only, ", "));
+    const auto add = [&](const std::string& more) {
+        text.append(text.empty() ? "" : ", ").append(more);
+    };
+    if (numbers.multiple > 1) add(fmt::format("multiples of {}", numbers.multiple));
+    if (numbers.least) add(fmt::format("from {}", *numbers.least));
+    if (numbers.most) add(fmt::format("up to {}", *numbers.most));
+    return text;
+}
+
+struct Limit {
+    std::string sentence;  ///< for people
+    std::function<bool(const Problem&)> has;
+};
+
+void limit_numbers(std::vector<Limit>& limits, const Takes& takes) {
+    for (const QuantityRow& row : rows) {
+        const NumberSet& numbers = takes[row.quantity];
+        if (numbers.any()) continue;
+        limits.push_back({fmt::format("{}: {}", row.said, in_words(numbers)),
+                          [&row, &numbers](const Problem& problem) {
+                              bool has = true;
+                              Problem p = problem;
+                              row.each(p, [&](std::int64_t n) {
+                                  has = has && numbers.has(n);
+                                  return n;
+                              });
+                              return has;
+                          }});
+    }
+}
+
+template <typename Listed>
+std::string list_of(const std::vector<Listed>& list, std::span<const std::string_view> names) {
+    std::vector<std::string_view> words;
+    for (const Listed one : list) words.push_back(names[static_cast<std::size_t>(one)]);
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+void limit_words(std::vector<Limit>& limits, const Takes& takes) {
+    if (!takes.rope.empty())
+        limits.push_back(
+            {"rope: " + list_of(takes.rope, rope_style_names()), [&takes](const Problem& p) {
+                 return p.rope.style == RopeStyle::none || among(takes.rope, p.rope.style);
+             }});
+    if (takes.turns_all)
+        limits.push_back({"rope: turns every channel", [](const Problem& p) {
+                              return p.rope.dims == 0 || p.rope.dims == p.dim_qk;
+                          }});
+    if (!takes.orders.empty())
+        limits.push_back({"order of axes: " + list_of(takes.orders, axis_order_names()),
+                          [&takes](const Problem& p) {
+                              const auto order = common_order(p);
+                              return order && among(takes.orders, *order);
+                          }});
+    if (takes.always == FeatureSet{}) return;
+    std::string always;
+    for (int f = 0; f < feature_count; ++f)
+        if (takes.always.has(static_cast<Feature>(f)))
+            always.append(always.empty() ? "" : ", ").append(name(static_cast<Feature>(f)));
+    limits.push_back({"nothing without " + always, [&takes](const Problem& p) {
+                          return features_of(p).contains(takes.always);
+                      }});
+}
+
+/// Points into `takes`.
+std::vector<Limit> limits_of(const Takes& takes) {
+    std::vector<Limit> limits;
+    limit_numbers(limits, takes);
+    if (takes.queries == Queries::as_keys)
+        limits.push_back(
+            {"queries: as many as keys", [](const Problem& p) { return p.len_q == p.len_kv; }});
+    if (takes.queries == Queries::at_most_keys)
+        limits.push_back(
+            {"queries: no more than keys", [](const Problem& p) { return p.len_q <= p.len_kv; }});
+    if (takes.padding == Padding::right)
+        limits.push_back(
+            {"lengths: as many queries as keys, where there is no cache", padded_right});
+    if (!takes.dims.empty()) {
+        std::vector<std::string> pairs;
+        for (const DimPair& pair : takes.dims)
+            pairs.push_back(fmt::format("{} with {}", pair.qk, pair.v));
+        limits.push_back(
+            {fmt::format("head dimension: {}", fmt::join(pairs, ", ")), [&takes](const Problem& p) {
+                 return among(takes.dims, {p.dim_qk, value_dim(p)});
+             }});
+    }
+    limit_words(limits, takes);
+    return limits;
+}
+
+}  // namespace
+
+std::optional<AxisOrder> common_order(const Problem& p) {
+    const Layout all{.order = p.layout_q.order};
+    if (p.layout_q == all && p.layout_k == all && p.layout_v == all && p.layout_o == all)
+        return all.order;
+    return std::nullopt;
+}
+
+bool padded_right(const Problem& p) {
+    return p.cache.present ||
+           (p.mask.lens_q == p.mask.lens_kv && (p.mask.lens_q.empty() || p.len_q == p.len_kv));
+}
+
+bool NumberSet::has(std::int64_t n) const noexcept {
+    if (!only.empty()) return among(only, n);
+    return n % multiple == 0 && !(least && n < *least) && !(most && n > *most);
+}
+
+std::span<const QuantityRow> quantities() noexcept {
+    return rows;
+}
+
+FeatureSet inherent_features(const Takes& takes, const Problem& p) {
+    FeatureSet set;
+    if (!takes[Quantity::group].has(1)) set = set.with(Feature::gqa);
+    const auto order = common_order(p);
+    if (order && !takes.orders.empty() && among(takes.orders, *order))
+        set = set.with(Feature::layout);
+    const bool is_pair = !takes.dims.empty() && among(takes.dims, {p.dim_qk, value_dim(p)});
+    if (is_pair || !takes[Quantity::dim_v].has(p.dim_qk)) set = set.with(Feature::dim_v);
+    return set;
+}
+
+std::optional<std::string> refusal(const Takes& takes, const Problem& problem) {
+    for (const Limit& limit : limits_of(takes))
+        if (!limit.has(problem)) return "it takes " + limit.sentence;
+    return std::nullopt;
+}
+
+std::vector<std::string> described(const Takes& takes) {
+    std::vector<std::string> sentences;
+    for (Limit& limit : limits_of(takes)) sentences.push_back(std::move(limit.sentence));
+    return sentences;
+}
+
+}  // namespace attest::kernel

@@ -1,0 +1,97 @@
+// Moves a problem to one that is taken.
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "kernels/interface/takes.hpp"
+
+namespace attest::kernel {
+namespace {
+
+/// Of any context.
+constexpr std::int64_t longest = 131072;
+
+void set_order(Problem& p, AxisOrder order) {
+    p.layout_q = p.layout_k = p.layout_v = p.layout_o = {.order = order};
+}
+
+void pad_right(Problem& p) {
+    auto& mask = p.mask;
+    mask.lens_q = mask.lens_kv = mask.lens_kv.empty() ? mask.lens_q : mask.lens_kv;
+    for (std::int64_t& len : mask.lens_q) len = std::min({len, p.len_q, p.len_kv});
+    mask.lens_kv = mask.lens_q;
+}
+
+void fit_dims(Problem& p, const std::vector<DimPair>& dims) {
+    const auto distance = [&](const DimPair& pair) {
+        // A dimension of q above the wanted one is dearer than any of v.
+        return std::pair(std::abs(pair.qk - p.dim_qk), std::abs(pair.v - value_dim(p)));
+    };
+    const auto nearest = std::min_element(
+        dims.begin(), dims.end(),
+        [&](const DimPair& a, const DimPair& b) { return distance(a) < distance(b); });
+    if (distance(*nearest) == std::pair<std::int64_t, std::int64_t>{}) return;
+    p.dim_qk = nearest->qk;
+    p.dim_v = nearest->v;
+}
+
+}  // namespace
+
+std::int64_t NumberSet::nearest(std::int64_t n) const noexcept {
+    if (!only.empty()) {
+        std::int64_t best = *std::min_element(only.begin(), only.end());
+        for (const std::int64_t member : only)
+            if (member <= n) best = std::max(best, member);
+        return best;
+    }
+    const std::int64_t from = std::max<std::int64_t>(least.value_or(1), 1);
+    const std::int64_t smallest = (from + multiple - 1) / multiple * multiple;
+    n = most ? std::min(n, *most) : n;
+    return std::max(n - n % multiple, smallest);
+}
+
+void fit_heads(Problem& p, const Takes& takes) {
+    for (const Quantity q : {Quantity::batch, Quantity::heads_kv, Quantity::group})
+        quantities()[static_cast<std::size_t>(q)].each(
+            p, [&](std::int64_t n) { return takes[q].nearest(n); });
+}
+
+void fit_lengths(Problem& p, const Takes& takes, Queries wanted) {
+    const NumberSet &queries = takes[Quantity::len_q], &keys = takes[Quantity::len_kv];
+    p.len_q = queries.nearest(p.len_q);
+    p.len_kv = keys.nearest(p.len_kv);
+    const Queries relation = std::max(takes.queries, wanted);
+    const auto alike = [&](std::int64_t n) { return queries.has(n) && keys.has(n); };
+    if (relation == Queries::as_keys) {
+        std::int64_t n = p.len_kv;
+        while (n > 0 && !alike(n)) --n;
+        for (n = std::max<std::int64_t>(n, 1); n < longest && !alike(n);) ++n;
+        p.len_q = p.len_kv = n;
+    } else if (relation == Queries::at_most_keys && p.len_q > p.len_kv) {
+        p.len_q = queries.nearest(p.len_kv);
+        p.len_kv = std::max(p.len_kv, keys.nearest(p.len_q + keys.multiple - 1));
+    }
+}
+
+void fit(Problem& p, const Takes& takes) {
+    Window& window = p.mask.window;
+    if (window.limited() && window.left < 0 && !takes[Quantity::window_right].has(window.right))
+        std::swap(window.left, window.right);
+    if (window.limited() && window.right < 0 && !takes[Quantity::window_left].has(window.left))
+        std::swap(window.left, window.right);
+    for (const QuantityRow& row : quantities())
+        row.each(p, [&](std::int64_t n) {
+            return takes[row.quantity].has(n) ? n : takes[row.quantity].nearest(n);
+        });
+    if (!takes.dims.empty()) fit_dims(p, takes.dims);
+    if (takes.padding == Padding::right && !padded_right(p)) pad_right(p);
+    if (p.rope.style != RopeStyle::none && !among(takes.rope, p.rope.style))
+        p.rope.style = takes.rope.front();
+    if (takes.turns_all && p.rope.dims != p.dim_qk) p.rope.dims = 0;
+    const auto order = common_order(p);
+    if (!takes.orders.empty() && !(order && among(takes.orders, *order)))
+        set_order(p,
+                  takes.orders[static_cast<std::size_t>(p.layout_q.order) % takes.orders.size()]);
+}
+
+}  // namespace attest::kernel
