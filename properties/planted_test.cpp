@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Laws, EveryPlantedDeviation, ::testing::ValuesIn(planti
 class EveryLaw : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryLaw, HoldsForTheTruth) {
-    TruthfulKernel kernel({});
+    TruthfulKernel kernel(Dialect{});
     const auto tried = try_law(kernel, *find_property(GetParam()), cases);
     EXPECT_EQ(tried.violated, 0) << tried.example;
     const bool declared = GetParam() != "reference.structure";  // the truth declares no tile
