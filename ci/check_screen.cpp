@@ -201,11 +201,16 @@ void draw_trouble(Screen& s, const RunEnd& end) {
     if (!end.ended.empty() || !end.unread.empty()) s.line();
 }
 
-void draw_kept(Screen& s, const RunVerdict& v, const std::string& directory) {
+void draw_kept(Screen& s, const RunReport& report, const std::string& directory) {
+    const RunVerdict& v = report.end->verdict;
+    const KernelReport& kernel = report.run.kernel;
+    const bool builtin = kernel.interface == kernel::KernelInterface::builtin;
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
                "/result.jsonl",
            12);
-    s.line("  resume    " + s.command("attest check --resume " + clean(directory)), 12);
+    s.line("  resume    " + s.command("attest check " + (builtin ? "" : clean(kernel.typed) + " ") +
+                                      "--resume " + clean(directory)),
+           12);
     s.line();
 }
 
@@ -280,7 +285,7 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
     if (v.decision != RunDecision::violated) draw_doubts(s, report);
     draw_inconclusive(s, report);
     draw_trouble(s, *report.end);
-    if (report.end->interrupted || v.cut > 0) draw_kept(s, v, directory);
+    if (report.end->interrupted || v.cut > 0) draw_kept(s, report, directory);
     draw_verdict(s, report, directory);
     return s.text();
 }

@@ -55,7 +55,8 @@ void add_file_options(CLI::App& app, CommandOptions& o) {
 }
 
 void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
-    app.add_option("CASE", o.arguments, "a stored id, a file, a fixture's name or a line");
+    app.add_option("CASE", o.arguments,
+                   "a stored id, a file, a fixture's name or a line; none: all that is stored");
     app.add_option("--kernel", o.kernel, "the kernel; a stored case has its own");
     app.add_option("--law", o.law, "the law to judge by; a stored case has its own");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
@@ -74,6 +75,7 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
                       "cpu_flash, ./lib.so, ./file.json, python:module:function, exec:./program");
     add_run_options(*check, o, t);
     check->add_option("--resume", o.resume, "go on with the run in this folder");
+    check->add_flag("-x,--until-first", o.until_first, "end with the first violation");
     check->add_option("--record", t.record, "cases: keep a record of each");
     check->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
     check->add_flag("--report", o.files.page, "write report.html, a page of it all, too");

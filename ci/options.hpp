@@ -28,6 +28,7 @@ struct CommandOptions {
     bool seed_random = false;  ///< also where CI is set
     std::optional<double> seconds;
     std::optional<std::int64_t> cases;
+    bool until_first = false;  ///< check ends with the first violation
     int jobs = 1;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string out = "attest-out";

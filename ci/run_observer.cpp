@@ -1,7 +1,6 @@
 #include "ci/run_observer.hpp"
 
 #include "ci/check_screen.hpp"
-#include "reference/problem/text.hpp"
 
 namespace attest::ci {
 
@@ -55,7 +54,7 @@ void RunObserver::on_law(const search::LawResult& result) {
         search::is_proven(result.counterexample->confirmed.how)) {
         told_ = true;
         const Case& smallest = result.counterexample->smallest;
-        progress_.say(result.property->id + " is violated: " + print(smallest));
+        progress_.say(result.property->id + " is violated, seen again in a fresh process");
         progress_.say(replay_line(report_.run.kernel,
                                   search::short_id(smallest, result.property->id), options_.out));
     }

@@ -5,11 +5,13 @@
 #include <random>
 #include <sstream>
 
+#include "ci/case_source.hpp"
 #include "ci/embedded.hpp"
 #include "ci/machine.hpp"
 #include "ci/profile.hpp"
 #include "ci/record.hpp"
 #include "ci/run.hpp"
+#include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "properties/search/glob.hpp"
 #include "reference/problem/case.hpp"
@@ -28,11 +30,16 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     if (!fs::exists(path))
         throw BadInput("--resume " + now.resume + ": has no result.jsonl",
                        {"the folder of an earlier run, such as attest-out"});
-    if (!now.arguments.empty())
-        throw BadInput("--resume " + now.resume + ": the kernel is the earlier run's",
-                       {"attest check --resume " + now.resume});
     RunReport report = read_records(path);
     CommandOptions then = parse_command_line(report.run.argv);
+    if (then.arguments.empty()) throw BadInput(path + ": its run names no kernel");
+    const std::string& kernel = then.arguments.front();
+    if (now.arguments.empty())
+        allow_kernel(kernel::parse_kernel_spec(kernel, then.python), then.command,
+                     "attest " + then.command + " " + clean(kernel) + " --resume " + now.resume);
+    else if (now.arguments.front() != kernel)
+        throw BadInput("--resume " + now.resume + ": the earlier run judged " + clean(kernel) +
+                       ", not " + now.arguments.front());
     then.seed = report.run.seed;
     then.out = then.resume = now.resume;
     then.colour = now.colour;

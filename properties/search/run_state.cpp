@@ -244,6 +244,7 @@ void RunState::put(const ShrinkTask& task, Counterexample counterexample) {
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = true;
     concluded_.push_back(task.law);
+    if (options_.until_first && is_proven(law.counterexample->confirmed.how)) stop();
 }
 
 bool RunState::shrinks_done() const {

@@ -276,16 +276,14 @@ TEST(Runner, OnceViolatedTheRestIsShort) {
     const std::vector<law::Property> laws{zero_law("law.a"), zero_law("law.b"), zero_law("law.c")};
     for (const int jobs : {1, 2, 4}) {
         CampaignOptions options = few_cases(120, jobs);
-        const CampaignResult asked =
-            run(laws, plan_with(PlantedDefect::wrong, past_forty), options);
+        const KernelPlan wrong = plan_with(PlantedDefect::wrong, past_forty);
+        const CampaignResult asked = run(laws, wrong, options);
         options.cases.reset();
         options.profile.cases_per_law = 120;
-        const CampaignResult short_one =
-            run(laws, plan_with(PlantedDefect::wrong, past_forty), options);
+        const CampaignResult short_one = run(laws, wrong, options);
         for (std::size_t i = 0; i < laws.size(); ++i) {
             EXPECT_EQ(asked.laws[i].violated, 8);
             EXPECT_EQ(short_one.laws[i].violated, i == 0 ? 8 : 2);
-            EXPECT_EQ(short_one.laws[i].verdict.decision, law::Decision::violated);
         }
         const auto seldom = [](const Problem& p) { return p.len_kv % 37 == 5; };
         const CampaignResult rare = run(laws, plan_with(PlantedDefect::wrong, seldom), options);
