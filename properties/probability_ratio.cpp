@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "properties/law/property.hpp"
@@ -38,16 +40,24 @@ double log_error(const bound::KernelModel& m, double distance) {
     return evaluation * (exps + roundings + 2 * m.up + 2 * m.uo) + 8 * m.oma;
 }
 
-Problem two_keys(const Given& given) {
-    Problem problem = plain(given.problem(), queries_most, 2);
-    problem.dim_qk = 1;
-    problem.dim_v = 2;
-    if (!given.supports(canonical(problem))) problem.dim_v = value_dim(given.problem());
-    if (!given.supports(canonical(problem))) problem.dim_qk = given.problem().dim_qk;
-    problem.scale = 0.5;
-    if (!given.supports(canonical(problem))) problem.scale.reset();
-    if (!given.supports(canonical(problem))) problem.len_q = given.problem().len_q;
-    return canonical(problem);
+/// Two output channels show two weights; the other sizes are the smallest that the kernel takes.
+std::optional<Problem> two_keys(const Given& given) {
+    const Problem& drawn = given.problem();
+    const std::pair<std::int64_t, std::int64_t> dims[] = {
+        {1, 2}, {2, 2}, {drawn.dim_qk, value_dim(drawn)}};
+    const std::optional<double> scales[] = {0.5, std::nullopt};
+    for (const auto& [dim_qk, dim_v] : dims)
+        for (const std::optional<double>& scale : scales)
+            for (const bool own_length : {false, true}) {
+                Problem problem = plain(drawn, queries_most, 2);
+                problem.dim_qk = dim_qk;
+                problem.dim_v = dim_v;
+                problem.scale = scale;
+                if (own_length) problem.len_q = drawn.len_q;
+                problem = canonical(problem);
+                if (value_dim(problem) >= 2 && given.supports(problem)) return problem;
+            }
+    return std::nullopt;
 }
 
 /// Which of the two keys is zeros: the maximum comes first or rises.
@@ -101,9 +111,9 @@ Judgement judge_ratio(const Trial& trial, const Problem& problem) {
 }
 
 Plan check_ratio(const Given& given) {
-    const Problem problem = two_keys(given);
-    if (!given.supports(problem)) return not_applicable("the kernel takes no two keys alone");
-    return [problem](const Trial& trial) { return judge_ratio(trial, problem); };
+    const std::optional<Problem> problem = two_keys(given);
+    if (!problem) return not_applicable("the kernel takes no two keys alone");
+    return [problem = *problem](const Trial& trial) { return judge_ratio(trial, problem); };
 }
 
 Property ratio() {
