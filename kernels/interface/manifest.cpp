@@ -48,6 +48,17 @@ void read_features(Section& top, Manifest& m) {
                  "pages are a kind of cache: name both");
 }
 
+void read_gradients(Section& top, Manifest& m) {
+    const Json* gradients = top.list("gradients");
+    if (gradients == nullptr) return;
+    for (const Json& item : gradients->items) {
+        const Role role = top.chosen(item, "gradients", manifest_words::gradient_words);
+        if (std::find(m.gradients.begin(), m.gradients.end(), role) != m.gradients.end())
+            top.fail(item, "gradients names this twice", "remove one of the two");
+        m.gradients.push_back(role);
+    }
+}
+
 void read_dialect(Section section, Dialect& d) {
     section.choose("causal", manifest_words::causal_words, d.causal);
     section.choose("empty_row", manifest_words::empty_row_words, d.empty_row);
@@ -68,6 +79,9 @@ void read_numerics(Section section, Numerics& n) {
     section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
     section.flag("deterministic", n.deterministic);
     section.flag("batch_invariant", n.batch_invariant);
+    section.choose("gradient_weights", manifest_words::number_words, n.gradient_weights);
+    section.choose("gradient_scores", manifest_words::number_words, n.gradient_scores);
+    section.flag("deterministic_backward", n.deterministic_backward);
     section.flag("flush_subnormals", n.flush_subnormals);
     section.flag("matrix_unit", n.matrix_unit);
     section.finish();
@@ -87,6 +101,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     top.choose("memory", manifest_words::memory_words, m.memory);
     top.flag("simulated", m.simulated);
     read_features(top, m);
+    read_gradients(top, m);
     if (const Json* limits = top.find("limits")) {
         Section section(source, *limits, "limits");
         section.count("dim_max", m.limits.dim_max);
@@ -104,6 +119,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
 }
 
 std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
+    if (p.want_grad && m.gradients.empty()) return "its manifest lists no gradients";
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);
         if (features_of(p).has(feature) && !m.features.has(feature))
@@ -136,6 +152,9 @@ std::string to_json(const Manifest& m) {
     for (int f = 0; f < feature_count; ++f)
         if (m.features.has(static_cast<Feature>(f)))
             out["features"].push_back(std::string(name(static_cast<Feature>(f))));
+    out["gradients"] = json::array();
+    for (const Role role : m.gradients)
+        out["gradients"].push_back(word_of(manifest_words::gradient_words, role));
     out["dialect"] = {{"causal", word_of(manifest_words::causal_words, m.dialect.causal)},
                       {"empty_row", word_of(manifest_words::empty_row_words, m.dialect.empty_row)},
                       {"softcap", word_of(manifest_words::softcap_words, m.dialect.softcap)},
@@ -152,6 +171,9 @@ std::string to_json(const Manifest& m) {
         {"sum_weights", word_of(manifest_words::sum_words, m.numerics.sum_weights)},
         {"deterministic", m.numerics.deterministic},
         {"batch_invariant", m.numerics.batch_invariant},
+        {"gradient_weights", word_of(manifest_words::number_words, m.numerics.gradient_weights)},
+        {"gradient_scores", word_of(manifest_words::number_words, m.numerics.gradient_scores)},
+        {"deterministic_backward", m.numerics.deterministic_backward},
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};
     return out.dump(-1, ' ', false, json::error_handler_t::replace);

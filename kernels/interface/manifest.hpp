@@ -29,6 +29,8 @@ struct Manifest {
     /// finds wrong is the call's error.
     bool simulated = false;
     FeatureSet features;  ///< what is not among them is never asked for
+    /// The gradients that backward returns: d_q d_k d_v d_mask d_sinks; none: there is no backward.
+    std::vector<Role> gradients;
     Limits limits;
     Dialect dialect;
     Numerics numerics;

@@ -3,6 +3,7 @@
 // case.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,9 +31,15 @@ struct Capability {
     Geometry geometry;
     std::vector<Sizes> outliers;   ///< sizes it takes, one far beyond the others
     bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
-    bool window_right = true;      ///< takes windows that reach past the diagonal
-    bool simulated = false;        ///< its threads run under a schedule that attest can choose
+    bool gradients = false;        ///< it has a backward
+    /// What it takes where gradients are asked for, if that is less.
+    std::shared_ptr<const Capability> backward{};
+    bool window_right = true;  ///< takes windows that reach past the diagonal
+    bool simulated = false;    ///< its threads run under a schedule that attest can choose
 };
+
+/// What a kernel takes of this law's problems.
+const Capability& taken_by(const law::Property& property, const Capability& capability) noexcept;
 
 /// What the manifest alone says.
 Capability declared_capability(const kernel::Manifest& manifest);

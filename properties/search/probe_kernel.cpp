@@ -84,6 +84,7 @@ public:
         narrow_features();
         narrow_window();
         find_outliers();
+        if (capability_.gradients) narrow_gradients();
         return capability_;
     }
 
@@ -95,7 +96,9 @@ private:
 
     bool takes(const Problem& problem) {
         std::string reason;
-        if (kernel_.supports(problem, &reason)) return true;
+        Problem asked = problem;
+        asked.want_grad = want_grad_;
+        if (kernel_.supports(asked, &reason)) return true;
         if (!reason.empty()) reason_ = reason;
         return false;
     }
@@ -214,6 +217,31 @@ private:
         narrowed_.push_back("window: takes limits to the left alone" + why());
     }
 
+    /// Gradients of everything else are taken, or of less.
+    void narrow_gradients() {
+        want_grad_ = true;
+        Capability own = capability_;
+        own.gradients = takes(plain());
+        if (!own.gradients)
+            narrowed_.push_back("gradients: refuses them, which it declares" + why());
+        FeatureSet refused;
+        for (int bit = 0; own.gradients && bit < feature_count; ++bit) {
+            const auto feature = static_cast<Feature>(bit);
+            if (!own.features.has(feature) || base_.features.has(feature) || takes_feature(feature))
+                continue;
+            refused = refused.with(feature);
+            own.features = own.features.without(feature);
+        }
+        own.refused = own.refused | refused;
+        // Nobody differentiates caches: no law asks for that.
+        const FeatureSet told =
+            refused.without(Feature::cache).without(Feature::paged).without(Feature::keys_rotated);
+        if (own.gradients && told == FeatureSet{}) return;
+        if (told != FeatureSet{})
+            narrowed_.push_back("gradients: refuses those of " + names(told) + why());
+        capability_.backward = std::make_shared<const Capability>(std::move(own));
+    }
+
     bool takes_feature(Feature feature) {
         for (const Precision format : capability_.formats) {
             Problem problem = plain();
@@ -257,6 +285,7 @@ private:
     std::vector<Accepted> accepted_;
     std::vector<Dims> tried_dims_;
     std::string reason_;
+    bool want_grad_ = false;
 };
 
 }  // namespace
