@@ -53,6 +53,12 @@ public:
         if (!number || !(*number >= 0 && *number <= 1)) fail(key, *value, "a share, from 0 to 1");
         out = *number;
     }
+    void flag(const char* key, bool& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        if (value->kind != Kind::boolean) fail(key, *value, "true or false");
+        out = value->boolean;
+    }
     void text(const char* key, std::string& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
@@ -136,6 +142,7 @@ ProfileSummary parse(std::string_view text, const std::string& source_name) {
     read.sizes("reach", p.reach);
     read.laws("laws", p.laws);
     read.laws("laws_excluded", p.laws_excluded);
+    read.flag("backward", p.backward);
     read.texts("fails", {"violation", "structure", "suspect"}, p.fails);
     read.share("discard_max", p.discard_max);
     read.share("refuse_max", p.refuse_max);

@@ -56,6 +56,17 @@ void read_listed(Section& top, Manifest& m) {
                  "pages are a kind of cache: name both");
 }
 
+void read_gradients(Section& top, Manifest& m) {
+    const Json* gradients = top.list("gradients");
+    if (gradients == nullptr) return;
+    for (const Json& item : gradients->items) {
+        const Role role = top.chosen(item, "gradients", manifest_words::gradient_words);
+        if (std::find(m.gradients.begin(), m.gradients.end(), role) != m.gradients.end())
+            top.fail(item, "gradients names this twice", "remove one of the two");
+        m.gradients.push_back(role);
+    }
+}
+
 void read_dialect(Section section, Dialect& d) {
     section.choose("causal", manifest_words::causal_words, d.causal);
     section.choose("empty_row", manifest_words::empty_row_words, d.empty_row);
@@ -76,6 +87,9 @@ void read_numerics(Section section, Numerics& n) {
     section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
     section.flag("deterministic", n.deterministic);
     section.flag("batch_invariant", n.batch_invariant);
+    section.choose("gradient_weights", manifest_words::number_words, n.gradient_weights);
+    section.choose("gradient_scores", manifest_words::number_words, n.gradient_scores);
+    section.flag("deterministic_backward", n.deterministic_backward);
     section.flag("flush_subnormals", n.flush_subnormals);
     section.flag("matrix_unit", n.matrix_unit);
     section.finish();
@@ -95,6 +109,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     top.choose("memory", manifest_words::memory_words, m.memory);
     top.flag("simulated", m.simulated);
     read_listed(top, m);
+    read_gradients(top, m);
     if (const Json* takes = top.find("takes")) read_takes(source, *takes, m.takes);
     if (const Json* d = top.find("dialect")) {
         read_dialect(Section(source, *d, "dialect"), m.dialect);
@@ -114,6 +129,7 @@ FeatureSet inherent_features(const Manifest& m, const Problem& p) {
 }
 
 std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
+    if (p.want_grad && m.gradients.empty()) return "its manifest lists no gradients";
     const FeatureSet used = features_of(p), inherent = inherent_features(m, p);
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);
@@ -147,6 +163,9 @@ std::string to_json(const Manifest& m) {
                 {"simulated", m.simulated},
                 {"features", feature_names(m.features)},
                 {"takes", takes_json(m.takes)}};
+    out["gradients"] = json::array();
+    for (const Role role : m.gradients)
+        out["gradients"].push_back(word_of(manifest_words::gradient_words, role));
     out["dialect"] = {{"causal", word_of(manifest_words::causal_words, m.dialect.causal)},
                       {"empty_row", word_of(manifest_words::empty_row_words, m.dialect.empty_row)},
                       {"softcap", word_of(manifest_words::softcap_words, m.dialect.softcap)},
@@ -163,6 +182,9 @@ std::string to_json(const Manifest& m) {
         {"sum_weights", word_of(manifest_words::sum_words, m.numerics.sum_weights)},
         {"deterministic", m.numerics.deterministic},
         {"batch_invariant", m.numerics.batch_invariant},
+        {"gradient_weights", word_of(manifest_words::number_words, m.numerics.gradient_weights)},
+        {"gradient_scores", word_of(manifest_words::number_words, m.numerics.gradient_scores)},
+        {"deterministic_backward", m.numerics.deterministic_backward},
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};
     return out.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -59,8 +59,7 @@ struct Session::State {
         }
     }
 
-    template <typename Error>
-    static KernelGone gone(const Error& error) {
+    static KernelGone gone(const auto& error) {
         std::vector<std::string> details = {"it was loaded before; it could not be loaded again"};
         details.insert(details.end(), error.details().begin(), error.details().end());
         return {error.what(), std::move(details)};
@@ -85,8 +84,9 @@ struct Session::State {
 
     std::variant<WorkerLink::CallAnswer, WorkerDeath> send(const attest_problem& problem,
                                                            std::uint64_t workspace_bytes,
-                                                           double& seconds) {
+                                                           const Asked& asked, double& seconds) {
         protocol::CallFrame frame;
+        frame.operation = asked.operation;
         frame.problem = problem;
         frame.problem.call_number = static_cast<std::uint32_t>(call_number);
         frame.memory_bytes = arena.bytes();
@@ -127,7 +127,7 @@ struct Session::State {
         }
     }
 
-    CallResult call(const Problem& problem, const TensorSet& inputs) {
+    CallResult call(const Problem& problem, const TensorSet& inputs, const Asked& asked) {
         const SupportQuestion question{to_abi(problem), features_of(problem)};
         const auto supported = ask(problem, question);
         if (const auto* death = std::get_if<WorkerDeath>(&supported))
@@ -144,9 +144,9 @@ struct Session::State {
         for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
             if (auto refused = refuse_workspace(workspace_bytes, options))
                 return *std::move(refused);
-            lay_out_call(arena, problem, inputs, workspace_bytes, variant);
+            lay_out_call(arena, problem, inputs, workspace_bytes, variant, asked);
             double seconds = 0;
-            auto answer = send(question.problem, workspace_bytes, seconds);
+            auto answer = send(question.problem, workspace_bytes, asked, seconds);
             const auto* replied = std::get_if<WorkerLink::CallAnswer>(&answer);
             result = replied != nullptr ? judge(*replied)
                                         : died(std::get<WorkerDeath>(answer), arena.slots());
@@ -190,14 +190,10 @@ struct Session::State {
                 result.outcome = Outcome::refused;
                 if (answer.text.empty()) result.reason = "the kernel has no such operation";
                 break;
-            case protocol::Status::workspace:
-                result.outcome = Outcome::error;
-                result.reason = "workspace() gives another size each time it is asked";
-                break;
-            case protocol::Status::error:
             default:
                 result.outcome = Outcome::error;
-                break;
+                if (answer.reply.status == protocol::Status::workspace)
+                    result.reason = "workspace() gives another size each time it is asked";
         }
         if (const std::optional<Breach> breach = arena.find_breach()) {
             result.fault = describe_breach(*breach, arena.slots());
@@ -244,10 +240,19 @@ bool Session::supports(const Problem& problem, std::string* reason) {
 }
 
 CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
+    return call(problem, inputs, {});
+}
+
+CallResult Session::backward(const Problem& problem, const TensorSet& inputs,
+                             const std::vector<Role>& wanted) {
+    return call(problem, inputs, {protocol::Operation::backward, wanted});
+}
+
+CallResult Session::call(const Problem& problem, const TensorSet& inputs, const Asked& asked) {
     State& s = *state_;
     CallResult result;
     for (int attempt = 1; attempt <= attempts_against_chance; ++attempt) {
-        result = s.call(problem, inputs);
+        result = s.call(problem, inputs, asked);
         if (!killed_from_outside(result)) break;
     }
     ++s.call_number;

@@ -20,6 +20,8 @@
 
 namespace attest::worker {
 
+struct Asked;
+
 struct SessionOptions {
     std::chrono::milliseconds timeout{10'000};  ///< one call; six times as long where simulated
     /// Resident in the worker beyond what it held when its kernel was loaded; more, or a workspace
@@ -54,7 +56,12 @@ public:
     /// A worker that is killed from outside is replaced and the call made again. Throws KernelGone.
     CallResult forward(const Problem& problem, const TensorSet& inputs);
 
-    /// The next forward() is number `first`. Even calls lay every tensor flush against the guard
+    /// One backward call. Inputs are forward's, its o and lse (where the kernel returns one), and
+    /// d_o; `wanted` are the gradients that are given a place, those of them the problem has.
+    CallResult backward(const Problem& problem, const TensorSet& inputs,
+                        const std::vector<Role>& wanted);
+
+    /// The next call is number `first`. Even calls lay every tensor flush against the guard
     /// after it, odd calls against the guard before it, each with its own poison: what a case shows
     /// then depends on the case alone, not on what ran before.
     void begin_case(std::uint64_t first = 0) noexcept;
@@ -67,6 +74,8 @@ public:
 
 private:
     struct State;
+    CallResult call(const Problem& problem, const TensorSet& inputs, const Asked& asked);
+
     std::unique_ptr<State> state_;
 };
 

@@ -9,6 +9,11 @@
 
 namespace attest::search {
 
+const Capability& taken_by(const law::Property& property, const Capability& capability) noexcept {
+    const bool less = property.needs.backward && capability.backward != nullptr;
+    return less ? *capability.backward : capability;
+}
+
 namespace {
 
 /// A multiple of nearly every tile.
@@ -217,10 +222,13 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
 }  // namespace
 
 std::optional<std::string> why_not_applicable(const law::Property& property,
-                                              const Capability& capability) {
+                                              const Capability& all) {
+    const Capability& capability = taken_by(property, all);
     const law::Needs& needs = property.needs;
-    if (needs.backward) return "kernel has no backward";
-    if (needs.deterministic && !capability.numerics.deterministic)
+    if (needs.backward && capability.gradients.empty()) return "kernel has no backward";
+    const Numerics& claims = capability.numerics;
+    if (needs.deterministic &&
+        !(needs.backward ? claims.deterministic_backward : claims.deterministic))
         return "kernel does not claim to be deterministic";
     if (needs.batch_invariant && !capability.numerics.batch_invariant)
         return "kernel does not claim batch invariance";

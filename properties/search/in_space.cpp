@@ -21,7 +21,9 @@ void fit(Problem& p, const Capability& capability) {
         window = {.left = std::max(window.left, window.right), .right = -1};
 }
 
-bool in_space(const law::Property& property, const Capability& capability, const Problem& problem) {
+bool in_space(const law::Property& property, const Capability& all, const Problem& problem) {
+    const Capability& capability = taken_by(property, all);
+    if (property.needs.backward && !problem.want_grad) return false;
     Problem p = problem;
     fit(p, capability);
     if (p != problem || !takes_shape(capability.geometry, p) ||

@@ -41,11 +41,22 @@ bool LimitedKernel::supports(const Problem& problem, std::string* reason) {
 }
 
 worker::CallResult LimitedKernel::forward(const Problem& problem, const TensorSet& inputs) {
-    const double products = products_of(problem);
+    return timed(products_of(problem), [&] { return kernel_->forward(problem, inputs); });
+}
+
+/// Two products of forward again, and three of its own.
+worker::CallResult LimitedKernel::backward(const Problem& problem, const TensorSet& inputs,
+                                           const std::vector<Role>& wanted) {
+    return timed(2.5 * products_of(problem),
+                 [&] { return kernel_->backward(problem, inputs, wanted); });
+}
+
+worker::CallResult LimitedKernel::timed(double products,
+                                        const std::function<worker::CallResult()>& call) {
     const auto limit = own_.count() > 0 ? own_ + limit_.of(products, fresh_) - limit_.of(0, false)
                                         : limit_.of(products, fresh_);
     kernel_->set_timeout(limit);
-    worker::CallResult result = kernel_->forward(problem, inputs);
+    worker::CallResult result = call();
     if (result.outcome == worker::Outcome::ok) limit_.saw_good(result.seconds, products, fresh_);
     if (result.outcome == worker::Outcome::hang) {
         if (limit_.too_many(products)) {

@@ -3,6 +3,7 @@
 // call that does not return is held against it only where its arithmetic does not explain that.
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -24,6 +25,8 @@ public:
     const kernel::Manifest& manifest() const noexcept override { return kernel_->manifest(); }
     bool supports(const Problem& problem, std::string* reason) override;
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override;
+    worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
+                                const std::vector<Role>& wanted) override;
     void begin_case(std::uint64_t first) noexcept override { kernel_->begin_case(first); }
     void restart() override;
     /// A limit of its own for the calls to come; zero: the campaign's again.
@@ -36,6 +39,8 @@ public:
 
 private:
     void is_fresh();
+    /// A call of so many products.
+    worker::CallResult timed(double products, const std::function<worker::CallResult()>& call);
 
     std::unique_ptr<Kernel> kernel_;
     TimeLimit& limit_;

@@ -91,6 +91,7 @@ public:
         find_outliers();
         for (std::string& refusal : learn_refusals(kernel_, capability_))
             narrowed_.push_back(std::move(refusal));
+        if (!capability_.gradients.empty()) narrow_gradients();
         return capability_;
     }
 
@@ -102,7 +103,9 @@ private:
 
     bool takes(const Problem& problem) {
         std::string reason;
-        if (kernel_.supports(problem, &reason)) return true;
+        Problem asked = problem;
+        asked.want_grad = want_grad_;
+        if (kernel_.supports(asked, &reason)) return true;
         if (!reason.empty()) reason_ = reason;
         return false;
     }
@@ -229,6 +232,31 @@ private:
         narrowed_.push_back("window: takes limits to the left alone" + why());
     }
 
+    /// Gradients of everything else are taken, or of less.
+    void narrow_gradients() {
+        want_grad_ = true;
+        Capability own = capability_;
+        const bool taken = takes(plain());
+        if (!taken) own.gradients.clear();
+        if (!taken) narrowed_.push_back("gradients: refuses them, which it declares" + why());
+        FeatureSet refused;
+        for (int bit = 0; taken && bit < feature_count; ++bit) {
+            const auto feature = static_cast<Feature>(bit);
+            if (!own.features.has(feature) || base_.features.has(feature) || takes_feature(feature))
+                continue;
+            refused = refused.with(feature);
+            own.features = own.features.without(feature);
+        }
+        own.refused = own.refused | refused;
+        // Nobody differentiates caches: no law asks for that.
+        const FeatureSet told =
+            refused.without(Feature::cache).without(Feature::paged).without(Feature::keys_rotated);
+        if (taken && told == FeatureSet{}) return;
+        if (told != FeatureSet{})
+            narrowed_.push_back("gradients: refuses those of " + names(told) + why());
+        capability_.backward = std::make_shared<const Capability>(std::move(own));
+    }
+
     bool takes_feature(Feature feature) {
         for (const kernel::Formats& formats : capability_.formats) {
             Problem problem = plain();
@@ -277,6 +305,7 @@ private:
     std::vector<Accepted> accepted_;
     std::vector<Dims> tried_dims_;
     std::string reason_;
+    bool want_grad_ = false;
 };
 
 }  // namespace

@@ -69,7 +69,12 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
         } else if (!selected(property)) {
             skip(i, law::not_run(law::Reason(law::Reason::Kind::not_selected)));
         } else if (auto why = why_not_applicable(property, capability)) {
-            skip(i, law::not_applicable({law::Reason::Kind::kernel_lacks, std::move(*why)}));
+            const bool asked =
+                profile.backward && property.needs.backward && capability.gradients.empty();
+            if (asked) *why += "; profile " + profile.name + " asks for gradients";
+            law::Reason reason{law::Reason::Kind::kernel_lacks, std::move(*why)};
+            skip(i, asked ? law::inconclusive(std::move(reason))
+                          : law::Verdict(law::not_applicable(std::move(reason))));
         } else {
             Numbers own = numbers;
             if (property.cases_enough > 0 && !options_.cases)

@@ -138,6 +138,7 @@ bool Shrinker::to_the_floor() {
     candidate = best_.tried;
     Problem plain;
     plain.format_q = plain.format_kv = plain.format_o = candidate.problem.format_q;
+    plain.want_grad = candidate.problem.want_grad;
     plain.want_lse = candidate.problem.want_lse;
     plain.batch = candidate.problem.batch;
     plain.heads_q = candidate.problem.heads_q;

@@ -17,6 +17,9 @@ struct KernelModel {
                               ///< normal number if subnormals are flushed
     double weight_floor = 0;  ///< an exp may return 0 below the smallest normal number
     double up = 0, omp = 0;   ///< rounding of P before the second product; 0: not rounded
+    /// Rounding of P before the product that gives dV, and of dS before those of dQ and dK.
+    double ugp = 0, omgp = 0, ugs = 0, omgs = 0;
+    double gradient_max = 0;  ///< the largest finite number of the format of dS
     double uo = 0, omo = 0;   ///< a rounding of the output coarser than the format it is stored in
     double exp_error = 0;     ///< relative, one call
     double log_error = 0;     ///< relative, one call

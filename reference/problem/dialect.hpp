@@ -44,6 +44,11 @@ struct Numerics {
     SumWeights sum_weights = SumWeights::unrounded;
     bool deterministic = false;
     bool batch_invariant = false;
+    /// P as fed to the product that gives dV, dS as fed to those that give dQ and dK; same: as
+    /// `weights`.
+    NumberFormat gradient_weights = NumberFormat::same;
+    NumberFormat gradient_scores = NumberFormat::same;
+    bool deterministic_backward = false;  ///< atomic sums are not
     bool flush_subnormals = false;  ///< FTZ/DAZ arithmetic
     bool matrix_unit = false;       ///< the two products are summed by a unit that adds several
                                     ///< products at a time and truncates, as tensor cores do
