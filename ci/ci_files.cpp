@@ -62,21 +62,23 @@ void prepare_ci_files(const ReportFiles& files) {
 }
 
 void write_ci_files(const RunReport& report, const ReportFiles& files, const std::string& directory,
-                    const std::string& page) {
+                    const std::string& page, const std::string& summary) {
+    const auto summary_of = [&](std::size_t bytes_max) {
+        return summary.empty() ? draw_summary(report, directory, bytes_max)
+                               : summary.substr(0, bytes_max);
+    };
     if (!files.junit.empty()) write_file_atomically(files.junit, draw_junit(report, directory));
     if (!files.sarif.empty()) write_file_atomically(files.sarif, draw_sarif(report, directory));
     if (!files.code_quality.empty())
         write_file_atomically(files.code_quality, draw_code_quality(report, directory));
-    if (!files.summary.empty())
-        write_file_atomically(files.summary, draw_summary(report, directory, summary_max));
+    if (!files.summary.empty()) write_file_atomically(files.summary, summary_of(summary_max));
     if (files.page) write_file_atomically(page, draw_page(report, directory));
     // Other steps may have written there too, so this one is not ours to replace.
     const std::string shared = variable("GITHUB_STEP_SUMMARY");
     if (!on_github() || shared.empty()) return;
     std::error_code error;
     const std::size_t there = fs::exists(shared, error) ? fs::file_size(shared, error) : 0;
-    if (there < summary_max)
-        append(shared, draw_summary(report, directory, summary_max - there) + "\n");
+    if (there < summary_max) append(shared, summary_of(summary_max - there) + "\n");
 }
 
 std::string printed(const RunReport& report, const std::string& screen,

@@ -13,9 +13,10 @@ namespace attest::ci {
 /// which would speak for this one if it ends early.
 void prepare_ci_files(const ReportFiles& files);
 
-/// After it. `page` is where --report puts its page.
+/// After it. `page` is where --report puts its page; `summary` is the page of Markdown, where it is
+/// not the run's own.
 void write_ci_files(const RunReport& report, const ReportFiles& files, const std::string& directory,
-                    const std::string& page);
+                    const std::string& page, const std::string& summary = {});
 
 /// What is printed of a run: its screen, and on GitHub its annotations.
 std::string printed(const RunReport& report, const std::string& screen,

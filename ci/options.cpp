@@ -15,7 +15,7 @@ namespace {
 
 // Everything is read as text first: CLI11 finds options and values, the sentences are ours.
 struct Typed {
-    std::string profile, seed, time, cases, jobs, shard, timeout, colour, record, out;
+    std::string profile, seed, time, cases, jobs, shard, timeout, colour, record, out, accuracy;
 };
 
 void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -97,6 +97,17 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
     report->add_option("RESULT", o.arguments, "folders of runs, or their result.jsonl");
     report->add_option("--out", t.out, "folder of the pages (that of each result)");
     add_file_options(*report, o);
+
+    auto* gate = app.add_subcommand("gate", "hold a candidate against a baseline, case by case");
+    gate->add_option("--baseline", o.baseline, "a recorded run's folder, or a kernel");
+    gate->add_option("--candidate", o.candidate, "a kernel, or a recorded run's folder");
+    gate->add_option("--waivers", o.waivers, "FILE of known failures, with reason and expiry");
+    gate->add_option("--accuracy", t.accuracy, "how many times larger errors may be (1.5)");
+    gate->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
+    gate->add_flag("--report", o.files.page, "write the candidate's report.html, too");
+    add_run_options(*gate, o, t);
+    add_file_options(*gate, o);
+    add_screen_options(*gate, o, t);
 
     auto* describe = app.add_subcommand("describe", "a kernel's manifest, defaults written out");
     describe->add_option("KERNEL", o.arguments, "as for check");
@@ -202,6 +213,16 @@ void convert(CommandOptions& o, const Typed& t) {
             static_cast<std::int64_t>(std::ceil(1000 * parse_duration("--timeout", t.timeout))));
     if (!t.colour.empty()) o.colour = t.colour;
     if (o.command == "report") o.out = t.out;
+    o.profile_given = !t.profile.empty();
+    if (!t.accuracy.empty()) {
+        const auto factor = parse_decimal(t.accuracy);
+        if (!factor || !(*factor >= 1 && *factor <= 1e6))
+            throw BadInput("--accuracy " + t.accuracy + ": a factor, at least 1, such as 1.5");
+        o.accuracy = *factor;
+    }
+    if (o.command == "gate" && (!t.time.empty() || !t.shard.empty()))
+        throw BadInput("gate: --time and --shard leave no cases that can be repeated",
+                       {"--cases N bounds both runs"});
     if (!t.record.empty() && t.record != "cases")
         throw BadInput("--record " + t.record + ": cases is all that can be recorded");
     o.record_cases = !t.record.empty();
@@ -227,33 +248,6 @@ void refuse_empty(const CLI::App& sub) {
 }
 
 }  // namespace
-
-double parse_duration(const std::string& option, const std::string& text) {
-    const std::size_t unit = text.find_first_not_of("0123456789.");
-    const std::string word = unit == std::string::npos ? "" : text.substr(unit);
-    const double factor = word == "ms"  ? 1e-3
-                          : word == "s" ? 1
-                          : word == "m" ? 60
-                          : word == "h" ? 3600
-                                        : 0;
-    const auto number = parse_decimal(std::string_view(text).substr(0, unit));
-    constexpr double seconds_max = 1e9;  // thirty years, which every clock can count
-    if (factor == 0 || !number || !(*number > 0) || !(*number * factor <= seconds_max))
-        throw BadInput(option + " " + text + ": a number and a unit, such as 60s or 5m");
-    return *number * factor;
-}
-
-void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& count) {
-    const std::size_t slash = text.find('/');
-    const auto i = parse_integer<std::int64_t>(std::string_view(text).substr(0, slash));
-    const auto n = slash == std::string::npos
-                       ? std::nullopt
-                       : parse_integer<std::int64_t>(std::string_view(text).substr(slash + 1));
-    if (!i || !n || *n < 1 || *i < 0 || *i >= *n)
-        throw BadInput("--shard " + text + ": i/n with 0 <= i < n, such as 0/4");
-    index = *i;
-    count = *n;
-}
 
 CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     CommandOptions o;

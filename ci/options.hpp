@@ -16,8 +16,8 @@ struct ReportFiles {
 };
 
 struct CommandOptions {
-    std::string command;  ///< list, check, replay, explain, certify, report, describe, bench,
-                          ///< fixture, help
+    std::string command;  ///< list, check, replay, explain, certify, report, gate, describe,
+                          ///< bench, fixture, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
     std::string help;                    ///< the text asked for, where command is help
@@ -42,6 +42,9 @@ struct CommandOptions {
     std::string colour = "auto";  ///< auto, always, never
     bool ascii = false;
     ReportFiles files;
+    std::string baseline, candidate, waivers;  ///< of gate
+    double accuracy = 1.5;
+    bool profile_given = false;
     std::string kernel, law;   ///< of replay and explain
     std::string story;         ///< of fixture, with the laws in `match`
     bool replace = false;

@@ -209,6 +209,10 @@ void fields(V& v, RunEnd& end) {
     v("sha256", end.sha256);
 }
 
+std::string profile_text(search::Profile profile) {
+    return RecordWriter::line_of("profile", profile);
+}
+
 std::string record_line(RunHeader run) {
     return RecordWriter::line_of("run", run);
 }

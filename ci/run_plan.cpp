@@ -118,6 +118,11 @@ KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifes
 
 }  // namespace
 
+std::uint64_t chosen_seed(const CommandOptions& options) {
+    if (options.seed) return *options.seed;
+    return is_ci() && !options.seed_random ? ci_seed : random_seed();
+}
+
 RunPlan plan_run(const CommandOptions& options) {
     RunPlan plan;
     plan.options = options.resume.empty() ? options : resumed(options, plan.earlier);
@@ -129,7 +134,7 @@ RunPlan plan_run(const CommandOptions& options) {
     plan.profile = load_profile(o.profile);
     require_some_law(o);
     plan.kernel = kernel::parse_kernel_spec(o.arguments.front(), o.python);
-    plan.seed = o.seed ? *o.seed : is_ci() && !o.seed_random ? ci_seed : random_seed();
+    plan.seed = chosen_seed(o);
     plan.match = o.match;
     if (!o.resume.empty()) {
         plan.match.clear();
