@@ -56,9 +56,9 @@ void compare_taken(Losses& c) {
         if (!then.features.has(feature) && now.features.has(feature))
             c.add(Kind::better, subject, "not declared", "declared");
     }
-    for (const Precision format : then.formats)
-        if (std::ranges::find(now.formats, format) == now.formats.end())
-            c.add(Kind::worse, "format." + std::string(name(format)), "taken", "not taken");
+    for (const kernel::Formats& formats : then.formats)
+        if (std::ranges::find(now.formats, formats) == now.formats.end())
+            c.add(Kind::worse, "format." + words(formats), "taken", "not taken");
     const std::vector<std::string>&before = c.baseline.end->narrowed,
           &after = c.candidate.end->narrowed;
     for (const std::string& limit : after)
