@@ -105,6 +105,23 @@ class Behaviour(unittest.TestCase):
                     "masking.causal", code=1)
         self.attest("replay", "row_fully_masked", "--kernel", "cpu_flash", code=0)
 
+    def test_new_kernels_hold(self):
+        for kind, build in (("c", ["cc", "-O2", "-shared", "-fPIC", "-o", "c_one.so", "c_one.c", "c_one_glue.c", "-lm"]),
+                            ("cpp", ["c++", "-O2", "-shared", "-fPIC", "-o", "cpp_one.so", "cpp_one.cpp",
+                                     "cpp_one_glue.cpp"]), ("python", None)):
+            said = self.attest("new", kind, kind + "_one", code=0).stdout
+            if build:
+                self.assertIn("  " + " ".join(build), said)
+                subprocess.run(build, cwd=self.cwd, check=True)
+            kernel = re.search(r"attest check (\S+)", said).group(1)
+            self.assertIn("HOLDS", self.attest("check", kernel, "--seed", "3", "--cases", "6", code=0).stdout)
+        with open(os.path.join(self.cwd, "c_one.c"), "a", encoding="utf-8") as file:
+            file.write("\n")
+        self.assertIn("is there already", self.error("new", "c", "c_one"))
+        self.assertIn("no kind of kernel", self.error("new", "fortran", "mine"))
+        self.assertIn("small letters", self.error("new", "c", "My-Kernel"))
+        self.assertIn("what kind", self.error("new"))
+
     def test_the_seed_repeats_a_run(self):
         def shown():
             self.attest("check", "mutant:M003", "--seed", "11", "--cases", "20", "--match", "masking.*", "--jobs",

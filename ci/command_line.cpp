@@ -49,6 +49,7 @@ int run(const CommandOptions& options) {
     if (options.command == "report") return report_command(options);
     if (options.command == "bench") return bench_command(options);
     if (options.command == "fixture") return fixture_command(options);
+    if (options.command == "new") return new_command(options);
     require(options.command == "describe", "every command has a function");
     return describe_command(options);
 }

@@ -122,6 +122,9 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
     fixture->add_flag("--replace", o.replace, "write over a file that exists");
     fixture->add_option("--out", o.out, "folder of the results (attest-out)");
 
+    auto* fresh = app.add_subcommand("new", "write a kernel to begin with, its glue and manifest");
+    fresh->add_option("KIND NAME", o.arguments, "c, cpp, cuda or python, and the kernel's name");
+
     auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
     bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
     bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
@@ -280,9 +283,10 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
     refuse_empty(sub);
-    const std::size_t most = o.command == "report"                           ? o.arguments.size()
-                             : o.command == "list" || o.command == "fixture" ? 2
-                                                                             : 1;
+    const std::size_t most = o.command == "report" ? o.arguments.size()
+                             : o.command == "list" || o.command == "fixture" || o.command == "new"
+                                 ? 2
+                                 : 1;
     if (o.arguments.size() > most) refuse_extra(sub, o.arguments[most]);
     convert(o, t);
     return o;

@@ -17,7 +17,7 @@ struct ReportFiles {
 
 struct CommandOptions {
     std::string command;  ///< list, check, replay, explain, certify, report, gate, describe,
-                          ///< bench, fixture, help
+                          ///< bench, fixture, new, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
     std::string help;                    ///< the text asked for, where command is help

@@ -46,6 +46,14 @@ class Package(unittest.TestCase):
             said = self.run_in(attest, "check", os.path.join("built", library), "--cases", "8", "--seed", "7")
             self.assertIn("HOLDS", said)
 
+    def test_a_new_cuda_kernel_is_simulated(self):
+        self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
+        attest = os.path.join(self.folder, "installed", "bin", "attest")
+        self.run_in(attest, "new", "cuda", "mine")
+        self.run_in("cmake", "-B", "build", "-DCMAKE_PREFIX_PATH=" + os.path.join(self.folder, "installed"))
+        self.run_in("cmake", "--build", "build")
+        self.assertIn("HOLDS", self.run_in(attest, "check", "./build/mine_checked.so", "--cases", "4", "--seed", "7"))
+
     def test_the_first_example_is_judged_as_the_readme_says(self):
         self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
         examples = os.path.join("installed", "share", "attest", "examples")

@@ -141,7 +141,10 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
 }
 
 std::string absent_barriers(const KernelReport& kernel) {
-    if (kernel.interface == kernel::KernelInterface::builtin) return {};
+    const bool asked = std::ranges::find(kernel.options, "--unconfined") != kernel.options.end();
+    // Earlier records say nothing of it.
+    if (kernel.interface == kernel::KernelInterface::builtin || (kernel.barriers.empty() && !asked))
+        return {};
     std::string names;
     for (const std::string_view barrier : worker::barrier_names)
         if (std::ranges::find(kernel.barriers, barrier) == kernel.barriers.end())
