@@ -20,11 +20,11 @@ std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
 }
 
 std::string not_claimed(const kernel::Manifest& manifest) {
-    std::string list = "backward";
+    std::string list = manifest.gradients.empty() ? "backward" : "";
     for (int n = 0; n < feature_count; ++n)
         if (const auto feature = static_cast<Feature>(n); !manifest.features.has(feature))
-            list.append(", ").append(name(feature));
-    return list;
+            list.append(list.empty() ? "" : ", ").append(name(feature));
+    return list.empty() ? "append" : list;
 }
 
 std::vector<std::string> limits_of(const RunReport& report) {

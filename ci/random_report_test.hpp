@@ -83,6 +83,7 @@ inline RunHeader header() {
                                "test");
     m.memory = one_of<kernel::Memory>(2);
     m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
+    m.gradients = {Role::d_q, Role::d_sinks};
     m.numerics.tile = count();
     m.dialect.lse_base = one_of<LseBase>(2);
     run.kernel.id = run.kernel.typed = text();
