@@ -21,7 +21,7 @@ std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
 }
 
 std::string not_claimed(const kernel::Manifest& manifest) {
-    std::string list;
+    std::string list = manifest.gradients.empty() ? "backward" : "";
     for (int n = 0; n < feature_count; ++n)
         if (const auto feature = static_cast<Feature>(n); !manifest.features.has(feature))
             list.append(list.empty() ? "" : ", ").append(name(feature));

@@ -49,6 +49,7 @@ public:
     /// For one whose answers differ from call to call within their bounds.
     void claim_no_bits() {
         manifest_.numerics.deterministic = manifest_.numerics.batch_invariant = false;
+        manifest_.numerics.deterministic_backward = false;
     }
 
     const kernel::Manifest& manifest() const noexcept override { return manifest_; }
@@ -110,7 +111,7 @@ private:
             if (!shape) continue;
             Tensor& tensor = all.put(role, Tensor(type_of(asked.problem, role), *shape));
             for (std::int64_t at = 0; at < tensor.size(); ++at)
-                tensor.set(at, truth[role][static_cast<std::size_t>(at)].value);
+                tensor.set(at, answer_of(truth[role][static_cast<std::size_t>(at)], 0));
         }
         return all;
     }

@@ -133,7 +133,8 @@ void GradientBook::add(const GradientEntry& e) {
         d_mask.add(call_.mask_index(e.b, e.h, e.i, key), 2 * own_[j],
                    error + row_.of_sum(broadcast) * size);
     }
-    if (!model_.rope) add_common(e, q_at);
+    // A row of a sink alone adds up nothing.
+    if (!model_.rope && !e.visible.empty()) add_common(e, q_at);
     if (!e.row.sink) return;
     const std::size_t j = e.visible.size();
     d_sinks.add(static_cast<std::size_t>(e.h), 2 * own_[j],
