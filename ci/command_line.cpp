@@ -45,6 +45,7 @@ int run(const CommandOptions& options) {
     if (options.command == "replay") return replay_command(options);
     if (options.command == "explain") return explain_command(options);
     if (options.command == "certify") return certify_command(options);
+    if (options.command == "audit") return audit_command(options);
     if (options.command == "bench") return bench_command(options);
     if (options.command == "fixture") return fixture_command(options);
     require(options.command == "describe", "every command has a function");

@@ -11,6 +11,7 @@ int replay_command(const CommandOptions& options);
 int explain_command(const CommandOptions& options);
 int certify_command(const CommandOptions& options);
 int describe_command(const CommandOptions& options);
+int audit_command(const CommandOptions& options);
 int bench_command(const CommandOptions& options);
 int fixture_command(const CommandOptions& options);
 

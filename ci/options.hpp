@@ -11,7 +11,7 @@ namespace attest::ci {
 
 struct CommandOptions {
     std::string command;  ///< list, check, replay, explain, certify, describe, bench,
-                          ///< fixture, help
+                          ///< audit, fixture, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
     std::string help;                    ///< the text asked for, where command is help
@@ -21,6 +21,7 @@ struct CommandOptions {
     std::optional<std::uint64_t> seed;
     std::optional<double> seconds;
     std::optional<std::int64_t> cases;
+    std::int64_t seeds = 1;  ///< of audit
     int jobs = 1;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string out = "attest-out";
