@@ -47,6 +47,7 @@ int run(const CommandOptions& options) {
     if (options.command == "certify") return certify_command(options);
     if (options.command == "gate") return gate_command(options);
     if (options.command == "report") return report_command(options);
+    if (options.command == "audit") return audit_command(options);
     if (options.command == "bench") return bench_command(options);
     if (options.command == "fixture") return fixture_command(options);
     if (options.command == "new") return new_command(options);

@@ -13,6 +13,7 @@ int certify_command(const CommandOptions& options);
 int report_command(const CommandOptions& options);
 int gate_command(const CommandOptions& options);
 int describe_command(const CommandOptions& options);
+int audit_command(const CommandOptions& options);
 int bench_command(const CommandOptions& options);
 int fixture_command(const CommandOptions& options);
 int new_command(const CommandOptions& options);

@@ -15,7 +15,7 @@ namespace {
 
 // Everything is read as text first: CLI11 finds options and values, the sentences are ours.
 struct Typed {
-    std::string profile, seed, time, cases, jobs, shard, timeout, colour, record, out, accuracy;
+    std::string profile, seed, seeds, time, cases, jobs, shard, timeout, colour, record, out, accuracy;
 };
 
 void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -131,6 +131,15 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
     bench->add_option("--seed", t.seed, "draws other cases (1)");
     bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
 
+    auto* audit = app.add_subcommand("audit", "try every planted bug by every law");
+    audit->add_option("MUTANT", o.arguments, "planted bugs by their ids (all)");
+    audit->add_option("--match", o.match, "laws to try, a glob")->allow_extra_args(false);
+    audit->add_option("--cases", t.cases, "cases a law and seed (120)");
+    audit->add_option("--seed", t.seed, "the first seed (1)");
+    audit->add_option("--seeds", t.seeds, "a law must see a bug under so many seeds (1)");
+    audit->add_option("--jobs", t.jobs, "planted bugs at once (one a core)");
+    audit->add_option("--out", o.out, "folder of the results (attest-out)");
+
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
 }
@@ -206,6 +215,7 @@ void convert(CommandOptions& o, const Typed& t) {
     }
     if (!t.time.empty()) o.seconds = parse_duration("--time", t.time);
     if (!t.cases.empty()) o.cases = parse_count("--cases", t.cases);
+    if (!t.seeds.empty()) o.seeds = parse_count("--seeds", t.seeds);
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     o.jobs = t.jobs.empty()
                  ? static_cast<int>(cores)
@@ -283,10 +293,9 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
     refuse_empty(sub);
-    const std::size_t most = o.command == "report" ? o.arguments.size()
-                             : o.command == "list" || o.command == "fixture" || o.command == "new"
-                                 ? 2
-                                 : 1;
+    const bool any_number = o.command == "report" || o.command == "audit";
+    const bool two = o.command == "list" || o.command == "fixture" || o.command == "new";
+    const std::size_t most = any_number ? o.arguments.size() : two ? 2 : 1;
     if (o.arguments.size() > most) refuse_extra(sub, o.arguments[most]);
     convert(o, t);
     return o;

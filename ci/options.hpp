@@ -16,7 +16,7 @@ struct ReportFiles {
 };
 
 struct CommandOptions {
-    std::string command;  ///< list, check, replay, explain, certify, report, gate, describe,
+    std::string command;  ///< list, check, replay, explain, certify, report, gate, audit, describe,
                           ///< bench, fixture, new, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
@@ -29,6 +29,7 @@ struct CommandOptions {
     std::optional<double> seconds;
     std::optional<std::int64_t> cases;
     bool until_first = false;  ///< check ends with the first violation
+    std::int64_t seeds = 1;    ///< of audit
     int jobs = 1;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string out = "attest-out";

@@ -77,7 +77,7 @@ void set_mask_tensor(Problem& p, const Raw& raw, MaskKind kind) {
     // What frameworks have for -inf, now and then throughout a row; -1e9 is none of f16.
     const double floors[] = {-1e4, -65504, p.format_q == Precision::f16 ? -65504 : -1e9};
     mask.floor = floors[static_cast<std::size_t>(raw.floor / 3) % 3];
-    if (raw.floor / 9 % 3 == 0) mask.pattern = MaskPattern::empty_rows;
+    if (raw.floor / 9 % 2 == 0) mask.pattern = MaskPattern::empty_rows;
 }
 
 void set_rope(Problem& p, const Raw& raw) {
