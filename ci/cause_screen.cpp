@@ -162,6 +162,7 @@ std::string replay_line(const KernelReport& kernel,
                         const std::string& directory) {
     std::string command = "attest replay " + search::short_id(counterexample.example.id) +
                           " --kernel " + shell_word(clean(kernel.typed));
+    for (const std::string& option : kernel.options) command += " " + clean(option);
     if (directory != "attest-out") command += " --out " + shell_word(clean(directory));
     return command;
 }

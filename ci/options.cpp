@@ -18,6 +18,16 @@ struct Typed {
     std::string profile, seed, time, cases, jobs, shard, timeout, colour, record, out, accuracy;
 };
 
+void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
+    app.add_option("--python", o.python, "interpreter for python: kernels");
+    app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    app.add_option("--env", o.variables,
+                   "a variable of the environment that the kernel is given too; may be repeated")
+        ->allow_extra_args(false);
+    app.add_flag("--unconfined", o.unconfined,
+                 "run the kernel with all rights of this user, and the whole environment");
+}
+
 void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--profile", t.profile, "what is tried: a name or a .json file");
     app.add_option("--match", o.match, "laws to try, a glob such as masking.*; may be repeated")
@@ -27,10 +37,9 @@ void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--time", t.time, "time for all laws together, such as 60s or 5m");
     app.add_option("--cases", t.cases, "cases a law, instead of the profile's");
     app.add_option("--jobs", t.jobs, "workers at once (one a core)");
-    app.add_option("--shard", t.shard, "i/n: part i, from 0, of n equal parts");
+    app.add_option("--shard", t.shard, "i/n: part i, from 0, of n equal parts; auto: as CI says");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
-    app.add_option("--python", o.python, "interpreter for python: kernels");
-    app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    add_kernel_options(app, o, t);
 }
 
 void add_screen_options(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -50,8 +59,7 @@ void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--kernel", o.kernel, "the kernel; a stored case has its own");
     app.add_option("--law", o.law, "the law to judge by; a stored case has its own");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
-    app.add_option("--python", o.python, "interpreter for python: kernels");
-    app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    add_kernel_options(app, o, t);
     add_screen_options(app, o, t);
 }
 
@@ -101,8 +109,7 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
 
     auto* describe = app.add_subcommand("describe", "a kernel's manifest, defaults written out");
     describe->add_option("KERNEL", o.arguments, "as for check");
-    describe->add_option("--python", o.python, "interpreter for python: kernels");
-    describe->add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    add_kernel_options(*describe, o, t);
 
     auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
     fixture->add_option("FILE CASE", o.arguments,

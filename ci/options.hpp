@@ -33,6 +33,8 @@ struct CommandOptions {
     std::string out = "attest-out";
     std::string python = "python3";
     std::chrono::milliseconds timeout{10'000};
+    bool unconfined = false;
+    std::vector<std::string> variables;  ///< of the environment, given to the kernel too
     std::string resume;
     bool record_cases = false;
     std::string source;           ///< FILE:LINE of the kernel, for editors and CI
@@ -53,6 +55,7 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv);
 
 /// The two values with a syntax of their own: "60s", "500ms", "5m", "1h"; "0/4".
 double parse_duration(const std::string& option, const std::string& text);  ///< seconds
+/// "auto": by the variables of GitLab, Bazel, GoogleTest or Slurm, or our own.
 void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& count);
 
 }  // namespace attest::ci

@@ -17,6 +17,8 @@ void fields(V& v, KernelReport& kernel) {
     v("border", kernel.interface);
     v.added("file", OrNull{kernel.file});
     v.added("sha256", OrNull{kernel.sha256});
+    v.unless_empty("barriers", kernel.barriers);
+    v.unless_empty("options", kernel.options);
     v.rest(kernel.manifest);
 }
 

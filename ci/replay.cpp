@@ -9,6 +9,7 @@
 #include "ci/exit_code.hpp"
 #include "ci/number.hpp"
 #include "ci/screen.hpp"
+#include "ci/session_options.hpp"
 #include "ci/suggest.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/capability.hpp"
@@ -98,8 +99,7 @@ int replay_command(const CommandOptions& options) {
                        {"attest replay CASE, such as a stored id or a line"});
     NamedCase named = find_case(options.arguments.front(), options.out);
     const kernel::KernelSpec spec = kernel_for(named, options);
-    worker::SessionOptions session;
-    session.timeout = options.timeout;
+    worker::SessionOptions session = session_options(options);
     // Whoever watches the one call, a debugger or compute-sanitizer, hears of its end.
     session.farewell = std::chrono::seconds(5);
     search::TimeLimit limit(options.timeout, search::patience_of(spec));

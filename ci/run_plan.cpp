@@ -157,6 +157,9 @@ RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
                   .machine = this_machine(),
                   .whole = o.match.empty() && !o.cases && !o.seconds && o.shard_count == 1,
                   .source = o.source};
+    if (o.unconfined) run.kernel.options.push_back("--unconfined");
+    for (const std::string& variable : o.variables)
+        run.kernel.options.push_back("--env " + variable);
     for (const std::string& word : o.argv) run.argv.push_back(relative_text(word));
     return run;
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ci/number.hpp"
+#include "kernels/worker/confinement.hpp"
 
 namespace attest::ci {
 
@@ -121,6 +122,15 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
         sum.exit = exit_holds;
     }
     return sum;
+}
+
+std::string absent_barriers(const KernelReport& kernel) {
+    if (kernel.interface == kernel::KernelInterface::builtin) return {};
+    std::string names;
+    for (const std::string_view barrier : worker::barrier_names)
+        if (std::ranges::find(kernel.barriers, barrier) == kernel.barriers.end())
+            names.append(names.empty() ? "" : ", ").append(barrier);
+    return names;
 }
 
 }  // namespace attest::ci

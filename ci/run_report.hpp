@@ -32,7 +32,12 @@ struct KernelReport {
     std::string id, typed;
     kernel::KernelInterface interface = kernel::KernelInterface::builtin;
     std::string file, sha256;  ///< of its library or program; empty: built in
+    std::vector<std::string> barriers{};  ///< that held its process in
+    std::vector<std::string> options{};   ///< of the command, by which it is run the same way again
 };
+
+/// The barriers that its process was not held in by, "proc, files"; empty of what is built in.
+std::string absent_barriers(const KernelReport& kernel);
 
 /// What was asked for.
 struct RunHeader {

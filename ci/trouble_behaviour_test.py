@@ -70,12 +70,12 @@ class Trouble(unittest.TestCase):
             self.assertIn(f"the kernel asked for a workspace of {size}: 4 GiB are allowed", said)
 
     def test_a_kernel_that_cannot_be_loaded_again_ends_the_run_in_order(self):
-        said = self.attest("check", self.hostile("fail_from_load_2"), *QUICK, code=3)
+        said = self.attest("check", self.hostile("fail_from_load_2"), "--env", "HOSTILE_FILE", *QUICK, code=3)
         self.assertIn("create() failed with code 9: the device is taken", said)
         end = self.records()[-1]
         self.assertEqual((end["record"], end["exit"]), ("end", 3))
         self.assertIn("create() failed", end["ended"])
-        self.attest("check", self.hostile("fail_at_load_2"), *QUICK, code=1)  # tried again, it is killed in each call
+        self.attest("check", self.hostile("fail_at_load_2"), "--env", "HOSTILE_FILE", *QUICK, code=1)  # tried again, it is killed in each call
 
     def test_what_is_no_case_is_told_and_the_rest_goes_on(self):
         os.makedirs(self.path("cases"))

@@ -14,6 +14,7 @@
 #include "kernels/interface/manifest.hpp"
 #include "kernels/interface/worker_directory.hpp"
 #include "kernels/worker/call_result.hpp"
+#include "kernels/worker/confinement.hpp"
 #include "kernels/worker/processors.hpp"
 #include "reference/problem/problem.hpp"
 
@@ -29,6 +30,7 @@ struct SessionOptions {
     /// once: what a kernel does at its end is nobody's business, and takes time.
     std::chrono::milliseconds farewell{0};
     Processors processors = Processors::all;
+    ConfinementOptions confinement{};
 };
 
 class Session {
@@ -60,7 +62,8 @@ public:
     void set_timeout(std::chrono::milliseconds timeout) noexcept;
     void restart();  ///< a fresh process, begin_case() included. Throws KernelGone.
     void use_processors(Processors which) noexcept;  ///< of the processes started from now on
-    int process_id() const noexcept;
+    int process_id() const;
+    Barriers barriers() const noexcept;  ///< that hold the kernel in
 
 private:
     struct State;

@@ -27,6 +27,8 @@ public:
         session_.use_processors(which);
     }
 
+    worker::Barriers barriers() const noexcept { return session_.barriers(); }
+
 private:
     worker::Session session_;
 };

@@ -34,8 +34,8 @@ def require_numpy():
 
 def _searched(own_folder):
     folders = [f for f in sys.path if os.path.realpath(f or ".") != own_folder]
-    first = os.path.relpath(folders[0] or ".") if folders else "none"
-    return f"searched {len(folders)} folders, first {first}; interpreter {interpreter()}"
+    last = os.path.relpath(folders[-1] or ".") if folders else "none"
+    return f"searched {len(folders)} folders, last {last}; interpreter {interpreter()}"
 
 
 def _import(module_name, function_name):
