@@ -8,6 +8,7 @@
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
 #include "properties/law/property.hpp"
+#include "reference/problem/digest.hpp"
 
 namespace attest::ci {
 
@@ -79,6 +80,17 @@ std::string table_of(const Facts& facts) {
     return text;
 }
 
+// Lines of a file, none of which can end the fence around them.
+std::string fenced(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        out += (out.empty() ? "    " : "\n    ") + clean(text.substr(at, end - at), 2000);
+        at = end + 1;
+    }
+    return out;
+}
+
 std::string nearest_text(const search::LawReport& law) {
     if (law.ratios)
         return ratio_text(law.ratios->worst.ratio) + " of the bound, " + law.ratios->worst.id;
@@ -135,19 +147,37 @@ const std::string& full_statement(const search::LawReport& law) {
     return property == nullptr ? law.statement : property->statement;
 }
 
-Certificate certificate(const RunReport& report, const std::string& result_sha256) {
-    return {report, refusals_of(report), limits_of(report), result_sha256};
+Certificate certificate(const RunReport& report, const std::string& result_sha256,
+                        const std::string& own_profile) {
+    return {report, refusals_of(report), limits_of(report), result_sha256, own_profile};
+}
+
+std::string Certificate::title() const {
+    const RunVerdict& v = report.end->verdict;
+    std::string verdict(name(v.decision));
+    std::replace(verdict.begin(), verdict.end(), '_', ' ');
+    if (!whole())
+        return count_text(v.ran()) + " of " +
+               counted(static_cast<std::int64_t>(report.laws.size()), "law") + " judged, " +
+               verdict + ": not a certificate";
+    if (!own_profile.empty())
+        return verdict + " under a profile of its own, " + clean(report.run.profile.name) +
+               ", which is not one of attest's";
+    return verdict + " under profile " + clean(report.run.profile.name);
 }
 
 std::string certificate_page(const Certificate& c) {
     const RunHeader& run = c.report.run;
     const RunVerdict& v = c.report.end->verdict;
     const RunFacts facts = facts_of(run);
-    std::string verdict(name(v.decision));
-    std::replace(verdict.begin(), verdict.end(), '_', ' ');
     std::string page = "# " + markdown_escaped(run.kernel.manifest.name) + " " +
-                       markdown_escaped(run.kernel.manifest.version) + ": " + verdict +
-                       " under profile " + markdown_escaped(run.profile.name) + "\n\n";
+                       markdown_escaped(run.kernel.manifest.version) + ": " +
+                       markdown_escaped(c.title()) + "\n\n";
+    if (!c.whole())
+        page +=
+            "What follows is the record of a part: options left out laws, cases or time, or it is "
+            "a "
+            "shard. It certifies nothing.\n\n";
     page += counted(v.holds, "law") + " hold on " + counted(v.cases, "case") + ", " +
             large_count_text(v.elements) + " elements; " + count_text(v.violated) + " violated, " +
             count_text(v.inconclusive) + " inconclusive. " + counted(v.not_applicable, "law") +
@@ -173,6 +203,9 @@ std::string certificate_page(const Certificate& c) {
                       {"seed", std::to_string(run.seed)},
                       {"started", run.started}}) +
             "\n## On which machine\n\n" + table_of(facts.machine);
+    if (!c.own_profile.empty())
+        page += "\n## Its own profile\n\nSHA-256 " + sha256_hex(c.own_profile) + "\n\n~~~~\n" +
+                fenced(c.own_profile) + "\n~~~~\n";
     page += "\n## What it claims\n\nEvery bound below is derived from these claims.\n\n" +
             table_of(facts.claims);
     page +=

@@ -214,6 +214,13 @@ void draw_kept(Screen& s, const RunReport& report, const std::string& directory)
     s.line();
 }
 
+// The verdict of a shard says nothing of the rest.
+std::string shard_words(const RunHeader& run) {
+    return run.shard_count == 1 ? ""
+                                : " in shard " + std::to_string(run.shard_index + 1) + " of " +
+                                      std::to_string(run.shard_count);
+}
+
 void draw_verdict(Screen& s, const RunReport& report, const std::string& directory) {
     const RunVerdict& v = report.end->verdict;
     const std::string time = time_text(report.end->seconds);
@@ -222,8 +229,9 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
     const auto causes = static_cast<std::int64_t>(report.causes.size());
     std::string line;
     if (v.decision == RunDecision::holds) {
-        line = s.bold(s.symbol("● ", "") + "HOLDS") + "   " + counted(v.holds, "law") + ", " +
-               cases + ", " + large_count_text(v.elements) + " elements, " + time + tail;
+        line = s.bold(s.symbol("● ", "") + "HOLDS" + shard_words(report.run)) + "   " +
+               counted(v.holds, "law") + ", " + cases + ", " + large_count_text(v.elements) +
+               " elements, " + time + tail;
     } else if (v.decision == RunDecision::violated) {
         line = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(v.violated) + " of " +
                counted(v.ran(), "law") + ", " + counted(causes, "cause") + "   " + cases + ", " +

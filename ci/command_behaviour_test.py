@@ -190,17 +190,39 @@ class Behaviour(unittest.TestCase):
         self.assertEqual(len(cases), 4)
 
     def test_a_certificate_can_be_checked(self):
-        self.attest("certify", "cpu_naive", *SMALL, "--match", "reference.*", "--match", "probability.*", "--out",
-                    "cert", code=0)
+        # A part of a profile holds, and certifies nothing: it says so first, and exits with 3.
+        run = self.attest("certify", "cpu_naive", *SMALL, "--match", "reference.*", "--match", "probability.*", "--out",
+                          "cert", code=3)
+        self.assertIn("laws judged, holds: not a certificate", " ".join(run.stdout.split()))
         with open(os.path.join(self.cwd, "cert", "certificate.json"), encoding="utf-8") as file:
             certificate = json.load(file)
         with open(os.path.join(self.cwd, "cert", "result.jsonl"), "rb") as file:
             self.assertEqual(certificate["result_sha256"], hashlib.sha256(file.read()).hexdigest())
         self.assertEqual(certificate["verdict"], "holds")
         self.assertEqual(certificate["profile"]["name"], "serving")
+        self.assertFalse(certificate["whole"])
         self.assertTrue(certificate["does_not_say"])
         with open(os.path.join(self.cwd, "cert", "certificate.md"), encoding="utf-8") as file:
-            self.assertIn("What this certificate does not say", file.read())
+            page = file.read()
+        self.assertTrue(page.splitlines()[0].endswith("not a certificate"), page.splitlines()[0])
+        self.assertIn("What this certificate does not say", page)
+
+    def test_a_forged_profile_certifies_nothing(self):
+        path = os.path.join(self.cwd, "serving.json")
+        forged = {"name": "serving", "version": 1, "cases_per_law": 2, "laws": ["masking.causal"], "fails": []}
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(forged, file)
+        self.assertIn("lets proven violations pass", " ".join(self.error("certify", "mutant:M001", "--profile",
+                                                                        "serving.json").split()))
+        forged.update(fails=["violation"], undrawn_pairs_max=100000, reach={})
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(forged, file)
+        self.attest("certify", "cpu_naive", "--profile", "serving.json", "--seed", "7", "--out", "own")
+        with open(os.path.join(self.cwd, "own", "certificate.json"), encoding="utf-8") as file:
+            certificate = json.load(file)
+        self.assertIn("under a profile of its own, serving, which is not one of attest's", certificate["title"])
+        with open(path, "rb") as file:
+            self.assertEqual(certificate["own_profile"]["sha256"], hashlib.sha256(file.read()).hexdigest())
 
     def interrupted(self, times):
         run = subprocess.Popen([ATTEST, "check", "cpu_naive", "--seed", "7", "--cases", "5000", "--profile", "core"],

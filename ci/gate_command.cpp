@@ -31,10 +31,15 @@ CommandOptions check_options(const CommandOptions& gate, const CommandOptions& c
     o.python = gate.python;
     o.timeout = gate.timeout;
     o.source = gate.source;
+    o.unconfined = gate.unconfined;
+    o.variables = gate.variables;
     o.resume.clear();
     o.argv = {"check", kernel, "--profile", o.profile, "--seed", std::to_string(*o.seed)};
     for (const std::string& glob : o.match) o.argv.insert(o.argv.end(), {"--match", glob});
     if (o.cases) o.argv.insert(o.argv.end(), {"--cases", std::to_string(*o.cases)});
+    if (o.unconfined) o.argv.push_back("--unconfined");
+    for (const std::string& variable : o.variables)
+        o.argv.insert(o.argv.end(), {"--env", variable});
     return o;
 }
 

@@ -157,7 +157,11 @@ std::string headline(const RunReport& report) {
                ", " + counted(static_cast<std::int64_t>(report.causes.size()), "cause") +
                (v.cut > 0 ? ", not complete" : "");
     if (v.decision == RunDecision::holds)
-        return kernel + " keeps all " + counted(v.holds, "law") + " that apply";
+        return kernel + " keeps all " + counted(v.holds, "law") + " that apply" +
+               (report.run.shard_count == 1
+                    ? ""
+                    : ", in shard " + std::to_string(report.run.shard_index + 1) + " of " +
+                          std::to_string(report.run.shard_count));
     if (v.decision == RunDecision::not_complete)
         return kernel + " was not judged whole: " + count_text(v.holds) + " hold, " +
                count_text(v.cut) + " not run";

@@ -37,7 +37,7 @@ void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--time", t.time, "time for all laws together, such as 60s or 5m");
     app.add_option("--cases", t.cases, "cases a law, instead of the profile's");
     app.add_option("--jobs", t.jobs, "workers at once (one a core)");
-    app.add_option("--shard", t.shard, "i/n: part i, from 0, of n equal parts");
+    app.add_option("--shard", t.shard, "i/n: part i, from 0, of n equal parts; auto: as CI says");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
     add_kernel_options(app, o, t);
 }

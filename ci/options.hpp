@@ -57,6 +57,7 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv);
 
 /// The two values with a syntax of their own: "60s", "500ms", "5m", "1h"; "0/4".
 double parse_duration(const std::string& option, const std::string& text);  ///< seconds
+/// "auto": by the variables of GitLab, Bazel, GoogleTest or Slurm, or our own.
 void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& count);
 
 }  // namespace attest::ci
