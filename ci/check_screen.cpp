@@ -73,9 +73,8 @@ void draw_family(Screen& s, const Family& f) {
         cases += law->cases;
     }
     const std::string left = s.pad("  " + f.name, 16) + " " + s.pad(marks, 15) + " ";
-    if (f.count(law::Decision::holds) + f.count(law::Decision::violated) +
-            f.count(law::Decision::inconclusive) >
-        0) {
+    using enum law::Decision;
+    if (f.count(holds) + f.count(violated) + f.count(inconclusive) > 0) {
         s.line(left + s.pad_left(count_text(cases), 6) + " " + s.dim("cases") + "  " +
                tail_of(s, f));
         return;

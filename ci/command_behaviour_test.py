@@ -105,23 +105,6 @@ class Behaviour(unittest.TestCase):
                     "masking.causal", code=1)
         self.attest("replay", "row_fully_masked", "--kernel", "cpu_flash", code=0)
 
-    def test_new_kernels_hold(self):
-        for kind, build in (("c", ["cc", "-O2", "-shared", "-fPIC", "-o", "c_one.so", "c_one.c", "c_one_glue.c", "-lm"]),
-                            ("cpp", ["c++", "-O2", "-shared", "-fPIC", "-o", "cpp_one.so", "cpp_one.cpp",
-                                     "cpp_one_glue.cpp"]), ("python", None)):
-            said = self.attest("new", kind, kind + "_one", code=0).stdout
-            if build:
-                self.assertIn("  " + " ".join(build), said)
-                subprocess.run(build, cwd=self.cwd, check=True)
-            kernel = re.search(r"attest check (\S+)", said).group(1)
-            self.assertIn("HOLDS", self.attest("check", kernel, "--seed", "3", "--cases", "6", code=0).stdout)
-        with open(os.path.join(self.cwd, "c_one.c"), "a", encoding="utf-8") as file:
-            file.write("\n")
-        self.assertIn("is there already", self.error("new", "c", "c_one"))
-        self.assertIn("no kind of kernel", self.error("new", "fortran", "mine"))
-        self.assertIn("small letters", self.error("new", "c", "My-Kernel"))
-        self.assertIn("what kind", self.error("new"))
-
     def test_the_seed_repeats_a_run(self):
         def shown():
             self.attest("check", "mutant:M003", "--seed", "11", "--cases", "20", "--match", "masking.*", "--jobs",
@@ -184,8 +167,7 @@ class Behaviour(unittest.TestCase):
         self.attest("replay", "tail.json", "--kernel", "cpu_flash", "--law", "reference.output", code=0)
         self.attest("check", "cpu_naive", *SMALL, "--match", "masking.window", "--record", "cases", "--out", "first",
                     code=0)
-        with open(os.path.join(self.cwd, "first", "result.jsonl"), encoding="utf-8") as file:
-            cases = [r for r in map(json.loads, file) if r["record"] == "case"]
+        cases = [r for r in self.records("first")[1] if r["record"] == "case"]
         self.assertEqual([("window 0 0" in r["line"], r.get("stored")) for r in cases][0], (True, True))
         self.assertEqual(len(cases), 4)
 
@@ -262,35 +244,13 @@ class Behaviour(unittest.TestCase):
         self.assertEqual(verdicts(again), verdicts(whole))
         self.assertEqual(again[-1]["exit"], 1)
 
-    def test_a_full_disk_ends_with_4_and_no_half_line(self):
-        # A disk of 64 KiB, in a name space of its own; /dev/full where that is not allowed.
-        script = (f"mkdir attest-out && mount -t tmpfs -o size=64k tmpfs attest-out && cd attest-out/.. && "
-                  f"'{ATTEST}' check cpu_naive --seed 7 --cases 6 --record cases; code=$?; "
-                  f"cat attest-out/result.jsonl > kept.jsonl; exit $code")
-        run = subprocess.run(["unshare", "-rm", "sh", "-c", script], cwd=self.cwd, capture_output=True, text=True,
-                             check=False)
-        if "mount:" in run.stderr or "unshare:" in run.stderr:
-            os.mkdir(os.path.join(self.cwd, "full"))
-            os.symlink("/dev/full", os.path.join(self.cwd, "full", "result.jsonl.new"))
-            run = self.attest("check", "cpu_naive", *SMALL, "--out", "full")
-        else:
-            with open(os.path.join(self.cwd, "kept.jsonl"), "rb") as file:
-                kept = file.read().splitlines(keepends=True)
-            self.assertGreater(len(kept), 20)
-            for line in kept:
-                self.assertTrue(line.endswith(b"\n"))
-                json.loads(line)
-        self.assertEqual(run.returncode, 4, run.stdout + run.stderr)
-        self.assertEqual(run.stderr.count("attest: "), 1, run.stderr)
-        self.assertIn("no space left on device", run.stderr.replace("\n        ", " "))
-
     def test_standard_output_may_go_away(self):
         run = subprocess.run(f"'{ATTEST}' list laws | head -1", shell=True, capture_output=True, text=True, check=False)
         self.assertEqual(run.stdout.count("\n"), 1)
 
     def test_a_cuda_kernel_is_judged_on_the_cpu(self):
         self.attest("certify", "simt_flash_mma", *SMALL, "--match", "reference.*", "--match", "hygiene.*", "--out", "cert",
-                    code=0)
+                    code=3)  # not all of a profile
         with open(os.path.join(self.cwd, "cert", "certificate.json"), encoding="utf-8") as file:
             self.assertIn('"simt_flash_mma"', file.read())
         _, records = self.records("cert")

@@ -17,22 +17,22 @@ namespace attest::ci {
 
 namespace {
 
-struct Part {
+struct CopiedFile {
     std::string_view example;  ///< of kernels/examples or the header of the C ABI
     std::string_view file;     ///< @ stands for the name
 };
 
-struct Kind {
+struct Beginning {
     std::string_view name;
     std::string_view called;  ///< in the examples, for which the name is put
-    std::vector<Part> parts;
+    std::vector<CopiedFile> parts;
     std::vector<std::string_view> then;  ///< lines that judge it
 };
 
 constexpr std::string_view header = "kernels/interface/attest_kernel.h";
 
-const std::vector<Kind>& kinds() {
-    static const std::vector<Kind> list = {
+const std::vector<Beginning>& kinds() {
+    static const std::vector<Beginning> list = {
         {"c",
          "attention",
          {{"kernels/examples/attention.c", "@.c"},
@@ -91,18 +91,18 @@ void require_name(const std::string& name) {
 
 int new_command(const CommandOptions& options) {
     std::vector<std::string> names;
-    for (const Kind& kind : kinds()) names.emplace_back(kind.name);
+    for (const Beginning& kind : kinds()) names.emplace_back(kind.name);
     if (options.arguments.size() != 2)
         throw BadInput("new: what kind, and what name?", {"attest new c my_kernel"});
     const std::string &wanted = options.arguments[0], &name = options.arguments[1];
-    const auto kind = std::ranges::find(kinds(), wanted, &Kind::name);
+    const auto kind = std::ranges::find(kinds(), wanted, &Beginning::name);
     if (kind == kinds().end())
         throw BadInput("new " + wanted + ": no kind of kernel" + suggestion(wanted, names),
                        {"one of c, cpp, cuda, python"});
     require_name(name);
 
     std::vector<std::pair<std::string, std::string>> files;
-    for (const Part& part : kind->parts) {
+    for (const CopiedFile& part : kind->parts) {
         const std::string path = replaced(std::string(part.file), "@", name);
         std::string text = text_of(part.example);
         if (part.example != header) text = replaced(std::move(text), kind->called, name);

@@ -1,6 +1,8 @@
-// The two values of options with a syntax of their own.
+// The values of options that have a syntax, or words, of their own.
 
+#include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "ci/options.hpp"
 #include "reference/problem/errors.hpp"
@@ -78,6 +80,22 @@ void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& cou
         throw BadInput("--shard " + text + ": i/n with 0 <= i < n, such as 0/4, or auto");
     index = *i;
     count = *n;
+}
+
+void check_words(const CommandOptions& o) {
+    const auto one_of = [](const std::string& option, const std::string& value,
+                           const std::vector<std::string>& words) {
+        if (std::find(words.begin(), words.end(), value) != words.end()) return;
+        std::string all;
+        for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+        throw BadInput(option + " " + value + ": one of " + all);
+    };
+    one_of("--color", o.colour, {"auto", "always", "never"});
+    const std::size_t colon = o.source.rfind(':');
+    if (!o.source.empty() &&
+        (colon == std::string::npos || colon == 0 ||
+         parse_integer<std::int64_t>(std::string_view(o.source).substr(colon + 1)).value_or(0) < 1))
+        throw BadInput("--source " + o.source + ": FILE:LINE, such as kernels/mine.cu:120");
 }
 
 }  // namespace attest::ci

@@ -15,7 +15,8 @@ namespace {
 
 // Everything is read as text first: CLI11 finds options and values, the sentences are ours.
 struct Typed {
-    std::string profile, seed, seeds, time, cases, jobs, shard, timeout, colour, record, out, accuracy;
+    std::string profile, seed, seeds, time, cases, jobs, shard, timeout, colour, record, out,
+        accuracy;
 };
 
 void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -62,6 +63,36 @@ void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--out", o.out, "folder of the results (attest-out)");
     add_kernel_options(app, o, t);
     add_screen_options(app, o, t);
+}
+
+// The commands that judge no kernel of a user's.
+void define_tools(CLI::App& app, CommandOptions& o, Typed& t) {
+    auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
+    fixture->add_option("FILE CASE", o.arguments,
+                        "fixtures/NAME.json, and a line, a file, a stored id or a fixture's name");
+    fixture->add_option("--story", o.story, "the mistake it is there to find, in one paragraph");
+    fixture->add_option("--law", o.match, "a law that sees it, tried by check; may be repeated")
+        ->allow_extra_args(false);
+    fixture->add_flag("--replace", o.replace, "write over a file that exists");
+    fixture->add_option("--out", o.out, "folder of the results (attest-out)");
+
+    auto* fresh = app.add_subcommand("new", "write a kernel to begin with, its glue and manifest");
+    fresh->add_option("KIND NAME", o.arguments, "c, cpp, cuda or python, and the kernel's name");
+
+    auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
+    bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
+    bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
+    bench->add_option("--seed", t.seed, "draws other cases (1)");
+    bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
+
+    auto* audit = app.add_subcommand("audit", "try every planted bug by every law");
+    audit->add_option("MUTANT", o.arguments, "planted bugs by their ids (all)");
+    audit->add_option("--match", o.match, "laws to try, a glob")->allow_extra_args(false);
+    audit->add_option("--cases", t.cases, "cases a law and seed (120)");
+    audit->add_option("--seed", t.seed, "the first seed (1)");
+    audit->add_option("--seeds", t.seeds, "a law must see a bug under so many seeds (1)");
+    audit->add_option("--jobs", t.jobs, "planted bugs at once (one a core)");
+    audit->add_option("--out", o.out, "folder of the results (attest-out)");
 }
 
 void define(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -113,33 +144,7 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
     describe->add_option("KERNEL", o.arguments, "as for check");
     add_kernel_options(*describe, o, t);
 
-    auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
-    fixture->add_option("FILE CASE", o.arguments,
-                        "fixtures/NAME.json, and a line, a file, a stored id or a fixture's name");
-    fixture->add_option("--story", o.story, "the mistake it is there to find, in one paragraph");
-    fixture->add_option("--law", o.match, "a law that sees it, tried by check; may be repeated")
-        ->allow_extra_args(false);
-    fixture->add_flag("--replace", o.replace, "write over a file that exists");
-    fixture->add_option("--out", o.out, "folder of the results (attest-out)");
-
-    auto* fresh = app.add_subcommand("new", "write a kernel to begin with, its glue and manifest");
-    fresh->add_option("KIND NAME", o.arguments, "c, cpp, cuda or python, and the kernel's name");
-
-    auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
-    bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
-    bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
-    bench->add_option("--seed", t.seed, "draws other cases (1)");
-    bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
-
-    auto* audit = app.add_subcommand("audit", "try every planted bug by every law");
-    audit->add_option("MUTANT", o.arguments, "planted bugs by their ids (all)");
-    audit->add_option("--match", o.match, "laws to try, a glob")->allow_extra_args(false);
-    audit->add_option("--cases", t.cases, "cases a law and seed (120)");
-    audit->add_option("--seed", t.seed, "the first seed (1)");
-    audit->add_option("--seeds", t.seeds, "a law must see a bug under so many seeds (1)");
-    audit->add_option("--jobs", t.jobs, "planted bugs at once (one a core)");
-    audit->add_option("--out", o.out, "folder of the results (attest-out)");
-
+    define_tools(app, o, t);
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
 }
@@ -185,22 +190,6 @@ std::int64_t parse_count(const std::string& option, const std::string& text) {
     const auto value = parse_integer<std::int64_t>(text);
     if (!value || *value < 1) throw BadInput(option + " " + text + ": a whole number, at least 1");
     return *value;
-}
-
-void check_words(const CommandOptions& o) {
-    const auto one_of = [](const std::string& option, const std::string& value,
-                           const std::vector<std::string>& words) {
-        if (std::find(words.begin(), words.end(), value) != words.end()) return;
-        std::string all;
-        for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-        throw BadInput(option + " " + value + ": one of " + all);
-    };
-    one_of("--color", o.colour, {"auto", "always", "never"});
-    const std::size_t colon = o.source.rfind(':');
-    if (!o.source.empty() &&
-        (colon == std::string::npos || colon == 0 ||
-         parse_integer<std::int64_t>(std::string_view(o.source).substr(colon + 1)).value_or(0) < 1))
-        throw BadInput("--source " + o.source + ": FILE:LINE, such as kernels/mine.cu:120");
 }
 
 void convert(CommandOptions& o, const Typed& t) {
@@ -253,11 +242,9 @@ void refuse_empty(const CLI::App& sub) {
 
 // "--seed: 1 required TEXT missing" and its like.
 [[noreturn]] void refuse_value(const std::string& complaint) {
-    const std::size_t begin = complaint.find("--");
-    const std::size_t end = complaint.find_first_of(": ", begin);
-    const std::string option =
-        begin == std::string::npos ? complaint : complaint.substr(begin, end - begin);
-    throw BadInput(option + " needs one value");
+    const std::size_t begin = std::min(complaint.find("--"), complaint.size());
+    throw BadInput(complaint.substr(begin, complaint.find_first_of(": ", begin) - begin) +
+                   " needs one value");
 }
 
 }  // namespace

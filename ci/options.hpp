@@ -46,8 +46,8 @@ struct CommandOptions {
     std::string baseline, candidate, waivers;  ///< of gate
     double accuracy = 1.5;
     bool profile_given = false;
-    std::string kernel, law;   ///< of replay and explain
-    std::string story;         ///< of fixture, with the laws in `match`
+    std::string kernel, law;  ///< of replay and explain
+    std::string story;        ///< of fixture, with the laws in `match`
     bool replace = false;
     std::string instructions;  ///< of bench: an instruction set by name; empty: the best
 };
@@ -59,5 +59,8 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv);
 double parse_duration(const std::string& option, const std::string& text);  ///< seconds
 /// "auto": by the variables of GitLab, Bazel, GoogleTest or Slurm, or our own.
 void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& count);
+
+/// Options that take one of a few words, or a place in a file: BadInput for others.
+void check_words(const CommandOptions& options);
 
 }  // namespace attest::ci

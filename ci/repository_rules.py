@@ -81,7 +81,6 @@ UNUSED = {  # symbol: why it stays
     "HWY_AFTER_NAMESPACE": "the same",
     "exp_in_place": "the tests' way to the vectorised exponential",
     "ErrorDirection": "names the columns of BudgetElement::direction, which is indexed by number",
-    "bytes_of": "the tests lay tensors in memory by it",
     "parse_problem": "the tests' way to a problem from its line",
     "handle_types": "cuda.h's layout",
     "handle_data": "cuda.h's layout",
