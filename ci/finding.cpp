@@ -6,6 +6,7 @@
 
 #include "ci/check_screen.hpp"
 #include "ci/number.hpp"
+#include "properties/law/property.hpp"
 #include "reference/problem/digest.hpp"
 #include "reference/problem/text.hpp"
 
@@ -77,7 +78,10 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
         out.computes =
             "not known; " + count_text(d.tried) + " known deviations tried, none accepted";
     } else if (!one.died()) {
-        out.computes = "not known; its answers to the cases by themselves are right";
+        const law::Property* law = law::find_property(one.example.law);
+        out.computes = law != nullptr && law->needs.backward
+                           ? "not known; what a backward computes is not analysed"
+                           : "not known; its answers to the cases by themselves are right";
     }
 }
 

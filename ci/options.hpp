@@ -29,6 +29,7 @@ struct CommandOptions {
     std::optional<double> seconds;
     std::optional<std::int64_t> cases;
     bool until_first = false;  ///< check ends with the first violation
+    bool all_cases = false;    ///< of each law, also once one is violated: of the gate's runs
     std::int64_t seeds = 1;    ///< of audit
     int jobs = 1;
     std::int64_t shard_index = 0, shard_count = 1;

@@ -29,6 +29,7 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
     c.seconds = o.seconds;
     c.cases = o.cases;
     c.until_first = o.until_first;
+    c.all_cases = o.all_cases;
     c.jobs = o.jobs;
     c.shard_index = o.shard_index;
     c.shard_count = o.shard_count;

@@ -169,6 +169,10 @@ std::string fewer_cases_text(const RunReport& report) {
         return law.verdict.decision == law::Decision::violated;
     });
     const std::int64_t all = report.run.profile.cases_per_law;
+    const auto whole = [](const search::LawReport& law) {
+        return law.cases > search::cases_once_violated;
+    };
+    if (first != report.laws.end() && std::any_of(first + 1, report.laws.end(), whole)) return {};
     if (first == report.laws.end() || report.run.cases || report.run.seconds ||
         search::cases_once_violated >= all)
         return {};

@@ -35,6 +35,7 @@ struct CampaignOptions {
     std::optional<double> seconds;      ///< total, shared among laws
     std::optional<std::int64_t> cases;  ///< a law
     bool until_first = false;  ///< ends with the first violation that is proven
+    bool all_cases = false;    ///< of each law, also once one is violated
     int jobs = 2;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string store;  ///< directory of stored failures; empty: none are kept

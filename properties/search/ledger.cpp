@@ -10,7 +10,7 @@ namespace attest::search {
 namespace {
 
 // After this many violations one more says nothing new, and the time belongs to the other laws.
-constexpr int violations_enough = 8, violations_enough_again = 2;
+constexpr int violations_enough = 8, violations_enough_again = 4;
 // Of a statistic each costs up to a thousand calls.
 constexpr int statistics_enough = 2;
 // A death is met by every law. Two of one kind make a law's case; where an earlier law has met the

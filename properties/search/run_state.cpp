@@ -26,7 +26,6 @@ constexpr double shrink_seconds_slow = 8, shrink_seconds_statistic = 4;
 
 // A kernel that hung or ran out of memory in every case of this many laws does so in all.
 constexpr int laws_enough = 3;
-
 std::string kernel_name(const kernel::KernelSpec& spec) {
     return spec.id.empty() ? spec.text : spec.id;
 }
@@ -175,7 +174,8 @@ void RunState::commit(std::size_t law) {
     // A slow death may yet be taken back.
     const bool wrong = first != nullptr && !is_slow_death(*first) &&
                        result.verdict.decision == law::Decision::violated;
-    known_.violated = known_.violated || (wrong && !options_.cases && !options_.seconds);
+    const bool by_profile = !options_.all_cases && !options_.cases && !options_.seconds;
+    known_.violated = known_.violated || (wrong && by_profile);
     if (first != nullptr)
         failing_.push_back({law, *failure_kind(*first), *first});
     else
