@@ -12,6 +12,7 @@
 #include "properties/truthful_test.hpp"
 #include "reference/problem/counter.hpp"
 #include "reference/problem/inputs.hpp"
+#include "reference/problem/text.hpp"
 
 namespace attest::law {
 namespace {
@@ -120,6 +121,15 @@ TEST_P(EveryTaking, TheTruthBreaksNoLawAndNoDrawIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryTaking, ::testing::Range(0, 6), [](const auto& one) {
     return std::string(kernels_taking[one.param].name);
 });
+
+// 257 is no number of bf16: written out, that bias is another one.
+TEST(Laws, AnAlibiBiasThatIsRoundedIsNoAlibi) {
+    TruthfulKernel kernel(Dialect{});
+    const Case far =
+        parse_case("b1 hq1 hkv1 tq1 tk258 d1 alibi cache 257 bf16 values descending seed 1");
+    const auto record = search::try_case(kernel, *find_property("position.alibi"), far);
+    EXPECT_NE(record.verdict.decision, Decision::violated);
+}
 
 // A smallest case may hold its values number by number: these fit no other shape than its own.
 TEST(Laws, TakeValuesThatAreWrittenOut) {
