@@ -17,30 +17,13 @@ namespace attest::law {
 
 namespace {
 
-GradientRun run_of(const Trial& trial) {
-    return {trial, trial.problem(), trial.inputs()};
-}
-
 CaseSpace without(std::initializer_list<Feature> features, std::int64_t cost = 4) {
     CaseSpace space = gradient_cases(cost);
     for (const Feature feature : features) space.allow = space.allow.without(feature);
     return space;
 }
 
-Property gradient_law(std::string id, std::string statement, std::string statement_short,
-                      std::string why, CaseSpace cases, Plan (*check)(const Given&),
-                      std::vector<PlantedDeviation> turned_red_by) {
-    return {.id = std::move(id),
-            .statement = std::move(statement),
-            .statement_short = std::move(statement_short),
-            .why = std::move(why),
-            .source = "differentiation of the definition; Dao et al. 2022, appendix B.2",
-            .compares = Compares::bound,
-            .needs = {.backward = true},
-            .cases = std::move(cases),
-            .check = check,
-            .turned_red_by = std::move(turned_red_by)};
-}
+constexpr const char* source = "differentiation of the definition; Dao et al. 2022, appendix B.2";
 
 /// Key heads of every sequence, with their channels of one gradient.
 template <typename Check>
@@ -242,27 +225,28 @@ std::vector<Property> gradients() {
                      "The output is linear in the values, so dO.O(q, k, W) = dV.W for any W, "
                      "channel by channel and key head by key head: forward and backward of the "
                      "kernel are held against each other.",
-                     gradient_cases(), always<check_adjoint>,
+                     source, gradient_cases(), always<check_adjoint>,
                      {last_key_without_gradient(), group_overwritten()}),
         gradient_law("gradients.value_sum",
                      "The gradients of a head's values add up to dO of the rows that see a key.",
                      "dV over keys adds up to dO over rows",
                      "dV_j = sum_i P_ij dO_i, and the weights of a row that sees a key add up to "
                      "1 where there is no sink.",
-                     without({sink}), always<check_value_sum>, {last_key_without_gradient()}),
+                     source, without({sink}), always<check_value_sum>,
+                     {last_key_without_gradient()}),
         gradient_law("gradients.key_sum", "The gradients of a head's keys add up to zero.",
                      "dK over keys adds up to zero",
                      "dK_j = sigma sum_i dS_ij q_i, and dS_i = P_i (dP_i - D_i) adds up to zero "
                      "over the keys, because D_i = sum_j P_ij dP_ij. Without soft cap, sink and "
                      "rotation.",
-                     without({sink, softcap, rope}), always<check_key_sum>,
+                     source, without({sink, softcap, rope}), always<check_key_sum>,
                      {last_key_without_gradient()}),
         gradient_law("gradients.euler", "Queries times dQ are keys times dK, in every group.",
                      "<q, dQ> = <k, dK> for each key head",
                      "Both are sum_ij dX_ij sigma q_i.k_j: the scores are of degree one in the "
                      "queries and in the keys, whatever follows. Rotations keep it: q.dQ does not "
                      "change when both are turned.",
-                     gradient_cases(), always<check_euler>,
+                     source, gradient_cases(), always<check_euler>,
                      {key_gradients_unscaled(), group_overwritten()}),
         gradient_law("gradients.causal",
                      "dO of one row moves only that row's dQ, and dK and dV of keys it sees.",
@@ -270,20 +254,20 @@ std::vector<Property> gradients() {
                      "dS_i and P_i of a row are the row's own, and are zero where a key is hidden "
                      "from it. What they do not reach sees the same numbers, so its bits stay "
                      "where the kernel repeats bits.",
-                     gradient_cases(8), always<check_causal>, {mask_ignored_in_backward()}),
+                     source, gradient_cases(8), always<check_causal>, {mask_ignored_in_backward()}),
         gradient_law("gradients.grouped",
                      "dK and dV of a key head are sums over the query heads of its group.",
                      "dK and dV add up over a group of heads",
                      "A key head that several query heads read is one variable in several places: "
                      "its gradient is the sum of those of copies of it, one a query head.",
-                     std::move(grouped), grouped_plan, {group_overwritten()}),
+                     source, std::move(grouped), grouped_plan, {group_overwritten()}),
         gradient_law("gradients.linear",
                      "The gradients of dO = A + B are the sums of those of A "
                      "and of B.",
                      "gradients are linear in dO",
                      "Every gradient is a linear map of dO: P and the Jacobian of the softmax do "
                      "not depend on it. A and B lie on a grid, so that their sum is exact.",
-                     gradient_cases(12), always<check_linear>, {gradients_of_squares()}),
+                     source, gradient_cases(12), always<check_linear>, {gradients_of_squares()}),
     };
 }
 

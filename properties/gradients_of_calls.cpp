@@ -31,9 +31,7 @@ bool batched(const Problem& p) {
     return has_rows(p) && p.batch >= 2 && p.mask.documents_q.empty();
 }
 
-GradientRun run_of(const Trial& trial) {
-    return {trial, trial.problem(), trial.inputs()};
-}
+constexpr const char* source = "kernels/interface/README.md, Backward";
 
 CaseSpace cases_that(bool (*admits)(const Problem&), std::int64_t cost = 8) {
     CaseSpace space = gradient_cases(cost);
@@ -213,21 +211,6 @@ Judgement check_stale(const Trial& trial) {
                  same_again(first, first.again(), "when another forward came in between"));
 }
 
-Property call_law(std::string id, std::string statement, std::string statement_short,
-                  std::string why, CaseSpace cases, Plan (*check)(const Given&),
-                  PlantedDeviation turned_red_by) {
-    return {.id = std::move(id),
-            .statement = std::move(statement),
-            .statement_short = std::move(statement_short),
-            .why = std::move(why),
-            .source = "kernels/interface/README.md, Backward",
-            .compares = Compares::bound,
-            .needs = {.backward = true},
-            .cases = std::move(cases),
-            .check = check,
-            .turned_red_by = {std::move(turned_red_by)}};
-}
-
 }  // namespace
 
 std::vector<Property> gradients_of_calls() {
@@ -238,47 +221,53 @@ std::vector<Property> gradients_of_calls() {
     CaseSpace strided = cases_that(has_rows);
     strided.require = FeatureSet(Feature::layout);
     return {
-        call_law("gradients.shift", "A constant added to all scores of a row moves no gradient.",
-                 "shifted scores have the same gradients",
-                 "The softmax does not change when all scores of a row move together, so neither "
-                 "does any derivative: by 120, where exp overflows in f32, and by -30720, which is "
-                 "far below what some take for -inf.",
-                 std::move(biased), always<check_shift>, large_biases_hide()),
-        call_law("gradients.poison",
-                 "What is hidden may hold anything: gradients of what does not see it stay.",
-                 "NaN behind a mask reaches no gradient",
-                 "A hidden pair has weight 0 and is no operand: not of dP, not of dS, not of any "
-                 "sum. The same holds of rows past a length, in the queries and in dO.",
-                 cases_that(hides), always<check_poison>, mask_ignored_in_backward()),
-        call_law("gradients.empty",
-                 "Keys nobody sees, rows that see nothing and rows past a length have gradient 0.",
-                 "what nothing reaches has gradient 0",
-                 "Sums over nothing are zero, and to the bit: there is no term to round.",
-                 cases_that(hides, 4), always<check_empty>, hidden_gradients_tiny()),
-        call_law("gradients.layout",
-                 "Gradients are the same in every memory layout, dO expanded or not.",
-                 "any strides give the same gradients",
-                 "Strides say where an element lies, not what it is. The gradient of a sum is one "
-                 "element with strides of 0; gradients lie as other tensors than their own.",
-                 std::move(strided), layout_plan, padded_gradients_negated()),
-        call_law("gradients.batch",
-                 "A sequence's gradients do not depend on the rest of its batch.",
-                 "a sequence alone has the same gradients",
-                 "Nothing is shared by the sequences of a batch but masks and sinks, whose "
-                 "gradients are sums over them. Where the kernel claims batch invariance and "
-                 "repeats its bits, the bits are the same.",
-                 cases_that(batched), batch_plan, gradients_of_first_sequence()),
-        call_law("gradients.wanted", "Each gradient is the same by itself as among all.",
-                 "any subset of the gradients may be wanted",
-                 "Which gradients are wanted is which tensors are given; what is not wanted has "
-                 "no place in memory.",
-                 cases_that(has_rows), always<check_wanted>, gradients_by_the_call()),
-        call_law("gradients.stale_state",
-                 "Backward, called again or after another forward, gives the same gradients.",
-                 "backward depends on nothing but its inputs",
-                 "Training with checkpoints runs two forwards before the first backward. Backward "
-                 "is handed all that it needs; where the kernel repeats bits, bits are the same.",
-                 cases_that(has_rows), always<check_stale>, gradients_by_the_call()),
+        gradient_law(
+            "gradients.shift", "A constant added to all scores of a row moves no gradient.",
+            "shifted scores have the same gradients",
+            "The softmax does not change when all scores of a row move together, so neither "
+            "does any derivative: by 120, where exp overflows in f32, and by -30720, which is "
+            "far below what some take for -inf.",
+            source, std::move(biased), always<check_shift>, {large_biases_hide()}),
+        gradient_law(
+            "gradients.poison",
+            "What is hidden may hold anything: gradients of what does not see it stay.",
+            "NaN behind a mask reaches no gradient",
+            "A hidden pair has weight 0 and is no operand: not of dP, not of dS, not of any "
+            "sum. The same holds of rows past a length, in the queries and in dO.",
+            source, cases_that(hides), always<check_poison>, {mask_ignored_in_backward()}),
+        gradient_law(
+            "gradients.empty",
+            "Keys nobody sees, rows that see nothing and rows past a length have gradient 0.",
+            "what nothing reaches has gradient 0",
+            "Sums over nothing are zero, and to the bit: there is no term to round.", source,
+            cases_that(hides, 4), always<check_empty>, {hidden_gradients_tiny()}),
+        gradient_law(
+            "gradients.layout",
+            "Gradients are the same in every memory layout, dO expanded or not.",
+            "any strides give the same gradients",
+            "Strides say where an element lies, not what it is. The gradient of a sum is one "
+            "element with strides of 0; gradients lie as other tensors than their own.",
+            source, std::move(strided), layout_plan, {padded_gradients_negated()}),
+        gradient_law("gradients.batch",
+                     "A sequence's gradients do not depend on the rest of its batch.",
+                     "a sequence alone has the same gradients",
+                     "Nothing is shared by the sequences of a batch but masks and sinks, whose "
+                     "gradients are sums over them. Where the kernel claims batch invariance and "
+                     "repeats its bits, the bits are the same.",
+                     source, cases_that(batched), batch_plan, {gradients_of_first_sequence()}),
+        gradient_law(
+            "gradients.wanted", "Each gradient is the same by itself as among all.",
+            "any subset of the gradients may be wanted",
+            "Which gradients are wanted is which tensors are given; what is not wanted has "
+            "no place in memory.",
+            source, cases_that(has_rows), always<check_wanted>, {gradients_by_the_call()}),
+        gradient_law(
+            "gradients.stale_state",
+            "Backward, called again or after another forward, gives the same gradients.",
+            "backward depends on nothing but its inputs",
+            "Training with checkpoints runs two forwards before the first backward. Backward "
+            "is handed all that it needs; where the kernel repeats bits, bits are the same.",
+            source, cases_that(has_rows), always<check_stale>, {gradients_by_the_call()}),
     };
 }
 

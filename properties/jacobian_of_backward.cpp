@@ -205,21 +205,6 @@ Judgement check_differences(const Trial& trial) {
     return tally.judgement("the kernel returns no gradients of q and k");
 }
 
-Property law_of(std::string id, std::string statement, std::string statement_short, std::string why,
-                std::string source, CaseSpace cases, Plan (*check)(const Given&),
-                PlantedDeviation turned_red_by) {
-    return {.id = std::move(id),
-            .statement = std::move(statement),
-            .statement_short = std::move(statement_short),
-            .why = std::move(why),
-            .source = std::move(source),
-            .compares = Compares::bound,
-            .needs = {.backward = true},
-            .cases = std::move(cases),
-            .check = check,
-            .turned_red_by = {std::move(turned_red_by)}};
-}
-
 }  // namespace
 
 std::vector<Property> jacobian_of_backward() {
@@ -230,27 +215,30 @@ std::vector<Property> jacobian_of_backward() {
     smooth.allow = smooth.allow.without(Feature::softcap).without(Feature::mixed_formats);
     smooth.formats = {Precision::f64};
     return {
-        law_of("jacobian.vjp", "Probed with unit vectors, backward gives P_j (1[i=j] - P_i).",
-               "the derivative of a weight is P_j (1[i=j] - P_i)",
-               "Keys, values and dO are unit vectors: O_i is P, dP_ij = 1[i=j], and dQ is sigma "
-               "times the Jacobian of the softmax. P is read off forward, the Jacobian off "
-               "backward.",
-               "the softmax's derivative; Dao et al. 2022, appendix B.2", units,
-               unit_plan<judge_vjp>, planted::first_channel_doubled()),
-        law_of("jacobian.symmetric_psd",
-               "The Jacobian of the softmax is symmetric, semidefinite, and its rows add up to 0.",
-               "diag(P) - PP' is symmetric and semidefinite",
-               "x'Jx is the variance of x under P, and J 1 = P - P (1'P) = 0.",
-               "the softmax's derivative", units, unit_plan<judge_psd>,
-               planted::first_channel_doubled()),
-        law_of("gradients.differences",
-               "In f64 the gradients are the slopes of the kernel's own forward.",
-               "gradients are slopes of the own forward (f64)",
-               "A central difference of dO.O along a direction is off by h^2/6 times the third "
-               "derivative, a joint cumulant of the scores' change and dO.v, which their ranges "
-               "bound. Everything lies on a grid, so that the step is exact. Without a soft cap.",
-               "cumulants of an exponential family", std::move(smooth), always<check_differences>,
-               planted::both_gradients_unscaled()),
+        gradient_law(
+            "jacobian.vjp", "Probed with unit vectors, backward gives P_j (1[i=j] - P_i).",
+            "the derivative of a weight is P_j (1[i=j] - P_i)",
+            "Keys, values and dO are unit vectors: O_i is P, dP_ij = 1[i=j], and dQ is sigma "
+            "times the Jacobian of the softmax. P is read off forward, the Jacobian off "
+            "backward.",
+            "the softmax's derivative; Dao et al. 2022, appendix B.2", units, unit_plan<judge_vjp>,
+            {planted::first_channel_doubled()}),
+        gradient_law(
+            "jacobian.symmetric_psd",
+            "The Jacobian of the softmax is symmetric, semidefinite, and its rows add up to 0.",
+            "diag(P) - PP' is symmetric and semidefinite",
+            "x'Jx is the variance of x under P, and J 1 = P - P (1'P) = 0.",
+            "the softmax's derivative", units, unit_plan<judge_psd>,
+            {planted::first_channel_doubled()}),
+        gradient_law(
+            "gradients.differences",
+            "In f64 the gradients are the slopes of the kernel's own forward.",
+            "gradients are slopes of the own forward (f64)",
+            "A central difference of dO.O along a direction is off by h^2/6 times the third "
+            "derivative, a joint cumulant of the scores' change and dO.v, which their ranges "
+            "bound. Everything lies on a grid, so that the step is exact. Without a soft cap.",
+            "cumulants of an exponential family", std::move(smooth), always<check_differences>,
+            {planted::both_gradients_unscaled()}),
     };
 }
 

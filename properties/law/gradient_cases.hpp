@@ -1,6 +1,10 @@
 #pragma once
 // What the laws of gradients are tried on, and how a kernel is planted wrong in its backward alone.
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "properties/law/property.hpp"
 
 namespace attest::law {
@@ -15,6 +19,23 @@ inline CaseSpace gradient_cases(std::int64_t cost = 4) {
                          .without(Feature::keys_rotated)
                          .without(Feature::splits),
             .cost = cost};
+}
+
+/// A law of gradients: within bounds, of a kernel with a backward.
+inline Property gradient_law(std::string id, std::string statement, std::string statement_short,
+                             std::string why, std::string source, CaseSpace cases,
+                             Plan (*check)(const Given&),
+                             std::vector<PlantedDeviation> turned_red_by) {
+    return {.id = std::move(id),
+            .statement = std::move(statement),
+            .statement_short = std::move(statement_short),
+            .why = std::move(why),
+            .source = std::move(source),
+            .compares = Compares::bound,
+            .needs = {.backward = true},
+            .cases = std::move(cases),
+            .check = check,
+            .turned_red_by = std::move(turned_red_by)};
 }
 
 namespace planted {

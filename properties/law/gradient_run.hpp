@@ -52,4 +52,9 @@ private:
     mutable std::optional<bound::ExpectedGradients> expected_;
 };
 
+/// Of the case as it was drawn.
+inline GradientRun run_of(const Trial& trial) {
+    return {trial, trial.problem(), trial.inputs()};
+}
+
 }  // namespace attest::law
