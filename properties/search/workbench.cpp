@@ -45,8 +45,10 @@ void FailureKeeper::found(const std::string& law, const Case& tried) {
 void FailureKeeper::shrunk(const Counterexample& c) {
     if (directory_.empty()) return;
     const std::lock_guard lock(mutex_);
-    const bool alone = c.confirmed.how == Confirmation::alone;
-    store_failure(directory_, {c.id, c.law, kernel_, c.smallest, alone, c.confirmed.before});
+    const Confirmed& confirmed = c.confirmed;
+    const bool always =
+        confirmed.how == Confirmation::alone && confirmed.alone.failed == confirmed.alone.of;
+    store_failure(directory_, {c.id, c.law, kernel_, c.smallest, always, confirmed.before});
     forget(c.law, &c.smallest);
 }
 
