@@ -16,23 +16,11 @@ namespace {
 
 using Kind = GateChange::Kind;
 
-struct GateComparison {
+struct GateComparison : GateChanges {
     const RunReport& baseline;
     const RunReport& candidate;
     const GateLimits& limits;
-    std::vector<GateChange> changes;
     std::int64_t other_draws = 0;  ///< laws whose cases were others, so that errors do not compare
-
-    void add(Kind kind, std::string subject, std::string before, std::string after,
-             std::string says = {}, std::string cause = {}) {
-        changes.push_back({kind,
-                           std::move(subject),
-                           std::move(before),
-                           std::move(after),
-                           std::move(says),
-                           std::move(cause),
-                           {}});
-    }
 };
 
 bool judged(const search::LawReport& law) {
@@ -103,8 +91,9 @@ bool same_draws(const GateComparison& c, const search::LawReport& before,
     const kernel::Manifest &then = c.baseline.run.kernel.manifest,
                            &now = c.candidate.run.kernel.manifest;
     return then.features == now.features && then.formats == now.formats &&
-           c.baseline.end->narrowed == c.candidate.end->narrowed && before.cases == after.cases &&
-           before.discarded == after.discarded && before.refusals == after.refusals;
+           then.takes == now.takes && c.baseline.end->narrowed == c.candidate.end->narrowed &&
+           before.cases == after.cases && before.discarded == after.discarded &&
+           before.refusals == after.refusals;
 }
 
 void compare_accuracy(GateComparison& c, const search::LawReport& before,
@@ -186,6 +175,17 @@ bool was_whole(const RunReport& report) {
 
 }  // namespace
 
+void GateChanges::add(GateChange::Kind kind, std::string subject, std::string before,
+                      std::string after, std::string says, std::string cause) {
+    list.push_back({kind,
+                    std::move(subject),
+                    std::move(before),
+                    std::move(after),
+                    std::move(says),
+                    std::move(cause),
+                    {}});
+}
+
 std::int64_t GateReport::count(GateChange::Kind kind) const {
     return std::ranges::count(changes, kind, &GateChange::kind);
 }
@@ -193,7 +193,7 @@ std::int64_t GateReport::count(GateChange::Kind kind) const {
 GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
                         const GateLimits& limits, const std::vector<Waiver>& waivers,
                         const std::string& today) {
-    GateComparison c{baseline, candidate, limits, {}, 0};
+    GateComparison c{{}, baseline, candidate, limits, 0};
     GateReport out;
     for (const search::LawReport& after : candidate.laws) {
         const search::LawReport* before = baseline.law(after.law);
@@ -207,14 +207,13 @@ GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
         compare_cases(c, *before, after);
         compare_accuracy(c, *before, after);
     }
-    for (GateChange& change : compare_kernels(baseline, candidate))
-        c.changes.push_back(std::move(change));
+    compare_kernels(baseline, candidate, c);
     compare_time(c);
     if (c.other_draws > 0)
         c.add(Kind::told, "accuracy", "", "not compared",
               "of " + counted(c.other_draws, "law") +
                   ": what the kernels take differs, so that their cases do too");
-    out.changes = std::move(c.changes);
+    out.changes = std::move(c.list);
     apply(waivers, candidate.run.kernel.manifest.name, today, out);
     std::ranges::stable_sort(out.changes, {}, &GateChange::kind);
     if (out.count(Kind::worse) > 0)

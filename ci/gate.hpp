@@ -26,6 +26,13 @@ struct GateChange {
     std::string waiver;  ///< who waived it, why and until when
 };
 
+/// Changes as they are found.
+struct GateChanges {
+    std::vector<GateChange> list;
+    void add(GateChange::Kind kind, std::string subject, std::string before, std::string after,
+             std::string says = {}, std::string cause = {});
+};
+
 struct GateLimits {
     /// How many times larger a quantile of error/bound may be, of the same law, format and cases.
     double accuracy = 1.5;
@@ -48,7 +55,7 @@ GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
                         const std::string& today);
 
 /// The part of it that is about what the kernels declare and take.
-std::vector<GateChange> compare_kernels(const RunReport& baseline, const RunReport& candidate);
+void compare_kernels(const RunReport& baseline, const RunReport& candidate, GateChanges& changes);
 
 /// Why the two did not judge the same cases; empty: they did.
 std::string other_cases(const RunReport& baseline, const RunReport& candidate);

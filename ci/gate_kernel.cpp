@@ -6,6 +6,8 @@
 #include "ci/number.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
+#include "kernels/interface/manifest_takes.hpp"
+#include "reference/problem/text.hpp"
 
 namespace attest::ci {
 
@@ -13,24 +15,18 @@ namespace {
 
 using Kind = GateChange::Kind;
 
-struct Losses {
+struct KernelComparison {
     const RunReport& baseline;
     const RunReport& candidate;
-    std::vector<GateChange> changes;
+    GateChanges& changes;
 
-    void add(Kind kind, std::string subject, std::string before, std::string after,
-             std::string says = {}) {
-        changes.push_back({kind,
-                           std::move(subject),
-                           std::move(before),
-                           std::move(after),
-                           std::move(says),
-                           {},
-                           {}});
+    template <typename... Words>
+    void add(Words&&... words) {
+        changes.add(std::forward<Words>(words)...);
     }
 };
 
-void compare_claims(Losses& c) {
+void compare_claims(KernelComparison& c) {
     const RunFacts then = facts_of(c.baseline.run), now = facts_of(c.candidate.run);
     const auto each = [&](const char* prefix, const Facts& before, const Facts& after) {
         for (const auto& [key, value] : after) {
@@ -45,7 +41,12 @@ void compare_claims(Losses& c) {
     each("dialect.", then.dialect, now.dialect);
 }
 
-void compare_taken(Losses& c) {
+std::string takes_text(const kernel::Manifest& manifest) {
+    const auto takes = kernel::takes_json(manifest.takes);
+    return takes.empty() ? "all it lists" : clean(takes.dump());
+}
+
+void compare_taken(KernelComparison& c) {
     const kernel::Manifest &then = c.baseline.run.kernel.manifest,
                            &now = c.candidate.run.kernel.manifest;
     for (int n = 0; n < feature_count; ++n) {
@@ -59,6 +60,16 @@ void compare_taken(Losses& c) {
     for (const kernel::Formats& formats : then.formats)
         if (std::ranges::find(now.formats, formats) == now.formats.end())
             c.add(Kind::worse, "format." + words(formats), "taken", "not taken");
+    if (then.takes != now.takes) {
+        const auto lost =
+            std::ranges::find_if(c.baseline.cases, [&](const search::CaseReport& one) {
+                return kernel::refusal(now.takes, one.record.tried.problem).has_value();
+            });
+        const bool less = lost != c.baseline.cases.end();
+        c.add(less ? Kind::worse : Kind::told, "takes", takes_text(then), takes_text(now),
+              less ? "it takes no longer " + print(lost->record.tried.problem)
+                   : "of the cases kept of the baseline it takes all");
+    }
     const std::vector<std::string>&before = c.baseline.end->narrowed,
           &after = c.candidate.end->narrowed;
     for (const std::string& limit : after)
@@ -82,7 +93,7 @@ void compare_taken(Losses& c) {
 }
 
 // Pairs of features that were drawn together and no longer can be.
-void compare_pairs(Losses& c) {
+void compare_pairs(KernelComparison& c) {
     for (const search::CoverageReport& now : c.candidate.coverage) {
         const auto at =
             std::ranges::find(c.baseline.coverage, now.format, &search::CoverageReport::format);
@@ -103,12 +114,11 @@ void compare_pairs(Losses& c) {
 
 }  // namespace
 
-std::vector<GateChange> compare_kernels(const RunReport& baseline, const RunReport& candidate) {
-    Losses c{baseline, candidate, {}};
+void compare_kernels(const RunReport& baseline, const RunReport& candidate, GateChanges& changes) {
+    KernelComparison c{baseline, candidate, changes};
     compare_claims(c);
     compare_taken(c);
     compare_pairs(c);
-    return std::move(c.changes);
 }
 
 }  // namespace attest::ci

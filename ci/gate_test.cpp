@@ -56,7 +56,10 @@ TEST(Gate, WhatHeldAndIsViolatedFails) {
 
 // Each thing that can be lost, lost alone.
 TEST(Gate, EveryLossIsSeen) {
-    const RunReport whole = recorded("check_pass");
+    RunReport whole = recorded("check_pass");
+    search::CaseReport kept;
+    kept.record.tried.problem.dim_qk = 64;
+    whole.add(kept);
     const std::string law = "reference.output";
     const auto lost = [&](auto change) {
         RunReport candidate = whole;
@@ -72,7 +75,7 @@ TEST(Gate, EveryLossIsSeen) {
                   for (auto& [format, ratios] : law_of(r, law).ratios->formats)
                       if (format == "f16") ratios.p999 = 1.6 * std::max(ratios.p999, 0.01);
               }).size(),
-              law_of(const_cast<RunReport&>(whole), law).ratios->formats.count("f16"));
+              law_of(whole, law).ratios->formats.count("f16"));
     EXPECT_EQ(lost([](RunReport& r) { r.run.kernel.manifest.numerics.deterministic = false; }),
               one("claims.deterministic"));
     EXPECT_EQ(lost([](RunReport& r) { r.run.kernel.manifest.features = {}; }).front().substr(0, 8),
@@ -80,6 +83,14 @@ TEST(Gate, EveryLossIsSeen) {
     EXPECT_EQ(lost([](RunReport& r) { r.run.kernel.manifest.formats.pop_back(); }).size(), 1u);
     EXPECT_EQ(lost([](RunReport& r) { r.end->narrowed.push_back("queries: multiples of 16"); }),
               one("taken"));
+    EXPECT_EQ(lost([](RunReport& r) {
+                  r.run.kernel.manifest.takes[kernel::Quantity::dim_qk] = {.only = {5}};
+              }),
+              one("takes"));
+    EXPECT_EQ(lost([](RunReport& r) {
+                  r.run.kernel.manifest.takes[kernel::Quantity::len_kv] = {.most = 1 << 30};
+              }),
+              std::vector<std::string>());  // all that was tried is taken still
     EXPECT_EQ(lost([](RunReport& r) { r.laws.front().refused += 5; }), one("refused"));
     EXPECT_EQ(lost([](RunReport& r) {
                   for (search::LawReport& l : r.laws) l.largest[search::SizeAxis::len_kv] /= 2;
