@@ -13,8 +13,8 @@ namespace attest::ci {
 
 struct NamedCase {
     Case tried;
-    std::string law;     ///< empty: not known
-    std::string kernel;  ///< as typed when it was stored; empty: not known
+    std::string law;                          ///< empty: not known
+    std::string kernel;                       ///< as typed when it was stored; empty: not known
     std::vector<search::EarlierCase> before;  ///< what has to run before it
 };
 

@@ -159,8 +159,8 @@ void draw_element(Screen& s, const ElementWords& words) {
 
 std::string replay_line(const KernelReport& kernel, const std::string& id,
                         const std::string& directory) {
-    std::string command = "attest replay " + search::short_id(id) + " --kernel " +
-                          shell_word(clean(kernel.typed));
+    std::string command =
+        "attest replay " + search::short_id(id) + " --kernel " + shell_word(clean(kernel.typed));
     for (const std::string& option : kernel.options) command += " " + clean(option);
     if (directory != "attest-out") command += " --out " + shell_word(clean(directory));
     return command;

@@ -45,9 +45,8 @@ std::vector<std::string> limits_of(const RunReport& report) {
             bound_text(3.0 / static_cast<double>(most)) + " of that law's " + count_text(most) +
             " cases, may have been missed (95 % confidence); of a law with fewer cases "
             "one that shows more often, too.");
-    if (const double chance = chance_of(report); chance > 0)
-        list.push_back("Statistics err by chance: at most " + bound_text(chance) +
-                       " of such runs accuse or suspect a correct kernel.");
+    if (const std::string chance = chance_text(report); !chance.empty())
+        list.push_back("That no chance is in it: " + chance + ".");
     if (const search::Sizes judged = sizes_of(report).judged; !judged.empty())
         list.push_back(
             "Nothing of sizes beyond the largest judged, each of which came beside "
@@ -57,7 +56,7 @@ std::vector<std::string> limits_of(const RunReport& report) {
     if (c.undrawn > 0)
         list.push_back("Nothing of " + counted(c.undrawn, "feature pair") +
                        " that was never drawn.");
-    list.push_back("Nothing of what no law judges: " + unjudged(report) + ".");
+    list.push_back("Nothing of what no law judged: " + unjudged(report) + ".");
     if (const std::string rest = not_claimed(report.run.kernel.manifest); !rest.empty())
         list.push_back("Nothing of what is not claimed: " + rest + ".");
     for (const std::string& limit : report.end->narrowed)

@@ -143,8 +143,8 @@ void draw_extent(Screen& s, const RunReport& report) {
     if (const std::string fewer = fewer_cases_text(report); !fewer.empty())
         s.line(s.dim("tried     " + fewer), 10);
     s.line(s.dim("skipped   " + skipped_text(v)), 10);
-    const std::string chance = bound_text(chance_of(report)) + " of such runs";
-    s.line(s.dim("chance    a correct kernel is accused or suspected in at most " + chance), 10);
+    if (const std::string chance = chance_text(report); !chance.empty())
+        s.line(s.dim("chance    " + chance), 10);
     s.line(s.dim("unjudged  " + unjudged(report)), 10);
     std::string taken;
     for (const std::string& limit : report.end->narrowed) taken += "; " + limit;

@@ -9,9 +9,9 @@
 #include <cstdio>
 
 #include "ci/commands.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/gpu_oracle.hpp"
 #include "ci/journal.hpp"
-#include "ci/exit_code.hpp"
 #include "ci/screen.hpp"
 #include "kernels/worker/session.hpp"
 #include "reference/problem/errors.hpp"
@@ -58,8 +58,8 @@ int run(const CommandOptions& options) {
 }  // namespace
 
 void write_out(const std::string& text) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-                         std::fflush(stdout) == 0;
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     // Who reads no further, as `head` does, has had enough.
     if (!written && errno != EPIPE) throw InternalError("standard output cannot be written");
 }

@@ -195,8 +195,8 @@ int explain_law(Screen& s, search::SessionKernel& kernel, const NamedCase& named
         s.line(id + " " + std::string(name(record.verdict.decision)) + " of this case");
         return exit_holds;
     }
-    s.line(s.bad(id + " is violated") + " all the same, by calls that it makes of this case: " +
-           law->statement);
+    s.line(s.bad(id + " is violated") +
+           " all the same, by calls that it makes of this case: " + law->statement);
     if (record.verdict.violation) {
         s.fact("problem", s.bold(clean(record.verdict.violation->problem)));
         draw_element(s, element_words(*record.verdict.violation));

@@ -24,7 +24,7 @@ public:
     void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried);
     void on_waiting(double seconds, double limit);
     void say(const std::string& text);  ///< a line that stays
-    void clear();  ///< the line is gone
+    void clear();                       ///< the line is gone
 
     /// The line itself, for tests.
     static std::string line(const ScreenStyle& style, double progress, const std::string& family,

@@ -132,8 +132,8 @@ inline search::LawReport law() {
 
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
-    report.record = {coin() ? -1 : count(),      a_case(), {},
-                     one_of<worker::Outcome>(7), fault(),  real(), {}, {}};
+    report.record = {
+        coin() ? -1 : count(), a_case(), {}, one_of<worker::Outcome>(7), fault(), real(), {}, {}};
     report.record.verdict.decision = one_of<law::Decision>(5);
     if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
     return report;

@@ -69,9 +69,19 @@ double chance_of(const RunReport& report) {
     return std::min(1.0, sum);
 }
 
+std::string chance_text(const RunReport& report) {
+    const double chance = chance_of(report);
+    if (chance == 0) return {};
+    return "statistics accuse or suspect a correct kernel in at most " + bound_text(chance) +
+           " of such runs";
+}
+
 std::string unjudged(const RunReport& report) {
-    const auto backward = [](const law::Property& law) { return law.needs.backward; };
-    const bool judged = std::ranges::any_of(law::catalogue(), backward);
+    const auto of_backward = [](const search::LawReport& law) {
+        const law::Property* property = law::find_property(law.law);
+        return property != nullptr && property->needs.backward && law.cases > 0;
+    };
+    const bool judged = std::ranges::any_of(report.laws, of_backward);
     const bool dropout = report.run.kernel.manifest.features.has(Feature::dropout);
     return std::string(judged ? "append" : "backward, append") + (dropout ? ", dropout" : "");
 }
@@ -166,7 +176,8 @@ std::string skipped_text(const RunVerdict& v) {
 
 std::string fewer_cases_text(const RunReport& report) {
     const auto first = std::ranges::find_if(report.laws, [](const search::LawReport& law) {
-        return law.verdict.decision == law::Decision::violated;
+        return law.verdict.decision == law::Decision::violated ||
+               law.verdict.reason.kind == law::Reason::Kind::flaky;
     });
     const std::int64_t all = report.run.profile.cases_per_law;
     const auto whole = [](const search::LawReport& law) {
@@ -177,7 +188,7 @@ std::string fewer_cases_text(const RunReport& report) {
         search::cases_once_violated >= all)
         return {};
     return "at most " + count_text(search::cases_once_violated) + " cases of each law after " +
-           first->law + ", which is violated; --cases " + std::to_string(all) + " tries all";
+           first->law + ", which failed; --cases " + std::to_string(all) + " tries all";
 }
 
 }  // namespace attest::ci

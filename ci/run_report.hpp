@@ -31,7 +31,7 @@ struct KernelReport {
     kernel::Manifest manifest;  ///< with the features it is asked for, where it declares none
     std::string id, typed;
     kernel::KernelInterface interface = kernel::KernelInterface::builtin;
-    std::string file, sha256;  ///< of its library or program; empty: built in
+    std::string file, sha256;             ///< of its library or program; empty: built in
     std::vector<std::string> barriers{};  ///< that held its process in
     std::vector<std::string> options{};   ///< of the command, by which it is run the same way again
 };
@@ -121,7 +121,7 @@ SizeReport sizes_of(const RunReport& report);
 /// laws of statistics state, summed over their cases.
 double chance_of(const RunReport& report);
 
-/// What no law judges, of what a kernel may offer or this one declares.
+/// What no law of this run judged, of what a kernel may offer or this one declares.
 std::string unjudged(const RunReport& report);
 
 /// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
@@ -129,6 +129,9 @@ std::string sizes_text(const search::Sizes& sizes);
 
 /// "8 laws not applicable, 1 law left out; 6.3 % of draws dropped".
 std::string skipped_text(const RunVerdict& verdict);
+
+/// The same in words; empty where no law of statistics was judged.
+std::string chance_text(const RunReport& report);
 
 /// That laws were tried by fewer cases because the kernel is violated; empty where none was.
 std::string fewer_cases_text(const RunReport& report);
