@@ -81,7 +81,7 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
         const law::Property* law = law::find_property(one.example.law);
         out.computes = law != nullptr && law->needs.backward
                            ? "not known; what a backward computes is not analysed"
-                           : "not known; its answers to the cases by themselves are right";
+                           : "not known; each answer is within the bounds of the reference";
     }
 }
 
