@@ -1,7 +1,7 @@
 #pragma once
 // A deviation of the backward pass: the right one with a step exchanged, or the backward of another
-// problem beside a forward that is right. Which gradients it is seen in is told by the evidence: two
-// kernels, one for dQ and one for dK and dV, rarely share a defect.
+// problem beside a forward that is right. Which gradients it is seen in is told by the evidence:
+// two kernels, one for dQ and one for dK and dV, rarely share a defect.
 
 #include <functional>
 #include <optional>

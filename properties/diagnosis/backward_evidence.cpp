@@ -50,8 +50,8 @@ std::optional<BackwardEvidence> judged(Specification asked, worker::CallResult r
     e.truth = oracle::attend_gradients(s.problem, s.dialect, s.numerics, s.inputs);
     e.call = std::make_shared<BackwardCall>(s, s, e.forward);
     for (const Role role : law::gradient_roles)
-        if (e.observed.has(role) && any_outside(e.observed[role], e.truth[role],
-                                                law::gradient_format(s.problem, role)))
+        if (e.observed.has(role) &&
+            any_outside(e.observed[role], e.truth[role], law::gradient_format(s.problem, role)))
             e.wrong.push_back(role);
     return e;
 } catch (const BadInput&) {

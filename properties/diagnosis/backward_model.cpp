@@ -36,26 +36,10 @@ void set_score(ModelPair& pair, const ScoreParts& parts) {
     pair.score = {late ? x : x + bias, error};
 }
 
-/// Where a row past its sequence's length would stand, and what it would see by order.
-std::int64_t position_past(const Problem& p, const Dialect& dialect, std::int64_t b,
-                           std::int64_t i) {
-    if (dialect.causal == CausalAlignment::top_left || p.mask.lens_q.empty()) return i;
-    return i + oracle::keys_valid(p, b) - p.mask.lens_q[static_cast<std::size_t>(b)];
-}
-
-std::vector<std::int64_t> visible_past(const Problem& p, const Dialect& dialect, std::int64_t b,
-                                       std::int64_t position) {
-    std::vector<std::int64_t> keys;
-    if (!p.mask.documents_q.empty()) return keys;
-    const Window w = p.mask.window;
-    const auto reach = [&](std::int64_t limit) {
-        return dialect.window_ends == WindowEnds::exclusive && limit > 0 ? limit - 1 : limit;
-    };
-    for (std::int64_t j = 0; j < oracle::keys_valid(p, b); ++j)
-        if (!(p.mask.causal && j > position) && !(w.left >= 0 && j < position - reach(w.left)) &&
-            !(w.right >= 0 && j > position + reach(w.right)))
-            keys.push_back(j);
-    return keys;
+/// What an accumulator of the kernel's cannot hold is infinite in it.
+Near held(Near x, const bound::KernelModel& model) {
+    if (std::abs(x.value) > model.max_finite) x.value = std::copysign(infinite, x.value);
+    return x;
 }
 
 /// Adds terms up as `how` says, with the sizes that the sum's roundings are relative to.
@@ -132,11 +116,14 @@ public:
 private:
     void head(std::int64_t b, std::int64_t h) {
         const std::int64_t group = call_.call.group;
-        if (s_.groups == Joining::first && h % group != 0) discards_ = true;
-        else discards_ = s_.groups == Joining::last && h % group != group - 1;
+        if (s_.groups == Joining::first && h % group != 0)
+            discards_ = true;
+        else
+            discards_ = s_.groups == Joining::last && h % group != group - 1;
         for (std::int64_t i = 0; i < p_.len_q; ++i) {
             const BackwardCall::RowFacts& facts = call_.row(b, h, i);
-            if (facts.is_query || s_.past_lengths) row({call_, b, h, i, facts, facts.lse, facts.delta});
+            if (facts.is_query || s_.past_lengths)
+                row({call_, b, h, i, facts, facts.lse, facts.delta});
         }
     }
 
@@ -176,8 +163,8 @@ private:
         const bound::KernelModel& m = call_.model;
         set_score(pair, s_.parts);
         pair.dp = pair.facts.dp;
-        pair.p = s_.probability ? s_.probability(pair) : plain_probability(pair);
-        pair.ds = s_.ds ? s_.ds(pair) : plain_ds(pair, row.delta);
+        pair.p = held(s_.probability ? s_.probability(pair) : plain_probability(pair), m);
+        pair.ds = held(s_.ds ? s_.ds(pair) : plain_ds(pair, row.delta), m);
         const Near slope = s_.slope ? s_.slope(pair) : plain_slope(pair);
         const Near dx = rounded(pair.ds * slope, p_.softcap > 0 ? 2 * m.ua : 0, m.oma);
         const Near weight =
@@ -214,14 +201,12 @@ private:
         Predicted out;
         out[Role::d_q] = d_q_.take(call_.of_sum(keys), absolute(keys), scale, Joining::sum);
         out[Role::d_k] = d_k_.take(call_.of_sum(queries), absolute(queries), scale, Joining::sum);
-        out[Role::d_v] = d_v_.take(call_.of_sum(queries), absolute(queries),
-                                   s_.groups == Joining::mean
-                                       ? 1.0 / static_cast<double>(call_.call.group)
-                                       : 1,
-                                   Joining::sum);
+        out[Role::d_v] =
+            d_v_.take(call_.of_sum(queries), absolute(queries),
+                      s_.groups == Joining::mean ? 1.0 / static_cast<double>(call_.call.group) : 1,
+                      Joining::sum);
         if (s_.groups == Joining::mean)
-            for (Near& x : out[Role::d_k])
-                x = (1.0 / static_cast<double>(call_.call.group)) * x;
+            for (Near& x : out[Role::d_k]) x = (1.0 / static_cast<double>(call_.call.group)) * x;
         if (p_.rope.style != RopeStyle::none) turn(out);
         if (has_mask_)
             out[Role::d_mask] = d_mask_.take(call_.of_sum(rows), absolute(rows), 1, s_.mask);
@@ -236,10 +221,12 @@ private:
         const oracle::Rotation<double> rotation(p_);
         const std::vector<double> frequency = rotation.channel_frequency();
         const bound::KernelModel& m = call_.model;
+        // 2.02 and 1.01: the products of two errors, as in GradientBook::add.
         const double unit = 2.02 * (9 * m.ua + std::max(m.up, m.ugs)),
+                     // As in score_error().
                      angle = 1.01 * (2 * m.rope_log_base + 7) * m.ua,
-                     furthest = 2 * static_cast<double>(std::abs(p_.rope.offset) + p_.len_q +
-                                                        p_.len_kv);
+                     furthest =
+                         2 * static_cast<double>(std::abs(p_.rope.offset) + p_.len_q + p_.len_kv);
         const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
         const auto row = [&](std::vector<Near>& all, std::int64_t at, std::int64_t position) {
             std::vector<double> x(d), size(d), error(d);
@@ -254,8 +241,8 @@ private:
             const std::int64_t to = p_.rope.offset + position;
             if (s_.turns_back != 0) rotation.turn_back(x.data(), s_.turns_back * to);
             for (std::size_t c = 0; c < d; ++c)
-                from[c] = {x[c], 2 * error[c] +
-                                     2 * size[c] * (unit + angle * frequency[c] * furthest)};
+                from[c] = {x[c],
+                           2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};
         };
         for (std::int64_t at = 0; at < p_.batch * p_.heads_q * p_.len_q; ++at)
             row(out[Role::d_q], at,
@@ -281,6 +268,7 @@ Near plain_probability(const ModelPair& pair) {
 
 Near plain_ds(const ModelPair& pair, Near delta) {
     const bound::KernelModel& m = pair.row.call.model;
+    // 2.1: the subtraction and the product (backward_bound.cpp).
     return rounded(pair.p * rounded(pair.dp - delta, 2.1 * m.ua, 0), 0, 2 * m.oma);
 }
 
@@ -289,6 +277,7 @@ Near plain_slope(const ModelPair& pair) {
     if (!(m.softcap > 0)) return {1, 0};
     const double t = pair.capped.value / m.softcap;
     return {1 - t * t,
+            // Of backward_bound.cpp: the slope is within 2.1 times what t is off by.
             2.1 * (m.exp_error / 2 + 7 * m.ua + pair.score.error / m.softcap) + 3 * m.ua};
 }
 
@@ -296,122 +285,6 @@ Near rounded_to(Near x, Precision format) {
     const double low = round_to(x.value - x.error, format),
                  high = round_to(x.value + x.error, format);
     return {(low + high) / 2, (high - low) / 2};
-}
-
-BackwardCall::BackwardCall(const Specification& asked, const Specification& visible,
-                           const bound::Expected& forward)
-    : call(oracle::prepare(asked.problem, asked.dialect, asked.inputs)),
-      model(bound::resolve(asked.problem, asked.numerics)),
-      inputs(asked.inputs) {
-    fill_rows(forward);
-    fill_scores(visible);
-}
-
-double BackwardCall::of_products(double n) const {
-    return bound::chain_error(model.dot_depth(n) + 1, model.ua);
-}
-
-double BackwardCall::of_sum(double n) const {
-    return bound::chain_error(model.sum_depth(n) + 5, model.ua) + 2 * model.ugs;
-}
-
-void BackwardCall::fill_rows(const bound::Expected& forward) {
-    const Problem& p = call.problem;
-    const std::vector<double> d_o = inputs[Role::d_o].to_doubles(),
-                              o = inputs[Role::o].to_doubles();
-    const bool stored = inputs.has(Role::lse);
-    const double natural = call.dialect.lse_base == LseBase::two ? std::numbers::ln2 : 1.0;
-    const std::size_t dv = static_cast<std::size_t>(call.dim_v);
-    rows_.resize(static_cast<std::size_t>(p.batch * p.heads_q * p.len_q));
-    for (std::size_t at = 0; at < rows_.size(); ++at) {
-        RowFacts& row = rows_[at];
-        const std::int64_t n = static_cast<std::int64_t>(at);
-        const oracle::KeyRange range =
-            oracle::keys_of(p, call.dialect, n / (p.heads_q * p.len_q), n % p.len_q);
-        row.is_query = range.is_query;
-        row.position = range.is_query ? range.position
-                                      : position_past(p, call.dialect, n / (p.heads_q * p.len_q),
-                                                      n % p.len_q);
-        row.d_o.assign(d_o.begin() + n * call.dim_v, d_o.begin() + (n + 1) * call.dim_v);
-        double size = 0;
-        for (std::size_t c = 0; c < dv; ++c) {
-            const double seen = o[at * dv + c];
-            const bound::ExpectedElement& truth = forward.output[at * dv + c];
-            // A kernel may take D from what it stored, or from what it had before that.
-            Near x{seen, std::abs(seen - truth.value)};
-            if (!std::isfinite(x.error)) x.error = 0;
-            row.output.push_back(x);
-            row.delta = row.delta + row.d_o[c] * x;
-            row.sum_of_d_o += row.d_o[c];
-            size += std::abs(row.d_o[c] * seen);
-        }
-        row.delta.error += of_products(static_cast<double>(dv)) * size +
-                           2 * static_cast<double>(dv) * model.oma;
-        const bound::ExpectedElement& truth = forward.lse[at];
-        const double seen = stored ? inputs[Role::lse].get(n) : truth.value;
-        row.lse = {natural * seen, natural * (std::abs(seen - truth.value) + truth.bound +
-                                              3 * model.ua * std::abs(seen))};
-        if (!std::isfinite(row.lse.error)) row.lse.error = 0;
-    }
-}
-
-void BackwardCall::fill_scores(const Specification& shown) {
-    const Problem& p = call.problem;
-    const oracle::Prepared seen = oracle::prepare(shown.problem, shown.dialect, shown.inputs);
-    oracle::RotatedHead<double> head(call);
-    const bool turned = p.rope.style != RopeStyle::none;
-    scores_.resize(static_cast<std::size_t>(score_count(p)));
-    std::vector<std::int64_t> all(static_cast<std::size_t>(p.len_kv)), visible;
-    for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<std::int64_t>(j);
-    oracle::RowValues sizes;
-    keys_.assign(call.k.begin(), call.k.end());
-    const double dim_v = static_cast<double>(call.dim_v);
-    for (std::size_t at = 0; at < rows_.size(); ++at) {
-        const std::int64_t n = static_cast<std::int64_t>(at), i = n % p.len_q,
-                           h = n / p.len_q % p.heads_q, b = n / p.len_q / p.heads_q,
-                           h_kv = h / call.group;
-        RowFacts& row = rows_[at];
-        const bool fresh = turned ? head.load(b, h_kv) : head.load_sizes(b, h_kv);
-        if (turned && fresh)
-            std::copy(head.keys.begin(), head.keys.end(),
-                      keys_.begin() + (b * p.heads_kv + h_kv) * p.len_kv * p.dim_qk);
-        if (turned) head.turn_query(b, h, i, row.position);
-        else head.query_sizes(b, h, i);
-        const double* q = turned ? head.query.data() : call.query(b, h, i);
-        row.query.assign(q, q + p.dim_qk);
-        head.sizes(all, all.size(), sizes);
-        row.q_max = sizes.q_max;
-        row.k_max = sizes.k_max;
-        visible_keys(seen, b, h, i, visible);
-        const oracle::KeyRange range = oracle::keys_of(p, call.dialect, b, i);
-        for (std::int64_t j = 0; j < p.len_kv; ++j) {
-            const std::size_t y = static_cast<std::size_t>(j);
-            BackwardScore& s = scores_[at * all.size() + y];
-            const double* k = key(b, h_kv, j);
-            for (std::int64_t c = 0; c < p.dim_qk; ++c) s.dot += q[c] * k[c];
-            if (!call.mask.empty()) s.mask = call.mask_at(b, h, i, j);
-            if (p.mask.tensor.kind == MaskKind::boolean) s.mask = 0;  // visible_keys says it
-            if (!call.slopes.empty())
-                s.alibi = -call.slopes[static_cast<std::size_t>(h)] *
-                          std::abs(static_cast<double>(range.position - (j - range.key_base)));
-            s.magnitude = sizes.magnitude[y];
-            if (turned) s.turn = sizes.turn[y];
-            const double* v = call.value(b, h_kv, j);
-            double size = 0;
-            for (std::size_t c = 0; c < row.d_o.size(); ++c) {
-                s.dp.value += row.d_o[c] * v[c];
-                size += std::abs(row.d_o[c] * v[c]);
-            }
-            s.dp.error = of_products(dim_v) * size + 2 * dim_v * model.oma;
-        }
-        if (!row.is_query) visible = visible_past(p, call.dialect, b, row.position);
-        for (const std::int64_t j : visible) {
-            BackwardScore& s = scores_[at * all.size() + static_cast<std::size_t>(j)];
-            s.visible = true;
-            const double x = call.scale * s.dot;
-            row.max = std::max(row.max, std::abs(x));
-        }
-    }
 }
 
 Predicted run_backward(const BackwardCall& call, const ModelSteps& steps) {

@@ -34,6 +34,7 @@ struct BackwardScore {
     double magnitude = 0, turn = 0;       ///< as RowFacts
     Near dp;                              ///< dO . v
     bool visible = false;
+    bool inside = false;  ///< a key of the row's own sequence or document, hidden or not
 };
 
 /// A call of backward, with all that its steps are made of.
@@ -49,9 +50,9 @@ public:
         std::int64_t position = 0;
         Near lse, delta;  ///< natural
         double sum_of_d_o = 0, max = 0, q_max = 0, k_max = 0;
-        std::vector<Near> output;     // [dim_v], as stored
-        std::vector<double> query;    // [dim_qk], turned
-        std::vector<double> d_o;      // [dim_v]
+        std::vector<Near> output;   // [dim_v], as stored
+        std::vector<double> query;  // [dim_qk], turned
+        std::vector<double> d_o;    // [dim_v]
     };
 
     const Problem& problem() const { return call.problem; }
@@ -121,7 +122,7 @@ struct ModelSteps {
     std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
     bool past_lengths = false;  ///< rows past a length are rows like any other
-    int turns_back = 1;  ///< 0: not at all, -1: the other way
+    int turns_back = 1;         ///< 0: not at all, -1: the other way
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };
 

@@ -4,8 +4,8 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr std::size_t calls_max = 8;                // of a law that makes many
-constexpr std::int64_t products_max = 300'000;      // as in evidence.cpp
+constexpr std::size_t calls_max = 8;            // of a law that makes many
+constexpr std::int64_t products_max = 300'000;  // as in evidence.cpp
 
 }  // namespace
 
@@ -16,8 +16,8 @@ std::int64_t products(const Problem& p) noexcept {
 worker::CallResult CallListener::keep(Kept& list, const Problem& problem, const TensorSet& inputs,
                                       worker::CallResult result) const {
     if (list.size() < calls_max && products(problem) <= products_max)
-        list.emplace_back(
-            Specification{problem, manifest().dialect, manifest().numerics, inputs}, result);
+        list.emplace_back(Specification{problem, manifest().dialect, manifest().numerics, inputs},
+                          result);
     return result;
 }
 

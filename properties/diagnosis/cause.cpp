@@ -146,9 +146,8 @@ void join_backward(Groups& groups, const std::vector<CounterexampleReport>& coun
         std::vector<Group> deaths;
         for (const auto& [group, members] : groups)
             if (defect.strays && group.kind == Group::Kind::death &&
-                std::ranges::all_of(members, [&](std::size_t n) {
-                    return differentiates(counterexamples[n]);
-                }))
+                std::ranges::all_of(
+                    members, [&](std::size_t n) { return differentiates(counterexamples[n]); }))
                 deaths.push_back(group);
         for (const Group& death : deaths) join(groups, death, into);
         std::ranges::sort(groups[into]);
@@ -172,9 +171,8 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
         if (group != earlier_calls && group.kind != Group::Kind::death) others.push_back(group);
     if (others.size() != 1) return;
     // A backward's defect breaks no law of forward.
-    const bool backward = std::ranges::all_of(groups[others.front()], [&](std::size_t n) {
-        return differentiates(counterexamples[n]);
-    });
+    const bool backward = std::ranges::all_of(
+        groups[others.front()], [&](std::size_t n) { return differentiates(counterexamples[n]); });
     const bool all = std::ranges::all_of(
         groups[earlier_calls], [&](std::size_t n) { return differentiates(counterexamples[n]); });
     if (!backward || all) join(groups, earlier_calls, others.front());

@@ -20,11 +20,10 @@ BackwardDeviation delta(std::string id, std::string says, DeltaOf value) {
 }
 
 BackwardDeviation ds(std::string id, std::string says, DsOf value) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .change = [value = std::move(value)](const BackwardCall&, ModelSteps& s) {
-                s.ds = value;
-            }};
+    return {
+        .id = std::move(id),
+        .says = std::move(says),
+        .change = [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.ds = value; }};
 }
 
 /// sum_c dO_c f(O_c).
@@ -87,16 +86,16 @@ void add_values(std::vector<BackwardDeviation>& list) {
                          [](const ModelRow& row) { return -row.delta; }));
     list.push_back(delta("delta_twice", "twice the delta",
                          [](const ModelRow& row) { return 2.0 * row.delta; }));
-    list.push_back(delta("delta_half", "half the delta",
-                         [](const ModelRow& row) { return 0.5 * row.delta; }));
+    list.push_back(
+        delta("delta_half", "half the delta", [](const ModelRow& row) { return 0.5 * row.delta; }));
     list.push_back(delta("delta_of_d_o", "a delta of dO alone, without O", [](const ModelRow& row) {
         return delta_with(row, [](Near) { return Near{1, 0}; });
     }));
     list.push_back(delta("delta_of_o", "a delta of O alone, without dO", [](const ModelRow& row) {
         Near sum;
         for (const Near& o : row.facts.output)
-            sum = sum + rounded(o, static_cast<double>(row.facts.d_o.size() + 2) *
-                                       row.call.model.ua, 0);
+            sum = sum +
+                  rounded(o, static_cast<double>(row.facts.d_o.size() + 2) * row.call.model.ua, 0);
         return sum;
     }));
     list.push_back(delta("delta_mean", "a delta that is the mean over channels instead of the sum",
@@ -106,35 +105,32 @@ void add_values(std::vector<BackwardDeviation>& list) {
     list.push_back(delta("delta_scaled", "a delta multiplied by the softmax scale",
                          [](const ModelRow& row) { return row.call.call.scale * row.delta; }));
     for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
-        list.push_back(delta(fmt::format("delta_channels_{}", lane),
-                             fmt::format("a delta without the last dv mod {} channels", lane),
-                             [lane](const ModelRow& row) {
-                                 std::size_t c = 0;
-                                 const std::size_t kept = row.facts.d_o.size() /
-                                                          static_cast<std::size_t>(lane) *
-                                                          static_cast<std::size_t>(lane);
-                                 return delta_with(
-                                     row, [&](Near o) { return c++ < kept ? o : Near{}; });
-                             }));
+        list.push_back(delta(
+            fmt::format("delta_channels_{}", lane),
+            fmt::format("a delta without the last dv mod {} channels", lane),
+            [lane](const ModelRow& row) {
+                std::size_t c = 0;
+                const std::size_t kept = row.facts.d_o.size() / static_cast<std::size_t>(lane) *
+                                         static_cast<std::size_t>(lane);
+                return delta_with(row, [&](Near o) { return c++ < kept ? o : Near{}; });
+            }));
     for (const std::int64_t kept : {1, 32, 64, 128})
         list.push_back(delta(fmt::format("delta_first_{}_channels", kept),
                              fmt::format("a delta of the first {} channels alone", kept),
                              [kept](const ModelRow& row) {
                                  std::int64_t c = 0;
-                                 return delta_with(
-                                     row, [&](Near o) { return c++ < kept ? o : Near{}; });
+                                 return delta_with(row,
+                                                   [&](Near o) { return c++ < kept ? o : Near{}; });
                              }));
     for (const Precision narrow : {Precision::bf16, Precision::f16}) {
         const std::string format(name(narrow));
-        list.push_back(delta("delta_" + format, "delta rounded to " + format,
-                             [narrow](const ModelRow& row) {
-                                 return rounded_to(row.delta, narrow);
-                             }));
+        list.push_back(
+            delta("delta_" + format, "delta rounded to " + format,
+                  [narrow](const ModelRow& row) { return rounded_to(row.delta, narrow); }));
         list.push_back(delta("delta_of_output_" + format, "a delta of O rounded to " + format,
                              [narrow](const ModelRow& row) {
-                                 return delta_with(row, [narrow](Near o) {
-                                     return rounded_to(o, narrow);
-                                 });
+                                 return delta_with(
+                                     row, [narrow](Near o) { return rounded_to(o, narrow); });
                              }));
     }
 }
@@ -158,25 +154,24 @@ std::vector<BackwardDeviation> delta_deviations() {
                       [](const ModelPair& pair) { return pair.p * pair.dp - pair.row.delta; }));
     list.push_back(ds("ds_unweighted", "dS = dP - delta, without the weight",
                       [](const ModelPair& pair) { return pair.dp - pair.row.delta; }));
-    list.push_back(ds("ds_weight_squared", "dS with the weight squared",
-                      [](const ModelPair& pair) {
-                          return pair.p * plain_ds(pair, pair.row.delta);
-                      }));
-    list.push_back(ds("ds_diagonal", "dS = P (1 - P) dP, the diagonal of softmax's Jacobian alone",
-                      [](const ModelPair& pair) {
-                          return rounded(pair.p * (Near{1, 0} - pair.p) * pair.dp,
-                                         3 * pair.row.call.model.ua, 0);
-                      }));
+    list.push_back(ds("ds_weight_squared", "dS with the weight squared", [](const ModelPair& pair) {
+        return pair.p * plain_ds(pair, pair.row.delta);
+    }));
+    list.push_back(ds(
+        "ds_diagonal", "dS = P (1 - P) dP, the diagonal of softmax's Jacobian alone",
+        [](const ModelPair& pair) {
+            return rounded(pair.p * (Near{1, 0} - pair.p) * pair.dp, 3 * pair.row.call.model.ua, 0);
+        }));
     for (const Precision narrow : {Precision::bf16, Precision::f16}) {
         const std::string format(name(narrow));
-        list.push_back(ds("ds_" + format, "dS rounded to " + format,
-                          [narrow](const ModelPair& pair) {
-                              return rounded_to(plain_ds(pair, pair.row.delta), narrow);
-                          }));
-        list.push_back(ds("dp_" + format, "dP rounded to " + format,
-                          [narrow](const ModelPair& pair) {
-                              return pair.p * (rounded_to(pair.dp, narrow) - pair.row.delta);
-                          }));
+        list.push_back(
+            ds("ds_" + format, "dS rounded to " + format, [narrow](const ModelPair& pair) {
+                return rounded_to(plain_ds(pair, pair.row.delta), narrow);
+            }));
+        list.push_back(
+            ds("dp_" + format, "dP rounded to " + format, [narrow](const ModelPair& pair) {
+                return pair.p * (rounded_to(pair.dp, narrow) - pair.row.delta);
+            }));
     }
     add_rows(list);
     return list;

@@ -171,8 +171,8 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
             if (other->inputs[role].shape() != e.asked.inputs[role].shape()) return std::nullopt;
         bound::Expected forward = e.forward;
         if (d.renewed) {
-            forward = oracle::attend(other->problem, other->dialect, other->numerics,
-                                     other->inputs);
+            forward =
+                oracle::attend(other->problem, other->dialect, other->numerics, other->inputs);
             Tensor o(ElementType::f64, other->inputs[Role::o].shape());
             for (std::int64_t n = 0; n < o.size(); ++n)
                 o.set(n, forward.output[static_cast<std::size_t>(n)].value);
@@ -208,7 +208,7 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
         if (s.explains(found.cases)) {
             accepted.push_back(explanation_of(s, evidence, roles));
             accepted.back().narrowed = !s.elsewhere;
-        } else if (s.fits()) {
+        } else if (s.fits() || (d.strays && s.agree == s.of)) {
             found.fits.push_back(d.id);
         } else if (s.agree > most_agree) {
             most_agree = s.agree;
@@ -220,9 +220,8 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     }
     // What the right calls agree with stands before what they refute, and what explains every
     // gradient before what explains some of them.
-    std::ranges::stable_sort(accepted, {}, [](const Explanation& e) {
-        return std::pair(e.refuted, e.narrowed);
-    });
+    std::ranges::stable_sort(accepted, {},
+                             [](const Explanation& e) { return std::pair(e.refuted, e.narrowed); });
     if (accepted.empty())
         if (auto nan = nan_everywhere(evidence.wrong, roles)) accepted.push_back(*nan);
     if (accepted.empty()) return found;

@@ -25,8 +25,7 @@ BackwardDeviation factor(std::string id, std::string says, std::span<const Role>
                     const double f = value(call);
                     if (!std::isfinite(f)) return;
                     for (const Role role : roles)
-                        for (Near& x : out[role])
-                            x = rounded(f * x, 2 * call.model.ua, 0);
+                        for (Near& x : out[role]) x = rounded(f * x, 2 * call.model.ua, 0);
                 };
             }};
 }
@@ -51,15 +50,12 @@ void add_scales(std::vector<BackwardDeviation>& list) {
                           [](const BackwardCall& call) { return 1 / call.call.scale; }));
     list.push_back(factor("scaled_twice", "gradients with the softmax scale twice", q_and_k,
                           [](const BackwardCall& call) { return call.call.scale; }));
-    list.push_back(factor("scale_default",
-                          "gradients with the scale 1/sqrt(d) instead of the one asked for",
-                          q_and_k, [](const BackwardCall& call) {
-                              return 1 / std::sqrt(channels(call)) / call.call.scale;
-                          }));
-    list.push_back(factor("scale_inverse_dim", "gradients with a scale of 1/d", q_and_k,
-                          [](const BackwardCall& call) {
-                              return 1 / channels(call) / call.call.scale;
-                          }));
+    list.push_back(factor(
+        "scale_default", "gradients with the scale 1/sqrt(d) instead of the one asked for", q_and_k,
+        [](const BackwardCall& call) { return 1 / std::sqrt(channels(call)) / call.call.scale; }));
+    list.push_back(
+        factor("scale_inverse_dim", "gradients with a scale of 1/d", q_and_k,
+               [](const BackwardCall& call) { return 1 / channels(call) / call.call.scale; }));
     list.push_back(factor("scale_value_dim", "gradients with a scale of 1/sqrt(dv)", q_and_k,
                           [](const BackwardCall& call) {
                               return 1 / std::sqrt(static_cast<double>(call.call.dim_v)) /
@@ -72,10 +68,9 @@ void add_scales(std::vector<BackwardDeviation>& list) {
                           q_and_k, [](const BackwardCall&) { return std::numbers::log2e; }));
     list.push_back(factor("times_ln2", "gradients multiplied by ln(2), of scores of base 2",
                           q_and_k, [](const BackwardCall&) { return std::numbers::ln2; }));
-    list.push_back(factor("scaled_log2e", "gradients with log2(e) where the scale is meant",
-                          q_and_k, [](const BackwardCall& call) {
-                              return std::numbers::log2e / call.call.scale;
-                          }));
+    list.push_back(
+        factor("scaled_log2e", "gradients with log2(e) where the scale is meant", q_and_k,
+               [](const BackwardCall& call) { return std::numbers::log2e / call.call.scale; }));
 }
 
 void add_numbers(std::vector<BackwardDeviation>& list) {
@@ -87,8 +82,8 @@ void add_numbers(std::vector<BackwardDeviation>& list) {
                            Number{0.5, "half", "gradients half as large"},
                            Number{-1, "negated", "gradients of the wrong sign"},
                            Number{4, "four_times", "gradients four times as large"}})
-        list.push_back(factor(n.id, n.says, all_roles,
-                              [v = n.value](const BackwardCall&) { return v; }));
+        list.push_back(
+            factor(n.id, n.says, all_roles, [v = n.value](const BackwardCall&) { return v; }));
     struct Count {
         const char *id, *says;
         double (*of)(const BackwardCall&);
@@ -117,21 +112,21 @@ void add_numbers(std::vector<BackwardDeviation>& list) {
 
 void add_channels(std::vector<BackwardDeviation>& list) {
     for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
-        list.push_back(
-            {.id = fmt::format("channels_dropped_{}", lane),
-             .says = fmt::format("zeros in the last d mod {} channels", lane),
-             .change = [lane](const BackwardCall&, ModelSteps& s) {
-                 s.afterwards = [lane](const BackwardCall& call, Predicted& out) {
-                     for (const Role role : {Role::d_q, Role::d_k, Role::d_v}) {
-                         const std::int64_t dim =
-                             role == Role::d_v ? call.call.dim_v : call.problem().dim_qk;
-                         std::vector<Near>& all = out[role];
-                         for (std::size_t at = 0; at < all.size(); ++at)
-                             if (static_cast<std::int64_t>(at) % dim >= dim / lane * lane)
-                                 all[at] = {};
-                     }
-                 };
-             }});
+        list.push_back({.id = fmt::format("channels_dropped_{}", lane),
+                        .says = fmt::format("zeros in the last d mod {} channels", lane),
+                        .change = [lane](const BackwardCall&, ModelSteps& s) {
+                            s.afterwards = [lane](const BackwardCall& call, Predicted& out) {
+                                for (const Role role : {Role::d_q, Role::d_k, Role::d_v}) {
+                                    const std::int64_t dim =
+                                        role == Role::d_v ? call.call.dim_v : call.problem().dim_qk;
+                                    std::vector<Near>& all = out[role];
+                                    for (std::size_t at = 0; at < all.size(); ++at)
+                                        if (static_cast<std::int64_t>(at) % dim >=
+                                            dim / lane * lane)
+                                            all[at] = {};
+                                }
+                            };
+                        }});
 }
 
 }  // namespace

@@ -14,9 +14,8 @@ using Afterwards = std::function<void(const BackwardCall&, Predicted&)>;
 BackwardDeviation moved(std::string id, std::string says, Afterwards change, bool strays = false) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .change = [change = std::move(change)](const BackwardCall&, ModelSteps& s) {
-                s.afterwards = change;
-            },
+            .change = [change = std::move(change)](const BackwardCall&,
+                                                   ModelSteps& s) { s.afterwards = change; },
             .strays = strays};
 }
 
@@ -48,7 +47,9 @@ constexpr Role plain_roles[] = {Role::d_q, Role::d_k, Role::d_v};
 void restride(const BackwardCall& call, Role role, std::int64_t stride, Predicted& out) {
     const Shape s = shape_in(call, role);
     if (stride == s[3]) return;
-    if (!contiguous(call.problem())) return out.of.clear();  // nothing is said of it
+    const Problem& p = call.problem();
+    if ((role == Role::d_k ? p.layout_k : p.layout_v) != Layout{})
+        return out.of.clear();  // nothing is said of it
     const std::vector<Near> old = out[role];
     const std::int64_t size = static_cast<std::int64_t>(old.size());
     std::vector<Near>& now = out[role];
@@ -70,32 +71,29 @@ void add_places(std::vector<BackwardDeviation>& list) {
                              for (const Role role : plain_roles)
                                  gather(call, role, out,
                                         [](const Shape& s, std::int64_t, std::int64_t h,
-                                           std::int64_t t, std::int64_t c) {
-                                            return (h * s[2] + t) * s[3] + c;
-                                        });
+                                           std::int64_t t,
+                                           std::int64_t c) { return (h * s[2] + t) * s[3] + c; });
                          }));
-    list.push_back(moved("first_head", "the gradients of the first head for all of them",
-                         [](const BackwardCall& call, Predicted& out) {
-                             for (const Role role : plain_roles)
-                                 gather(call, role, out,
-                                        [](const Shape& s, std::int64_t b, std::int64_t,
-                                           std::int64_t t, std::int64_t c) {
-                                            return (b * s[1] * s[2] + t) * s[3] + c;
-                                        });
-                         }));
-    list.push_back(moved("heads_lengths", "gradients with heads and lengths exchanged in memory",
-                         [](const BackwardCall& call, Predicted& out) {
-                             if (!contiguous(call.problem())) return out.of.clear();
-                             for (const Role role : plain_roles)
-                                 gather(call, role, out,
-                                        [](const Shape& s, std::int64_t b, std::int64_t h,
-                                           std::int64_t t, std::int64_t c) {
-                                            const std::int64_t n = h * s[2] + t;
-                                            return ((b * s[1] + n % s[1]) * s[2] + n / s[1]) *
-                                                       s[3] +
-                                                   c;
-                                        });
-                         }));
+    list.push_back(
+        moved("first_head", "the gradients of the first head for all of them",
+              [](const BackwardCall& call, Predicted& out) {
+                  for (const Role role : plain_roles)
+                      gather(call, role, out,
+                             [](const Shape& s, std::int64_t b, std::int64_t, std::int64_t t,
+                                std::int64_t c) { return (b * s[1] * s[2] + t) * s[3] + c; });
+              }));
+    list.push_back(
+        moved("heads_lengths", "gradients with heads and lengths exchanged in memory",
+              [](const BackwardCall& call, Predicted& out) {
+                  if (!contiguous(call.problem())) return out.of.clear();
+                  for (const Role role : plain_roles)
+                      gather(call, role, out,
+                             [](const Shape& s, std::int64_t b, std::int64_t h, std::int64_t t,
+                                std::int64_t c) {
+                                 const std::int64_t n = h * s[2] + t;
+                                 return ((b * s[1] + n % s[1]) * s[2] + n / s[1]) * s[3] + c;
+                             });
+              }));
     list.push_back(moved("transposed", "each head's gradient transposed",
                          [](const BackwardCall& call, Predicted& out) {
                              for (const Role role : plain_roles)
@@ -144,16 +142,18 @@ void add_exchanged(std::vector<BackwardDeviation>& list) {
         list.push_back(moved(x.id, x.says, [x](const BackwardCall& call, Predicted& out) {
             if (shape_in(call, x.a) == shape_in(call, x.b)) std::swap(out[x.a], out[x.b]);
         }));
-    list.push_back(moved("value_strides", "dV with the strides of K",
-                         [](const BackwardCall& call, Predicted& out) {
-                             restride(call, Role::d_v, call.problem().dim_qk, out);
-                         },
-                         true));
-    list.push_back(moved("key_strides", "dK with the strides of V",
-                         [](const BackwardCall& call, Predicted& out) {
-                             restride(call, Role::d_k, call.call.dim_v, out);
-                         },
-                         true));
+    list.push_back(moved(
+        "value_strides", "dV with the strides of K",
+        [](const BackwardCall& call, Predicted& out) {
+            restride(call, Role::d_v, call.problem().dim_qk, out);
+        },
+        true));
+    list.push_back(moved(
+        "key_strides", "dK with the strides of V",
+        [](const BackwardCall& call, Predicted& out) {
+            restride(call, Role::d_k, call.call.dim_v, out);
+        },
+        true));
     list.push_back({.id = "rope_not_turned_back",
                     .says = "gradients that RoPE has not turned back",
                     .change = [](const BackwardCall&, ModelSteps& s) { s.turns_back = 0; }});

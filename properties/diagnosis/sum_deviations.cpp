@@ -17,28 +17,26 @@ BackwardDeviation step(std::string id, std::string says, Change change) {
 
 BackwardDeviation mask_term(std::string id, std::string says,
                             std::function<Near(const ModelPair&, Near)> term) {
-    return step(std::move(id), std::move(says),
-                [term = std::move(term)](const BackwardCall&, ModelSteps& s) {
-                    s.mask_term = term;
-                });
+    return step(
+        std::move(id), std::move(says),
+        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.mask_term = term; });
 }
 
 BackwardDeviation sink_term(std::string id, std::string says,
                             std::function<Near(const ModelRow&, Near)> term) {
-    return step(std::move(id), std::move(says),
-                [term = std::move(term)](const BackwardCall&, ModelSteps& s) {
-                    s.sink_term = term;
-                });
+    return step(
+        std::move(id), std::move(says),
+        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.sink_term = term; });
 }
 
 BackwardDeviation key_head(std::string id, std::string says,
                            std::function<std::int64_t(const BackwardCall&, std::int64_t)> of) {
-    return step(std::move(id), std::move(says), [of = std::move(of)](const BackwardCall& call,
-                                                                     ModelSteps& s) {
-        for (std::int64_t h = 0; h < call.problem().heads_q; ++h)
-            if (of(call, h) < 0 || of(call, h) >= call.problem().heads_kv) return;
-        s.key_head = of;
-    });
+    return step(std::move(id), std::move(says),
+                [of = std::move(of)](const BackwardCall& call, ModelSteps& s) {
+                    for (std::int64_t h = 0; h < call.problem().heads_q; ++h)
+                        if (of(call, h) < 0 || of(call, h) >= call.problem().heads_kv) return;
+                    s.key_head = of;
+                });
 }
 
 void add_heads(std::vector<BackwardDeviation>& list) {
@@ -51,10 +49,9 @@ void add_heads(std::vector<BackwardDeviation>& list) {
                         joined(Joining::first)));
     list.push_back(step("group_mean", "the mean over a group's heads where their sum is meant",
                         joined(Joining::mean)));
-    list.push_back(key_head("key_head_modulo", "dK and dV added to key head h mod Hkv",
-                            [](const BackwardCall& call, std::int64_t h) {
-                                return h % call.problem().heads_kv;
-                            }));
+    list.push_back(key_head(
+        "key_head_modulo", "dK and dV added to key head h mod Hkv",
+        [](const BackwardCall& call, std::int64_t h) { return h % call.problem().heads_kv; }));
     list.push_back(key_head("key_head_first", "dK and dV of every head added to key head 0",
                             [](const BackwardCall&, std::int64_t) { return std::int64_t{0}; }));
 }
@@ -72,32 +69,33 @@ void add_joined(std::vector<BackwardDeviation>& list) {
                                         "the sum",
                                         f.says),
                             [how = f.how](const BackwardCall&, ModelSteps& s) { s.mask = how; }));
-        list.push_back(step(fmt::format("sinks_{}", f.id),
-                            fmt::format("{} of the rows, where a sink's gradient is their sum",
-                                        f.says),
-                            [how = f.how](const BackwardCall&, ModelSteps& s) { s.sinks = how; }));
+        list.push_back(
+            step(fmt::format("sinks_{}", f.id),
+                 fmt::format("{} of the rows, where a sink's gradient is their sum", f.says),
+                 [how = f.how](const BackwardCall&, ModelSteps& s) { s.sinks = how; }));
     }
-    list.push_back(mask_term("mask_slope", "a bias gradient with the cap's derivative in the "
-                             "wrong place",
-                             [](const ModelPair& pair, Near) {
-                                 const bool late = pair.row.call.call.dialect.softcap ==
-                                                   SoftcapPlace::after_bias;
-                                 return late ? pair.ds
-                                             : rounded(pair.ds * plain_slope(pair),
-                                                       2 * pair.row.call.model.ua, 0);
-                             }));
+    list.push_back(mask_term(
+        "mask_slope",
+        "a bias gradient with the cap's derivative in the "
+        "wrong place",
+        [](const ModelPair& pair, Near) {
+            const bool late = pair.row.call.call.dialect.softcap == SoftcapPlace::after_bias;
+            return late ? pair.ds
+                        : rounded(pair.ds * plain_slope(pair), 2 * pair.row.call.model.ua, 0);
+        }));
     list.push_back(mask_term("mask_is_weight", "the weights where a bias gradient is meant",
                              [](const ModelPair& pair, Near) { return pair.p; }));
     list.push_back(mask_term("mask_is_dp", "dP where a bias gradient is meant",
                              [](const ModelPair& pair, Near) { return pair.dp; }));
-    list.push_back(mask_term("mask_scaled", "a bias gradient multiplied by the softmax scale",
-                             [](const ModelPair& pair, Near term) {
-                                 return pair.row.call.call.scale * term;
-                             }));
+    list.push_back(mask_term(
+        "mask_scaled", "a bias gradient multiplied by the softmax scale",
+        [](const ModelPair& pair, Near term) { return pair.row.call.call.scale * term; }));
     list.push_back(sink_term("sink_unweighted", "a sink's gradient without its weight",
                              [](const ModelRow& row, Near) { return -row.delta; }));
     list.push_back(sink_term("sink_is_weight", "a sink's gradient without delta",
                              [](const ModelRow&, Near weight) { return -weight; }));
+    list.push_back(sink_term("sink_negated", "a sink's gradient of the wrong sign",
+                             [](const ModelRow& row, Near weight) { return weight * row.delta; }));
     list.push_back(sink_term("sink_none", "no gradient for the sink",
                              [](const ModelRow&, Near) { return Near{}; }));
 }
@@ -115,8 +113,7 @@ void add_dropped(std::vector<BackwardDeviation>& list, const std::string& id,
                         [=](const BackwardCall&, ModelSteps& s) {
                             s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
                                 const Problem& p = row.call.problem();
-                                return is &&
-                                       kept(j, length(p.mask.lens_kv, row.b, p.len_kv));
+                                return is && kept(j, length(p.mask.lens_kv, row.b, p.len_kv));
                             };
                         }));
     list.push_back(step("queries_" + id, "gradients without " + which + " queries",
@@ -142,11 +139,9 @@ std::vector<BackwardDeviation> sum_deviations() {
         add_dropped(list, fmt::format("past_tiles_{}", tile),
                     fmt::format("the last n mod {}", tile),
                     [tile](std::int64_t at, std::int64_t n) { return at < n / tile * tile; });
-        add_dropped(list, fmt::format("last_tile_{}", tile),
-                    fmt::format("the last tile of {}", tile),
-                    [tile](std::int64_t at, std::int64_t n) {
-                        return at / tile != (n - 1) / tile;
-                    });
+        add_dropped(
+            list, fmt::format("last_tile_{}", tile), fmt::format("the last tile of {}", tile),
+            [tile](std::int64_t at, std::int64_t n) { return at / tile != (n - 1) / tile; });
         add_dropped(list, fmt::format("from_{}", tile), fmt::format("all past the first {}", tile),
                     [tile](std::int64_t at, std::int64_t) { return at < tile; });
     }
