@@ -2,6 +2,7 @@
 // Runs the gradients' definition over a call in one arithmetic.
 
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "reference/oracle/definition_rows.hpp"
@@ -61,6 +62,11 @@ private:
         bool finite = !runner_.tainted();
         for (std::int64_t c = 0; c < call_.dim_v; ++c) finite = finite && std::isfinite(d_o[c]);
         const bool open = seen_.empty() && !p_.sink && call_.dialect.empty_row != EmptyRow::zeros;
+        if (open) {
+            // What is not promised of the row's weights, NaN among it, is added to every key's sum.
+            seen_.resize(static_cast<std::size_t>(p_.len_kv));
+            std::iota(seen_.begin(), seen_.end(), 0);
+        }
         if (!finite || open) return book_.disclaim(b, h, i, seen_);
         if (runner_.values().score.empty()) return;
         gradient_row(rows_->inputs(), rows_->computed(), d_o, gradient_);
