@@ -10,6 +10,7 @@
 
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
+#include "ci/machine.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "ci/session_options.hpp"
@@ -46,6 +47,7 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
 std::vector<std::string> first_lines(const RunReport& report) {
     std::vector<std::string> lines{record_line(report.run)};
     for (const search::CaseReport& tried : report.cases) lines.push_back(record_line(tried));
+    for (const search::DrawReport& drawn : report.draws) lines.push_back(record_line(drawn));
     for (const search::LawReport& law : report.laws)
         if (law.counterexample.empty()) lines.push_back(record_line(law));
     return lines;
@@ -174,6 +176,8 @@ RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
     end.interrupted = result.interrupted;
     end.narrowed = result.narrowed;
     end.oracle = long_context_words();
+    end.narrow = result.narrow;
+    end.at = time_now();
     return end;
 }
 
@@ -244,6 +248,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
         observer.rethrow();
         report.sort();
         report.end = end_of(report, result);
+        if (!plan.kernel.path.empty()) report.end->kernel_sha256 = file_digest(plan.kernel.path);
         journal.finish(*report.end);
         const bool stands = report.end->verdict.exit == exit_violated;
         if (result.error && !stands && !is_of_kernel(result.error))
