@@ -79,7 +79,9 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
             "not known; " + count_text(d.tried) + " known deviations tried, none accepted";
     } else if (!one.died()) {
         const law::Property* law = law::find_property(one.example.law);
-        out.computes = law != nullptr && law->needs.backward
+        out.computes = one.example.smallest.problem.dropout.p > 0
+                           ? "not known; what is dropped is not analysed"
+                       : law != nullptr && law->needs.backward
                            ? "not known; what a backward computes is not analysed"
                            : "not known; its answers to the cases by themselves are right";
     }
