@@ -74,7 +74,7 @@ TEST(Dropped, OutputIsTheFormulasAndTheLseIsOfAllWeights) {
 }
 
 TEST(Dropped, ARowByItselfIsTheRowAmongAll) {
-    const Dropped d = dropped("b2 hq4 hkv2 tq3 tk9 d4 f32 alibi softcap 5 sink dropout 0.5");
+    const Dropped d = dropped("b2 hq4 hkv2 tq3 tk9 d4 f32 window 2 -1 softcap 5 sink dropout 0.5");
     const bound::Expected all = attend(d.p, {}, {}, d.inputs);
     const std::vector<std::int64_t> rows{0, 7, 23};
     const bound::Expected some = attend_rows(d.p, {}, {}, d.inputs, rows, Arithmetic::exact);
@@ -89,7 +89,7 @@ TEST(Dropped, ARowByItselfIsTheRowAmongAll) {
 
 // Of L = <dO, O>, by central differences; every input of every role.
 TEST(Dropped, GradientsAreDerivativesOfTheOutput) {
-    Dropped d = dropped("b2 hq4 hkv2 tq3 tk5 d4 dv3 f64 causal mask add sink dropout 0.25");
+    Dropped d = dropped("b2 hq4 hkv2 tq3 tk5 d4 dv3 f64 causal mask additive sink dropout 0.25");
     d.p.want_grad = true;
     const TensorSet with_d_o = make_inputs({d.p, {.seed = 5}});
     d.inputs.put(Role::d_o, with_d_o[Role::d_o]);
