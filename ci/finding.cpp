@@ -78,7 +78,9 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
         out.computes =
             "not known; " + count_text(d.tried) + " known deviations tried, none accepted";
     } else if (!one.died()) {
-        out.computes = "not known; each answer is within the bounds of the reference";
+        out.computes = one.example.smallest.problem.dropout.p > 0
+                           ? "not known; what is dropped is not analysed"
+                           : "not known; each answer is within the bounds of the reference";
     }
 }
 

@@ -84,7 +84,13 @@ std::string unjudged(const RunReport& report) {
         return property != nullptr && property->needs.backward && law.cases > 0;
     };
     const bool judged = std::ranges::any_of(report.laws, of_backward);
-    const bool dropout = report.run.kernel.manifest.features.has(Feature::dropout);
+    const auto of_dropout = [](const search::LawReport& law) {
+        const law::Property* property = law::find_property(law.law);
+        return property != nullptr && property->cases.require.has(Feature::dropout) &&
+               law.cases > 0;
+    };
+    const bool dropout = report.run.kernel.manifest.features.has(Feature::dropout) &&
+                         std::ranges::none_of(report.laws, of_dropout);
     return std::string(judged ? "append" : "backward, append") + (dropout ? ", dropout" : "");
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/dropout_mask.hpp"
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/judge.hpp"
 #include "properties/search/kernel.hpp"
@@ -21,7 +22,7 @@ inline kernel::Manifest truthful_manifest(const Dialect& dialect) {
     manifest.version = "1";
     manifest.simulated = true;  // every schedule gives the truth
     manifest.formats = {Precision::f32, Precision::f16, Precision::bf16};
-    manifest.features = FeatureSet::all().without(Feature::dropout);
+    manifest.features = FeatureSet::all();
     manifest.gradients = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks};
     manifest.numerics.deterministic_backward = true;
     manifest.dialect = dialect;
@@ -60,7 +61,7 @@ public:
     }
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         const std::int64_t call = calls_++;
-        Question question{problem, manifest_.dialect, inputs};
+        Question question{problem, manifest_.dialect, with_drawn_keep(problem, inputs)};
         worker::CallResult result;
         if (!deviation_.fails.empty()) {
             result.outcome = worker::Outcome::error;
@@ -72,6 +73,8 @@ public:
             deviation_.remembers(question, before_);
             before_.push_back({problem, manifest_.dialect, inputs});
         }
+        if (problem.dropout.p > 0 && call % 2 == 0)
+            result.outputs.put(Role::dropout_keep, question.inputs[Role::dropout_keep]);
         const bound::Expected answer =
             oracle::attend(question.problem, question.dialect, manifest_.numerics, question.inputs);
         const auto fill = [&](Role role, const std::vector<bound::ExpectedElement>& elements) {
@@ -86,7 +89,7 @@ public:
     }
     worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
                                 const std::vector<Role>& wanted) override {
-        const Question question{problem, manifest_.dialect, inputs};
+        const Question question{problem, manifest_.dialect, with_drawn_keep(problem, inputs)};
         const auto truth = [this](const Question& asked) { return true_gradients(asked); };
         const std::int64_t call = calls_++;
         TensorSet all = deviation_.differentiates ? deviation_.differentiates(question, call, truth)

@@ -123,6 +123,8 @@ private:
         pair.probability = step_.probability(pair);
         const Real* value = at_.values + j * p_.dim_v;
         for (std::int64_t c = 0; c < p_.dim_v; ++c) pair.dp += row.d_o[c] * value[c];
+        pair.factor = step_.factor(pair);
+        pair.dp = step_.dropped_dp(pair);
         pair.ds = step_.ds(pair);
         if (call_.d_mask)
             step_.add_to_mask(at_.sums.d_mask[mask_index(call_, row.segment, row.head, row.i, j)],

@@ -5,6 +5,7 @@
 //   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
 //   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
 //
+// Dropout multiplies dP, and P in dV, by what forward multiplied the weight by (factor).
 // L and O are what forward stored. Rotated dQ and dK are turned back once they are summed.
 
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/call.hpp"
+#include "kernels/cpu/dropout.hpp"
 
 namespace attest::cpu {
 
@@ -34,7 +36,7 @@ struct BackPair {
     const BackRow<Real>& row;
     std::int64_t j = 0;
     const Real* key = nullptr;  ///< rotated
-    Real score = 0, capped = 0, probability = 0, dp = 0, ds = 0;
+    Real score = 0, capped = 0, probability = 0, dp = 0, ds = 0, factor = 1;
 };
 
 /// Sums over queries, of one key head of one segment; those of mask and sinks of the whole call.
@@ -66,12 +68,21 @@ Real probability(const BackPair<Real>& pair) {
     return std::exp(pair.score - pair.row.lse);
 }
 template <typename Real>
+Real factor(const BackPair<Real>& pair) {
+    const WeightCell at = cell_of(pair.row.segment, pair.row.head, pair.row.i, pair.j);
+    return static_cast<Real>(weight_factor(pair.row.call.problem, at));
+}
+template <typename Real>
+Real dropped_dp(const BackPair<Real>& pair) {
+    return pair.factor == 0 ? 0 : pair.dp * pair.factor;
+}
+template <typename Real>
 Real ds(const BackPair<Real>& pair) {
     return pair.probability * (pair.dp - pair.row.delta);
 }
 template <typename Real>
 Real value_weight(const BackPair<Real>& pair) {
-    return pair.probability;
+    return pair.probability * pair.factor;
 }
 template <typename Real>
 Real slope(const BackPair<Real>& pair) {
@@ -111,9 +122,11 @@ struct BackwardSteps {
     Real (*stored_lse)(const BackRow<Real>&) = plain::stored_lse<Real>;
     Real (*delta)(const BackRow<Real>&) = plain::delta<Real>;
     bool (*hidden)(const BackRow<Real>&, std::int64_t j, bool is) = plain::hidden<Real>;
-    /// P, dS and the cap's slope of a pair.
+    /// P, dS and the cap's slope of a pair; dropout's factor, and dP with it.
     Real (*probability)(const BackPair<Real>&) = plain::probability<Real>;
     Real (*ds)(const BackPair<Real>&) = plain::ds<Real>;
+    Real (*factor)(const BackPair<Real>&) = plain::factor<Real>;
+    Real (*dropped_dp)(const BackPair<Real>&) = plain::dropped_dp<Real>;
     Real (*slope)(const BackPair<Real>&) = plain::slope<Real>;
     /// P as dV takes it, the terms of the mask's and the sinks' gradients.
     Real (*value_weight)(const BackPair<Real>&) = plain::value_weight<Real>;

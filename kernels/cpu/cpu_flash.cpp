@@ -3,8 +3,8 @@
 //
 // Accumulates in f32, in f64 where an input is f64. The weights are rounded to the format of the
 // queries before they meet the values; their sum adds them unrounded. A key that is hidden is never
-// multiplied, and one at or past a sequence's length is never read. Not supported: dropout, ring
-// buffers, splits.
+// multiplied, and one at or past a sequence's length is never read. Not supported: ring buffers,
+// splits.
 
 #include "kernels/cpu/flash.hpp"
 
@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/dropout.hpp"
 #include "kernels/cpu/score.hpp"
 #include "kernels/cpu/supports.hpp"
 #include "kernels/interface/builtin.hpp"
@@ -56,6 +57,14 @@ std::uint64_t visible_keys(const Call& call, const Segment& s, std::int64_t head
     return bits;
 }
 
+std::uint64_t kept_keys(const Call& call, const Segment& s, std::int64_t head, std::int64_t i,
+                        std::int64_t key0, std::int64_t count, std::uint64_t keys) noexcept {
+    if (call.problem.dropout_p == 0) return keys;
+    for (std::int64_t j = 0; j < count; ++j)
+        if (!is_kept(call.problem, cell_of(s, head, i, key0 + j))) keys &= ~(std::uint64_t{1} << j);
+    return keys;
+}
+
 template <typename Real>
 void start_rows(const Call& call, const Segment& s, std::int64_t kv_head,
                 FlashBuffers<Real>& to) noexcept {
@@ -88,7 +97,9 @@ void finish_rows(const Call& call, const Segment& s, std::int64_t kv_head,
             Real lse = -std::numeric_limits<Real>::infinity();
             if (from.seen[r]) {
                 const Real sum = from.sum[r];
-                for (std::int64_t c = 0; c < call.problem.dim_v; ++c) output[c] /= sum;
+                const auto factor = static_cast<Real>(kept_factor(call.problem));
+                for (std::int64_t c = 0; c < call.problem.dim_v; ++c)
+                    output[c] = output[c] / sum * factor;
                 lse = from.max[r] + std::log(sum);
             }
             write_row(call, s.batch, kv_head * call.group + g, s.query0 + i, output, lse);
@@ -98,7 +109,7 @@ void finish_rows(const Call& call, const Segment& s, std::int64_t kv_head,
 
 namespace {
 
-constexpr Offer offer{.splits = false, .gradients = true};
+constexpr Offer offer{.splits = false, .gradients = true, .dropout = true};
 
 template <typename Real>
 int flash(const Call& call, Scratch scratch, char* error, std::size_t cap) {
@@ -123,6 +134,7 @@ int flash(const Call& call, Scratch scratch, char* error, std::size_t cap) {
         }
     }
     write_absent_rows(call);
+    write_keep(call);
     return 0;
 }
 
@@ -157,7 +169,7 @@ constexpr attest_kernel_api api{
   "formats": ["f64", "f32", "f16", "bf16"],
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
-               "layout", "lse", "mixed_formats", "keys_rotated"],
+               "layout", "lse", "mixed_formats", "keys_rotated", "dropout"],
   "gradients": ["q", "k", "v", "mask", "sinks"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},

@@ -114,15 +114,20 @@ int forward(void* state, const attest_call* from, char* error, std::size_t cap) 
     Scratch scratch(from->workspace, from->workspace_bytes);
     PlainBuffers buffers(call.problem, scratch);
     if (!scratch.enough()) return fail(error, cap, "the workspace is smaller than asked for");
-    PlainFlash(call, state == nullptr ? correct : *static_cast<const FlashSteps*>(state), buffers)
-        .run();
+    const FlashSteps& steps = state == nullptr ? correct : *static_cast<const FlashSteps*>(state);
+    PlainFlash(call, steps, buffers).run();
     write_absent_rows(call);
+    write_keep(call, steps.kept);
     return 0;
 }
 
 int supports(void*, const attest_problem* problem, char* reason, std::size_t cap) {
-    constexpr Offer offer{
-        .documents = false, .paged = false, .splits = false, .rope = false, .f64 = false};
+    constexpr Offer offer{.documents = false,
+                          .paged = false,
+                          .splits = false,
+                          .rope = false,
+                          .f64 = false,
+                          .dropout = true};
     return answer(offer, problem, reason, cap);
 }
 
@@ -140,7 +145,7 @@ constexpr attest_kernel_api api{
   "formats": ["f32", "f16", "bf16"],
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "softcap",
                "sink", "alibi", "gqa", "dim_v", "scale", "cache", "layout", "lse",
-               "mixed_formats"],
+               "mixed_formats", "dropout"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "same", "output": "same", "exp_ulp": 1, "tile": 16,

@@ -2,8 +2,8 @@
 // sum, the weighted mean of the values. One row at a time, sums in index order.
 //
 // Assumes nothing of shapes. Accumulates in f32, in f64 where an input is f64; the weights are not
-// rounded before they meet the values. Not supported: dropout, ring buffers, splits. The
-// backward pass is that of backward_steps.hpp.
+// rounded before they meet the values. Not supported: ring buffers, splits. The backward
+// pass is that of backward_steps.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/backward_steps.hpp"
 #include "kernels/cpu/call.hpp"
+#include "kernels/cpu/dropout.hpp"
 #include "kernels/cpu/rope.hpp"
 #include "kernels/cpu/score.hpp"
 #include "kernels/cpu/supports.hpp"
@@ -19,7 +20,7 @@
 namespace attest::cpu {
 namespace {
 
-constexpr Offer offer{.splits = false, .gradients = true};
+constexpr Offer offer{.splits = false, .gradients = true, .dropout = true};
 
 template <typename Real>
 struct NaiveBuffers {
@@ -83,8 +84,10 @@ void naive_row(const Call& call, const Segment& s, std::int64_t head, std::int64
         if (at.hidden[j]) continue;
         const Real weight = std::exp(at.scores[j] - max);
         sum += weight;
+        const auto factor = static_cast<Real>(weight_factor(p, cell_of(s, head, i, j)));
+        if (factor == 0) continue;
         const Real* value = at.values + j * p.dim_v;
-        for (std::int64_t c = 0; c < p.dim_v; ++c) at.output[c] += weight * value[c];
+        for (std::int64_t c = 0; c < p.dim_v; ++c) at.output[c] += weight * factor * value[c];
     }
     for (std::int64_t c = 0; c < p.dim_v; ++c) at.output[c] /= sum;
     write_row(call, s.batch, head, s.query0 + i, at.output, max + std::log(sum));
@@ -107,6 +110,7 @@ int naive(const Call& call, Scratch scratch, char* error, std::size_t error_cap)
         }
     }
     write_absent_rows(call);
+    write_keep(call);
     return 0;
 }
 
@@ -140,7 +144,7 @@ constexpr const char* manifest = R"({
   "formats": ["f64", "f32", "f16", "bf16"],
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
-               "layout", "lse", "mixed_formats", "keys_rotated"],
+               "layout", "lse", "mixed_formats", "keys_rotated", "dropout"],
   "gradients": ["q", "k", "v", "mask", "sinks"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},

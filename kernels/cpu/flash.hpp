@@ -55,6 +55,10 @@ template <typename Real>
 std::uint64_t visible_keys(const Call& call, const Segment& s, std::int64_t head, std::int64_t i,
                            std::int64_t key0, std::int64_t count, FlashBuffers<Real>& to) noexcept;
 
+/// Those of `keys` whose weights dropout leaves to query i.
+std::uint64_t kept_keys(const Call& call, const Segment& s, std::int64_t head, std::int64_t i,
+                        std::int64_t key0, std::int64_t count, std::uint64_t keys) noexcept;
+
 template <typename Real>
 void start_rows(const Call& call, const Segment& s, std::int64_t kv_head,
                 FlashBuffers<Real>& to) noexcept;

@@ -4,11 +4,12 @@
 // channels where something is added up.
 //
 // P and dS are rounded to the format of the queries before the second products; the gradient of a
-// bias adds dS unrounded.
+// bias adds dS unrounded. Dropout multiplies P in dV and dP in dS.
 
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/dropout.hpp"
 #include "kernels/cpu/flash.hpp"
 #include "kernels/cpu/gradient_store.hpp"
 #include "kernels/cpu/score.hpp"
@@ -77,14 +78,16 @@ HWY_INLINE void add_scaled(Real factor, const Real* from, std::int64_t count, Re
 
 /// P, dS and dX = dS cap' of one row's tile, from its dots and dP; zeros where a key is hidden.
 template <typename Real>
-HWY_INLINE void gradients_of_scores(const Call& call, std::uint64_t keys, std::int64_t count,
-                                    Real lse, Real delta, BackwardTiles<Real>& t) {
+HWY_INLINE void gradients_of_scores(const Call& call, std::uint64_t keys, std::uint64_t kept,
+                                    std::int64_t count, Real lse, Real delta,
+                                    BackwardTiles<Real>& t) {
     const Lanes<Real> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const attest_problem& p = call.problem;
     const bool biased = p.mask_kind == ATTEST_MASK_ADDITIVE || p.alibi != 0;
     Real* scores = t.at.scores;
     Real* slopes = t.at.scores + flash_tile;
+    const auto factor = hn::Set(d, static_cast<Real>(kept_factor(p)));
     for (std::int64_t j = 0; j < count; j += lanes) {
         auto score = hn::Mul(hn::Load(d, scores + j), hn::Set(d, static_cast<Real>(p.scale)));
         auto slope = hn::Set(d, Real{1});
@@ -103,9 +106,11 @@ HWY_INLINE void gradients_of_scores(const Call& call, std::uint64_t keys, std::i
         const auto mask = lane_mask(d, keys, j);
         const auto weight =
             hn::IfThenElseZero(mask, exp_or_nan(d, hn::Sub(score, hn::Set(d, lse))));
-        const auto apart = hn::Sub(hn::Load(d, t.dp + j), hn::Set(d, delta));
+        const auto kept_mask = lane_mask(d, kept, j);
+        const auto dp = hn::IfThenElseZero(kept_mask, hn::Mul(hn::Load(d, t.dp + j), factor));
+        const auto apart = hn::Sub(dp, hn::Set(d, delta));
         const auto ds = hn::IfThenElseZero(mask, hn::Mul(weight, apart));
-        hn::Store(weight, d, t.weights + j);
+        hn::Store(hn::IfThenElseZero(kept_mask, hn::Mul(weight, factor)), d, t.weights + j);
         hn::Store(ds, d, t.ds + j);
         hn::Store(hn::Mul(ds, slope), d, scores + j);
     }
@@ -128,13 +133,16 @@ HWY_INLINE void take_rows_back(const Call& call, const Segment& s, std::int64_t 
         const Real* d_o = t.d_o + r * t.at.value_stride;
         dot_products<1>(query, p.dim_qk, t.at.keys, count, t.at.scores);
         dot_products<1>(d_o, p.dim_v, t.values, count, t.dp);
-        gradients_of_scores(call, visible, count, t.lse[r], t.delta[r], t);
+        const std::uint64_t kept = kept_keys(call, s, head, i, key0, count, visible);
+        gradients_of_scores(call, visible, kept, count, t.lse[r], t.delta[r], t);
         for (std::uint64_t keys = visible; keys != 0; keys &= keys - 1) {
             const auto j = static_cast<std::int64_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(keys));
             const Real dx = t.at.scores[j];
             add_scaled(dx, t.keys + j * t.key_stride, t.key_stride, t.d_queries + r * t.key_stride);
             add_scaled(dx, query, t.key_stride, t.d_keys + j * t.key_stride);
-            add_scaled(t.weights[j], d_o, t.at.value_stride, t.d_values + j * t.at.value_stride);
+            if ((kept >> j & 1) != 0)
+                add_scaled(t.weights[j], d_o, t.at.value_stride,
+                           t.d_values + j * t.at.value_stride);
             if (call.d_mask) t.d_mask[mask_index(call, s, head, i, key0 + j)] += t.ds[j];
         }
     }

@@ -81,10 +81,11 @@ HWY_INLINE Real finish_scores(const Call& call, std::uint64_t keys, std::int64_t
     return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-/// One row takes in one tile; see flash.hpp for the state.
+/// One row takes in one tile, and of its values those of the keys that are kept; see flash.hpp for
+/// the state.
 template <typename Real>
-HWY_INLINE void absorb(const Call& call, std::uint64_t keys, std::int64_t count, Real* scores,
-                       std::int64_t r, FlashBuffers<Real>& at) {
+HWY_INLINE void absorb(const Call& call, std::uint64_t keys, std::uint64_t kept, std::int64_t count,
+                       Real* scores, std::int64_t r, FlashBuffers<Real>& at) {
     const Lanes<Real> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const Real largest = finish_scores(call, keys, count, at.bias, scores);
@@ -110,10 +111,10 @@ HWY_INLINE void absorb(const Call& call, std::uint64_t keys, std::int64_t count,
     Real* output = at.output + r * at.value_stride;
     std::int64_t c = 0;
     for (; c + 4 * lanes <= at.value_stride; c += 4 * lanes) {
-        add_values<4>(keys, scores, at.values + c, at.value_stride, rescale, output + c);
+        add_values<4>(kept, scores, at.values + c, at.value_stride, rescale, output + c);
     }
     for (; c < call.problem.dim_v; c += lanes) {
-        add_values<1>(keys, scores, at.values + c, at.value_stride, rescale, output + c);
+        add_values<1>(kept, scores, at.values + c, at.value_stride, rescale, output + c);
     }
     at.sum[r] = at.sum[r] * rescale + hn::GetLane(hn::SumOfLanes(d, sum));
     at.max[r] = max;
@@ -129,6 +130,7 @@ HWY_INLINE void take_rows(const Call& call, const Segment& s, std::int64_t kv_he
         const std::int64_t head = kv_head * call.group + g;
         for (std::int64_t i = 0; i < s.queries;) {
             const std::uint64_t keys = visible_keys(call, s, head, i, key0, count, at);
+            const std::uint64_t kept = kept_keys(call, s, head, i, key0, count, keys);
             const std::int64_t r = g * s.queries + i++;
             if (keys == 0) continue;
             const Real* query = at.queries + r * p.dim_qk;
@@ -138,12 +140,13 @@ HWY_INLINE void take_rows(const Call& call, const Segment& s, std::int64_t kv_he
                                            : 0;
             if (next == 0) {
                 dot_products<1>(query, p.dim_qk, at.keys, count, at.scores);
-                absorb(call, keys, count, at.scores, r, at);
+                absorb(call, keys, kept, count, at.scores, r, at);
                 continue;
             }
             dot_products<2>(query, p.dim_qk, at.keys, count, at.scores);
-            absorb(call, keys, count, at.scores, r, at);
-            absorb(call, next, count, at.scores + flash_tile, r + 1, at);
+            absorb(call, keys, kept, count, at.scores, r, at);
+            absorb(call, next, kept_keys(call, s, head, i, key0, count, next), count,
+                   at.scores + flash_tile, r + 1, at);
             ++i;
         }
     }

@@ -104,6 +104,10 @@ float weight(const PlainRow& row, float score, float frame) {
     return row.block.step.exp(score - frame);
 }
 
+float kept_factor(const QueryBlock& b) {
+    return static_cast<float>(cpu::kept_factor(b.call.problem));
+}
+
 void rescale(const PlainRow& row, float factor) {
     for (std::int64_t c = 0; c < row.block.call.problem.dim_v; ++c) row.output[c] *= factor;
 }
@@ -116,6 +120,16 @@ void add_value(const PlainRow& row, float weight, const float* value) {
 float total(const PlainRow& row, float factor, float sum) {
     return row.sum * factor + sum;
 }
+
+namespace {
+
+bool keeps(const PlainRow& row, std::int64_t j) {
+    const QueryBlock& b = row.block;
+    const attest_problem& p = b.call.problem;
+    return p.dropout_p == 0 || b.step.kept(p, cell_of(b.segment, b.head, row.i, j));
+}
+
+}  // namespace
 
 /// Where m grows, l and acc are multiplied by exp(m_old - m_new).
 void absorb(const PlainRow& row) {
@@ -131,7 +145,9 @@ void absorb(const PlainRow& row) {
         if (row.hidden[j]) continue;
         const float weight = step.weight(row, row.scores[j], frame);
         sum += weight;
-        step.add_value(row, weight, row.values + j * row.block.call.problem.dim_v);
+        if (!keeps(row, row.key0 + j)) continue;
+        const float fed = weight * step.kept_factor(row.block);
+        step.add_value(row, fed, row.values + j * row.block.call.problem.dim_v);
     }
     row.sum = step.total(row, factor, sum);
     row.max = max;

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "kernels/cpu/call.hpp"
+#include "kernels/cpu/dropout.hpp"
 #include "kernels/cpu/score.hpp"
 
 namespace attest::cpu {
@@ -68,6 +69,7 @@ inline float exp(float x) {
     return std::exp(x);
 }
 float weight(const PlainRow& row, float score, float frame);
+float kept_factor(const QueryBlock& block);
 void rescale(const PlainRow& row, float factor);
 void add_value(const PlainRow& row, float weight, const float* value);
 float total(const PlainRow& row, float factor, float sum);
@@ -113,6 +115,9 @@ struct FlashSteps {
     float (*largest)(const PlainRow&) = plain::largest;
     float (*exp)(float) = plain::exp;
     float (*weight)(const PlainRow&, float score, float frame) = plain::weight;
+    /// Whether dropout keeps a weight, and what it multiplies one by that it keeps.
+    Keeps kept = is_kept;
+    float (*kept_factor)(const QueryBlock&) = plain::kept_factor;
     void (*rescale)(const PlainRow&, float factor) = plain::rescale;
     void (*add_value)(const PlainRow&, float weight, const float* value) = plain::add_value;
     float (*total)(const PlainRow&, float factor, float sum) = plain::total;

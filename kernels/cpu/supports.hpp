@@ -7,11 +7,11 @@
 
 namespace attest::cpu {
 
-/// What a kernel does; everything else of the ABI's forward call it does. Dropout and ring
-/// buffers none of them do, nor gradients over a cache in pages.
+/// What a kernel does; everything else of the ABI's forward call it does. Ring buffers none
+/// of them do, nor gradients over a cache in pages.
 struct Offer {
     bool documents = true, paged = true, splits = true, rope = true, f64 = true;
-    bool gradients = false;
+    bool gradients = false, dropout = false;
 };
 
 /// The answer of supports(): 1, or 0 with a reason in the kernel's terms.

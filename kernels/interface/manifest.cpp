@@ -77,7 +77,7 @@ void read_dialect(Section section, Dialect& d) {
     section.finish();
 }
 
-void read_numerics(Section section, Numerics& n) {
+void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
     section.choose("accumulate", manifest_words::accumulate_words, n.accumulate);
     section.choose("weights", manifest_words::number_words, n.weights);
     section.choose("output", manifest_words::number_words, n.output);
@@ -92,6 +92,7 @@ void read_numerics(Section section, Numerics& n) {
     section.flag("deterministic_backward", n.deterministic_backward);
     section.flag("flush_subnormals", n.flush_subnormals);
     section.flag("matrix_unit", n.matrix_unit);
+    section.count("dropout_levels", dropout_levels);
     section.finish();
 }
 
@@ -115,7 +116,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
         read_dialect(Section(source, *d, "dialect"), m.dialect);
     }
     if (const Json* n = top.find("numerics")) {
-        read_numerics(Section(source, *n, "numerics"), m.numerics);
+        read_numerics(Section(source, *n, "numerics"), m.numerics, m.dropout_levels);
     }
     top.finish();
     return m;
@@ -187,6 +188,7 @@ std::string to_json(const Manifest& m) {
         {"deterministic_backward", m.numerics.deterministic_backward},
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};
+    if (m.dropout_levels > 0) out["numerics"]["dropout_levels"] = m.dropout_levels;
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

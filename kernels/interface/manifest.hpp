@@ -37,6 +37,8 @@ struct Manifest {
     Takes takes;
     /// The gradients that backward returns: d_q d_k d_v d_mask d_sinks; none: there is no backward.
     std::vector<Role> gradients;
+    /// A dropout rate is a multiple of one over so many; 0: any rate, to 2^-24 or finer.
+    std::int64_t dropout_levels = 0;
     Dialect dialect;
     Numerics numerics;
 };

@@ -8,6 +8,7 @@ namespace {
 
 /// Forward's own outputs and dO are inputs of backward alone.
 bool is_read(Role role, protocol::Operation operation) {
+    if (role == Role::dropout_keep) return false;  // what is known of it is the host's alone
     const bool of_backward = role == Role::o || role == Role::lse || role == Role::d_o;
     return !of_backward || operation == protocol::Operation::backward;
 }

@@ -66,4 +66,10 @@ std::int64_t find_poison(const Tensor& tensor, std::uint16_t poison) {
     }
 }
 
+bool holds_answers(const Tensor& mask) {
+    for (std::int64_t at = 0; at < mask.size(); ++at)
+        if (mask.bits(at) <= 1) return true;
+    return false;
+}
+
 }  // namespace attest::worker

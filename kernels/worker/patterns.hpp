@@ -18,4 +18,7 @@ std::uint64_t first_other(const std::byte* base, std::uint64_t begin, std::uint6
 /// The flat index of the first element that is the pattern and nothing else; -1 where none is.
 std::int64_t find_poison(const Tensor& tensor, std::uint16_t poison);
 
+/// Whether a mask of bytes was written, or some of it: no byte of a pattern is 0 or 1.
+bool holds_answers(const Tensor& mask);
+
 }  // namespace attest::worker

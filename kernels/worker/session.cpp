@@ -10,6 +10,7 @@
 
 #include "kernels/worker/call_layout.hpp"
 #include "kernels/worker/known_answers.hpp"
+#include "kernels/worker/patterns.hpp"
 #include "kernels/worker/wire_problem.hpp"
 #include "kernels/worker/worker_link.hpp"
 #include "reference/problem/errors.hpp"
@@ -118,7 +119,10 @@ struct Session::State {
             if ((returned >> slot.role & 1) == 0) continue;
             std::int64_t poison_at = -1;
             const auto role = static_cast<Role>(slot.role);
-            result.outputs.put(role, arena.collect(slot, poison_at));
+            Tensor output = arena.collect(slot, poison_at);
+            if (role == Role::dropout_keep && !holds_answers(output)) continue;
+            result.outputs.put(role, std::move(output));
+            if (role == Role::dropout_keep) continue;  // cells that are hidden are free
             if (poison_at >= 0 && !result.outputs_unwritten) {
                 result.outputs_unwritten = true;
                 result.unwritten_role = role;
@@ -239,8 +243,11 @@ bool Session::supports(const Problem& problem, std::string* reason) {
     }
 }
 
+/// Where weights are dropped every other call has a place for the mask that was used.
 CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
-    return call(problem, inputs, {});
+    Asked asked;
+    if (state_->call_number % 2 == 0) asked.outputs.push_back(Role::dropout_keep);
+    return call(problem, inputs, asked);
 }
 
 CallResult Session::backward(const Problem& problem, const TensorSet& inputs,

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "kernels/worker/example_kernels_test.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest::worker {
 namespace {
@@ -83,7 +84,7 @@ TEST_P(EveryInterface, GrowsAndShrinksFromCallToCall) {
 TEST_P(EveryInterface, RefusesWithAReason) {
     Session session(spec(), {});
     Problem p = small_problem();
-    p.dropout.p = 0.5;
+    p.splits = 2;
     std::string reason;
     EXPECT_FALSE(session.supports(p, &reason));
     EXPECT_FALSE(reason.empty());
@@ -135,6 +136,28 @@ TEST(Session, CarriesEveryFormat) {
             expect_right(session, p);
         }
     }
+}
+
+// Every other call has a place for it, and no kernel is handed one.
+TEST(Session, TheMaskThatWasDroppedByIsAnOptionalOutput) {
+    Session session(kernel::parse_kernel_spec("cpu_naive"), {});
+    Problem p = small_problem();
+    p.dropout = {.p = 0.25, .seed = 3};
+    TensorSet inputs = make_inputs({p, {}});
+    inputs.put(Role::dropout_keep, Tensor(ElementType::u8, *shape_of(p, Role::dropout_keep)));
+    TensorSet first;
+    for (int side = 0; side < 2; ++side) {
+        const CallResult result = session.forward(p, inputs);
+        ASSERT_EQ(result.outcome, Outcome::ok) << result.reason;
+        EXPECT_FALSE(result.fault || result.outputs_unwritten);
+        EXPECT_EQ(result.outputs.has(Role::dropout_keep), side == 0);
+        if (side == 0) first = result.outputs;
+        EXPECT_EQ(result.outputs[Role::o], first[Role::o]);
+    }
+    std::int64_t kept = 0;
+    const Tensor& keep = first[Role::dropout_keep];
+    for (std::int64_t at = 0; at < keep.size(); ++at) kept += keep.bits(at) == 1 ? 1 : 0;
+    EXPECT_NEAR(static_cast<double>(kept) / static_cast<double>(keep.size()), 0.75, 0.1);
 }
 
 TEST(Session, LaysSequencesIntoPages) {

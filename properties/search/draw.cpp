@@ -1,6 +1,7 @@
 #include "properties/search/draw.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -22,7 +23,8 @@ constexpr std::int64_t outlier_attempts = 8;
 /// with few.
 constexpr std::int64_t work_a_score = 64, work_most = 24;
 
-constexpr std::uint64_t draw_stream = 1, values_stream = 2, kinds_stream = 3, start_stream = 4;
+constexpr std::uint64_t draw_stream = 1, values_stream = 2, kinds_stream = 3, start_stream = 4,
+                        dropout_stream = 5;
 
 std::int64_t least_limit(std::initializer_list<std::int64_t> limits) {
     std::int64_t least = 0;
@@ -170,6 +172,13 @@ void fit_unequal_dims(Problem& p, const Raw& raw, const Capability& capability) 
         pairs[static_cast<std::size_t>(raw.dim_qk + raw.dim_v) % pairs.size()];
 }
 
+/// The nearest rate that such levels have, neither 0 nor 1.
+double taken_rate(double rate, std::int64_t levels) {
+    if (levels < 2) return rate;
+    const auto all = static_cast<double>(levels);
+    return std::clamp(std::round(rate * all), 1.0, all - 1) / all;
+}
+
 }  // namespace
 
 std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexcept {
@@ -229,6 +238,10 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     derive_shape(p, raw, plan);
     fit_unequal_dims(p, raw, s.capability);
     derive_features(p, raw, features, s.capability.formats);
+    if (p.dropout.p > 0) {
+        p.dropout.seed = counter_bits(own, dropout_stream, 0) >> 40;
+        p.dropout.p = taken_rate(p.dropout.p, s.capability.dropout_levels);
+    }
     fit(p, s.capability);
     if (!outlier) meet_an_edge(p, raw, s.capability);
     // Backward recomputes the weights from the log-sum-exp where the kernel has one.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "properties/law/dropout_mask.hpp"
 #include "properties/search/compare_gradients.hpp"
 #include "properties/search/kernel_trial.hpp"
 #include "reference/oracle/gradients.hpp"
@@ -44,7 +45,8 @@ bound::ExpectedGradients TruthTrial::expected_gradients(const Problem& problem,
 
 TensorSet TruthTrial::backward(const Problem& problem, const TensorSet& inputs,
                                const std::vector<Role>& wanted) const {
-    const bound::ExpectedGradients truth = given_.expected_gradients(problem, inputs);
+    const bound::ExpectedGradients truth =
+        given_.expected_gradients(problem, law::with_drawn_keep(problem, inputs));
     TensorSet outputs;
     for (const Role role : wanted) {
         Tensor tensor(type_of(problem, role), shape_of(problem, role).value());

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "properties/law/dropout_mask.hpp"
 #include "properties/search/compare.hpp"
 #include "reference/oracle/long_context.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -221,7 +222,8 @@ bound::ErrorBudget KernelTrial::error_budget(const Problem& problem,
 }
 
 TensorSet TruthTrial::run(const Problem& problem, const TensorSet& inputs) const {
-    const bound::Expected truth = given_.expected(problem, inputs);
+    const bound::Expected truth =
+        given_.expected(problem, law::with_drawn_keep(problem, inputs));
     TensorSet outputs;
     const auto fill = [&](Role role, const std::vector<bound::ExpectedElement>& elements) {
         Tensor tensor(type_of(problem, role), *shape_of(problem, role));

@@ -53,10 +53,12 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.ugs, omp = model_.omgs;
     const ScoreError error = score_error(model_, row.q_max, row.k_max);
-    const double of_sum = chain_error(model_.dot_depth(facts.dim_v) + 1, ua);
+    const double of_sum =
+        chain_error(model_.dot_depth(facts.dim_v) + 1 + model_.factor_roundings, ua);
     const double of_d =
         facts.d_output + of_sum * (facts.d_size + facts.d_output) + 2 * facts.dim_v * oma;
-    const double over_queries = chain_error(model_.sum_depth(queries_) + 5, ua);
+    const double over_queries =
+        chain_error(model_.sum_depth(queries_) + 5 + model_.factor_roundings, ua);
     const double over_keys = chain_error(model_.sum_depth(keys_) + 5, ua);
     const double pu = 2 * model_.weight_floor;
     of_lse_ = evaluation * std::expm1(facts.lse_error);

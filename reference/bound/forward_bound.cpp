@@ -106,7 +106,7 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
         8 * ua * (maxima_.score + std::log(row.entries + 1) + 2) + 6 * model_.exp_error + 4 * ua;
     const double merge = model_.may_split ? std::expm1(per_split) : 0;
     const double chain = sum_depth(model_, row.entries) + rescales_;
-    sum_error_o_ = chain_error(chain + 4, ua) * (1 + merge) + merge;
+    sum_error_o_ = chain_error(chain + 4 + model_.factor_roundings, ua) * (1 + merge) + merge;
     sum_error_l_ = chain_error(chain + 1, ua) * (1 + merge) + merge;
 
     const double of_lost = 1 + sum_error_o_;

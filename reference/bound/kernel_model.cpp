@@ -93,6 +93,7 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.rope_keys = m.rope && !(problem.cache.present && problem.cache.keys_rotated);
     m.rope_log_base = m.rope ? std::abs(std::log(problem.rope.base)) : 0;
     m.biases = (problem.mask.tensor.kind == MaskKind::additive ? 1 : 0) + (problem.alibi ? 1 : 0);
+    m.factor_roundings = problem.dropout.p > 0 ? 3 : 0;
     return m;
 }
 

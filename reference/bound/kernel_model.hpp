@@ -34,6 +34,9 @@ struct KernelModel {
     double scale = 1, softcap = 0, rope_log_base = 0;
     bool rope = false, rope_keys = false;
     int biases = 0;  ///< of mask tensor and ALiBi, how many are added
+    /// That dropout adds to the way of a weight into O and dV, and of dP: the factor 1/(1-p) passes
+    /// one of 1-p and one of the quotient, the product with it is one.
+    int factor_roundings = 0;
 
     /// Roundings that a sum of n products counts for: of adjacent ones, and of any n among more.
     double dot_depth(double n) const noexcept { return matrix_unit ? 3 * n + 4 : n; }

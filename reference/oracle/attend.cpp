@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "reference/oracle/dropped.hpp"
 #include "reference/oracle/nonfinite.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/oracle/prepared.hpp"
@@ -75,7 +76,15 @@ bound::Expected attend_places(const Prepared& call, const Numerics& numerics,
 bound::Expected attend_rows(const Problem& problem, const Dialect& dialect,
                             const Numerics& numerics, const TensorSet& inputs,
                             const std::vector<std::int64_t>& rows, Arithmetic arithmetic) {
-    const Prepared call = prepare(problem, dialect, inputs);
+    if (problem.dropout.p > 0)
+        return attend_rows_dropped(problem, dialect, numerics, inputs, rows, arithmetic);
+    return attend_rows_spread(problem, dialect, numerics, inputs, rows, arithmetic);
+}
+
+bound::Expected attend_rows_spread(const Problem& problem, const Dialect& dialect,
+                                   const Numerics& numerics, const TensorSet& inputs,
+                                   const std::vector<std::int64_t>& rows, Arithmetic arithmetic) {
+    const Prepared call = prepare(problem, dialect, inputs, DropoutIn::values);
     const std::int64_t row_count = problem.batch * problem.heads_q * problem.len_q;
     std::vector<RowSlot> places;
     for (const std::int64_t row : rows) {
@@ -91,7 +100,15 @@ bound::Expected attend_rows(const Problem& problem, const Dialect& dialect,
 
 bound::Expected attend(const Problem& problem, const Dialect& dialect, const Numerics& numerics,
                        const TensorSet& inputs, Arithmetic arithmetic) {
-    const Prepared call = prepare(problem, dialect, inputs);
+    if (problem.dropout.p > 0)
+        return attend_dropped(problem, dialect, numerics, inputs, arithmetic);
+    return attend_spread(problem, dialect, numerics, inputs, arithmetic);
+}
+
+bound::Expected attend_spread(const Problem& problem, const Dialect& dialect,
+                              const Numerics& numerics, const TensorSet& inputs,
+                              Arithmetic arithmetic) {
+    const Prepared call = prepare(problem, dialect, inputs, DropoutIn::values);
     std::vector<RowSlot> places(
         static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q));
     for (std::size_t row = 0; row < places.size(); ++row)

@@ -22,7 +22,9 @@ bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std:
     facts.dp_size = dp_size_;
     facts.slope = slope;
     facts.d = d;
-    facts.dim_v = static_cast<double>(dim_v);
+    // Where dropout gave each row channels of its own (dropped.hpp), dO is zero in all others.
+    const std::int64_t rows = p.dropout.p > 0 ? call_.group * p.len_q : 1;
+    facts.dim_v = static_cast<double>(dim_v / rows);
     own_output_ = 0;
     const FormatTraits o = traits(p.format_o);
     for (std::int64_t c = 0; c < dim_v; ++c) {

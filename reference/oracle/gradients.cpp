@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/oracle/dropped.hpp"
 #include "reference/oracle/gradient_runs.hpp"
 #include "reference/oracle/nonfinite.hpp"
 #include "reference/oracle/own_error.hpp"
@@ -36,7 +37,15 @@ bound::ExpectedGradients attend_gradients(const Problem& problem, const Dialect&
     if (problem.cache.present && problem.cache.page_size > 0)
         throw BadInput("gradients: the cache is paged",
                        {"gradients of pages are not defined; ask with page size 0"});
-    const Prepared call = prepare(problem, dialect, inputs);
+    if (problem.dropout.p > 0)
+        return gradients_dropped(problem, dialect, numerics, inputs, arithmetic);
+    return gradients_spread(problem, dialect, numerics, inputs, arithmetic);
+}
+
+bound::ExpectedGradients gradients_spread(const Problem& problem, const Dialect& dialect,
+                                          const Numerics& numerics, const TensorSet& inputs,
+                                          Arithmetic arithmetic) {
+    const Prepared call = prepare(problem, dialect, inputs, DropoutIn::values);
     const Shape shape{problem.batch, problem.heads_q, problem.len_q, call.dim_v};
     if (!inputs.has(Role::d_o) || inputs[Role::d_o].shape() != shape)
         throw BadInput("inputs: no tensor d_o of the output's shape",

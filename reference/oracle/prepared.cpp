@@ -91,9 +91,10 @@ std::size_t Prepared::mask_index(std::int64_t b, std::int64_t h, std::int64_t i,
     return static_cast<std::size_t>(row * mask_shape[3] + clamp(j, 3));
 }
 
-Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet& inputs) {
+Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
+                 DropoutIn dropout) {
     require_valid(problem);
-    if (problem.dropout.p > 0)
+    if (problem.dropout.p > 0 && dropout == DropoutIn::call)
         throw BadInput("dropout " + std::to_string(problem.dropout.p) + ": not defined here",
                        {"which weights are dropped is the kernel's own choice; ask for dropout 0"});
     Prepared call;

@@ -35,9 +35,13 @@ struct Prepared {
     std::size_t mask_index(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 };
 
-/// Throws BadInput where the problem is invalid, asks for what has no definition (dropout: the mask
-/// is the kernel's own), or a tensor is absent or of another shape.
-Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet& inputs);
+/// Where the mask of dropout is: nobody's to know, or in the values already (dropped.hpp).
+enum class DropoutIn : std::uint8_t { call, values };
+
+/// Throws BadInput where the problem is invalid, asks for what has no definition (dropout by a mask
+/// of the kernel's own), or a tensor is absent or of another shape.
+Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
+                 DropoutIn dropout = DropoutIn::call);
 
 /// Scales up the values of heads whose largest is below 2^-400, by a power of two and so exactly:
 /// the low words of what is computed from them then do not underflow.

@@ -104,7 +104,9 @@ bool wants_lse(const Problem& p) {
     return p.want_lse;
 }
 
-constexpr double quarter[] = {0.25};
+/// The plainest; near 0 and near 1; multiples of 1/256 but for one. 1-p is exact in f32.
+constexpr double dropout_rates[] = {0.25,  0.5,      0.125,   0x1p-10, 0.75,
+                                    0.1015625, 0x1p-6, 0.90625, 0.984375};
 
 using enum LineForm;
 using P = Problem;
@@ -178,7 +180,8 @@ constexpr Field table[] = {
     {"rope.offset", "offset", option, at<&P::rope, &Rope::offset>, "position of key 0",
      {"rope_offset", &A::rope_offset}},
     {"dropout.p", "dropout", value, at<&P::dropout, &Dropout::p>,
-     "share of weights that are dropped", {"dropout_p", &A::dropout_p}, {F::dropout}, {}, quarter},
+     "share of weights that are dropped", {"dropout_p", &A::dropout_p}, {F::dropout}, {},
+     dropout_rates},
     {"dropout.seed", "seed", option, at<&P::dropout, &Dropout::seed>, "which ones",
      {"dropout_seed", &A::dropout_seed}},
     {"cache", "cache", value, at<&P::cache, &Cache::present>,

@@ -8,6 +8,7 @@ from attest_worker.protocol import CALL, HELLO, ROLES, SUPPORTS, Kind, Problem, 
 
 O_BIT = 1 << ROLES.index("o")
 LSE_BIT = 1 << ROLES.index("lse")
+KEEP_BIT = 1 << ROLES.index("dropout_keep")
 BACKWARD = 1
 GRADIENTS = ["d_q", "d_k", "d_v", "d_mask", "d_sinks"]
 
@@ -113,6 +114,9 @@ class Server:
         # Where only o is returned the LSE may still have been filled in place.
         if lse is not None and (returned_lse or result is None or lse.tobytes() != before):
             outputs |= LSE_BIT
+        # Filled in place or not at all; attest sees which.
+        if "dropout_keep" in tensors:
+            outputs |= KEEP_BIT
         return Status.DONE, outputs
 
     def _run_backward(self, problem, q, k, v, tensors):

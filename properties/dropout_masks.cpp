@@ -1,0 +1,226 @@
+// Dropout, judged by masks that are read off the kernel's answers and never taken from it: how many
+// weights it drops, whether their fates are independent, and what it makes of those it keeps.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "properties/law/dropout_cases.hpp"
+#include "properties/law/dropout_mask.hpp"
+#include "properties/law/kept_count.hpp"
+#include "properties/law/reading.hpp"
+
+namespace attest::law {
+
+namespace {
+
+constexpr const char* source = "Srivastava et al. 2014; Vaswani et al. 2017, section 5.4";
+
+/// With so many cells none dropped, or none kept, is a surprise: (1 - p)^n < kept_rate / 2; and
+/// some more, for other wrong rates.
+std::int64_t cells_enough(double p) {
+    return 2048 + static_cast<std::int64_t>(24 / std::min(p, 1 - p));
+}
+constexpr std::int64_t calls_most = 160, calls_most_of_rare = 400;
+/// One case of these says as much as hundreds of calls can.
+constexpr std::int64_t cases_of_masks = 24;
+
+/// Masks of one seed after another until there are cells enough; `visit` takes each with its
+/// number.
+template <typename Visit>
+std::optional<Judgement> each_mask(const Trial& trial, Visit visit) {
+    const Problem& p = trial.problem();
+    const double rare = std::min(p.dropout.p, 1 - p.dropout.p);
+    const std::int64_t calls = rare < 0x1p-8 ? calls_most_of_rare : calls_most;
+    const std::int64_t masks = std::max<std::int64_t>(2, calls / reading_calls(p));
+    std::int64_t cells = 0;
+    for (std::int64_t n = 0; n < masks && cells < cells_enough(p.dropout.p); ++n) {
+        const auto number = static_cast<std::uint64_t>(n);
+        const KeptMask mask = read_mask(trial, reseeded(p, number), trial.inputs());
+        if (mask.contradiction) return mask.contradiction;
+        visit(mask, number);
+        cells += mask.cells;
+    }
+    return std::nullopt;
+}
+
+Judgement check_rate(const Trial& trial) {
+    KeptCount dropped{"visible weights are dropped", trial.problem().dropout.p};
+    const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t) {
+        for (std::int64_t at = 0; at < mask.keep.size(); ++at)
+            if (mask.sees(at)) dropped.add(!mask.kept(at));
+    });
+    return lie ? *lie : judge_counts({dropped});
+}
+
+/// Two cells of one mask that are `distance` apart along an axis, each in one pair at most.
+struct Pairs {
+    std::int64_t stride = 1, extent = 1, distance = 1;  ///< of the axis, in cells
+    KeptCount alike;
+
+    void add(const KeptMask& mask) {
+        for (std::int64_t at = 0; at < mask.keep.size(); ++at) {
+            const std::int64_t place = at / stride % extent, other = at + distance * stride;
+            if (place / distance % 2 != 0 || place + distance >= extent) continue;
+            if (mask.sees(at) && mask.sees(other)) alike.add(mask.kept(at) == mask.kept(other));
+        }
+    }
+};
+
+// Distances at which real generators repeat themselves: neighbours, tiles, heads of one group.
+std::vector<Pairs> pairs_of(const Problem& p, double chance) {
+    const char* names[] = {"sequences", "heads", "queries", "keys"};
+    const Shape shape{p.batch, p.heads_q, p.len_q, p.len_kv};
+    std::vector<Pairs> all;
+    std::int64_t stride = p.batch * p.heads_q * p.len_q * p.len_kv;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        stride /= shape[axis];
+        std::set<std::int64_t> distances{1, 2, 4, 8, 16, 32, 64};
+        if (axis == 1) distances = {1, p.heads_kv, group_size(p)};
+        for (const std::int64_t distance : distances)
+            if (distance < shape[axis])
+                all.push_back(
+                    {stride,
+                     shape[axis],
+                     distance,
+                     {fmt::format("weights of {} {} apart are alike", names[axis], distance),
+                      chance}});
+    }
+    return all;
+}
+
+Judgement check_independent(const Trial& trial) {
+    const double p = trial.problem().dropout.p, chance = p * p + (1 - p) * (1 - p);
+    std::vector<Pairs> pairs = pairs_of(trial.problem(), chance);
+    KeptCount seeds{"weights of two seeds are alike", chance};
+    Tensor before;
+    const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t number) {
+        for (Pairs& one : pairs) one.add(mask);
+        for (std::int64_t at = 0; number % 2 == 1 && at < mask.keep.size(); ++at)
+            if (mask.sees(at)) seeds.add(mask.keep.bits(at) == before.bits(at));
+        before = mask.keep;
+    });
+    if (lie) return *lie;
+    std::vector<KeptCount> counts{seeds};
+    for (Pairs& one : pairs) counts.push_back(std::move(one.alike));
+    return judge_counts(counts);
+}
+
+/// What is read, with values of one: O_i is 1/(1-p) times the share that is kept of the row.
+TensorSet ones(const Problem& p, TensorSet inputs) {
+    inputs[Role::v] = tensor_of(p, Role::v, [](auto, auto, auto, auto) { return 1.0; });
+    return inputs;
+}
+
+// T = sum over the visible cells of w (M/(1-p) - 1), w = 1/n of the row's n, is a sum of
+// independent terms of mean 0, variance w^2 p/(1-p), and size at most b = w max(1, p/(1-p)):
+// Bernstein, P(|T| > t) <= 2 exp(-t^2 / (2 (V + b t/3))), which is the rate at t = sqrt(2 V L +
+// (bL/3)^2) + bL/3.
+struct RowSums {
+    double sum = 0, variance = 0, most = 0;
+    std::int64_t cells = 0;
+
+    void add(const KeptMask& mask, double p) {
+        const std::int64_t keys = mask.keep.shape()[3];
+        for (std::int64_t row = 0; row < mask.keep.size(); row += keys) {
+            std::int64_t seen = 0, kept = 0;
+            for (std::int64_t at = row; at < row + keys; ++at)
+                if (mask.sees(at)) ++seen, kept += mask.kept(at) ? 1 : 0;
+            if (seen == 0) continue;
+            const auto n = static_cast<double>(seen);
+            sum += static_cast<double>(kept) / (1 - p) / n - 1;
+            variance += p / (1 - p) / n;
+            most = std::max(most, std::max(1.0, p / (1 - p)) / n);
+            cells += seen;
+        }
+    }
+    double threshold() const {
+        const double l = std::log(2 / kept_rate), third = most * l / 3;
+        return std::sqrt(2 * variance * l + third * third) + third;
+    }
+};
+
+Judgement check_mean(const Trial& trial) {
+    const double p = trial.problem().dropout.p;
+    RowSums sums;
+    Judgement scaled = holds(0);
+    const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t number) {
+        const Problem problem = reseeded(trial.problem(), number);
+        sums.add(mask, p);
+        if (number > 0 || scaled.violated()) return;  // once says it
+        TensorSet known = ones(problem, trial.inputs());
+        const TensorSet answer = trial.run(problem, known);
+        known.put(Role::dropout_keep, mask.keep);
+        scaled = trial.compare(problem, known, answer);
+    });
+    if (lie) return *lie;
+    if (scaled.violated() || sums.cells == 0) return scaled;
+    const double threshold = sums.threshold();
+    if (!(std::abs(sums.sum) <= threshold)) {
+        Violation v;
+        v.problem = fmt::format(
+            "row sums of the weights are {:.4g} too much in all; by chance it "
+            "would be {:.4g} at most",
+            sums.sum, threshold);
+        v.index = {0, 0, 0, 0};
+        v.element_name = "sum of the weights";
+        v.observed = sums.sum;
+        v.bound = threshold;
+        v.bound_kind = BoundKind::statistic;
+        v.ratio = std::abs(sums.sum) / threshold;
+        scaled = violated(std::move(v), sums.cells);
+    }
+    scaled.statistic = Statistic{"sum of the weights", sums.sum, threshold, kept_rate, sums.cells};
+    return scaled;
+}
+
+Property of_masks(std::string id, std::string statement, std::string statement_short,
+                  std::string why, Plan (*check)(const Given&),
+                  std::vector<PlantedDeviation> turned_red_by) {
+    return {.id = std::move(id),
+            .statement = std::move(statement),
+            .statement_short = std::move(statement_short),
+            .why = std::move(why),
+            .source = source,
+            .compares = Compares::statistic,
+            .cases = dropout_cases(1),
+            .cases_enough = cases_of_masks,
+            .check = check,
+            .turned_red_by = std::move(turned_red_by)};
+}
+
+}  // namespace
+
+std::vector<Property> dropout_masks() {
+    using namespace planted;
+    return {
+        of_masks(
+            "dropout.rate", "Dropout drops a share of p of the weights.",
+            "a share of p of the weights is dropped",
+            "With queries of zero a row's weights are alike, and with one-hot values the "
+            "output is one of them: zero where it was dropped. The number dropped is binomial; "
+            "Chernoff's bound on its tails is left with probability 1e-9.",
+            always<check_rate>, {dropped_by_one_minus_p()}),
+        of_masks("dropout.independent",
+                 "Weights are dropped independently across keys, queries, heads, sequences, seeds.",
+                 "each weight is dropped by itself",
+                 "Two cells are alike with probability p^2 + (1-p)^2. Pairs that share no cell are "
+                 "counted along each axis, at the distances of neighbours, tiles and groups, and "
+                 "between seeds; Chernoff's bounds on all counts are left with probability 1e-9.",
+                 always<check_independent>,
+                 {one_mask_for_all_heads(), one_mask_for_all_seeds(), one_mask_for_all_sequences(),
+                  one_mask_for_all_rows()}),
+        of_masks("dropout.mean", "On average over seeds dropout changes no row sum.",
+                 "kept weights make up for dropped ones",
+                 "E[M/(1-p)] = 1. With values of one, and equal scores, a row's output is within "
+                 "its bound of (kept / seen) / (1-p); and those numbers differ from 1 by a sum of "
+                 "independent terms, which leaves Bernstein's bound with probability 1e-9.",
+                 always<check_mean>, {dropout_factor_missing(), dropped_by_one_minus_p()}),
+    };
+}
+
+}  // namespace attest::law
