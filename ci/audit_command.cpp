@@ -158,12 +158,12 @@ int audit_command(const CommandOptions& options) {
                     .seeds = options.seeds};
     work.mutants = chosen(options.arguments);
     work.done.resize(work.mutants.size());
-    write_out(
-        "bug       class           quickest law                 after              peers: torch, "
-        "FlashAttention, ggml, KernelBench\n");
     std::filesystem::create_directories(options.out, unwritable);
     if (unwritable)
         throw BadInput("--out " + options.out + ": cannot be made: " + unwritable.message());
+    write_out(
+        "bug       class           quickest law                 after              peers: torch, "
+        "FlashAttention, ggml, KernelBench\n");
     const InterruptGuard guard(options.jobs);
     work.interrupted = &guard.count();
     std::vector<std::jthread> threads;

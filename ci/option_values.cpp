@@ -98,6 +98,10 @@ void check_words(const CommandOptions& o) {
         (colon == std::string::npos || colon == 0 ||
          parse_integer<std::int64_t>(std::string_view(o.source).substr(colon + 1)).value_or(0) < 1))
         throw BadInput("--source " + o.source + ": FILE:LINE, such as kernels/mine.cu:120");
+    for (const std::string& name : o.variables)
+        if (name.find('=') != std::string::npos)
+            throw BadInput("--env " + name + ": the name of a variable, without a value",
+                           {"it is given as it is set here"});
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ci/embedded.hpp"
+#include "ci/manual.hpp"
 #include "ci/suggest.hpp"
 #include "ci/typed_options.hpp"
 #include "reference/problem/errors.hpp"
@@ -166,6 +167,9 @@ void define(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     add_kernel_options(*describe, o, t);
 
     define_tools(app, o, t);
+    app.add_subcommand("completion", "write what a shell needs to complete commands and options")
+        ->add_option("SHELL", o.arguments, "bash or zsh");
+    app.add_subcommand("manual", "write the manual page, for man");
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
     app.require_subcommand(0, 1);  // what follows is an argument: attest key new FILE
@@ -237,6 +241,7 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
         "complete,\n4 internal error.");
     define(app, o, t);
     std::vector<std::string> reversed(argv.rbegin(), argv.rend());
+    if (!argv.empty() && argv.front() == "help") reversed.back() = "--help";
     try {
         app.parse(std::move(reversed));
     } catch (const CLI::CallForHelp&) {
@@ -257,6 +262,11 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
     refuse_empty(sub);
+    if (o.command == "completion" || o.command == "manual") {
+        const std::string shell = o.arguments.empty() ? "" : o.arguments.front();
+        o.help = o.command == "manual" ? manual_page(app) : completion_script(app, shell);
+        o.command = "help";
+    }
     const bool any_number = o.command == "report" || o.command == "audit" || o.command == "merge" ||
                             o.command == "verify";
     const bool two =
