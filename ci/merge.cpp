@@ -17,6 +17,7 @@
 #include "ci/recorded_run.hpp"
 #include "ci/recounted.hpp"
 #include "ci/run.hpp"
+#include "reference/problem/file.hpp"
 
 namespace attest::ci {
 
@@ -168,6 +169,21 @@ RunReport whole_of(const std::vector<Shard>& shards) {
     return recounted(whole);
 }
 
+/// The stored failures of the shards, so that the lines that replay them work in the whole's
+/// folder.
+void copy_failures(const std::vector<Shard>& shards, const std::string& out) {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    for (const Shard& shard : shards)
+        for (const fs::directory_entry& file :
+             fs::directory_iterator(shard.path + "/cases", none)) {
+            if (file.path().extension() != ".json" || !file.is_regular_file(none)) continue;
+            fs::create_directories(out + "/cases");
+            write_file_atomically(out + "/cases/" + file.path().filename().string(),
+                                  file_text(file.path().string()));
+        }
+}
+
 }  // namespace
 
 int merge_command(const CommandOptions& options) {
@@ -185,6 +201,7 @@ int merge_command(const CommandOptions& options) {
     RunReport whole = whole_of(shards);
     Journal journal(options.out, record_lines(whole));
     journal.finish(*whole.end);
+    copy_failures(shards, options.out);
     if (whole.run.command == "certify") write_certificate(whole, options.out, key);
     write_ci_files(whole, options.files, options.out, options.out + "/report.html");
     const ScreenStyle style = style_of(STDOUT_FILENO, options.colour, options.ascii);

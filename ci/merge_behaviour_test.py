@@ -42,6 +42,8 @@ class Shards(shared.Campaign):
                 laws = [[(r["law"], r["verdict"], r["cases"], r["violated"], r["elements"])
                          for r in self.records(folder) if r["record"] == "law"] for folder in ("attest-out", "merged")]
                 self.assertEqual(sorted(laws[0]), sorted(laws[1]))
+                lead = next(r["lead"] for r in self.records("merged") if r["record"] == "cause")
+                self.attest("replay", lead, "--out", "merged", code=1)
 
     def test_what_is_no_whole_campaign_is_refused(self):
         run = ["check", "cpu_naive", "--profile", "small.json", "--match", "masking.*"]

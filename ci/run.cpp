@@ -11,6 +11,7 @@
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
 #include "ci/machine.hpp"
+#include "ci/process_files.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "ci/session_options.hpp"
@@ -229,6 +230,8 @@ FinishedRun run_and_record(const CommandOptions& options) {
     for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
         if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
             report.run.kernel.barriers.emplace_back(worker::barrier_names[n]);
+    if (report.run.recorded)
+        report.run.kernel.libraries = process_files(kernel.process_id(), plan.kernel);
     report.end.reset();
     Journal journal(run.directory, first_lines(report));
 

@@ -13,6 +13,7 @@
 #include "ci/embedded.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/number.hpp"
+#include "ci/process_files.hpp"
 #include "ci/profile.hpp"
 #include "ci/recorded_run.hpp"
 #include "ci/recounted.hpp"
@@ -40,12 +41,11 @@ struct Folder {
     std::map<std::string, std::string> files;
 };
 
-constexpr const char* drawn[] = {"certificate.html", "certificate.json", "certificate.md"};
-
 Folder read_folder(const std::string& argument) {
     Folder folder;
     std::string directory;
-    for (const char* name : drawn) folder.files[name] = file_text(argument + "/" + name);
+    for (const char* name : {"certificate.html", "certificate.json", "certificate.md"})
+        folder.files[name] = file_text(argument + "/" + name);
     const std::string result = argument + "/result.jsonl", bundle = argument + "/" + bundle_name;
     folder.result_sha256 = sealed_digest(result, file_text(result));
     folder.report = read_run(argument, directory);
@@ -147,6 +147,11 @@ void Verification::library(const CommandOptions& options) {
                               : file_digest(spec.path) != judged.sha256)
             throw BadInput(std::string("not the one that was judged") +
                            (spec.path.empty() ? "" : ": another SHA-256"));
+        for (const auto& [name, digest] : process_files(0, spec)) {  // a Python module's source
+            const auto then = judged.libraries.find(name);
+            if (then == judged.libraries.end() || then->second != digest)
+                throw BadInput("not the one that was judged: another " + name);
+        }
     });
 }
 
@@ -250,8 +255,8 @@ void draw_changes(Screen& screen, const RunReport& a, const RunReport& b) {
         return at == map.end() || at->second.empty() ? std::string("none") : clean(at->second);
     };
     std::set<std::string> keys;
-    for (const auto* map : {&before, &after})
-        for (const auto& [key, value] : *map) keys.insert(key);
+    for (const auto& [key, value] : before) keys.insert(key);
+    for (const auto& [key, value] : after) keys.insert(key);
     for (const std::string& key : keys)
         if (said(before, key) != said(after, key))
             screen.line("  " + screen.pad(key, 28) + said(before, key) + " " +
