@@ -7,10 +7,14 @@ namespace attest::oracle {
 
 RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                      std::int64_t batch, std::int64_t head, std::int64_t query) {
-    const Prepared call = prepare(problem, dialect, inputs);
+    // Scores are those before dropout; its mask, which the inputs then hold, is for the weights.
+    Problem undropped = problem;
+    undropped.dropout = {};
+    const Prepared call = prepare(undropped, dialect, inputs);
     Prepared clean = call;
     clean_values(clean);
-    RowRunner runner(call, clean, bound::resolve(problem, Numerics{}), definition_in_double(clean));
+    RowRunner runner(call, clean, bound::resolve(undropped, Numerics{}),
+                     definition_in_double(clean));
     const std::size_t rows =
         static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q);
     bound::Expected out;
@@ -30,6 +34,10 @@ RowDetail row_detail(const Problem& problem, const Dialect& dialect, const Tenso
         const std::size_t key = static_cast<std::size_t>(runner.visible()[j]);
         detail.scores[key] = row.score[j];
         detail.weights[key] = row.weight[j];
+        if (problem.dropout.p == 0) continue;
+        const Tensor& keep = inputs[Role::dropout_keep];
+        const bool kept = keep.at(batch, head, query, runner.visible()[j]) != 0;
+        detail.weights[key] = kept ? row.weight[j] / (1 - problem.dropout.p) : 0;
     }
     detail.max = row.max;
     detail.sum = row.sum;
