@@ -7,9 +7,9 @@ namespace attest::oracle {
 
 RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                      std::int64_t batch, std::int64_t head, std::int64_t query) {
-    // Scores are those before dropout; its mask, which the inputs then hold, is for the weights.
+    // Scores are those before dropout; its mask, where the inputs hold it, is for the weights.
     Problem undropped = problem;
-    undropped.dropout = {};
+    if (inputs.has(Role::dropout_keep)) undropped.dropout = {};
     const Prepared call = prepare(undropped, dialect, inputs);
     Prepared clean = call;
     clean_values(clean);
