@@ -97,6 +97,13 @@ class Behaviour(unittest.TestCase):
         self.assertIn("it computes a causal mask aligned top-left", explained)
         self.assertIn("every element agrees", self.attest("explain", command[1], "--kernel", "cpu_flash", code=0).stdout)
 
+    def test_what_is_dropped_is_read_and_shown(self):
+        run = self.attest("check", "mutant:M310", *SMALL, "--match", "reference.dropout", code=1)
+        self.assertIn("what is dropped is not analysed", run.stdout)
+        case = re.search(r"attest replay (\w+)", run.stdout).group(1)
+        self.attest("replay", case, "--kernel", "mutant:M310", code=1)
+        self.assertIn("differs here first", self.attest("explain", case, code=1).stdout)
+
     def test_a_line_is_judged_under_every_law(self):
         run = self.attest("replay", "b1 hq2 hkv1 tq5 tk7 d4 causal f32", "--kernel", "cpu_naive", code=0)
         self.assertIn("reference.output", run.stdout)

@@ -17,6 +17,8 @@
 #include "ci/screen.hpp"
 #include "ci/session_options.hpp"
 #include "properties/diagnosis/diagnose.hpp"
+#include "properties/law/dropout_mask.hpp"
+#include "properties/search/kernel_trial.hpp"
 #include "properties/search/session_kernel.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
@@ -232,7 +234,7 @@ int explain_command(const CommandOptions& options) {
     s.line(s.dim(fill_text(tried)), 2);
     s.line();
 
-    const TensorSet inputs = make_inputs(tried);
+    TensorSet inputs = make_inputs(tried);
     std::string reason;
     const bool supported = kernel.supports(p, &reason);
     const worker::CallResult result = supported ? kernel.forward(p, inputs) : worker::CallResult{};
@@ -246,6 +248,9 @@ int explain_command(const CommandOptions& options) {
         write_out(s.text());
         return exit_inconclusive;
     }
+    if (p.dropout.p > 0)
+        inputs.put(Role::dropout_keep,
+                   law::read_mask(search::KernelTrial(kernel, tried), p, inputs).keep);
     const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
     const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
     draw_tables(s, view);

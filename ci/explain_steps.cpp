@@ -112,13 +112,15 @@ std::vector<Step> steps_of(const HeadView& v, const Divergence& d) {
     if (!v.flat.empty()) {
         std::vector<std::int64_t> may, reads;
         for (std::int64_t j = 0; j < v.problem.len_kv; ++j) {
-            if (v.visible(v.query, j)) may.push_back(j);
+            const bool dropped =
+                v.problem.dropout.p > 0 && row.weights[static_cast<std::size_t>(j)] == 0;
+            if (v.visible(v.query, j) && !dropped) may.push_back(j);
             if (v.flat[q][static_cast<std::size_t>(j)] != 0) reads.push_back(j);
         }
         steps.push_back(step("visible keys", ranges_text(may), ranges_text(reads)));
     }
     const std::string place = std::to_string(v.query) + "," + std::to_string(v.key);
-    if (!v.weights.empty() && v.lse) {
+    if (!v.weights.empty() && v.lse && v.problem.dropout.p == 0) {
         // log P = S - L, so the scores are seen wherever the weight is not zero.
         double maximum = -std::numeric_limits<double>::infinity();
         for (const double weight : v.weights[q]) maximum = std::max(maximum, std::log(weight));

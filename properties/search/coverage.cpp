@@ -24,7 +24,7 @@ std::vector<Feature> features_of_kernel(const kernel::Manifest& manifest) {
     for (int n = 0; n < feature_count; ++n) {
         const Feature f = static_cast<Feature>(n);
         if (manifest.features.has(f) && f != Feature::dropout)
-            list.push_back(f);  // no law draws it
+            list.push_back(f);  // its own laws alone draw it
     }
     return list;
 }

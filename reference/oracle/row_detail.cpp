@@ -7,14 +7,23 @@ namespace attest::oracle {
 
 namespace {
 
+// Scores are those before dropout; its mask, where the inputs hold it, is for the weights.
+Problem undropped(Problem problem, const TensorSet& inputs) {
+    if (inputs.has(Role::dropout_keep)) problem.dropout = {};
+    return problem;
+}
+
 /// Rows of one problem, made ready once.
 class RowDetails {
 public:
     RowDetails(const Problem& problem, const Dialect& dialect, const TensorSet& inputs)
-        : call_(prepare(problem, dialect, inputs)),
+        : call_(prepare(undropped(problem, inputs), dialect, inputs)),
           clean_(cleaned(call_)),
-          runner_(call_, clean_, bound::resolve(problem, Numerics{}), definition_in_double(clean_)),
-          len_kv_(static_cast<std::size_t>(problem.len_kv)) {
+          runner_(call_, clean_, bound::resolve(undropped(problem, inputs), Numerics{}),
+                  definition_in_double(clean_)),
+          len_kv_(static_cast<std::size_t>(problem.len_kv)),
+          dropped_(problem.dropout.p),
+          keep_(dropped_ > 0 ? &inputs[Role::dropout_keep] : nullptr) {
         const auto rows = static_cast<std::size_t>(problem.batch * problem.heads_q * problem.len_q);
         out_.output.resize(rows * static_cast<std::size_t>(call_.dim_v));
         out_.lse.resize(rows);
@@ -34,6 +43,10 @@ public:
             const auto key = static_cast<std::size_t>(runner_.visible()[j]);
             detail.scores[key] = row.score[j];
             detail.weights[key] = row.weight[j];
+            if (keep_ == nullptr) continue;
+            const bool kept =
+                keep_->get(flat * static_cast<std::int64_t>(len_kv_) + runner_.visible()[j]) != 0;
+            detail.weights[key] = kept ? row.weight[j] / (1 - dropped_) : 0;
         }
         detail.max = row.max;
         detail.sum = row.sum;
@@ -50,6 +63,8 @@ private:
     Prepared call_, clean_;
     RowRunner runner_;
     std::size_t len_kv_;
+    double dropped_;
+    const Tensor* keep_;  ///< [batch, heads_q, len_q, len_kv]
     bound::Expected out_;
 };
 
