@@ -169,6 +169,9 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
         if (!other) return std::nullopt;
         for (const Role role : {Role::q, Role::k, Role::v})
             if (other->inputs[role].shape() != e.asked.inputs[role].shape()) return std::nullopt;
+        // A backward that reads other keys than forward is no slip that anybody makes.
+        if (other->inputs[Role::k].to_doubles() != e.asked.inputs[Role::k].to_doubles())
+            return std::nullopt;
         bound::Expected forward = e.forward;
         if (d.renewed) {
             forward =
