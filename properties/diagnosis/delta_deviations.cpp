@@ -75,6 +75,13 @@ void add_rows(std::vector<BackwardDeviation>& list) {
                          [](const ModelRow& row) {
                              return row.call.row(row.b, row.h / row.call.call.group, row.i).delta;
                          }));
+    list.push_back(delta("delta_heads_sequences",
+                         "deltas with heads and sequences exchanged in memory",
+                         [](const ModelRow& row) {
+                             const Problem& p = row.call.problem();
+                             const std::int64_t n = row.h * p.batch + row.b;
+                             return row.call.row(n / p.heads_q, n % p.heads_q, row.i).delta;
+                         }));
     list.push_back(delta("delta_first_sequence", "the deltas of the first sequence for all of them",
                          [](const ModelRow& row) { return row.call.row(0, row.h, row.i).delta; }));
 }
