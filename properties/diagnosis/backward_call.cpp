@@ -69,6 +69,20 @@ double BackwardCall::of_sum(double n) const {
     return bound::chain_error(model.sum_depth(n) + 5, model.ua) + 2 * model.ugs;
 }
 
+Near BackwardCall::dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv,
+                         std::int64_t j) const {
+    const double* v = call.value(b, h_kv, j);
+    Near dp;
+    double size = 0;
+    for (std::size_t c = 0; c < row.d_o.size(); ++c) {
+        dp.value += row.d_o[c] * v[c];
+        size += std::abs(row.d_o[c] * v[c]);
+    }
+    const double dim_v = static_cast<double>(call.dim_v);
+    dp.error = of_products(dim_v) * size + 2 * dim_v * model.oma;
+    return dp;
+}
+
 void BackwardCall::fill_rows(const bound::Expected& forward) {
     const Problem& p = call.problem;
     const std::vector<double> d_o = inputs[Role::d_o].to_doubles(),
@@ -119,7 +133,6 @@ void BackwardCall::fill_scores(const Specification& shown) {
     for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<std::int64_t>(j);
     oracle::RowValues sizes;
     keys_.assign(call.k.begin(), call.k.end());
-    const double dim_v = static_cast<double>(call.dim_v);
     for (std::size_t at = 0; at < rows_.size(); ++at) {
         const std::int64_t n = static_cast<std::int64_t>(at), i = n % p.len_q,
                            h = n / p.len_q % p.heads_q, b = n / p.len_q / p.heads_q,
@@ -155,13 +168,7 @@ void BackwardCall::fill_scores(const Specification& shown) {
                           std::abs(static_cast<double>(range.position - (j - range.key_base)));
             s.magnitude = sizes.magnitude[y];
             if (turned) s.turn = sizes.turn[y];
-            const double* v = call.value(b, h_kv, j);
-            double size = 0;
-            for (std::size_t c = 0; c < row.d_o.size(); ++c) {
-                s.dp.value += row.d_o[c] * v[c];
-                size += std::abs(row.d_o[c] * v[c]);
-            }
-            s.dp.error = of_products(dim_v) * size + 2 * dim_v * model.oma;
+            s.dp = dp_of(row, b, h_kv, j);
         }
         if (!row.is_query) visible = visible_past(p, call.dialect, b, row.position);
         if (!row.is_query && !call.mask.empty())

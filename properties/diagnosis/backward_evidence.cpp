@@ -11,6 +11,7 @@
 #include "reference/oracle/gradients.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/feature.hpp"
 #include "reference/problem/inputs.hpp"
 
 namespace attest::diagnosis {
@@ -72,14 +73,20 @@ worker::CallResult call_both(search::Kernel& kernel, Specification& asked,
     return kernel.backward(asked.problem, asked.inputs, wanted);
 }
 
-/// The same call, first in a fresh process.
-bool right_alone(search::Kernel& kernel, Specification asked, const TensorSet& observed) {
+/// The same gradients asked again of the same numbers.
+std::optional<BackwardEvidence> asked_again(search::Kernel& kernel, Specification asked,
+                                            const TensorSet& observed) {
     std::vector<Role> wanted;
     for (const Role role : law::gradient_roles)
         if (observed.has(role)) wanted.push_back(role);
-    kernel.restart();
     worker::CallResult result = call_both(kernel, asked, wanted);
-    const auto alone = judged(std::move(asked), std::move(result));
+    return judged(std::move(asked), std::move(result));
+}
+
+/// The same call, first in a fresh process.
+bool right_alone(search::Kernel& kernel, const BackwardEvidence& e) {
+    kernel.restart();
+    const auto alone = asked_again(kernel, e.asked, e.observed);
     return alone && alone->wrong.empty();
 }
 
@@ -88,7 +95,7 @@ void add_calls_of_the_law(AllBackwardEvidence& all, search::Kernel& kernel,
     CallListener heard = listen(kernel, c);
     for (auto& [asked, result] : heard.backwards) {
         auto e = judged(std::move(asked), std::move(result), &all.forward_wrong);
-        if (e && !e->wrong.empty() && right_alone(kernel, e->asked, e->observed))
+        if (e && !e->wrong.empty() && right_alone(kernel, *e))
             all.remembers = true;
         else
             all.add(std::move(e));
@@ -107,6 +114,15 @@ Case differentiated(Case c) {
 }
 
 }  // namespace
+
+bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& e) {
+    Specification plain = e.asked;
+    Problem& p = plain.problem;
+    if (!features_of(p).has(Feature::layout)) return false;
+    p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
+    const auto again = asked_again(kernel, std::move(plain), e.observed);
+    return again && again->wrong.empty();
+}
 
 bool outside(double observed, const bound::ExpectedElement& e, Precision format) noexcept {
     return bound::judge(observed, e, format) == bound::Agreement::disagrees;

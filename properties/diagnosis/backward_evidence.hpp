@@ -36,6 +36,9 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
 /// One case, forward and backward; none where it has no answer, or where forward was wrong.
 std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried);
 
+/// The same numbers in contiguous tensors are answered rightly, and these are not contiguous.
+bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& evidence);
+
 /// What is claimed of an element, and the answer is outside of it.
 bool outside(double observed, const bound::ExpectedElement& expected, Precision format) noexcept;
 

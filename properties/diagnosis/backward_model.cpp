@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "properties/diagnosis/backward_totals.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/rotated_head.hpp"
@@ -41,51 +42,6 @@ Near held(Near x, const bound::KernelModel& model) {
     if (std::abs(x.value) > model.max_finite) x.value = std::copysign(infinite, x.value);
     return x;
 }
-
-/// Adds terms up as `how` says, with the sizes that the sum's roundings are relative to.
-class Totals {
-public:
-    explicit Totals(std::size_t size) : sum_(size), size_(size, 0.0), count_(size, 0) {}
-
-    void add(std::size_t at, Near term, Joining how) {
-        if (how == Joining::last || (how == Joining::first && count_[at] > 0)) {
-            if (how == Joining::first) return;
-            sum_[at] = {};
-            size_[at] = 0;
-        }
-        sum_[at] = sum_[at] + term;
-        size_[at] += most(term);
-        ++count_[at];
-    }
-    void clear() {
-        std::fill(sum_.begin(), sum_.end(), Near{});
-        std::fill(size_.begin(), size_.end(), 0.0);
-    }
-    void add(const Totals& other) {
-        for (std::size_t at = 0; at < sum_.size(); ++at) {
-            sum_[at] = sum_[at] + other.sum_[at];
-            size_[at] += other.size_[at];
-            count_[at] += other.count_[at];
-        }
-    }
-    /// The sums, each with `relative` of its size and `absolute` of error, times `factor`.
-    std::vector<Near> take(double relative, double absolute, double factor, Joining how) const {
-        std::vector<Near> out(sum_.size());
-        for (std::size_t at = 0; at < sum_.size(); ++at) {
-            if (count_[at] == 0) continue;
-            Near x = sum_[at];
-            x.error += relative * size_[at] + absolute;
-            if (how == Joining::mean) factor = 1.0 / static_cast<double>(count_[at]);
-            out[at] = factor * x;
-        }
-        return out;
-    }
-
-private:
-    std::vector<Near> sum_;
-    std::vector<double> size_;
-    std::vector<std::int64_t> count_;
-};
 
 std::size_t elements_of(const Problem& p, Role role) {
     const std::optional<Shape> s = shape_of(p, role);
@@ -162,7 +118,9 @@ private:
         const ModelRow& row = pair.row;
         const bound::KernelModel& m = call_.model;
         set_score(pair, s_.parts);
-        pair.dp = pair.facts.dp;
+        const BackwardCall::RowFacts& given = s_.d_o ? s_.d_o(row) : row.facts;
+        pair.dp =
+            s_.d_o ? call_.dp_of(given, row.b, row.h / call_.call.group, pair.j) : pair.facts.dp;
         pair.p = held(s_.probability ? s_.probability(pair) : plain_probability(pair), m);
         pair.ds = held(s_.ds ? s_.ds(pair) : plain_ds(pair, row.delta), m);
         const Near slope = s_.slope ? s_.slope(pair) : plain_slope(pair);
@@ -188,7 +146,7 @@ private:
         for (std::size_t c = 0; c < d; ++c)
             d_k_.add(key * d + c, row.facts.query[c] * stored, Joining::sum);
         for (std::size_t c = 0; c < dv; ++c)
-            d_v_.add(key * dv + c, row.facts.d_o[c] * weight, Joining::sum);
+            d_v_.add(key * dv + c, given.d_o[c] * weight, Joining::sum);
     }
 
     Predicted finish() {
@@ -224,7 +182,7 @@ private:
         // 2.02 and 1.01: the products of two errors, as in GradientBook::add.
         const double unit = 2.02 * (9 * m.ua + std::max(m.up, m.ugs)),
                      // As in score_error().
-                     angle = 1.01 * (2 * m.rope_log_base + 7) * m.ua,
+            angle = 1.01 * (2 * m.rope_log_base + 7) * m.ua,
                      furthest =
                          2 * static_cast<double>(std::abs(p_.rope.offset) + p_.len_q + p_.len_kv);
         const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
@@ -261,6 +219,20 @@ private:
 };
 
 }  // namespace
+
+Near largest_score(const ModelRow& row) {
+    const BackwardCall& call = row.call;
+    Near largest{-infinite, 0};
+    if (call.problem().sink) largest.value = call.call.sinks[static_cast<std::size_t>(row.h)];
+    for (std::int64_t j = 0; j < call.problem().len_kv; ++j) {
+        const BackwardScore& facts = call.score(row.b, row.h, row.i, j);
+        if (!facts.visible) continue;
+        ModelPair pair{row, j, facts, {}, {}};
+        set_score(pair, {});
+        if (pair.score.value > largest.value) largest = pair.score;
+    }
+    return largest;
+}
 
 Near plain_probability(const ModelPair& pair) {
     return ModelPass::weight_of(pair.score, pair.row);

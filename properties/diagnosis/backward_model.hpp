@@ -70,6 +70,8 @@ public:
         const Problem& p = call.problem;
         return keys_.data() + ((b * p.heads_kv + h_kv) * p.len_kv + j) * p.dim_qk;
     }
+    /// A row's dO times a value.
+    Near dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv, std::int64_t j) const;
     /// A sum of n products, or of n numbers: what it loses, relative to their sizes.
     double of_products(double n) const;
     double of_sum(double n) const;
@@ -120,6 +122,7 @@ struct ModelSteps {
     std::function<Near(const ModelPair&, Near term)> mask_term{};
     std::function<Near(const ModelRow&, Near weight)> sink_term{};
     std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
+    std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
     bool past_lengths = false;  ///< rows past a length are rows like any other
     int turns_back = 1;         ///< 0: not at all, -1: the other way
@@ -130,6 +133,9 @@ Predicted run_backward(const BackwardCall& call, const ModelSteps& steps);
 
 /// x rounded to a format: an interval where it lies across two of its members.
 Near rounded_to(Near x, Precision format);
+
+/// The largest score that the row sees, the sink's included.
+Near largest_score(const ModelRow& row);
 
 /// The right steps, for deviations to build on.
 Near plain_probability(const ModelPair& pair);

@@ -75,6 +75,13 @@ void add_rows(std::vector<BackwardDeviation>& list) {
                          [](const ModelRow& row) {
                              return row.call.row(row.b, row.h / row.call.call.group, row.i).delta;
                          }));
+    list.push_back(delta("delta_heads_sequences",
+                         "deltas with heads and sequences exchanged in memory",
+                         [](const ModelRow& row) {
+                             const Problem& p = row.call.problem();
+                             const std::int64_t n = row.h * p.batch + row.b;
+                             return row.call.row(n / p.heads_q, n % p.heads_q, row.i).delta;
+                         }));
     list.push_back(delta("delta_first_sequence", "the deltas of the first sequence for all of them",
                          [](const ModelRow& row) { return row.call.row(0, row.h, row.i).delta; }));
 }
@@ -135,6 +142,35 @@ void add_values(std::vector<BackwardDeviation>& list) {
     }
 }
 
+BackwardDeviation d_o(std::string id, std::string says,
+                      std::function<const BackwardCall::RowFacts&(const ModelRow&)> whose) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .change = [whose = std::move(whose)](const BackwardCall&, ModelSteps& s) {
+                s.d_o = whose;
+            }};
+}
+
+void add_d_o(std::vector<BackwardDeviation>& list) {
+    list.push_back(d_o("d_o_first_of_group", "the dO of the first query head of each group",
+                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                           const std::int64_t group = row.call.call.group;
+                           return row.call.row(row.b, row.h / group * group, row.i);
+                       }));
+    list.push_back(d_o("d_o_key_head", "the dO of the head with its key head's number",
+                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                           return row.call.row(row.b, row.h / row.call.call.group, row.i);
+                       }));
+    list.push_back(d_o("d_o_first_head", "the dO of the first head for every head",
+                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                           return row.call.row(row.b, 0, row.i);
+                       }));
+    list.push_back(d_o("d_o_first_sequence", "the dO of the first sequence for all of them",
+                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                           return row.call.row(0, row.h, row.i);
+                       }));
+}
+
 }  // namespace
 
 std::optional<ModelRow> row_above(const ModelRow& row, std::int64_t up) {
@@ -174,6 +210,7 @@ std::vector<BackwardDeviation> delta_deviations() {
             }));
     }
     add_rows(list);
+    add_d_o(list);
     return list;
 }
 

@@ -148,6 +148,22 @@ std::optional<Explanation> nan_everywhere(const std::vector<BackwardEvidence>& w
     return d;
 }
 
+/// An experiment, where no deviation explains: whose strides are taken shows in no number.
+std::optional<Explanation> strides_ignored(search::Kernel& kernel,
+                                           const std::vector<BackwardEvidence>& wrong) {
+    Explanation d;
+    d.id = "strides_ignored";
+    d.says = "right gradients of contiguous tensors alone: strides are ignored, or are another's";
+    d.strays = true;
+    for (const BackwardEvidence& e : wrong) {
+        if (!right_without_layouts(kernel, e)) return std::nullopt;
+        for (const Role role : law::gradient_roles)
+            if (e.observed.has(role)) d.of += e.observed[role].size();
+    }
+    d.agree = d.of;
+    return d;
+}
+
 }  // namespace
 
 std::span<const BackwardDeviation> backward_deviations() {
@@ -169,6 +185,9 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
         if (!other) return std::nullopt;
         for (const Role role : {Role::q, Role::k, Role::v})
             if (other->inputs[role].shape() != e.asked.inputs[role].shape()) return std::nullopt;
+        // A backward that reads other keys than forward is no slip that anybody makes.
+        if (other->inputs[Role::k].to_doubles() != e.asked.inputs[Role::k].to_doubles())
+            return std::nullopt;
         bound::Expected forward = e.forward;
         if (d.renewed) {
             forward =
@@ -237,6 +256,7 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
     if (kernel.manifest().gradients.empty() || !counterexample.smallest.problem.want_grad)
         return std::nullopt;
     const AllBackwardEvidence evidence = gather_backward_evidence(kernel, counterexample, records);
+    if (evidence.forward_wrong) return std::nullopt;  // which backward goes by
     if (evidence.wrong.empty()) {
         if (!evidence.remembers) return std::nullopt;
         Diagnosis found;
@@ -245,7 +265,13 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
         found.known = true;
         return found;
     }
-    return explain_backward(evidence);
+    Diagnosis found = explain_backward(evidence);
+    if (!found.known)
+        if (const auto strides = strides_ignored(kernel, evidence.wrong)) {
+            static_cast<Explanation&>(found) = *strides;
+            found.known = true;
+        }
+    return found;
 }
 
 }  // namespace attest::diagnosis

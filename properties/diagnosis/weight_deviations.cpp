@@ -56,6 +56,8 @@ void add_lse(std::vector<BackwardDeviation>& list) {
                        [](const ModelRow& row) { return std::numbers::log2e * row.lse; }));
     list.push_back(lse("lse_missing", "weights exp(S), without the LSE",
                        [](const ModelRow&) { return Near{}; }));
+    list.push_back(lse("lse_maximum", "weights exp(S - m) with the row's maximum, not divided",
+                       largest_score));
     list.push_back(
         lse("lse_negated", "weights exp(S + LSE)", [](const ModelRow& row) { return -row.lse; }));
     list.push_back(lse("lse_first_row", "the LSE of the head's first row for every row",
