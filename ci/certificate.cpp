@@ -184,6 +184,7 @@ std::string Certificate::title() const {
     const RunVerdict& v = report.end->verdict;
     std::string verdict(name(v.decision));
     std::replace(verdict.begin(), verdict.end(), '_', ' ');
+    if (was_swapped(report)) return "its file was replaced during the run: not a certificate";
     if (!whole())
         return count_text(v.ran()) + " of " +
                counted(static_cast<std::int64_t>(report.laws.size()), "law") + " judged, " +

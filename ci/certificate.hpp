@@ -11,13 +11,19 @@
 
 namespace attest::ci {
 
+/// The kernel's file was another at the end of the run than at its start.
+inline bool was_swapped(const RunReport& report) {
+    const std::string& then = report.run.kernel.sha256;
+    return !then.empty() && report.end->kernel_sha256 != then;
+}
+
 struct Certificate {
     const RunReport& report;                       ///< of a run that has ended
     std::map<std::string, std::int64_t> refusals;  ///< of all laws, by the kernel's reason
     std::vector<std::string> does_not_say;
     std::string result_sha256;
-    /// A profile run whole; else it is the record of a part, and certifies nothing.
-    bool whole() const { return report.run.whole; }
+    /// A profile run whole, on one file; else it is the record of a part, and certifies nothing.
+    bool whole() const { return report.run.whole && !was_swapped(report); }
     /// "holds under profile serving", "2 of 80 laws judged: not a certificate".
     std::string title() const;
 };

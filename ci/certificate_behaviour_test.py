@@ -194,6 +194,33 @@ class Certificates(Campaign):
         self.attest("key", "new", "other", code=0)
         self.assertIn("not signed by this key", self.refused("cert", "--public-key", "other.pub"))
 
+    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
+    def test_another_library_is_refused(self):
+        kernels = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "kernels")
+        sources = [os.path.join(kernels, "examples", name) for name in ("attention.c", "attention_glue.c")]
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", os.path.join(kernels, "interface"), "-o", "mine.so", *sources,
+                        "-lm"], cwd=self.cwd, check=True)
+        run = ["certify", "./mine.so", "--profile", "small.json", "--seed", "7"]
+        self.attest(*run, "--out", "mine", code=0)
+        shutil.copy(self.path("mine.so"), self.path("other.so"))
+        with open(self.path("other.so"), "ab") as file:
+            file.write(b"x")
+        said = words(self.attest("verify", "mine", "--kernel", "./mine.so", "--rerun", "5", code=0).stdout)
+        self.assertIn("5 numbers drawn and judged again", said)
+        self.assertIn("another SHA-256", self.refused("mine", "--kernel", "./other.so"))
+        libraries = self.records("mine")[0]["kernel"]["libraries"]
+        self.assertEqual(libraries["mine.so"], hashlib.sha256(self.bytes_of("mine.so")).hexdigest())
+        # Replaced while it is judged: it holds, and nothing is certified.
+        more = subprocess.Popen([ATTEST, *run, "--cases", "400", "--out", "swapped"], cwd=self.cwd, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        while b'"record":"case"' not in (self.bytes_of("swapped", "result.jsonl")
+                                         if os.path.exists(self.path("swapped", "result.jsonl")) else b""):
+            self.assertIsNone(more.poll())
+        os.replace(self.path("other.so"), self.path("mine.so"))
+        self.assertIn("replaced during the run: not a certificate", words(more.communicate(timeout=120)[0]))
+        self.assertEqual(more.returncode, 3)
+        self.assertIn("another file at the end", self.refused("swapped"))
+
     def test_two_certificates_are_compared(self):
         self.attest("certify", "cpu_flash", "--profile", "small.json", "--seed", "8", "--out", "flash", code=0)
         said = words(self.attest("verify", "flash", "--against", "cert", "--public-key", "key.pub").stdout)

@@ -201,7 +201,7 @@ void Verification::look(const CommandOptions& options) {
     check("pages", "drawn again from the records: identical", [&] { require_drawn(folder_); });
     if (!run.kernel.sha256.empty())
         check("library", "the same file at the start and at the end", [&] {
-            if (folder_.report.end->kernel_sha256 != run.kernel.sha256)
+            if (was_swapped(folder_.report))
                 throw BadInput("another file at the end of the run than at its start");
         });
     signature(options);

@@ -2,13 +2,17 @@
 """campaign_test.py ATTEST: ci/slurm/campaign, by a stand-in for sbatch that loses a node.
 
 The stand-in runs the tasks of an array one after the other, as sbatch's options say; it kills the first try of one
-task in its middle and runs it again, as Slurm does with --requeue. Slurm itself is not started here.
+task in its middle and runs it again, as Slurm does with --requeue. Where Slurm is installed (slurmctld, slurmd), and
+root is who runs the tests, a cluster of this one node is started too, and takes a task back in its middle.
 """
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CAMPAIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "campaign")
@@ -44,7 +48,7 @@ print("7;cluster")
 """
 
 
-class Campaign(unittest.TestCase):
+class StandIn(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.cwd = self.folder.name
@@ -87,6 +91,81 @@ class Campaign(unittest.TestCase):
         self.assertIn("all parts need the same", self.campaign("run", "3", "cpu_naive", code=2))
         self.assertIn("at least 1, not 0", self.campaign("run", "0", "cpu_naive", "--seed", "1", code=2))
         self.assertIn("are needed", self.campaign("run", code=2))
+
+
+CONFIG = """ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/none
+CredType=cred/none
+MpiDefault=none
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldPort=26817
+SlurmdPort=26818
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=batch_sched_delay=1,sched_interval=2,bf_interval=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2
+PartitionName=all Nodes={host} Default=YES State=UP
+"""
+
+
+@unittest.skipUnless(shutil.which("slurmctld") and shutil.which("slurmd") and os.geteuid() == 0,
+                     "no Slurm here (slurmctld, slurmd), or not root: apt-get install slurm-wlm")
+class OnSlurm(StandIn):
+    def setUp(self):
+        super().setUp()
+        os.remove(os.path.join(self.cwd, "sbatch"))  # the real one
+        config = os.path.join(self.cwd, "slurm.conf")
+        os.mkdir(os.path.join(self.cwd, "state"))
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(host=socket.gethostname().split(".")[0], folder=self.cwd))
+        os.environ["SLURM_CONF"] = config
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.daemons = [subprocess.Popen([shutil.which(name), "-D"], **quiet) for name in ("slurmctld", "slurmd")]
+        self.wait(lambda: "idle" in self.ask("sinfo", "-h"))
+
+    def tearDown(self):
+        self.ask("scancel", "--state=PENDING,RUNNING", "--user=root")
+        self.wait(lambda: not self.ask("squeue", "-h"))
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+            daemon.wait(timeout=60)
+        super().tearDown()
+
+    def ask(self, *words):
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+
+    def wait(self, what, seconds=300):
+        until = time.monotonic() + seconds
+        while not what():
+            self.assertLess(time.monotonic(), until, self.ask("squeue"))
+            time.sleep(0.5)
+
+    def test_a_lost_node_loses_nothing(self):
+        words = ["3", "cpu_naive", "--seed", "5", "--profile", "quick", "--cases", "60", "--match", "masking.*"]
+        run = os.path.join(self.cwd, "run")
+        job = self.campaign(run, *words).split()[1].rstrip(":")
+        part = os.path.join(run, "shards", "1", "result.jsonl")
+        self.wait(lambda: os.path.exists(part) and os.path.getsize(part) > 20000)
+        self.ask("scontrol", "requeue", f"{job}_1")
+        self.wait(lambda: not self.ask("squeue", "-h"))
+        subprocess.run([ATTEST, "certify", *words[1:], "--out", "one"], cwd=self.cwd, check=False,
+                       stdout=subprocess.DEVNULL)
+        laws = [sorted((r["law"], r["verdict"], r["cases"], r["elements"]) for r in self.records(folder)
+                       if r["record"] == "law") for folder in (os.path.join(run, "merged"), "one")]
+        self.assertEqual(*laws)
+        with open(os.path.join(run, "log", "1.txt"), encoding="utf-8") as file:
+            self.assertIn("part 1 goes on with what it has", file.read())
+
+    test_mistakes_are_told = None  # the same on any machine
 
 
 if __name__ == "__main__":
