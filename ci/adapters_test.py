@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""adapters_test.py ATTEST: judges ONNX Runtime and PyTorch through their adapters, where a virtual environment
-has them.
+"""adapters_test.py ATTEST: judges ONNX Runtime, PyTorch and JAX through their adapters, where a Python has them.
 
-Exit 77 says "not run" with the reason. The set-up is kernels/adapters/set_up; ATTEST_ADAPTER_PYTHON names
-another interpreter. What is expected of each adapter was measured with the version it prints; the backends
+Exit 77 says "not run" with the reason. The set-up is kernels/adapters/set_up, whose Python is asked first and then the
+system's (Debian has python3-torch); ATTEST_ADAPTER_PYTHON names another interpreter. What is expected of each adapter was measured with the version it prints; the backends
 PyTorch has on CUDA alone are judged by ci/gpu.
 """
 import os
@@ -13,36 +12,47 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ADAPTERS = os.path.join(ROOT, "kernels", "adapters")
-PYTHON = os.environ.get("ATTEST_ADAPTER_PYTHON", os.path.join(ROOT, ".venv", "bin", "python"))
+NAMED = os.environ.get("ATTEST_ADAPTER_PYTHON")
+PYTHONS = [NAMED] if NAMED else [os.path.join(ROOT, ".venv", "bin", "python"), "/usr/bin/python3"]
 NOT_RUN = 77
 QUICK = ["--profile", "quick", "--cases", "12"]
 
-# package -> what it needs, then: adapter, arguments, exit code
+# what the set-up calls it -> what it imports, the package first, then: adapter, arguments, exit code
 EXPECTED = {
-    "onnxruntime": ("numpy, onnx, onnxruntime", [
+    "onnxruntime": ("onnxruntime, onnx, numpy", [
         ("onnxruntime_attention", QUICK, 0),
         ("onnxruntime_attention_cached", QUICK, 0),
         # What it breaks is told in fixtures/README.md, under found_*.
         ("onnxruntime_attention_double", [*QUICK, "--match", "reference.output"], 1),
     ]),
-    "torch": ("numpy, torch", [
+    "torch": ("torch, numpy", [
+        ("torch_attention", QUICK, 0),
+        ("torch_mha", QUICK, 0),
+    ]),
+    "torch 2": ("torch, torch.nn.attention, numpy", [
         ("torch_sdpa.math", QUICK, 0),
         ("torch_sdpa.flash", QUICK, 0),
+    ]),
+    # Every shape is compiled anew: seconds a case.
+    "jax": ("jax, numpy", [
+        ("jax_attention", ["--profile", "quick", "--cases", "1", "--match", "gradients.*"], 0),
     ]),
 }
 
 
-def version(package, needs):
-    """None where it cannot be imported."""
-    if not os.path.exists(PYTHON):
-        return None
-    found = subprocess.run([PYTHON, "-c", f"import {needs}; print({package}.__version__)"], capture_output=True, text=True)
-    return None if found.returncode else found.stdout.strip()
+def found(imports):
+    """(the first Python that imports these, the first one's version), or None."""
+    for python in filter(os.path.exists, PYTHONS):
+        asked = subprocess.run([python, "-c", f"import {imports}; print({imports.split(',')[0]}.__version__)"],
+                               capture_output=True, text=True)
+        if asked.returncode == 0:
+            return python, asked.stdout.strip()
+    return None
 
 
-def judged(attest, adapter, arguments, expected):
+def judged(attest, python, adapter, arguments, expected):
     with tempfile.TemporaryDirectory() as out:
-        run = subprocess.run([attest, "check", f"python:{adapter}:forward", "--python", PYTHON, "--out", out,
+        run = subprocess.run([attest, "check", f"python:{adapter}:forward", "--python", python, "--out", out,
                               "--seed", "1", *arguments],
                              env=dict(os.environ, PYTHONPATH=ADAPTERS), capture_output=True, text=True)
     print(run.stdout, run.stderr, sep="")
@@ -53,13 +63,13 @@ def judged(attest, adapter, arguments, expected):
 
 def main(attest):
     results = []
-    for package, (needs, adapters) in EXPECTED.items():
-        found = version(package, needs)
-        if found is None:
-            print(f"not run: {PYTHON} has no {package}; kernels/adapters/set_up {package} installs it")
+    for name, (imports, adapters) in EXPECTED.items():
+        python, version = found(imports) or (None, None)
+        if python is None:
+            print(f"not run: no {name}; kernels/adapters/set_up {name.split()[0]} installs it")
             continue
-        print(package, found)
-        results += [judged(attest, *one) for one in adapters]
+        print(name, version, python)
+        results += [judged(attest, python, *one) for one in adapters]
     return NOT_RUN if not results else 0 if all(results) else 1
 
 

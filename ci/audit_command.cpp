@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,12 +14,14 @@
 #include "ci/audit.hpp"
 #include "ci/commands.hpp"
 #include "ci/exit_code.hpp"
+#include "ci/interrupt.hpp"
 #include "ci/number.hpp"
 #include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"
 #include "properties/law/property.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/file.hpp"
 
 namespace attest::ci {
 
@@ -71,7 +72,7 @@ std::string line_of(const BugAudit& bug) {
     return fault.empty() ? text : text + "  " + fault;
 }
 
-void write_record(std::ofstream& file, const BugAudit& bug) {
+std::string record_of(const BugAudit& bug) {
     nlohmann::ordered_json record = {{"record", "audit"},
                                      {"mutant", bug.mutant->id},
                                      {"class", bug.mutant->bug_class},
@@ -86,7 +87,7 @@ void write_record(std::ofstream& file, const BugAudit& bug) {
     for (const LawOnBug& law : bug.laws)
         record["laws"].push_back(
             {{"law", law.law}, {"seen", law.seen}, {"cases", law.cases}, {"seconds", law.seconds}});
-    file << record.dump() << "\n";
+    return record.dump() + "\n";
 }
 
 struct Work {
@@ -94,20 +95,21 @@ struct Work {
     std::vector<const kernel::Mutant*> mutants;
     std::vector<BugAudit> done;
     std::atomic<std::size_t> next{0};
+    const std::atomic<int>* interrupted = nullptr;
     std::mutex mutex;
     std::string error;
 
     void loop() {
-        for (std::size_t n = next++; n < mutants.size(); n = next++) {
+        for (std::size_t n = next++; n < mutants.size() && *interrupted == 0; n = next++) {
             try {
-                done[n] = audit(*mutants[n], options);
+                BugAudit bug = audit(*mutants[n], options);
+                const std::lock_guard lock(mutex);
+                done[n] = std::move(bug);
+                write_out(line_of(done[n]) + "\n");
             } catch (const std::exception& e) {
                 const std::lock_guard lock(mutex);
                 error = std::string(mutants[n]->id) + ": " + e.what();
-                done[n].mutant = mutants[n];
             }
-            const std::lock_guard lock(mutex);
-            write_out(line_of(done[n]) + "\n");
         }
     }
 };
@@ -149,30 +151,41 @@ void write_summary(const Work& work) {
 int audit_command(const CommandOptions& options) {
     constexpr std::int64_t cases = 120;
     Work work;
+    std::error_code unwritable;
     work.options = {.match = options.match,
                     .seed = options.seed.value_or(1),
                     .cases = options.cases.value_or(cases),
                     .seeds = options.seeds};
     work.mutants = chosen(options.arguments);
     work.done.resize(work.mutants.size());
+    std::filesystem::create_directories(options.out, unwritable);
+    if (unwritable)
+        throw BadInput("--out " + options.out + ": cannot be made: " + unwritable.message());
     write_out(
         "bug       class           quickest law                 after              peers: torch, "
         "FlashAttention, ggml, KernelBench\n");
+    const InterruptGuard guard(options.jobs);
+    work.interrupted = &guard.count();
     std::vector<std::jthread> threads;
     for (int n = 1; n < options.jobs; ++n) threads.emplace_back([&] { work.loop(); });
     work.loop();
     threads.clear();
-    if (!work.error.empty()) throw InternalError("audit of " + work.error);
-    write_summary(work);
-    std::filesystem::create_directories(options.out);
-    std::ofstream file(options.out + "/audit.jsonl");
+    std::erase_if(work.done, [](const BugAudit& bug) { return bug.mutant == nullptr; });
+    std::string records;
     bool faultless = true;
     for (const BugAudit& bug : work.done) {
-        write_record(file, bug);
+        records += record_of(bug);
         // Where the laws are chosen a bug may be beyond all of them.
         faultless = faultless && (fault_of(bug).empty() || !options.match.empty());
     }
-    if (!file.flush()) throw BadInput("--out " + options.out + ": cannot be written");
+    write_file_atomically(options.out + "/audit.jsonl", records);
+    if (!work.error.empty()) throw InternalError("audit of " + work.error);
+    if (work.done.size() < work.mutants.size()) {
+        write_out(fmt::format("stopped: {} of {} planted bugs, in {}/audit.jsonl\n",
+                              work.done.size(), work.mutants.size(), options.out));
+        return faultless ? exit_inconclusive : exit_violated;
+    }
+    write_summary(work);
     return faultless ? exit_holds : exit_violated;
 }
 

@@ -103,7 +103,9 @@ bool was_tried(const search::LawReport& law) {
 }
 
 std::string laws_table(const std::vector<search::LawReport>& laws) {
-    std::string text = "| law | verdict | cases | nearest | largest |\n|---|---|---:|---|---|\n";
+    std::string text =
+        "| law | verdict | cases | missed, if alone and rarer | nearest | largest |\n"
+        "|---|---|---:|---:|---|---|\n";
     for (const search::LawReport& law : laws) {
         if (!was_tried(law)) continue;
         const law::Verdict& v = law.verdict;
@@ -114,8 +116,8 @@ std::string laws_table(const std::vector<search::LawReport>& laws) {
                 (v.doubt ? "; " + std::string(name(v.doubt->violation_class)) + ": " +
                                markdown_escaped(v.doubt->problem)
                          : "") +
-                " | " + count_text(law.cases) + " | " + nearest_text(law) + " | " +
-                sizes_text(law.largest) + " |\n";
+                " | " + count_text(law.cases) + " | " + share_text(missed_share(law)) + " | " +
+                nearest_text(law) + " | " + sizes_text(law.largest) + " |\n";
     }
     return text;
 }
@@ -146,9 +148,36 @@ const std::string& full_statement(const search::LawReport& law) {
     return property == nullptr ? law.statement : property->statement;
 }
 
-Certificate certificate(const RunReport& report, const std::string& result_sha256,
-                        const std::string& own_profile) {
-    return {report, refusals_of(report), limits_of(report), result_sha256, own_profile};
+Certificate certificate(const RunReport& report, const std::string& result_sha256) {
+    return {report, refusals_of(report), limits_of(report), result_sha256};
+}
+
+// No failure in n cases leaves a share above 3/n with 5 % probability.
+double missed_share(const search::LawReport& law) {
+    return law.cases == 0 ? 1 : std::min(1.0, 3.0 / static_cast<double>(law.cases));
+}
+
+Facts made_with(const Certificate& c) {
+    const RunHeader& run = c.report.run;
+    std::string command = "attest";
+    for (const std::string& word : run.argv) command += " " + shell_word(clean(word));
+    Facts facts{{"attest", run.attest_version},
+                {"command", command},
+                {"catalogue, SHA-256", run.catalogue},
+                {"profile", run.profile.name + " " + std::to_string(run.profile.version)},
+                {"profile, SHA-256", sha256_hex(profile_text(run.profile))},
+                {"result.jsonl, SHA-256", c.result_sha256},
+                {"seed", std::to_string(run.seed)},
+                {"started", run.started},
+                {"ended", c.report.end->at},
+                {"threads", std::to_string(run.threads)}};
+    if (!run.kernel.sha256.empty())
+        facts.emplace_back("library at the end, SHA-256",
+                           c.report.end->kernel_sha256 == run.kernel.sha256
+                               ? "the same"
+                               : c.report.end->kernel_sha256);
+    for (const auto& [file, digest] : run.kernel.libraries) facts.emplace_back(file, digest);
+    return facts;
 }
 
 std::string Certificate::title() const {
@@ -159,7 +188,7 @@ std::string Certificate::title() const {
         return count_text(v.ran()) + " of " +
                counted(static_cast<std::int64_t>(report.laws.size()), "law") + " judged, " +
                verdict + ": not a certificate";
-    if (!own_profile.empty())
+    if (!report.run.own_profile.empty())
         return verdict + " under a profile of its own, " + clean(report.run.profile.name) +
                ", which is not one of attest's";
     return verdict + " under profile " + clean(report.run.profile.name);
@@ -194,17 +223,11 @@ std::string certificate_page(const Certificate& c) {
                     ")";
     if (!c.report.counterexamples.empty()) page += "\n";
     page += "\n## What was judged\n\n" + table_of(facts.kernel);
-    page += "\n## Made with\n\n" +
-            table_of({{"attest", run.attest_version},
-                      {"catalogue", run.catalogue},
-                      {"profile", run.profile.name + " " + std::to_string(run.profile.version)},
-                      {"result.jsonl, SHA-256", c.result_sha256},
-                      {"seed", std::to_string(run.seed)},
-                      {"started", run.started}}) +
-            "\n## On which machine\n\n" + table_of(facts.machine);
-    if (!c.own_profile.empty())
-        page += "\n## Its own profile\n\nSHA-256 " + sha256_hex(c.own_profile) + "\n\n~~~~\n" +
-                fenced(c.own_profile) + "\n~~~~\n";
+    page += "\n## Made with\n\n" + table_of(made_with(c)) + "\n## On which machine\n\n" +
+            table_of(facts.machine);
+    if (!run.own_profile.empty())
+        page += "\n## Its own profile\n\nSHA-256 " + sha256_hex(run.own_profile) + "\n\n~~~~\n" +
+                fenced(run.own_profile) + "\n~~~~\n";
     page += "\n## What it claims\n\nEvery bound below is derived from these claims.\n\n" +
             table_of(facts.claims);
     page +=

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ci/run_report.hpp"
+#include "ci/record.hpp"
 
 namespace attest::ci {
 
@@ -16,21 +16,27 @@ struct Certificate {
     std::map<std::string, std::int64_t> refusals;  ///< of all laws, by the kernel's reason
     std::vector<std::string> does_not_say;
     std::string result_sha256;
-    std::string own_profile;  ///< the text of a profile that is not one of attest's; empty: it is
     /// A profile run whole; else it is the record of a part, and certifies nothing.
     bool whole() const { return report.run.whole; }
     /// "holds under profile serving", "2 of 80 laws judged: not a certificate".
     std::string title() const;
 };
 
-/// From the report, the SHA-256 of result.jsonl and the text of a profile of one's own.
-Certificate certificate(const RunReport& report, const std::string& result_sha256,
-                        const std::string& own_profile = {});
+/// From the report and the SHA-256 of result.jsonl.
+Certificate certificate(const RunReport& report, const std::string& result_sha256);
 
 /// certificate.json.
 std::string certificate_text(const Certificate& certificate);
-/// The same as a Markdown page.
+/// The same as a Markdown page, and as a page of HTML.
 std::string certificate_page(const Certificate& certificate);
+std::string certificate_html(const Certificate& certificate);
+
+/// A fault that this law alone sees, in fewer than this share of its cases, may have been missed
+/// (95 % confidence, rule of three); 1 where no case was judged.
+double missed_share(const search::LawReport& law);
+
+/// What the run was made with: versions, profile, seed, digests, threads, begin and end.
+Facts made_with(const Certificate& certificate);
 
 /// A law's sentence as it is declared; that of the report, where no such law is in the catalogue.
 const std::string& full_statement(const search::LawReport& law);

@@ -23,6 +23,7 @@ Record law_entry(const search::LawReport& law) {
     copy(record_of(law), entry,
          {"law", "compares", "verdict", "reason", "cases", "discarded", "refused", "elements",
           "worst", "statistic", "doubt", "counterexample", "largest", "promised"});
+    entry["missed_share"] = missed_share(law);
     return entry;
 }
 
@@ -51,8 +52,10 @@ std::string certificate_text(const Certificate& c) {
                {"refusals", c.refusals},
                {"does_not_say", c.does_not_say},
                {"result_sha256", c.result_sha256}};
-    copy(run, out, {"attest", "profile", "seed", "shard", "started", "machine"});
-    copy(record_of(*c.report.end), out, {"cases", "elements"});
+    copy(run, out,
+         {"attest", "profile", "seed", "shard", "started", "machine", "argv", "budget", "threads"});
+    copy(record_of(*c.report.end), out, {"cases", "elements", "at", "kernel_sha256", "narrowed"});
+    out["profile_sha256"] = sha256_hex(profile_text(c.report.run.profile));
     out.update(record_of(*c.report.end)["laws"]);
     out["kernel"] = run["kernel"];
     for (const char* key : {"dialect", "numerics", "typed"}) out["kernel"].erase(key);
@@ -61,8 +64,8 @@ std::string certificate_text(const Certificate& c) {
     for (const search::LawReport& law : c.report.laws) out["laws"].push_back(law_entry(law));
     for (const diagnosis::CauseReport& cause : c.report.causes)
         out["causes"].push_back(record_of(cause));
-    if (!c.own_profile.empty())
-        out["own_profile"] = {{"text", c.own_profile}, {"sha256", sha256_hex(c.own_profile)}};
+    const std::string& own = c.report.run.own_profile;
+    if (!own.empty()) out["own_profile"] = {{"text", own}, {"sha256", sha256_hex(own)}};
     return record_text(out, 1) + "\n";
 }
 
@@ -70,7 +73,7 @@ RunFacts facts_of(const RunHeader& header) {
     Record run = record_of(header);
     Record& kernel = run["kernel"];
     RunFacts out{{}, facts(kernel["numerics"]), facts(kernel["dialect"]), facts(run["machine"])};
-    for (const char* key : {"dialect", "numerics", "typed"}) kernel.erase(key);
+    for (const char* key : {"dialect", "numerics", "typed", "libraries"}) kernel.erase(key);
     out.kernel = facts(kernel);
     return out;
 }

@@ -1,7 +1,5 @@
 #include "ci/ci_files.hpp"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,8 +38,8 @@ void prepare(const char* option, const std::string& path) {
                        {"mkdir -p " + folder.string()});
     if (fs::is_directory(path, error))
         throw BadInput(std::string(option) + " " + path + ": is a folder", {"name a file in it"});
-    if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
-        throw BadInput(std::string(option) + " " + path + ": its folder cannot be written",
+    if (!std::ofstream(path))
+        throw BadInput(std::string(option) + " " + path + ": cannot be written",
                        {"name a file elsewhere"});
     fs::remove(path, error);
 }

@@ -104,6 +104,14 @@ class Behaviour(unittest.TestCase):
         self.attest("replay", case, "--kernel", "mutant:M310", code=1)
         self.assertIn("differs here first", self.attest("explain", case, code=1).stdout)
 
+    def test_explain_shows_where_a_backward_parts(self):
+        line = "b1 hq2 hkv1 tq3 tk4 d3 causal f32 grad"
+        explained = self.attest("explain", line, "--kernel", "mutant:M113", code=1).stdout
+        self.assertRegex(explained, r"weight P\[0,0\] +0\.4266 +0\.4266")
+        self.assertRegex(explained, r"delta D\[0\] +0\.3506 +0 +differs here first")
+        self.assertIn("it computes dS = P dP: delta is left out (seen in dQ and dK)", " ".join(explained.split()))
+        self.assertIn("every element agrees", self.attest("explain", line, "--kernel", "cpu_flash", code=0).stdout)
+
     def test_a_line_is_judged_under_every_law(self):
         run = self.attest("replay", "b1 hq2 hkv1 tq5 tk7 d4 causal f32", "--kernel", "cpu_naive", code=0)
         self.assertIn("reference.output", run.stdout)

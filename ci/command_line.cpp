@@ -45,6 +45,9 @@ int run(const CommandOptions& options) {
     if (options.command == "replay") return replay_command(options);
     if (options.command == "explain") return explain_command(options);
     if (options.command == "certify") return certify_command(options);
+    if (options.command == "verify") return verify_command(options);
+    if (options.command == "merge") return merge_command(options);
+    if (options.command == "key") return key_command(options);
     if (options.command == "gate") return gate_command(options);
     if (options.command == "report") return report_command(options);
     if (options.command == "audit") return audit_command(options);

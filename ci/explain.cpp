@@ -4,15 +4,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "ci/case_source.hpp"
 #include "ci/check_screen.hpp"
 #include "ci/commands.hpp"
 #include "ci/exit_code.hpp"
+#include "ci/explain_backward.hpp"
 #include "ci/explain_steps.hpp"
+#include "ci/explain_tables.hpp"
 #include "ci/number.hpp"
 #include "ci/screen.hpp"
 #include "ci/session_options.hpp"
@@ -27,35 +27,9 @@ namespace attest::ci {
 
 namespace {
 
-constexpr std::int64_t rows_shown = 8;
-constexpr int cell_min = 8;
-
-// A part of an axis around a place, at most `most` long.
-struct Range {
-    std::int64_t begin = 0, end = 0;
-    static Range around(std::int64_t place, std::int64_t length, std::int64_t most) {
-        const std::int64_t size = std::min(length, most);
-        const std::int64_t begin = std::clamp<std::int64_t>(place - size / 2, 0, length - size);
-        return {begin, begin + size};
-    }
-    bool whole(std::int64_t length) const { return begin == 0 && end == length; }
-};
-
-std::string fixed(double x) {
-    if (!std::isfinite(x)) return value_text(x);
-    return std::abs(x) < 1000 ? value_text(std::round(x * 1e4) / 1e4) : value_text(x);
-}
-
-using CellText = std::function<std::string(std::int64_t i, std::int64_t j)>;
-
-struct Table {
-    std::string title;
-    CellText text;
-};
-
-std::vector<Table> tables(const Screen& s, const HeadView& v) {
+std::vector<ExplainTable> tables(const Screen& s, const HeadView& v) {
     const std::string none = s.dim(s.symbol("·", "."));
-    std::vector<Table> list{
+    std::vector<ExplainTable> list{
         {"scores",
          [&v](std::int64_t i, std::int64_t j) {
              const double score = v.row(i).scores[static_cast<std::size_t>(j)];
@@ -79,77 +53,6 @@ std::vector<Table> tables(const Screen& s, const HeadView& v) {
                             return text == right ? text : s.bad(text);
                         }});
     return list;
-}
-
-// Wide enough that no two numbers run together.
-int cell_width(const std::vector<Table>& all, Range rows, Range keys) {
-    int widest = cell_min - 1;
-    for (const Table& table : all)
-        for (std::int64_t i = rows.begin; i < rows.end; ++i)
-            for (std::int64_t j = keys.begin; j < keys.end; ++j)
-                widest = std::max(widest, columns_of(table.text(i, j)));
-    return widest + 1;
-}
-
-void draw_tables(Screen& s, const HeadView& v) {
-    const std::vector<Table> all = tables(s, v);
-    const Range rows = Range::around(v.query, v.problem.len_q, rows_shown);
-    const auto keys_in = [&](int cell) {
-        return Range::around(v.key, v.problem.len_kv, (s.style().width - 10) / cell);
-    };
-    const int cell = cell_width(all, rows, keys_in(cell_min));
-    const Range keys = keys_in(cell);
-    const int width = cell * static_cast<int>(keys.end - keys.begin);
-    const int together = std::max(1, (s.style().width - 10) / (std::max(width, 17) + 2));
-    for (std::size_t first = 0; first < all.size(); first += static_cast<std::size_t>(together)) {
-        const std::size_t last = std::min(all.size(), first + static_cast<std::size_t>(together));
-        std::string title(10, ' '), head(10, ' ');
-        for (std::size_t n = first; n < last; ++n) {
-            title += s.pad(s.dim(all[n].title), std::max(width, 17) + 2);
-            std::string names;
-            for (std::int64_t j = keys.begin; j < keys.end; ++j)
-                names += s.pad_left(fmt::format("k{}", j), cell);
-            head += s.pad(names, std::max(width, 17) + 2);
-        }
-        s.line(title);
-        s.line(head);
-        for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-            std::string line = s.pad("query " + std::to_string(i), 10);
-            for (std::size_t n = first; n < last; ++n) {
-                std::string cells;
-                for (std::int64_t j = keys.begin; j < keys.end; ++j)
-                    cells += s.pad_left(all[n].text(i, j), cell);
-                line += s.pad(cells, std::max(width, 17) + 2);
-            }
-            s.line(line);
-        }
-        s.line();
-    }
-    const Problem& p = v.problem;
-    if (!rows.whole(p.len_q) || !keys.whole(p.len_kv)) {
-        s.line(s.dim("queries " + std::to_string(rows.begin) + " to " +
-                     std::to_string(rows.end - 1) + " of " + std::to_string(p.len_q) + ", keys " +
-                     std::to_string(keys.begin) + " to " + std::to_string(keys.end - 1) + " of " +
-                     std::to_string(p.len_kv)));
-        s.line();
-    }
-}
-
-void draw_steps(Screen& s, const std::vector<Step>& steps) {
-    const auto row = [&](const std::string& a, const std::string& b, const std::string& c,
-                         const std::string& d) {
-        s.line(s.pad("  " + a, 24) + s.pad_left(b, 17) + s.pad_left(c, 17) + "   " + d);
-    };
-    row(s.dim("step"), s.dim("expected"), s.dim("observed"), "");
-    bool first = true;
-    for (const Step& step : steps) {
-        const bool here = first && step.differs;
-        if (here) first = false;
-        row(step.name, s.cut(step.expected, 16),
-            step.differs ? s.bad(s.cut(step.observed, 16)) : s.cut(step.observed, 16),
-            here ? s.bad("differs here first") : step.note);
-    }
-    s.line();
 }
 
 std::string element_text(const Problem& p, bool lse, std::int64_t flat) {
@@ -184,6 +87,13 @@ void draw_diagnosis(Screen& s, search::SessionKernel& kernel, const Case& tried)
                4);
     if (!d.declared.empty()) s.line("  it declares " + d.declared, 4);
     s.line();
+}
+
+void end_explaining(Screen& s, search::SessionKernel& kernel, const Case& tried,
+                    const std::string& replay) {
+    draw_diagnosis(s, kernel, tried);
+    s.line("  next: " + s.command(replay), 4);
+    write_out(s.text());
 }
 
 // A law may fail on calls it makes of the case, each of which is right or is another call.
@@ -253,7 +163,14 @@ int explain_command(const CommandOptions& options) {
                    law::read_mask(search::KernelTrial(kernel, tried), p, inputs).keep);
     const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
     const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
-    draw_tables(s, view);
+    const std::string replay =
+        "attest replay " + clean(options.arguments.front()) + " --kernel " + clean(spec.text);
+    const bool backward = divergence.elements.empty() && explain_backward(s, kernel, tried);
+    if (!backward) draw_tables(s, tables(s, view), p, view.query, view.key);
+    if (backward) {
+        end_explaining(s, kernel, tried, replay);
+        return exit_violated;
+    }
     if (divergence.elements.empty()) {
         s.line("every element agrees with the reference within its bound, the worst at " +
                ratio_text(divergence.worst_ratio) + " of it");
@@ -266,11 +183,7 @@ int explain_command(const CommandOptions& options) {
     s.line();
     draw_steps(s, steps_of(view, divergence));
     draw_differing(s, p, divergence);
-    draw_diagnosis(s, kernel, tried);
-    s.line("  next: " + s.command("attest replay " + clean(options.arguments.front()) +
-                                  " --kernel " + clean(spec.text)),
-           4);
-    write_out(s.text());
+    end_explaining(s, kernel, tried, replay);
     return exit_violated;
 }
 

@@ -1,10 +1,17 @@
 #pragma once
 // What this process runs on, and when.
 
-#include "ci/run_report.hpp"
+#include <cstdint>
+#include <string>
 
 namespace attest::ci {
 
+/// What a run ran on, without names of hosts, users or folders.
+struct Machine {
+    std::string cpu, isa, os, compiler;
+    std::int64_t cores = 1, memory_bytes = 0;
+    std::string gpu;  ///< the first; empty: none
+};
 Machine this_machine();
 
 /// RFC 3339, UTC, seconds: "2026-11-20T14:02:11Z".

@@ -1,10 +1,12 @@
 // The values of options that have a syntax, or words, of their own.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
-#include "ci/options.hpp"
+#include "ci/typed_options.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
 
@@ -96,6 +98,60 @@ void check_words(const CommandOptions& o) {
         (colon == std::string::npos || colon == 0 ||
          parse_integer<std::int64_t>(std::string_view(o.source).substr(colon + 1)).value_or(0) < 1))
         throw BadInput("--source " + o.source + ": FILE:LINE, such as kernels/mine.cu:120");
+    for (const std::string& name : o.variables)
+        if (name.find('=') != std::string::npos)
+            throw BadInput("--env " + name + ": the name of a variable, without a value",
+                           {"it is given as it is set here"});
+}
+
+namespace {
+
+std::int64_t parse_count(const std::string& option, const std::string& text) {
+    const auto value = parse_integer<std::int64_t>(text);
+    if (!value || *value < 1) throw BadInput(option + " " + text + ": a whole number, at least 1");
+    return *value;
+}
+
+}  // namespace
+
+void convert(CommandOptions& o, const TypedOptions& t) {
+    o.profile = !t.profile.empty() ? t.profile : o.command == "certify" ? "serving" : "quick";
+    if (t.seed == "random") {
+        o.seed_random = true;
+    } else if (!t.seed.empty()) {
+        o.seed = parse_integer<std::uint64_t>(t.seed);
+        if (!o.seed)
+            throw BadInput("--seed " + t.seed +
+                           ": a whole number from 0 to 18446744073709551615, or random");
+    }
+    if (!t.time.empty()) o.seconds = parse_duration("--time", t.time);
+    if (!t.rerun.empty()) o.rerun = parse_count("--rerun", t.rerun);
+    if (!t.cases.empty()) o.cases = parse_count("--cases", t.cases);
+    if (!t.seeds.empty()) o.seeds = parse_count("--seeds", t.seeds);
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    o.jobs = t.jobs.empty()
+                 ? static_cast<int>(cores)
+                 : static_cast<int>(std::min<std::int64_t>(1024, parse_count("--jobs", t.jobs)));
+    if (!t.shard.empty()) parse_shard(t.shard, o.shard_index, o.shard_count);
+    if (!t.timeout.empty())
+        o.timeout = std::chrono::milliseconds(
+            static_cast<std::int64_t>(std::ceil(1000 * parse_duration("--timeout", t.timeout))));
+    if (!t.colour.empty()) o.colour = t.colour;
+    if (o.command == "report") o.out = t.out;
+    o.profile_given = !t.profile.empty();
+    if (!t.accuracy.empty()) {
+        const auto factor = parse_decimal(t.accuracy);
+        if (!factor || !(*factor >= 1 && *factor <= 1e6))
+            throw BadInput("--accuracy " + t.accuracy + ": a factor, at least 1, such as 1.5");
+        o.accuracy = *factor;
+    }
+    if (o.command == "gate" && (!t.time.empty() || !t.shard.empty()))
+        throw BadInput("gate: --time and --shard leave no cases that can be repeated",
+                       {"--cases N bounds both runs"});
+    if (!t.record.empty() && t.record != "cases")
+        throw BadInput("--record " + t.record + ": cases is all that can be recorded");
+    o.record_cases = !t.record.empty();
+    check_words(o);
 }
 
 }  // namespace attest::ci

@@ -2,24 +2,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
-#include <thread>
 
 #include "ci/embedded.hpp"
+#include "ci/manual.hpp"
 #include "ci/suggest.hpp"
+#include "ci/typed_options.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::ci {
 
 namespace {
 
-// Everything is read as text first: CLI11 finds options and values, the sentences are ours.
-struct Typed {
-    std::string profile, seed, seeds, time, cases, jobs, shard, timeout, colour, record, out,
-        accuracy;
-};
-
-void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
+void add_kernel_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     app.add_option("--python", o.python, "interpreter for python: kernels");
     app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
     app.add_option("--env", o.variables,
@@ -29,7 +23,7 @@ void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
                  "run the kernel with all rights of this user, and the whole environment");
 }
 
-void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
+void add_run_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     app.add_option("--profile", t.profile, "what is tried: a name or a .json file");
     app.add_option("--match", o.match, "laws to try, a glob such as masking.*; may be repeated")
         ->allow_extra_args(false);
@@ -43,7 +37,7 @@ void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
     add_kernel_options(app, o, t);
 }
 
-void add_screen_options(CLI::App& app, CommandOptions& o, Typed& t) {
+void add_screen_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     app.add_option("--color", t.colour, "auto, always or never");
     app.add_flag("--ascii", o.ascii, "no characters beyond ASCII");
 }
@@ -55,7 +49,7 @@ void add_file_options(CLI::App& app, CommandOptions& o) {
     app.add_option("--summary", o.files.summary, "FILE for a page of Markdown");
 }
 
-void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
+void add_case_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     app.add_option("CASE", o.arguments,
                    "a stored id, a file, a fixture's name or a line; none: all that is stored");
     app.add_option("--kernel", o.kernel, "the kernel; a stored case has its own");
@@ -66,7 +60,7 @@ void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
 }
 
 // The commands that judge no kernel of a user's.
-void define_tools(CLI::App& app, CommandOptions& o, Typed& t) {
+void define_tools(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
     fixture->add_option("FILE CASE", o.arguments,
                         "fixtures/NAME.json, and a line, a file, a stored id or a fixture's name");
@@ -95,7 +89,33 @@ void define_tools(CLI::App& app, CommandOptions& o, Typed& t) {
     audit->add_option("--out", o.out, "folder of the results (attest-out)");
 }
 
-void define(CLI::App& app, CommandOptions& o, Typed& t) {
+// What follows a run: its shards joined, its certificate signed and held against its records.
+void define_certificates(CLI::App& app, CLI::App& certify, CommandOptions& o, TypedOptions& t) {
+    certify.add_option("--sign", o.sign, "KEY that signs it, of attest key new");
+
+    auto* verify = app.add_subcommand("verify", "hold a certificate against its own records");
+    verify->add_option("DIR", o.arguments, "a folder that attest certify wrote");
+    verify->add_option("--public-key", o.public_key, "FILE of the key that must have signed it");
+    verify->add_option("--kernel", o.kernel, "must be the library that was judged");
+    verify->add_option("--rerun", t.rerun, "so many of its cases are drawn and judged again");
+    verify->add_option("--seed", t.seed, "which cases those are (random)");
+    verify->add_option("--against", o.against, "another certificate: tell what changed");
+    add_kernel_options(*verify, o, t);
+    add_screen_options(*verify, o, t);
+
+    auto* merge = app.add_subcommand("merge", "join the shards of one campaign, and judge it");
+    merge->add_option("DIR", o.arguments, "folders of the shards");
+    merge->add_option("--out", o.out, "folder of the whole (attest-out)");
+    merge->add_option("--sign", o.sign, "KEY that signs its certificate");
+    merge->add_flag("--report", o.files.page, "write report.html, a page of it all, too");
+    add_file_options(*merge, o);
+    add_screen_options(*merge, o, t);
+
+    auto* key = app.add_subcommand("key", "make a key that signs certificates");
+    key->add_option("new FILE", o.arguments, "FILE, and its public half FILE.pub");
+}
+
+void define(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     auto* list = app.add_subcommand("list", "what there is: laws, kernels, mutants, profiles, ...");
     list->add_option("WHAT", o.arguments, "laws [ID], kernels, mutants, profiles or fixtures");
     list->add_option("--match", o.match, "names to show, a glob")->allow_extra_args(false);
@@ -124,6 +144,8 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
     add_file_options(*certify, o);
     add_screen_options(*certify, o, t);
 
+    define_certificates(app, *certify, o, t);
+
     auto* report = app.add_subcommand("report", "draw the page of a run that was recorded");
     report->add_option("RESULT", o.arguments, "folders of runs, or their result.jsonl");
     report->add_option("--out", t.out, "folder of the pages (that of each result)");
@@ -145,8 +167,12 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
     add_kernel_options(*describe, o, t);
 
     define_tools(app, o, t);
+    app.add_subcommand("completion", "write what a shell needs to complete commands and options")
+        ->add_option("SHELL", o.arguments, "bash or zsh");
+    app.add_subcommand("manual", "write the manual page, for man");
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
+    app.require_subcommand(0, 1);  // what follows is an argument: attest key new FILE
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -186,51 +212,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
                    {"one of " + all + "; attest --help"});
 }
 
-std::int64_t parse_count(const std::string& option, const std::string& text) {
-    const auto value = parse_integer<std::int64_t>(text);
-    if (!value || *value < 1) throw BadInput(option + " " + text + ": a whole number, at least 1");
-    return *value;
-}
-
-void convert(CommandOptions& o, const Typed& t) {
-    o.profile = !t.profile.empty() ? t.profile : o.command == "certify" ? "serving" : "quick";
-    if (t.seed == "random") {
-        o.seed_random = true;
-    } else if (!t.seed.empty()) {
-        o.seed = parse_integer<std::uint64_t>(t.seed);
-        if (!o.seed)
-            throw BadInput("--seed " + t.seed +
-                           ": a whole number from 0 to 18446744073709551615, or random");
-    }
-    if (!t.time.empty()) o.seconds = parse_duration("--time", t.time);
-    if (!t.cases.empty()) o.cases = parse_count("--cases", t.cases);
-    if (!t.seeds.empty()) o.seeds = parse_count("--seeds", t.seeds);
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    o.jobs = t.jobs.empty()
-                 ? static_cast<int>(cores)
-                 : static_cast<int>(std::min<std::int64_t>(1024, parse_count("--jobs", t.jobs)));
-    if (!t.shard.empty()) parse_shard(t.shard, o.shard_index, o.shard_count);
-    if (!t.timeout.empty())
-        o.timeout = std::chrono::milliseconds(
-            static_cast<std::int64_t>(std::ceil(1000 * parse_duration("--timeout", t.timeout))));
-    if (!t.colour.empty()) o.colour = t.colour;
-    if (o.command == "report") o.out = t.out;
-    o.profile_given = !t.profile.empty();
-    if (!t.accuracy.empty()) {
-        const auto factor = parse_decimal(t.accuracy);
-        if (!factor || !(*factor >= 1 && *factor <= 1e6))
-            throw BadInput("--accuracy " + t.accuracy + ": a factor, at least 1, such as 1.5");
-        o.accuracy = *factor;
-    }
-    if (o.command == "gate" && (!t.time.empty() || !t.shard.empty()))
-        throw BadInput("gate: --time and --shard leave no cases that can be repeated",
-                       {"--cases N bounds both runs"});
-    if (!t.record.empty() && t.record != "cases")
-        throw BadInput("--record " + t.record + ": cases is all that can be recorded");
-    o.record_cases = !t.record.empty();
-    check_words(o);
-}
-
 // An unset variable in a script is no value, and must not pass for none given.
 void refuse_empty(const CLI::App& sub) {
     for (const CLI::Option* option : sub.get_options())
@@ -251,7 +232,7 @@ void refuse_empty(const CLI::App& sub) {
 
 CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     CommandOptions o;
-    Typed t;
+    TypedOptions t;
     o.argv = argv;
     CLI::App app("attest decides whether an attention kernel is correct.", "attest");
     app.set_version_flag("--version", "attest " + std::string(attest_version()));
@@ -260,6 +241,7 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
         "complete,\n4 internal error.");
     define(app, o, t);
     std::vector<std::string> reversed(argv.rbegin(), argv.rend());
+    if (!argv.empty() && argv.front() == "help") reversed.back() = "--help";
     try {
         app.parse(std::move(reversed));
     } catch (const CLI::CallForHelp&) {
@@ -280,8 +262,15 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
     refuse_empty(sub);
-    const bool any_number = o.command == "report" || o.command == "audit";
-    const bool two = o.command == "list" || o.command == "fixture" || o.command == "new";
+    if (o.command == "completion" || o.command == "manual") {
+        const std::string shell = o.arguments.empty() ? "" : o.arguments.front();
+        o.help = o.command == "manual" ? manual_page(app) : completion_script(app, shell);
+        o.command = "help";
+    }
+    const bool any_number = o.command == "report" || o.command == "audit" || o.command == "merge" ||
+                            o.command == "verify";
+    const bool two =
+        o.command == "list" || o.command == "fixture" || o.command == "new" || o.command == "key";
     const std::size_t most = any_number ? o.arguments.size() : two ? 2 : 1;
     if (o.arguments.size() > most) refuse_extra(sub, o.arguments[most]);
     convert(o, t);

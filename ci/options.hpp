@@ -16,8 +16,8 @@ struct ReportFiles {
 };
 
 struct CommandOptions {
-    std::string command;  ///< list, check, replay, explain, certify, report, gate, audit, describe,
-                          ///< bench, fixture, new, help
+    std::string command;  ///< list, check, replay, explain, certify, verify, merge, key, report,
+                          ///< gate, audit, describe, bench, fixture, new, help
     std::vector<std::string> arguments;  ///< what stands beside the command
     std::vector<std::string> argv;       ///< all of it, as typed
     std::string help;                    ///< the text asked for, where command is help
@@ -47,8 +47,10 @@ struct CommandOptions {
     std::string baseline, candidate, waivers;  ///< of gate
     double accuracy = 1.5;
     bool profile_given = false;
-    std::string kernel, law;  ///< of replay and explain
-    std::string story;        ///< of fixture, with the laws in `match`
+    std::string sign, public_key, against;  ///< of certify, merge and verify
+    std::int64_t rerun = 0;                 ///< cases that verify judges again
+    std::string kernel, law;                ///< of replay and explain
+    std::string story;                      ///< of fixture, with the laws in `match`
     bool replace = false;
     std::string instructions;  ///< of bench: an instruction set by name; empty: the best
 };

@@ -103,14 +103,6 @@ Html verdict_section(const RunReport& report, const std::vector<RunFinding>& fin
                << "</section>\n";
 }
 
-Html table_of(Literal title, const Facts& facts) {
-    Html out;
-    out << "<div><h3>" << title << "</h3><dl class=\"facts\">\n";
-    for (const auto& [name, value] : facts)
-        out << "<dt>" << Text{name} << "</dt><dd class=\"mono\">" << Text{value, 1200} << "</dd>\n";
-    return out << "</dl></div>\n";
-}
-
 Html run_section(const RunReport& report) {
     const RunHeader& run = report.run;
     const RunFacts facts = facts_of(run);
@@ -134,10 +126,10 @@ Html run_section(const RunReport& report) {
     if (!report.end->ended.empty()) made.push_back({"ended", report.end->ended});
     return Html() << "<section id=\"run\"><h2>The run</h2>\n"
                   << command_of(line) << "<div class=\"two\">\n"
-                  << table_of("kernel", facts.kernel) << table_of("made with", made)
-                  << table_of("what it claims", facts.claims)
-                  << table_of("its dialect", facts.dialect) << table_of("machine", facts.machine)
-                  << "</div></section>\n";
+                  << facts_table("kernel", facts.kernel) << facts_table("made with", made)
+                  << facts_table("what it claims", facts.claims)
+                  << facts_table("its dialect", facts.dialect)
+                  << facts_table("machine", facts.machine) << "</div></section>\n";
 }
 
 Html head_of(const RunReport& report, const std::vector<RunFinding>& findings) {
@@ -155,6 +147,14 @@ Html head_of(const RunReport& report, const std::vector<RunFinding>& findings) {
 }
 
 }  // namespace
+
+Html facts_table(Literal title, const Facts& facts) {
+    Html out;
+    out << "<div><h3>" << title << "</h3><dl class=\"facts\">\n";
+    for (const auto& [name, value] : facts)
+        out << "<dt>" << Text{name} << "</dt><dd class=\"mono\">" << Text{value, 1200} << "</dd>\n";
+    return out << "</dl></div>\n";
+}
 
 std::string draw_page(const RunReport& report, const std::string& directory) {
     const std::vector<RunFinding> findings = findings_of(report, directory);

@@ -3,6 +3,7 @@
 
 #include "ci/finding.hpp"
 #include "ci/html.hpp"
+#include "ci/record.hpp"
 
 namespace attest::ci {
 
@@ -26,5 +27,8 @@ Html family_marks(const RunReport& report);
 
 /// Which features were drawn together, a triangle a format, and the largest sizes.
 Html coverage_section(const RunReport& report);
+
+/// Names and values.
+Html facts_table(Literal title, const Facts& facts);
 
 }  // namespace attest::ci

@@ -244,6 +244,22 @@ class InABrowser(PageTest):
                 self.assertGreater(seen, 100)
                 self.assertEqual(bad, [], f"{name} dark={dark}")
 
+    def test_a_certificate_is_quiet_fits_and_is_readable(self):
+        subprocess.run([ATTEST, "certify", "cpu_naive", "--cases", "2", "--seed", "7", "--match", "reference.*", "--out",
+                        "cert"], cwd=self.cwd, stdout=subprocess.DEVNULL, check=False, timeout=120)
+        path = os.path.join(self.cwd, "cert", "certificate.html")
+        walk = Tags()
+        with open(path, encoding="utf-8") as file:
+            walk.feed(file.read())
+        self.assertEqual(walk.open, [])
+        for width, dark in ((390, False), (1280, True)):
+            self.browser.open(path, width=width, dark=dark)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
+            self.assertEqual(self.browser.run(CONTRAST)[1], [])
+            self.assertEqual(self.browser.of("Runtime.consoleAPICalled") + self.browser.of("Log.entryAdded"), [])
+        size = "getComputedStyle(document.querySelector('%s')).fontSize"
+        self.assertEqual(self.browser.run(size % "#limits li"), self.browser.run(size % "#judged p, body"))
+
     def test_it_reads_the_same_without_scripts(self):
         path, _ = self.draw(golden("check_fail"))
         words = "document.querySelector('#main').innerText.replace(/\\s+/g, ' ')"

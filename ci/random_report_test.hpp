@@ -91,6 +91,18 @@ inline RunHeader header() {
     run.kernel.id = run.kernel.typed = text();
     run.kernel.interface = one_of<kernel::KernelInterface>(4);
     run.kernel.sha256 = text();
+    if (coin()) run.kernel.libraries = {{"libm.so.6", id()}, {text(), text()}};
+    run.match = texts();
+    run.all_cases = coin();
+    run.until_first = coin();
+    run.recorded = coin();
+    run.threads = count();
+    run.own_profile = text();
+    run.profile.len_min = count();
+    run.profile.laws = texts();
+    run.profile.laws_excluded = texts();
+    run.profile.backward = coin();
+    run.profile.fails = texts();
     run.machine = {text(), text(), text(), text(), count(), count(), text()};
     return run;
 }
@@ -132,10 +144,24 @@ inline search::LawReport law() {
 
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
-    report.record = {
-        coin() ? -1 : count(), a_case(), {}, one_of<worker::Outcome>(7), fault(), real(), {}, {}};
-    report.record.verdict.decision = one_of<law::Decision>(5);
+    report.record = {whole(-9, 9), a_case(), {}, one_of<worker::Outcome>(7), fault(), real(),
+                     sizes(),      {},       {}};
+    report.record.outputs = coin() ? generate::seed() : 0;
+    law::Verdict& v = report.record.verdict;
+    v.decision = one_of<law::Decision>(5);
+    v.elements = coin() ? count() : 0;
+    v.undecided = count();
+    if (coin()) v.reason = {one_of<law::Reason::Kind>(14), text()};
+    if (coin()) v.statistic = {text(), real(), real(), real(), count()};
+    if (coin()) v.doubt.emplace().problem = text();
     if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
+    return report;
+}
+
+inline search::DrawReport drawn() {
+    search::DrawReport report{"family.law", whole(-9, 9), count(), count(), {}, {}, coin()};
+    if (coin()) report.refusals = {{text(), count()}};
+    if (coin()) report.nothing = {one_of<law::Reason::Kind>(14), text()};
     return report;
 }
 
@@ -165,7 +191,7 @@ inline diagnosis::CounterexampleReport counterexample() {
                            one_of<law::BoundKind>(5),
                            law::ViolationClass::violation,
                            ratio()};
-    c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real(), {}, {}};
+    c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real(), {}, {}, {}};
     c.evaluations = count();
     c.accepted = count();
     c.shrink_seconds = real();
@@ -226,6 +252,9 @@ inline RunEnd end() {
     end.ended = text();
     end.unread = texts();
     end.oracle = text();
+    end.narrow = coin();
+    end.at = text();
+    end.kernel_sha256 = text();
     end.sha256 = id();
     return end;
 }
@@ -236,6 +265,7 @@ inline std::vector<std::string> lines_of(const RunReport& report) {
         for (const auto& each : reports) lines.push_back(record_line(each));
     };
     add(report.cases);
+    add(report.draws);
     add(report.laws);
     add(report.counterexamples);
     add(report.causes);
@@ -249,6 +279,7 @@ inline RunReport make() {
     report.run = header();
     report.laws = list(3, law);
     report.cases = list(3, tried);
+    report.draws = list(2, drawn);
     report.counterexamples = list(2, counterexample);
     report.causes = list(2, [] {
         return diagnosis::CauseReport{id(), text(), id(), texts(), coin()};

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "ci/record_law.hpp"
 #include "ci/record_reader.hpp"
 #include "ci/record_writer.hpp"
 #include "reference/problem/errors.hpp"
@@ -19,6 +20,7 @@ void fields(V& v, KernelReport& kernel) {
     v.added("sha256", OrNull{kernel.sha256});
     v.unless_empty("barriers", kernel.barriers);
     v.unless_empty("options", kernel.options);
+    v.unless_empty("libraries", kernel.libraries);
     v.rest(kernel.manifest);
 }
 
@@ -57,108 +59,12 @@ void fields(V& v, RunHeader& run) {
     v("machine", run.machine);
     v.added("whole", run.whole);
     v.unless_empty("source", run.source);
-}
-
-template <typename V>
-void fields(V& v, search::RatioHistogram& h) {
-    v("counts", h.counts);
-    v("zero", h.zero);
-    v("above", h.above);
-    v.told("log10_min", h.log10_min);
-    v.told("per_decade", h.per_decade);
-}
-
-template <typename V>
-void fields(V& v, search::FormatRatios& of) {
-    v("cases", of.cases);
-    v("median", AsNumber{of.median});
-    v("p999", AsNumber{of.p999});
-    v("worst", of.worst);
-}
-
-template <typename V>
-void fields(V& v, search::WorstCase& worst) {
-    v("ratio", worst.ratio);
-    v("case", AsId{worst.id});
-    v("line", worst.tried);
-    v.told("format", name(worst.tried.problem.format_q));
-}
-
-template <typename V>
-void fields(V& v, law::Statistic& s) {
-    v("name", s.name);
-    v("value", AsNumber{s.value});
-    v("threshold", AsNumber{s.threshold});
-    v("false_positive_rate", s.false_positive_rate);
-    v("samples", s.samples);
-}
-
-/// Of a violation that is a doubt; that of a counterexample has more.
-template <typename V>
-void fields(V& v, law::Violation& doubt) {
-    v("class", doubt.violation_class);
-    v("says", doubt.problem);
-}
-
-template <typename V>
-void fields(V& v, search::LawReport& law) {
-    law::Verdict& verdict = law.verdict;
-    v("law", law.law);
-    v.told("family", law.family());
-    v("statement", law.statement);
-    v("compares", law.compares);
-    v("verdict", verdict.decision);
-    const bool decided =
-        verdict.decision == law::Decision::holds || verdict.decision == law::Decision::violated;
-    if (decided) verdict.reason = law::Reason();
-    v("reason", OrNull{verdict.reason.text});
-    // Without a kind, as earlier versions wrote it, a law that did not run is tried again.
-    if (!decided && V::reading) verdict.reason.kind = law::Reason::Kind::law;
-    if (!decided) v.added("reason_kind", verdict.reason.kind);
-    v("cases", law.cases);
-    v("discarded", law.discarded);
-    v("refused", law.refused);
-    v("violated", law.violated);
-    v("elements", verdict.elements);
-    v("undecided", verdict.undecided);
-    v("seconds", AsNumber{law.seconds});
-    v.unless_empty("refusals", law.refusals);
-    v.unless_empty("largest", law.largest);
-    v.unless_empty("promised", law.promised);
-    if (law.compares == law::Compares::bound) {
-        std::optional<search::WorstCase> worst;
-        if (law.ratios) worst = law.ratios->worst;
-        v.added("worst", worst);
-        if (V::reading && worst) law.ratios.emplace().worst = *worst;
-    }
-    if (law.ratios) {
-        v.added("histogram", law.ratios->histogram);
-        v.added("formats", law.ratios->formats);
-        v.added("nearest", law.ratios->nearest);
-    }
-    v.unless_empty("statistic", verdict.statistic);
-    v.unless_empty("doubt", verdict.doubt);
-    v.unless_empty("counterexample", law.counterexample);
-    v.unless_empty("cause", law.cause);
-}
-
-template <typename V>
-void fields(V& v, search::CaseReport& report) {
-    search::CaseRecord& record = report.record;
-    v("id", AsId{report.id});
-    v("law", report.law);
-    v("line", record.tried);
-    std::int64_t number = std::max<std::int64_t>(0, record.number);
-    bool stored = record.number < 0;  // replayed: no number makes it again
-    v("number", number);
-    v.unless_empty("stored", stored);
-    record.number = stored ? -1 : number;
-    v("verdict", record.verdict.decision);
-    v("ratio", report.ratio);
-    v("outcome", record.outcome);
-    v("seconds", AsNumber{record.seconds});
-    v.unless_empty("fault", record.fault);
-    record.verdict.worst_ratio = report.ratio.value_or(0);
+    v.unless_empty("match", run.match);
+    v.unless_empty("all_cases", run.all_cases);
+    v.unless_empty("until_first", run.until_first);
+    v.unless_empty("recorded", run.recorded);
+    v.unless_empty("threads", run.threads);
+    v.unless_empty("own_profile", run.own_profile);
 }
 
 template <typename V>
@@ -205,6 +111,9 @@ void fields(V& v, RunEnd& end) {
     v.unless_empty("unread", end.unread);
     v.unless_empty("narrowed", end.narrowed);
     v.unless_empty("oracle", end.oracle);
+    v.unless_empty("narrow", end.narrow);
+    v.unless_empty("at", end.at);
+    v.unless_empty("kernel_sha256", end.kernel_sha256);
     v("lines", end.lines);
     v("sha256", end.sha256);
 }
@@ -221,6 +130,9 @@ std::string record_line(search::LawReport law) {
 }
 std::string record_line(search::CaseReport tried) {
     return RecordWriter::line_of("case", tried);
+}
+std::string record_line(search::DrawReport draws) {
+    return RecordWriter::line_of("draw", draws);
 }
 std::string record_line(diagnosis::CauseReport cause) {
     return RecordWriter::line_of("cause", cause);
@@ -259,6 +171,8 @@ void add_line(const JsonSource& source, std::optional<RunHeader>& run, RunReport
         report.add(report_in<search::LawReport>(v));
     else if (kind == "case")
         report.add(report_in<search::CaseReport>(v));
+    else if (kind == "draw")
+        report.add(report_in<search::DrawReport>(v));
     else if (kind == "counterexample")
         report.add(report_in<diagnosis::CounterexampleReport>(v));
     else if (kind == "cause")

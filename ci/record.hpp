@@ -16,6 +16,7 @@ namespace attest::ci {
 std::string record_line(RunHeader run);
 std::string record_line(search::LawReport law);
 std::string record_line(search::CaseReport tried);
+std::string record_line(search::DrawReport draws);
 std::string record_line(diagnosis::CounterexampleReport counterexample);
 std::string record_line(diagnosis::CauseReport cause);
 std::string record_line(search::CoverageReport coverage);

@@ -35,6 +35,11 @@ struct AsHexRows {
 struct AsDigits {
     std::uint64_t& value;
 };
+/// A text: 16 hexadecimal digits.
+struct AsHash {
+    std::uint64_t& value;
+    bool empty() const { return value == 0; }
+};
 /// A whole number of either sign.
 struct AsSigned {
     std::int64_t& value;
@@ -47,6 +52,13 @@ struct AsId {
 struct OrNull {
     std::string& value;
 };
+
+/// 16 lower-case digits.
+inline std::string hash_text(std::uint64_t hash) {
+    std::string text(16, '0');
+    for (std::size_t n = text.size(); n-- > 0; hash >>= 4) text[n] = "0123456789abcdef"[hash & 15];
+    return text;
+}
 
 template <typename V>
 void fields(V& v, worker::Fault& fault) {
@@ -87,6 +99,11 @@ void fields(V& v, search::Profile& p) {
     v.added("len_max", p.len_max);
     v.added("dim_max", p.dim_max);
     v.added("reach", p.reach);
+    v.added("len_min", p.len_min);
+    v.added("laws", p.laws);
+    v.added("laws_excluded", p.laws_excluded);
+    v.added("backward", p.backward);
+    v.added("fails", p.fails);
     v("discard_max", AsNumber{p.discard_max});
     v("refuse_max", AsNumber{p.refuse_max});
     v("undrawn_pairs_max", p.undrawn_pairs_max);

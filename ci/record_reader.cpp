@@ -1,5 +1,6 @@
 #include "ci/record_reader.hpp"
 
+#include <cstdlib>
 #include <limits>
 
 #include "reference/problem/errors.hpp"
@@ -95,6 +96,12 @@ void RecordReader::read(const Json& value, int& field) const {
     read(value, count);
     if (count > std::numeric_limits<int>::max()) fail(value, "expected a smaller number");
     field = static_cast<int>(count);
+}
+
+void RecordReader::read(const Json& value, AsHash field) const {
+    const std::string& text = json_string(source_, value);
+    field.value = std::strtoull(text.c_str(), nullptr, 16);
+    if (text != hash_text(field.value)) fail(value, "expected 16 hexadecimal digits");
 }
 
 void RecordReader::read(const Json& value, AsSigned field) const {

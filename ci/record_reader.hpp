@@ -59,7 +59,7 @@ public:
         if (const Json* value = find(key)) read(*value, field);
     }
     template <typename Field>
-    void unless_empty(std::string_view key, Field& field) {
+    void unless_empty(std::string_view key, Field&& field) {
         const Json* value = find(key);
         if (value != nullptr && value->kind != Json::Kind::null) read(*value, field);
     }
@@ -97,6 +97,7 @@ private:
     void read(const Json& value, AsHex field) const;
     void read(const Json& value, AsHexRows field) const;
     void read(const Json& value, AsDigits field) const;
+    void read(const Json& value, AsHash field) const;
     void read(const Json& value, AsSigned field) const;
     void read(const Json& value, AsId field) const;
     void read(const Json& value, OrNull field) const;
@@ -122,7 +123,6 @@ private:
         if constexpr (requires { typename List::mapped_type; }) {
             if (value.kind != Json::Kind::object) fail(value, "expected an object {...}");
             for (const JsonMember& m : value.members) read(m.value, list[m.key]);
-            return;
         } else {
             const std::vector<Json>& items = json_array(source_, value);
             if constexpr (requires { list.resize(items.size()); })

@@ -31,7 +31,7 @@ public:
         into_[std::string(key)] = written(field);
     }
     template <typename Field>
-    void unless_empty(std::string_view key, Field& field) {
+    void unless_empty(std::string_view key, Field&& field) {
         if (!empty(field)) into_[std::string(key)] = written(field);
     }
     template <typename Value>
@@ -98,6 +98,8 @@ private:
             return hex_rows(field.value);
         else if constexpr (std::is_same_v<Field, AsDigits>)
             return std::to_string(field.value);
+        else if constexpr (std::is_same_v<Field, AsHash>)
+            return hash_text(field.value);
         else if constexpr (std::is_same_v<Field, AsSigned> || std::is_same_v<Field, AsId>)
             return field.value;
         else if constexpr (std::is_same_v<Field, OrNull>)

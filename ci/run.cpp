@@ -10,6 +10,8 @@
 
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
+#include "ci/machine.hpp"
+#include "ci/process_files.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "ci/session_options.hpp"
@@ -46,6 +48,7 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
 std::vector<std::string> first_lines(const RunReport& report) {
     std::vector<std::string> lines{record_line(report.run)};
     for (const search::CaseReport& tried : report.cases) lines.push_back(record_line(tried));
+    for (const search::DrawReport& drawn : report.draws) lines.push_back(record_line(drawn));
     for (const search::LawReport& law : report.laws)
         if (law.counterexample.empty()) lines.push_back(record_line(law));
     return lines;
@@ -174,6 +177,8 @@ RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
     end.interrupted = result.interrupted;
     end.narrowed = result.narrowed;
     end.oracle = long_context_words();
+    end.narrow = result.narrow;
+    end.at = time_now();
     return end;
 }
 
@@ -225,6 +230,8 @@ FinishedRun run_and_record(const CommandOptions& options) {
     for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
         if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
             report.run.kernel.barriers.emplace_back(worker::barrier_names[n]);
+    if (report.run.recorded)
+        report.run.kernel.libraries = process_files(kernel.process_id(), plan.kernel);
     report.end.reset();
     Journal journal(run.directory, first_lines(report));
 
@@ -244,6 +251,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
         observer.rethrow();
         report.sort();
         report.end = end_of(report, result);
+        if (!plan.kernel.path.empty()) report.end->kernel_sha256 = file_digest(plan.kernel.path);
         journal.finish(*report.end);
         const bool stands = report.end->verdict.exit == exit_violated;
         if (result.error && !stands && !is_of_kernel(result.error))

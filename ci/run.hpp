@@ -33,6 +33,11 @@ struct RunPlan {
 };
 RunPlan plan_run(const CommandOptions& options);
 
+/// A file's bytes. BadInput where it cannot be read.
+std::string file_text(const std::string& path);
+/// Their SHA-256; empty where there is no such file.
+std::string file_digest(const std::string& path);
+
 RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest);
 
 }  // namespace attest::ci

@@ -18,14 +18,22 @@ void RunObserver::write_quietly(Report report) {
 
 // A case can be the worst of its law and a failing one: it is written once.
 void RunObserver::write_case(const law::Property& law, const search::CaseRecord& tried) {
-    search::CaseReport report = search::case_report(law, tried);
-    if (cases_.insert(report.id).second) write_quietly(std::move(report));
+    if (cases_.insert({law.id, tried.number}).second)
+        write_quietly(search::case_report(law, tried));
+}
+
+void RunObserver::on_slot(const law::Property& law, const search::CaseSlot& slot,
+                          const search::SlotResult& result) {
+    const bool says = !result.record || result.discarded > 0 || result.refused > 0;
+    if (report_.run.recorded && says)
+        write_quietly(search::DrawReport{law.id, slot.number, result.discarded, result.refused,
+                                         result.refusals, result.nothing, result.inapplicable});
 }
 
 void RunObserver::on_case(const law::Property& law, const search::CaseRecord& record,
                           double progress) {
     progress_.on_case(law, progress);
-    if (options_.record_cases) write_case(law, record);
+    if (report_.run.recorded) write_case(law, record);
 }
 
 void RunObserver::on_violation(const law::Property& law, const search::CaseRecord& record) {

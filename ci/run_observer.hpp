@@ -26,6 +26,8 @@ public:
 
     void on_case(const law::Property& law, const search::CaseRecord& record,
                  double progress) override;
+    void on_slot(const law::Property& law, const search::CaseSlot& slot,
+                 const search::SlotResult& result) override;
     void on_violation(const law::Property& law, const search::CaseRecord& record) override;
     void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried) override;
     void on_waiting(const law::Property& law, double seconds, double limit) override;
@@ -57,7 +59,8 @@ private:
     InterruptGuard& interrupt_;
     const CommandOptions& options_;
     bool told_ = false;  ///< of the first violation that was confirmed
-    std::set<std::string> laws_, cases_;
+    std::set<std::string> laws_;
+    std::set<std::pair<std::string, std::int64_t>> cases_;  ///< by law and number
     std::exception_ptr failure_;
 };
 

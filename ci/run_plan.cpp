@@ -54,6 +54,8 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     });
     std::erase_if(report.cases,
                   [&](const search::CaseReport& one) { return report.law(one.law) == nullptr; });
+    std::erase_if(report.draws,
+                  [&](const search::DrawReport& one) { return report.law(one.law) == nullptr; });
     std::erase_if(report.counterexamples, [&](const diagnosis::CounterexampleReport& one) {
         return report.law(one.example.law) == nullptr;
     });
@@ -96,13 +98,6 @@ std::string relative_text(const std::string& text) {
     return error || relative.empty() ? fs::path(text).filename().string() : relative.string();
 }
 
-std::string file_digest(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream bytes;
-    bytes << file.rdbuf();
-    return file ? sha256_hex(bytes.str()) : "";
-}
-
 KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifest& manifest) {
     KernelReport report{manifest,
                         spec.id.empty() ? spec.text : spec.id,
@@ -117,6 +112,19 @@ KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifes
 }
 
 }  // namespace
+
+std::string file_text(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    if (!file) throw BadInput(path + ": cannot be read");
+    return bytes.str();
+}
+
+std::string file_digest(const std::string& path) {
+    std::error_code error;
+    return fs::is_regular_file(path, error) ? sha256_hex(file_text(path)) : "";
+}
 
 std::uint64_t chosen_seed(const CommandOptions& options) {
     if (options.seed) return *options.seed;
@@ -163,7 +171,13 @@ RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
                   .kernel = kernel_report(plan.kernel, manifest),
                   .machine = this_machine(),
                   .whole = o.match.empty() && !o.cases && !o.seconds && o.shard_count == 1,
-                  .source = o.source};
+                  .source = o.source,
+                  .match = o.match,
+                  .all_cases = o.all_cases,
+                  .until_first = o.until_first,
+                  .recorded = o.record_cases || o.command == "certify" || o.shard_count > 1,
+                  .threads = o.jobs,
+                  .own_profile = o.profile.ends_with(".json") ? file_text(o.profile) : ""};
     if (o.unconfined) run.kernel.options.push_back("--unconfined");
     for (const std::string& variable : o.variables)
         run.kernel.options.push_back("--env " + variable);

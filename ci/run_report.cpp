@@ -43,8 +43,10 @@ void RunReport::sort() {
         return place(c.example.law);
     });
     std::ranges::stable_sort(cases, {}, [&](const search::CaseReport& c) {
-        return std::pair(place(c.law), std::max<std::int64_t>(0, c.record.number));
+        return std::pair(place(c.law), c.record.number);
     });
+    std::ranges::stable_sort(
+        draws, {}, [&](const search::DrawReport& d) { return std::pair(place(d.law), d.number); });
 }
 
 bool was_cut(const search::LawReport& law) {

@@ -3,12 +3,14 @@
 // else. It is filled while the run goes on, or read from the file of an earlier one.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ci/exit_code.hpp"
+#include "ci/machine.hpp"
 #include "kernels/interface/kernel_spec.hpp"
 #include "kernels/interface/manifest.hpp"
 #include "properties/diagnosis/cause.hpp"
@@ -17,13 +19,6 @@
 #include "properties/search/law_report.hpp"
 
 namespace attest::ci {
-
-/// What a run ran on, without names of hosts, users or folders.
-struct Machine {
-    std::string cpu, isa, os, compiler;
-    std::int64_t cores = 1, memory_bytes = 0;
-    std::string gpu;  ///< the first; empty: none
-};
 
 std::string_view name(kernel::KernelInterface interface) noexcept;
 
@@ -34,6 +29,8 @@ struct KernelReport {
     std::string file, sha256;             ///< of its library or program; empty: built in
     std::vector<std::string> barriers{};  ///< that held its process in
     std::vector<std::string> options{};   ///< of the command, by which it is run the same way again
+    /// File name and SHA-256 of what its process has mapped and of the Python it has loaded.
+    std::map<std::string, std::string> libraries{};
 };
 
 /// The barriers that its process was not held in by, "proc, files"; empty of what is built in.
@@ -53,8 +50,14 @@ struct RunHeader {
     search::Profile profile;
     KernelReport kernel;
     Machine machine;
-    bool whole = false;  ///< nothing of the profile was left out by options
-    std::string source;  ///< FILE:LINE for annotations; empty: none
+    bool whole = false;                ///< nothing of the profile was left out by options
+    std::string source;                ///< FILE:LINE for annotations; empty: none
+    std::vector<std::string> match{};  ///< globs on laws; empty: all
+    bool all_cases = false;            ///< of each law, also once one is violated
+    bool until_first = false;          ///< ended with the first violation
+    bool recorded = false;  ///< each number of each law has its records, so that it can be counted
+    std::int64_t threads = 0;   ///< that judged at once; 0: not said
+    std::string own_profile{};  ///< the text of a profile that is not one of attest's
 };
 
 /// Worst first: violated; not complete; inconclusive, also where nothing ran, too many feature
@@ -81,6 +84,9 @@ struct RunEnd {
     std::string ended;                  ///< what ended it before its time; empty: nothing did
     std::vector<std::string> unread;    ///< stored failures that are not readable
     std::string oracle;                 ///< how long contexts were judged; empty: there were none
+    bool narrow = false;                ///< the kernel takes certain shapes alone
+    std::string at;                     ///< when
+    std::string kernel_sha256;          ///< of its library or program, then
     std::int64_t lines = 0;             ///< of its file, and the SHA-256 of all before the last
     std::string sha256;
 };
@@ -90,6 +96,7 @@ struct RunReport {
     RunHeader run;
     std::vector<search::LawReport> laws;
     std::vector<search::CaseReport> cases;
+    std::vector<search::DrawReport> draws;
     std::vector<diagnosis::CounterexampleReport> counterexamples;
     std::vector<diagnosis::CauseReport> causes;
     std::vector<search::CoverageReport> coverage;
@@ -97,6 +104,7 @@ struct RunReport {
 
     void add(search::LawReport report) { laws.push_back(std::move(report)); }
     void add(search::CaseReport report) { cases.push_back(std::move(report)); }
+    void add(search::DrawReport report) { draws.push_back(std::move(report)); }
     void add(diagnosis::CounterexampleReport report) {
         counterexamples.push_back(std::move(report));
     }

@@ -58,12 +58,12 @@ Judgement check_shift(const Trial& trial) {
 }
 
 /// What a row past its length holds, in queries and in dO.
-void poison_rows(TensorSet& inputs, const Problem& p, const Visibility& visibility) {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+void poison_rows(TensorSet& inputs, const Problem& p, const Visibility& visibility,
+                 double poison) {
     for (const Role role : {Role::q, Role::d_o})
         for (const Row& row : all_rows(p))
             for (std::int64_t c = 0; !visibility.is_query(row) && c < inputs[role].shape()[3]; ++c)
-                inputs[role].put(row.batch, row.head, row.query, c, nan);
+                inputs[role].put(row.batch, row.head, row.query, c, poison);
 }
 
 /// Keys hidden from one query of each sequence become NaN, infinite or huge: rows that see them are
@@ -86,10 +86,13 @@ Judgement check_poison(const Trial& trial) {
     }
     constexpr std::array fillings = {Filling::nonfinite_keys, Filling::nonfinite_values,
                                      Filling::huge};
-    const Filling filling =
-        fillings[static_cast<std::size_t>(trial.random_below(stream + 1, 0, fillings.size()))];
-    TensorSet inputs = overwritten(trial, p, trial.inputs(), hidden, filling);
-    poison_rows(inputs, p, visibility);
+    // A kernel that leaves non-finite numbers unspecified may multiply a weight of zero by them.
+    const bool propagates = trial.dialect().nonfinite == Nonfinite::propagate;
+    const std::size_t drawn = static_cast<std::size_t>(trial.random_below(stream + 1, 0, 3));
+    TensorSet inputs = overwritten(trial, p, trial.inputs(), hidden,
+                                   propagates ? fillings[drawn] : Filling::huge);
+    poison_rows(inputs, p, visibility,
+                propagates ? std::numeric_limits<double>::quiet_NaN() : 1e4);
     return GradientRun(trial, p, std::move(inputs)).compare();
 }
 
@@ -113,10 +116,11 @@ Judgement check_empty(const Trial& trial) {
     std::vector<std::uint8_t> seen(static_cast<std::size_t>(p.batch * p.heads_kv * p.len_kv));
     for (const Row& row : all_rows(p)) {
         const bool queried = visibility.is_query(row);
+        const bool open = queried && visibility.empty(row) && !rows_defined;
         if (!queried || (visibility.empty(row) && rows_defined))
             is_zero(Role::d_q, row.batch, row.head, row.query);
         for (std::int64_t j = 0; queried && j < p.len_kv; ++j)
-            if (visibility.sees(row, j))
+            if (open || visibility.sees(row, j))
                 seen[static_cast<std::size_t>(
                     (row.batch * p.heads_kv + row.head / group_size(p)) * p.len_kv + j)] = 1;
     }

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/decode.cuh"
 #include "kernels/cuda/flash.cuh"
+#include "kernels/cuda/flash_backward.cuh"
 #include "kernels/cuda/flash_mma.cuh"
 #include "kernels/cuda/naive.cuh"
 
@@ -62,6 +63,28 @@ int launch_flash(ElementFormat element, const Params& p, void* stream) {
         return with_dim(p, [&]<int DIM>() -> int {
             return simt::launch(flash_kernel<T, DIM>, rows_grid(p, 16), dim3(128),
                                 flash_shared_bytes<DIM>(), static_cast<cudaStream_t>(stream), p);
+        });
+    });
+}
+
+int launch_flash_backward(ElementFormat element, const Params& p, void* stream) {
+    return with_element(element, [&]<typename T>() -> int {
+        return with_dim(p, [&]<int DIM>() -> int {
+            const auto on = static_cast<cudaStream_t>(stream);
+            int code = cudaSuccess;
+            if (p.d_q.data != nullptr && !nothing_to_do(p))
+                code = simt::launch(flash_d_query_kernel<T, DIM>, rows_grid(p, back_rows),
+                                    dim3(128), BackTiles<DIM>::bytes(), on, p);
+            if (code == cudaSuccess) code = launch_d_key<T, DIM, false>(p, on);
+            return code;
+        });
+    });
+}
+
+int launch_flash_atomic_backward(ElementFormat element, const Params& p, void* stream) {
+    return with_element(element, [&]<typename T>() -> int {
+        return with_dim(p, [&]<int DIM>() -> int {
+            return launch_d_key_atomic<T, DIM>(p, static_cast<cudaStream_t>(stream));
         });
     });
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/cuda/flash.cuh"
+#include "kernels/cuda/flash_backward.cuh"
 #include "kernels/cuda/flash_mma.cuh"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/planted_bugs.hpp"
@@ -24,16 +25,28 @@ int launch(const Params& p, cudaStream_t stream) {
         return simt::launch(flash_mma_kernel<__nv_bfloat16, dim, care>, grid_of(p, mma_rows),
                             dim3(128), MmaTiles<dim>::bytes(), stream, p);
     } else {
-        return simt::launch(flash_kernel<float, dim, care>, grid_of(p, 16), dim3(128),
+        // A bug of backward has the correct forward.
+        constexpr unsigned taken = planted_gpu_bugs[number].backward() ? 0 : care;
+        return simt::launch(flash_kernel<float, dim, taken>, grid_of(p, 16), dim3(128),
                             flash_shared_bytes<dim>(), stream, p);
     }
 }
 
+template <std::size_t number>
+int launch_backward(const Params& p, cudaStream_t stream) {
+    if constexpr (planted_gpu_bugs[number].backward())
+        return launch_d_key_atomic<float, dim, coded(planted_gpu_bugs[number].care)>(p, stream);
+    return cudaErrorInvalidValue;
+}
+
 template <std::size_t... number>
-int launch_any(std::size_t wanted, const Params& p, cudaStream_t stream,
+int launch_any(std::size_t wanted, bool backward, const Params& p, cudaStream_t stream,
                std::index_sequence<number...>) {
     int code = cudaErrorInvalidValue;
-    ((number == wanted ? void(code = launch<number>(p, stream)) : void()), ...);
+    ((number == wanted ? void(code = backward ? launch_backward<number>(p, stream)
+                                              : launch<number>(p, stream))
+                       : void()),
+     ...);
     return code;
 }
 
@@ -41,7 +54,12 @@ int launch_any(std::size_t wanted, const Params& p, cudaStream_t stream,
 
 int launch_planted(std::size_t number, const Params& p, void* stream) {
     if (nothing_to_do(p)) return cudaSuccess;
-    return launch_any(number, p, static_cast<cudaStream_t>(stream),
+    return launch_any(number, false, p, static_cast<cudaStream_t>(stream),
+                      std::make_index_sequence<planted_gpu_bug_count>{});
+}
+
+int launch_planted_backward(std::size_t number, const Params& p, void* stream) {
+    return launch_any(number, true, p, static_cast<cudaStream_t>(stream),
                       std::make_index_sequence<planted_gpu_bug_count>{});
 }
 

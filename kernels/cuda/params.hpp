@@ -31,6 +31,8 @@ struct Params : attest_problem {
     const float* sinks = nullptr;
     bool top_left = false;
     bool chunks_aligned = false;  ///< rows of q, k, v start on 16 bytes: cp.async may be used
+    Strided d_o, d_q, d_k, d_v;  ///< backward; a gradient that is not wanted has no data
+    float* d_q_sum = nullptr;    ///< [batch, heads_q, len_q, dim_qk]: where atomics add up dQ
     // Decode: partial results of each split, and one arrival counter a row of output.
     float* partial = nullptr;           ///< [rows, splits, dim_v + 2]
     std::uint32_t* arrivals = nullptr;  ///< [rows], zero before the launch

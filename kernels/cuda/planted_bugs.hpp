@@ -4,21 +4,10 @@
 // plug-ins offer them behind the kernels, in this order, so that a row's place is its number.
 
 #include <cstddef>
-#include <string_view>
 
-#include "kernels/cuda/care.hpp"
-#include "kernels/cuda/plugin_kernels.hpp"
-#include "kernels/interface/mutant.hpp"
+#include "kernels/cuda/planted_gpu_bug.hpp"
 
 namespace attest::cuda {
-
-struct PlantedGpuBug {
-    kernel::Mutant about;
-    Care care;
-
-    constexpr bool mma() const { return about.kernel.starts_with("simt_flash_mma"); }
-    constexpr bool checked() const { return about.kernel.ends_with(checked_suffix); }
-};
 
 /// A bug that the runtime's checks alone are sure to see.
 constexpr PlantedGpuBug diagnosed(std::string_view id, std::string_view kernel,
@@ -130,6 +119,17 @@ inline constexpr PlantedGpuBug planted_gpu_bugs[] = {
     diagnosed("G17", "simt_flash_mma", "C1",
               "a shuffle names half of the warp and all of it takes part", "any keys",
               {.all_lanes_named = false}),
+    of_backward("G20", "C1", "no barrier between writing P and dS and summing dK and dV of them",
+                "an order of threads in which a warp runs ahead", {"reference.gradients"},
+                {.barrier_after_weights = false}),
+    of_backward("G21", "C3", "dQ is added by atomics to a workspace that nobody clears", "any",
+                {"reference.gradients", "gradients.euler"}, {.sums_cleared = false}),
+    of_backward("G22", "B1", "the blocks of a group's query heads all store the same dK and dV",
+                "grouped heads", {"reference.gradients", "gradients.grouped"},
+                {.group_in_one_block = false}),
+    of_backward("G23", "C1", "a tile of queries is overwritten while a warp still sums dK of it",
+                "two tiles of queries and an order of threads in which a warp runs ahead",
+                {"reference.gradients"}, {.barrier_before_load = false}),
 };
 inline constexpr std::size_t planted_gpu_bug_count =
     sizeof planted_gpu_bugs / sizeof planted_gpu_bugs[0];

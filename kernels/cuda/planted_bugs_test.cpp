@@ -83,10 +83,12 @@ LaunchOutcome run(const LaunchFunction& launch, const ShapeCase& shape, simt::Sc
     simt::clear_report();
     launch(p);
     LaunchOutcome outcome;
-    outcome.output.resize(o.size() * sizeof(T) + lse.size() * sizeof(float));
-    std::memcpy(outcome.output.data(), o.data(), o.size() * sizeof(T));
-    std::memcpy(outcome.output.data() + o.size() * sizeof(T), lse.data(),
-                lse.size() * sizeof(float));
+    const auto keep = [&outcome](const auto& x) {
+        const auto* bytes = reinterpret_cast<const unsigned char*>(x.data());
+        outcome.output.insert(outcome.output.end(), bytes, bytes + x.size() * sizeof x[0]);
+    };
+    keep(o);
+    keep(lse);
     for (const simt::Diagnostic& d : simt::last_report().diagnostics)
         if (!d.warning) {
             outcome.kinds.insert(d.kind);
@@ -145,6 +147,7 @@ TEST(planted_gpu_bugs, none_is_in_the_kernels) {
 TEST(planted_gpu_bugs, are_seen) {
     for (std::size_t number = 0; number < attest::cuda::planted_gpu_bug_count; ++number) {
         const PlantedGpuBug& bug = attest::cuda::planted_gpu_bugs[number];
+        if (bug.backward()) continue;  // the museum's, by their laws
         const ScheduleCount seen = count(number);
         ::testing::Test::RecordProperty(std::string(bug.about.id),
                                         std::to_string(seen.wrong) + " wrong, " +

@@ -22,13 +22,17 @@ constexpr const PlantedGpuBug* planted(std::size_t index) {
 }
 constexpr PluginKernel kernel(std::size_t index) {
     if (planted(index) == nullptr) return plugin_kernels[index];
-    return {.name = planted(index)->about.id, .summary = ""};
+    const bool backward = planted(index)->backward();
+    return {.name = planted(index)->about.id,
+            .summary = "",
+            .gradients = backward ? CudaGradients::atomic : CudaGradients::none};
 }
 
 template <std::size_t index>
 int supports(void*, const attest_problem* problem, char* reason, std::size_t reason_cap) {
     const PluginKernel k = kernel(index);
-    return answer({k.f32, k.rope, k.splits, !k.top_left}, problem, reason, reason_cap);
+    const bool backward = k.gradients != CudaGradients::none;
+    return answer({k.f32, k.rope, k.splits, !k.top_left, backward}, problem, reason, reason_cap);
 }
 
 template <std::size_t index>
@@ -44,8 +48,30 @@ int forward(void*, const attest_call* call, char* error, std::size_t error_cap) 
     return world().run(world().launches[index], element, params, *call, error, error_cap);
 }
 
-std::size_t decode_workspace(void*, const attest_problem* problem) {
-    return decode_workspace_bytes(*problem);
+template <std::size_t index>
+int backward(void*, const attest_call* call, char* error, std::size_t error_cap) {
+    Params params;
+    ElementFormat element = ElementFormat::f32;
+    if (!read_params(call, params, element) || params.lse.data == nullptr ||
+        params.d_o.data == nullptr) {
+        std::snprintf(error, error_cap, "a tensor this problem needs is absent");
+        return 1;
+    }
+    params.d_q_sum = static_cast<float*>(call->workspace);
+    return world().run(world().backward[index], element, params, *call, error, error_cap);
+}
+
+template <std::size_t index>
+std::size_t workspace(void*, const attest_problem* problem) {
+    if (kernel(index).splits) return decode_workspace_bytes(*problem);
+    return kernel(index).gradients == CudaGradients::atomic ? d_query_sum_bytes(*problem) : 0;
+}
+
+/// Gradients are summed in f32, as P and dS are.
+std::string gradients_of(const PluginKernel& k) {
+    if (k.gradients == CudaGradients::none) return "";
+    return std::string(R"(,"gradient_weights":"f32","gradient_scores":"f32")") +
+           (k.gradients == CudaGradients::ordered ? R"(,"deterministic_backward":true)" : "");
 }
 
 std::string manifest(std::size_t index) {
@@ -61,11 +87,13 @@ std::string manifest(std::size_t index) {
     return R"({"name":")" + name + R"(","version":"1","formats":[)" + formats + "]," +
            world().manifest + R"(,"takes":{"dim_qk":)" + dims + R"(,"dim_v":)" + dims +
            R"(},"numerics":{"deterministic":true)" + (mma ? R"(,"matrix_unit":true)" : "") +
+           gradients_of(k) +
            R"(},"dialect":)" + (k.top_left ? R"({"causal":"top_left"})" : "{}") +
            R"(,"features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive",)"
            R"("softcap","sink","alibi","gqa","dim_v","scale","layout","lse")" +
            (k.top_left ? "" : R"(,"cache","paged")") + (k.rope ? R"(,"rope")" : "") +
-           (k.splits ? R"(,"splits")" : "") + "]}";
+           (k.splits ? R"(,"splits")" : "") + "]" +
+           (k.gradients != CudaGradients::none ? R"(,"gradients":["q","k","v"]})" : "}");
 }
 
 struct Plugin {
@@ -80,9 +108,11 @@ struct Plugin {
                          .supports = supports<index>,
                          .create = nullptr,
                          .destroy = nullptr,
-                         .workspace = kernel(index).splits ? decode_workspace : nullptr,
+                         .workspace = workspace<index>,
                          .forward = forward<index>,
-                         .backward = nullptr,
+                         .backward = kernel(index).gradients != CudaGradients::none
+                                         ? backward<index>
+                                         : nullptr,
                          .append = nullptr}),
          ...);
     }

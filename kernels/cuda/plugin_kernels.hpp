@@ -13,10 +13,13 @@ inline constexpr const char* checked_plugin =
     "attest_simt_checked.so";  ///< on a CPU, every memory access checked
 inline constexpr std::string_view checked_suffix = ":checked";
 
+enum class CudaGradients { none, ordered, atomic };
+
 /// cuda_NAME on a GPU, simt_NAME on a CPU.
 struct PluginKernel {
     std::string_view name, summary;
     bool f32 = true, rope = false, splits = false, top_left = false, mma = false;
+    CudaGradients gradients = CudaGradients::none;
     /// Of each law in attest's own tests, on a CPU and there with every access checked: few, for a
     /// simulated thread costs.
     int cases = 6, checked_cases = 4;
@@ -27,7 +30,9 @@ inline constexpr PluginKernel plugin_kernels[] = {
      .summary = "CUDA, the definition, a thread a query",
      .cases = 12,
      .checked_cases = 4},
-    {.name = "flash", .summary = "CUDA, tiles in shared memory, online softmax"},
+    {.name = "flash",
+     .summary = "CUDA, tiles in shared memory, online softmax, with gradients",
+     .gradients = CudaGradients::ordered},
     {.name = "flash_top_left",
      .summary = "CUDA, tiles, causal masks aligned top-left",
      .top_left = true,
@@ -37,6 +42,11 @@ inline constexpr PluginKernel plugin_kernels[] = {
      .summary = "CUDA, split-KV, paged, the last block merges",
      .rope = true,
      .splits = true},
+    {.name = "flash_atomic",
+     .summary = "CUDA, flash, whose dQ is summed by atomics",
+     .gradients = CudaGradients::atomic,
+     .cases = 2,
+     .checked_cases = 0},
 };
 inline constexpr std::size_t plugin_kernel_count = sizeof plugin_kernels / sizeof plugin_kernels[0];
 

@@ -16,7 +16,8 @@ const char* refusal(const CudaOffer& offer, const attest_problem& p) {
     if (p.format_q == ATTEST_F32 && !offer.f32) return "tensor cores take f16 and bf16";
     if (p.dim_qk > dim_max || p.dim_v > dim_max) return "head dimensions up to 256";
     if (p.dropout_p != 0) return "no dropout";
-    if (p.want_grad != 0) return "no backward";
+    if (p.want_grad != 0 && !offer.backward) return "no backward";
+    if (p.want_grad != 0 && (p.page_size != 0 || p.cache_len != 0)) return "no backward of a cache";
     if ((p.flags & ATTEST_FLAG_PACKED) != 0) return "no packed sequences";
     if ((p.flags & ATTEST_FLAG_RING) != 0) return "no ring-buffer cache";
     if ((p.flags & ATTEST_FLAG_KEYS_ROTATED) != 0) return "keys are rotated here, not before";
@@ -74,6 +75,10 @@ bool read_params(const attest_call* call, Params& p, ElementFormat& element) {
     p.o = strided(tensor(ATTEST_ROLE_O));
     p.lse = strided(tensor(ATTEST_ROLE_LSE));
     p.mask = strided(tensor(ATTEST_ROLE_MASK));
+    p.d_o = strided(tensor(ATTEST_ROLE_D_O));
+    p.d_q = strided(tensor(ATTEST_ROLE_D_Q));
+    p.d_k = strided(tensor(ATTEST_ROLE_D_K));
+    p.d_v = strided(tensor(ATTEST_ROLE_D_V));
     p.lens_q = pointer<std::int32_t>(tensor(ATTEST_ROLE_LENS_Q));
     p.lens_kv = pointer<std::int32_t>(tensor(ATTEST_ROLE_LENS_KV));
     p.alibi_slopes = a.alibi != 0 ? pointer<float>(tensor(ATTEST_ROLE_ALIBI_SLOPES)) : nullptr;
@@ -92,6 +97,11 @@ bool read_params(const attest_call* call, Params& p, ElementFormat& element) {
               : a.format_q == ATTEST_F16 ? ElementFormat::f16
                                          : ElementFormat::bf16;
     return true;
+}
+
+std::size_t d_query_sum_bytes(const attest_problem& p) {
+    if (p.want_grad == 0) return 0;
+    return static_cast<std::size_t>(4 * p.batch * p.heads_q * p.len_q * p.dim_qk);
 }
 
 std::int64_t chosen_splits(const attest_problem& problem) {

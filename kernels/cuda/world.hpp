@@ -14,8 +14,8 @@ using Launch = int (*)(ElementFormat, const Params&, void* stream);
 struct World {
     std::string prefix, suffix;  ///< of a kernel's name
     const char* manifest;        ///< the part of it that is the world's
-    std::span<const Launch> launches;
-    /// What forward() returns.
+    std::span<const Launch> launches, backward;  ///< in the order of the kernels; null: none
+    /// What forward() and backward() return.
     int (*run)(Launch, ElementFormat, const Params&, const attest_call&, char* error,
                std::size_t error_cap);
 };

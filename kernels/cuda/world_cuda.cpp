@@ -10,8 +10,10 @@
 namespace attest::cuda {
 namespace {
 
-constexpr std::array<Launch, plugin_kernel_count> launches{launch_naive, launch_flash, launch_flash,
-                                                           launch_flash_mma, launch_decode};
+constexpr std::array<Launch, plugin_kernel_count> launches{
+    launch_naive, launch_flash, launch_flash, launch_flash_mma, launch_decode, launch_flash};
+constexpr std::array<Launch, plugin_kernel_count> backward{
+    nullptr, launch_flash_backward, nullptr, nullptr, nullptr, launch_flash_atomic_backward};
 
 int run(Launch launch, ElementFormat element, const Params& params, const attest_call& call,
         char* error, std::size_t error_cap) {
@@ -23,7 +25,7 @@ int run(Launch launch, ElementFormat element, const Params& params, const attest
 }  // namespace
 
 const World& world() {
-    static const World device{"cuda_", "", R"("memory":"cuda")", launches, run};
+    static const World device{"cuda_", "", R"("memory":"cuda")", launches, backward, run};
     return device;
 }
 

@@ -18,13 +18,30 @@ int launch_mutant(ElementFormat, const Params& p, void* stream) {
     return launch_planted(index, p, stream);
 }
 
+template <std::size_t index>
+int launch_mutant_backward(ElementFormat, const Params& p, void* stream) {
+    return launch_planted_backward(index, p, stream);
+}
+
 template <std::size_t... index>
 constexpr auto all_launches(std::index_sequence<index...>) {
     return std::array<Launch, plugin_kernel_count + sizeof...(index)>{
         launch_naive,     launch_flash,  launch_flash,
-        launch_flash_mma, launch_decode, launch_mutant<index>...};
+        launch_flash_mma, launch_decode, launch_flash, launch_mutant<index>...};
+}
+template <std::size_t... index>
+constexpr auto all_backward(std::index_sequence<index...>) {
+    return std::array<Launch, plugin_kernel_count + sizeof...(index)>{
+        nullptr,
+        launch_flash_backward,
+        nullptr,
+        nullptr,
+        nullptr,
+        launch_flash_atomic_backward,
+        (planted_gpu_bugs[index].backward() ? launch_mutant_backward<index> : Launch{})...};
 }
 constexpr auto launches = all_launches(std::make_index_sequence<planted_gpu_bug_count>{});
+constexpr auto backward = all_backward(std::make_index_sequence<planted_gpu_bug_count>{});
 
 int run(Launch launch, ElementFormat element, const Params& params, const attest_call& call,
         char* error, std::size_t error_cap) {
@@ -37,7 +54,7 @@ int run(Launch launch, ElementFormat element, const Params& params, const attest
 const World& world() {
     static const World simulated{"simt_",
                                  simt::checker() != nullptr ? std::string(checked_suffix) : "",
-                                 R"("memory":"host","simulated":true)", launches, run};
+                                 R"("memory":"host","simulated":true)", launches, backward, run};
     return simulated;
 }
 

@@ -16,7 +16,8 @@ using Pair = cpu::BackPair<float>;
 using Sums = cpu::BackSums<float>;
 
 kernel::Mutant backward_bug(std::string_view id, std::string_view bug_class,
-                            std::string_view change, std::string_view trigger, kernel::LawIds must,
+                            std::string_view change, std::string_view trigger,
+                            std::string_view diagnosis, kernel::LawIds must,
                             std::string_view source = {}) {
     return {.id = id,
             .bug_class = bug_class,
@@ -24,7 +25,8 @@ kernel::Mutant backward_bug(std::string_view id, std::string_view bug_class,
             .change = change,
             .trigger = trigger,
             .source = source,
-            .must = must};
+            .must = must,
+            .diagnosis = diagnosis};
 }
 
 void overwrite_group(const cpu::Call& call, const cpu::Segment& s, std::int64_t group,
@@ -83,29 +85,30 @@ std::byte* value_rows_as_keys(const cpu::Call& call, std::int64_t b, std::int64_
     const attest_problem& p = call.problem;
     // Where rows of values are longer, none leaves the tensor.
     if (p.dim_qk > p.dim_v) return cpu::plain::value_at(call, b, h, j, c);
-    return call.d_v.at(b, h, 0, c) + j * p.dim_qk * call.d_v.stride[3] * call.d_v.element_bytes;
+    const std::int64_t step = std::max<std::int64_t>(call.d_v.stride[3], 1);  // 0 of extent 1
+    return call.d_v.at(b, h, 0, c) + j * p.dim_qk * step * call.d_v.element_bytes;
 }
 
 std::vector<PlantedBug> of_the_list() {
     return {
         {backward_bug("M110", "B1", "dK and dV are those of the last query head of the group",
-                      "grouped heads",
+                      "grouped heads", "group_last",
                       {"reference.gradients", "gradients.grouped", "gradients.adjoint"}),
          Steps{.begin_head = overwrite_group}},
-        {backward_bug("M111", "B2", "dK misses the softmax scale", "scale != 1",
+        {backward_bug("M111", "B2", "dK misses the softmax scale", "scale != 1", "unscaled",
                       {"reference.gradients", "gradients.euler"}),
          Steps{.key_scale = no_scale}},
-        {backward_bug("M112", "B2", "dQ and dK both miss the scale", "scale != 1",
+        {backward_bug("M112", "B2", "dQ and dK both miss the scale", "scale != 1", "unscaled",
                       {"reference.gradients"}),
          Steps{.query_scale = no_scale, .key_scale = no_scale}},
-        {backward_bug("M113", "B2", "delta is omitted: dS = P dP", "any",
+        {backward_bug("M113", "B2", "delta is omitted: dS = P dP", "any", "delta_omitted",
                       {"reference.gradients", "gradients.key_sum"}),
          Steps{.delta = [](const WrongRow&) { return 0.0f; }}},
         {backward_bug("M114", "B2", "delta is that of the row 8 above", "more than 8 queries",
-                      {"reference.gradients", "gradients.key_sum"}),
+                      "delta_row_above_8", {"reference.gradients", "gradients.key_sum"}),
          Steps{.delta = delta_of_another<8>}},
         {backward_bug("M117", "M5", "rows past a length add to dK and dV, with LSE 0",
-                      "query lengths", {"reference.gradients", "gradients.poison"}),
+                      "query lengths", "past_lengths", {"reference.gradients", "gradients.poison"}),
          Steps{.queries =
                    [](const cpu::Call& call, const cpu::Segment& s) {
                        const bool packed = (call.problem.flags & ATTEST_FLAG_PACKED) != 0;
@@ -113,17 +116,18 @@ std::vector<PlantedBug> of_the_list() {
                    },
                .stored_lse = lse_of_padding}},
         {backward_bug("M118", "M3", "an empty row is recomputed: exp(s - (-inf)) = inf",
-                      "a row without a key", {"reference.gradients", "gradients.empty"}),
+                      "a row without a key", "empty_rows_recomputed",
+                      {"reference.gradients", "gradients.empty"}),
          Steps{.hidden = empty_rows_unmasked}},
         {backward_bug("M120", "B4", "the soft cap's derivative is missing", "soft cap",
-                      {"reference.gradients"}),
+                      "slope_missing", {"reference.gradients"}),
          Steps{.slope = [](const Pair&) { return 1.0f; }}},
         {backward_bug("M125", "I5", "rows of dV are as far apart as rows of K", "dim_v > dim_qk",
-                      {"reference.gradients", "gradients.value_sum"},
+                      "", {"reference.gradients", "gradients.value_sum"},
                       "https://github.com/Dao-AILab/flash-attention/issues/2552"),
          Steps{.value_at = value_rows_as_keys}},
         {backward_bug("M127", "B4", "a bias gradient is not summed over its shared axes",
-                      "a mask that is shared", {"reference.gradients"}),
+                      "a mask that is shared", "mask_last", {"reference.gradients"}),
          Steps{.add_to_mask = [](float& sum, float term) { sum = term; }}},
     };
 }
@@ -131,27 +135,28 @@ std::vector<PlantedBug> of_the_list() {
 std::vector<PlantedBug> of_other_reports() {
     return {
         {backward_bug("M190", "M2", "recomputed weights ignore the left end of the window",
-                      "window", {"reference.gradients", "gradients.causal"}),
+                      "window", "backward_window_left_ignored",
+                      {"reference.gradients", "gradients.causal"}),
          Steps{.hidden = window_unmasked}},
-        {backward_bug("M191", "N5", "the LSE is taken for one of base 2", "any",
+        {backward_bug("M191", "N5", "the LSE is taken for one of base 2", "any", "lse_as_base_two",
                       {"reference.gradients", "gradients.value_sum"}),
          Steps{
              .probability =
                  [](const Pair& pair) { return std::exp(pair.score - pair.row.lse / 1.442695f); }}},
-        {backward_bug("M192", "N4", "delta is rounded to bfloat16", "f32 or f16",
+        {backward_bug("M192", "N4", "delta is rounded to bfloat16", "f32 or f16", "delta_bf16",
                       {"reference.gradients"}),
          Steps{.delta = rounded_delta}},
-        {backward_bug("M193", "P2", "dQ and dK are not turned back", "RoPE",
+        {backward_bug("M193", "P2", "dQ and dK are not turned back", "RoPE", "rope_not_turned_back",
                       {"reference.gradients", "gradients.euler"}),
          Steps{.turns_back = [](const cpu::Call&) { return false; }}},
         {backward_bug("M194", "B4", "a sink's gradient is that of its last row", "sink",
-                      {"reference.gradients"}),
+                      "sinks_last", {"reference.gradients"}),
          Steps{.add_to_sinks = [](float& sum, float term) { sum = term; }}},
-        {backward_bug("M195", "B4", "a sink's gradient has the other sign", "sink",
+        {backward_bug("M195", "B4", "a sink's gradient has the other sign", "sink", "sink_negated",
                       {"reference.gradients"}),
          Steps{.add_to_sinks = [](float& sum, float term) { sum -= term; }}},
         {backward_bug("M196", "M7", "the soft cap's derivative is taken at the biased score",
-                      "soft cap and a bias", {"reference.gradients"}),
+                      "soft cap and a bias", "slope_of_biased", {"reference.gradients"}),
          Steps{.slope =
                    [](const Pair& pair) {
                        const auto cap = static_cast<float>(pair.row.call.problem.softcap);
@@ -159,18 +164,18 @@ std::vector<PlantedBug> of_other_reports() {
                        return cap == 0 ? 1.0f : 1 - t * t;
                    }}},
         {backward_bug("M197", "N4", "P is rounded to bfloat16 before dV", "f32 or f16",
-                      {"reference.gradients"}),
+                      "value_weight_bf16", {"reference.gradients"}),
          Steps{.value_weight =
                    [](const Pair& pair) {
                        return cpu::rounded(pair.probability, cpu::Format::bf16);
                    }}},
-        {backward_bug("M198", "B2", "dQ is scaled twice", "scale != 1",
+        {backward_bug("M198", "B2", "dQ is scaled twice", "scale != 1", "scaled_twice",
                       {"reference.gradients", "gradients.euler"}),
          Steps{.query_scale =
                    [](const cpu::Call& call) {
                        return static_cast<float>(call.problem.scale * call.problem.scale);
                    }}},
-        {backward_bug("M199", "B2", "dS has the weight squared", "any",
+        {backward_bug("M199", "B2", "dS has the weight squared", "any", "ds_weight_squared",
                       {"reference.gradients", "gradients.key_sum"}),
          Steps{.ds =
                    [](const Pair& pair) {

@@ -59,11 +59,13 @@ AttestCall::AttestCall(const attest_call& call) {
     choose_schedule(call.problem->call_number);
     clear_report();
     if (checker() == nullptr) return;
+    const bool backward = call.tensor[ATTEST_ROLE_D_O] != nullptr;
     for (int role = 0; role < ATTEST_ROLE_COUNT; ++role) {
         const DLTensor* t = call.tensor[role];
         if (t == nullptr) continue;
-        add(static_cast<char*>(t->data) + t->byte_offset, extent_bytes(*t), names[role],
-            role != ATTEST_ROLE_O && role != ATTEST_ROLE_LSE);
+        const bool output = backward ? role >= ATTEST_ROLE_D_Q && role <= ATTEST_ROLE_D_SINKS
+                                     : role == ATTEST_ROLE_O || role == ATTEST_ROLE_LSE;
+        add(static_cast<char*>(t->data) + t->byte_offset, extent_bytes(*t), names[role], !output);
     }
     add(call.workspace, static_cast<std::int64_t>(call.workspace_bytes), "the workspace", false);
 }

@@ -176,6 +176,23 @@ TEST_F(LoadError, PythonFunctionAndManifest) {
               "python: json has no dict ATTEST, the kernel's manifest\nAT");
 }
 
+TEST_F(LoadError, PythonGradientsOfAFramework) {
+    EXPECT_EQ(::chdir(folder_.c_str()), 0);
+    const auto kernel = [this](const std::string& gradients) {
+        file("derived.py",
+             "import sys\nsys.modules['torch'] = None  # as where it is not installed\n"
+             "ATTEST = {'name': 'd', 'version': '1', 'formats': ['f32'], 'gradients': " +
+                 gradients + "}\ndef forward(*_, **__): pass\n");
+        return error_of("python:derived:forward");
+    };
+    EXPECT_EQ(kernel("'autograd'").substr(0, 64),
+              "python: derived.ATTEST has \"gradients\": \"autograd\", and python3.");
+    EXPECT_EQ(kernel("{'autograd': ['q']}").substr(0, 36), "python: derived.ATTEST has \"gradient");
+    EXPECT_EQ(kernel("'backprop'"),
+              "python: derived.ATTEST: \"gradients\": \"backprop\" is no way to them: autograd or "
+              "vjp, or a list");
+}
+
 TEST_F(LoadError, NoSuchInterpreter) {
     EXPECT_EQ(error_of("python:numpy_attention:forward", "./no_python"),
               "python: ./no_python cannot be run: No such file or directory");

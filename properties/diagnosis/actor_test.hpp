@@ -19,6 +19,7 @@ public:
         manifest_.name = "actor";
         manifest_.dialect = dialect;
         manifest_.formats = {Precision::f32};
+        manifest_.numerics.weights = NumberFormat::f32;
     }
     const kernel::Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem&, std::string*) override { return true; }
@@ -74,6 +75,11 @@ inline std::vector<Case> read_stages() {
              "b1 hq2 hkv2 tq3 tk7 d4 splits 2 sink f32",
              "b1 hq2 hkv2 tq9 tk2 d4 f32 values logit1e4",
              "b1 hq2 hkv2 tq3 tk5 d4 f32 values tiny",
+             "b1 hq1 hkv1 tq2 tk248 d1 scale 0.0008 f32 q ones k steep v index",
+             "b1 hq2 hkv2 tq3 tk300 d4 sink f32",
+             "b1 hq2 hkv2 tq2 tk6 d4 alibi cache 4 f32",
+             "b1 hq4 hkv2 tq5 tk5 d4 alibi f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 bf16",
          }) {
         list.push_back(parse_case(line));
     }

@@ -47,6 +47,7 @@ struct Group {
 };
 const Group earlier_calls{Group::Kind::earlier_calls, ""};
 const Group unexplained{Group::Kind::unexplained, ""};
+const Group unexplained_backward{Group::Kind::unexplained, "backward"};
 
 using Groups = std::map<Group, std::vector<std::size_t>>;
 
@@ -66,9 +67,14 @@ Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterex
         else if (c.diagnosis.cases == 0)
             groups[earlier_calls].push_back(n);
         else if (!c.diagnosis.known)
-            groups[unexplained].push_back(n);
+            groups[c.diagnosis.backward ? unexplained_backward : unexplained].push_back(n);
     }
     return groups;
+}
+
+bool differentiates(const CounterexampleReport& c) {
+    const law::Property* law = law::find_property(c.example.law);
+    return law != nullptr && law->needs.backward;
 }
 
 std::vector<Explanation> accepted_for(const CounterexampleReport& c) {
@@ -76,6 +82,11 @@ std::vector<Explanation> accepted_for(const CounterexampleReport& c) {
     std::vector<Explanation> list{c.diagnosis};
     list.insert(list.end(), c.diagnosis.also.begin(), c.diagnosis.also.end());
     return list;
+}
+
+// A backward that ignores the mask is another defect than a forward that does.
+std::string which_of(const CounterexampleReport& c, const Explanation& e) {
+    return (c.diagnosis.backward ? "backward: " : "") + e.id;
 }
 
 // One defect breaks many laws, and a small case of one law has several explanations: as few as
@@ -94,7 +105,7 @@ void group_explained(Groups& groups, std::vector<CounterexampleReport>& countere
         std::map<std::string, Votes> votes;
         for (const auto& [n, accepted] : open)
             for (const Explanation& e : accepted) {
-                Votes& v = votes[e.id];
+                Votes& v = votes[which_of(counterexamples[n], e)];
                 ++v.explains;
                 v.unrefuted += !e.refuted;
                 v.first += &e == &accepted.front();
@@ -103,12 +114,43 @@ void group_explained(Groups& groups, std::vector<CounterexampleReport>& countere
             std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
         std::erase_if(open, [&](const auto& entry) {
             const auto& [n, accepted] = entry;
-            const auto chosen = std::ranges::find(accepted, id, &Explanation::id);
+            const auto chosen = std::ranges::find_if(accepted, [&](const Explanation& e) {
+                return which_of(counterexamples[n], e) == id;
+            });
             if (chosen == accepted.end()) return false;
             static_cast<Explanation&>(counterexamples[n].diagnosis) = *chosen;
             groups[{Group::Kind::deviation, id}].push_back(n);
             return true;
         });
+    }
+}
+
+// Of a backward, what agrees with a known defect in too few elements to tell it from the truth is
+// put down to it; so is a write or read elsewhere, where the defect is one of addresses.
+void join_backward(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
+    std::vector<std::pair<Group, Explanation>> known;
+    for (const auto& [group, members] : groups)
+        if (group.kind == Group::Kind::deviation &&
+            counterexamples[members.front()].diagnosis.backward)
+            known.emplace_back(group, counterexamples[members.front()].diagnosis);
+    for (const auto& [into, defect] : known) {
+        if (const auto open = groups.find(unexplained_backward); open != groups.end()) {
+            const auto rest =
+                std::ranges::stable_partition(open->second, [&, id = defect.id](std::size_t n) {
+                    return std::ranges::count(counterexamples[n].diagnosis.fits, id) == 0;
+                });
+            groups[into].insert(groups[into].end(), rest.begin(), rest.end());
+            open->second.erase(rest.begin(), rest.end());
+            if (open->second.empty()) groups.erase(open);
+        }
+        std::vector<Group> deaths;
+        for (const auto& [group, members] : groups)
+            if (defect.strays && group.kind == Group::Kind::death &&
+                std::ranges::all_of(
+                    members, [&](std::size_t n) { return differentiates(counterexamples[n]); }))
+                deaths.push_back(group);
+        for (const Group& death : deaths) join(groups, death, into);
+        std::ranges::sort(groups[into]);
     }
 }
 
@@ -127,7 +169,13 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
     std::vector<Group> others;
     for (const auto& [group, members] : groups)
         if (group != earlier_calls && group.kind != Group::Kind::death) others.push_back(group);
-    if (others.size() == 1) join(groups, earlier_calls, others.front());
+    if (others.size() != 1) return;
+    // A backward's defect breaks no law of forward.
+    const bool backward = std::ranges::all_of(
+        groups[others.front()], [&](std::size_t n) { return differentiates(counterexamples[n]); });
+    const bool all = std::ranges::all_of(
+        groups[earlier_calls], [&](std::size_t n) { return differentiates(counterexamples[n]); });
+    if (!backward || all) join(groups, earlier_calls, others.front());
 }
 
 // The lead is the one a person reads first: explained, repeated in a fresh process, of the law
@@ -164,6 +212,7 @@ std::string capitalised(std::string text) {
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples) {
     Groups groups = deaths_and_unexplained(counterexamples);
     group_explained(groups, counterexamples);
+    join_backward(groups, counterexamples);
     join_company(groups, counterexamples);
 
     std::vector<std::vector<std::size_t>> ordered;

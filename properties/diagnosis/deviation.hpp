@@ -58,6 +58,8 @@ std::vector<Deviation> head_deviations();
 std::vector<Deviation> hidden_deviations();
 std::vector<Deviation> output_deviations();
 std::vector<Deviation> lse_deviations();
+std::vector<Deviation> online_deviations();
+std::vector<Deviation> rounding_deviations();
 
 /// What a deviation expects of a call; none where it does not apply.
 std::optional<bound::Expected> predict(const Deviation& deviation, const Specification& asked,

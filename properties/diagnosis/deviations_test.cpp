@@ -18,8 +18,11 @@ Answer acting(const Deviation& deviation) {
     };
 }
 
-constexpr int stages_a_deviation = 2;  // more would show the same again
-constexpr std::size_t groups = 8;      // tests of a few seconds each
+// More would show the same again; so would two of each size of tile.
+int stages_of(const Deviation& deviation) {
+    return std::isdigit(static_cast<unsigned char>(deviation.id.back())) != 0 ? 1 : 2;
+}
+constexpr std::size_t groups = 8;  // tests of a few seconds each
 
 // Deviations that are each other on every call: naming either is right.
 bool same_thing(const std::string& a, const std::string& b) {
@@ -30,9 +33,19 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"uniform_visible", "uniform_all"},         // where nothing is hidden
         {"scale_one", "scale_times_root"},          // where the scale is the default one
         {"window_ignored", "window_left_ignored"},  // where there is no right limit
+        {"scores_rounded_bf16", "scaled_products_rounded_bf16"},  // without cap and bias
+        {"scores_rounded_f16", "scaled_products_rounded_f16"},
     };
     // A window hides most added keys, whatever the tile.
     if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
+    // A row with two tiles has no other tile than the last that its maximum grows in.
+    const auto every = [](std::string id) {
+        for (const std::string place : {"_seen", "_last"})
+            if (const auto at = id.find(place); id.starts_with("not_rescaled") && at != id.npos)
+                id.erase(at, place.size());
+        return id;
+    };
+    if (every(a) == every(b)) return true;
     // A scale that is corrected is made anew where it is the default one.
     const std::string made = "scale_", corrected = "scale_times_";
     if (a.starts_with(made) && b == corrected + a.substr(made.size())) return true;
@@ -50,7 +63,7 @@ std::string misread(const Deviation& deviation) {
         Actor actor(acting(deviation), dialect);
         for (const Case& stage : stages()) {
             const std::optional<Evidence> e = evidence_of(actor, stage);
-            if (played == stages_a_deviation || !e || !e->wrong()) continue;
+            if (played == stages_of(deviation) || !e || !e->wrong()) continue;
             ++played;
             search::Counterexample c;
             c.smallest = c.found.tried = stage;

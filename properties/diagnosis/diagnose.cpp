@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis/diagnose_backward.hpp"
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/relatives.hpp"
@@ -142,14 +143,6 @@ std::optional<Explanation> narrower_output(const std::vector<Evidence>& wrong) {
     return std::nullopt;
 }
 
-Explanation remembered() {
-    Explanation d;
-    d.id = "remembers";
-    d.tells = law::Tells::memory;
-    d.says = "an answer that depends on earlier calls; by itself each is right";
-    return d;
-}
-
 Diagnosis known(const Explanation& explanation, Diagnosis rest) {
     static_cast<Explanation&>(rest) = explanation;
     rest.known = true;
@@ -157,6 +150,14 @@ Diagnosis known(const Explanation& explanation, Diagnosis rest) {
 }
 
 }  // namespace
+
+Explanation remembered() {
+    Explanation d;
+    d.id = "remembers";
+    d.tells = law::Tells::memory;
+    d.says = "an answer that depends on earlier calls; by itself each is right";
+    return d;
+}
 
 Diagnosis explain_evidence(const AllEvidence& evidence) {
     Diagnosis found;
@@ -218,6 +219,7 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
                    const std::vector<search::CaseRecord>& records) {
     if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
     if (counterexample.smallest.problem.dropout.p > 0) return {};  // its mask is the kernel's own
+    if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
     if (evidence.wrong.empty() &&

@@ -20,10 +20,13 @@ struct Explanation {
         law::Tells::nothing;         ///< what a law has to tell to show this kind of defect best
     std::int64_t agree = 0, of = 0;  ///< elements within the bound, of those compared
     bool refuted = false;            ///< by a call in which the kernel was right; `says` tells
+    bool narrowed = false;  ///< of a backward: it says that of some gradients what holds of others
+    bool strays = false;    ///< reading or writing elsewhere is the same defect
 };
 
 struct Diagnosis : Explanation {
     bool known = false;
+    bool backward = false;   ///< of the gradients, beside a forward that is right
     std::int64_t cases = 0;  ///< calls in which the kernel was wrong, of those looked at
     bool too_large = false;  ///< no failing case is small enough to be looked at
     std::int64_t tried = 0;  ///< deviations that had something to say of these calls
@@ -32,6 +35,8 @@ struct Diagnosis : Explanation {
     /// Whatever else explains the same calls: the cause decides, once all counterexamples are
     /// there.
     std::vector<Explanation> also{};
+    /// Ids of those that agree with every call and are told from the truth in too few elements.
+    std::vector<std::string> fits{};
 };
 
 /// What the kernel computes instead. A deviation may have nothing to say of some calls (the splits
@@ -40,6 +45,9 @@ struct Diagnosis : Explanation {
 /// on answers that are right by themselves, that is what is told.
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
                    const std::vector<search::CaseRecord>& records);
+
+/// An answer that depends on earlier calls.
+Explanation remembered();
 
 /// The same for evidence that is already at hand.
 Diagnosis explain_evidence(const AllEvidence& evidence);

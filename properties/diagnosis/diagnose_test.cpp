@@ -31,7 +31,7 @@ TEST(Diagnose, AnUnknownBugStaysUnknown) {
     const Diagnosis d = diagnose(odd, c, {});
     EXPECT_FALSE(d.known) << d.id;
     EXPECT_GT(d.tried, 10);
-    EXPECT_GT(d.of, d.agree);
+    EXPECT_GT(d.of, d.agree) << d.next_id;
     EXPECT_GT(d.cases, 0);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "properties/diagnosis/call_listener.hpp"
 #include "properties/diagnosis/relatives.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
@@ -17,12 +18,7 @@ namespace {
 // 0.3e9 a second.
 constexpr std::int64_t products_max = 300'000;
 constexpr std::size_t evidence_max = 16;  // of the wrong, and of the right ones
-constexpr std::size_t own_calls_max = 8;  // of a law that makes many
 constexpr std::size_t holding_cases_max = 6;
-
-std::int64_t products(const Problem& p) {
-    return score_count(p) * (p.dim_qk + value_dim(p));
-}
 
 bool disagrees(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
                Precision format) {
@@ -35,6 +31,7 @@ bool disagrees(const Tensor& observed, const std::vector<bound::ExpectedElement>
 }
 
 std::optional<Evidence> judged(Specification asked, worker::CallResult result) try {
+    if (products(asked.problem) > products_max) return std::nullopt;
     if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
     Evidence e{std::move(asked), {}, std::move(result.outputs)};
     const Problem& p = e.asked.problem;
@@ -55,37 +52,6 @@ void leave_some_scores_alone(TensorSet& inputs, const Problem& problem) {
         if (std::isfinite(mask.get(n))) mask.set(n, 0);
 }
 
-/// Passes every call on and keeps the small ones.
-class Listener final : public search::Kernel {
-public:
-    explicit Listener(search::Kernel& kernel) : kernel_(kernel) {}
-    const kernel::Manifest& manifest() const noexcept override { return kernel_.manifest(); }
-    bool supports(const Problem& problem, std::string* reason) override {
-        return kernel_.supports(problem, reason);
-    }
-    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
-        worker::CallResult result = kernel_.forward(problem, inputs);
-        if (calls.size() < own_calls_max && products(problem) <= products_max)
-            calls.emplace_back(
-                Specification{problem, manifest().dialect, manifest().numerics, inputs}, result);
-        return result;
-    }
-    worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
-                                const std::vector<Role>& wanted) override {
-        return kernel_.backward(problem, inputs, wanted);
-    }
-    void begin_case(std::uint64_t first) noexcept override { kernel_.begin_case(first); }
-    void restart() override { kernel_.restart(); }
-    void set_timeout(std::chrono::milliseconds timeout) noexcept override {
-        kernel_.set_timeout(timeout);
-    }
-
-    std::vector<std::pair<Specification, worker::CallResult>> calls;
-
-private:
-    search::Kernel& kernel_;
-};
-
 // The same call, first in a fresh process.
 bool right_alone(search::Kernel& kernel, const Specification& asked) {
     kernel.restart();
@@ -96,12 +62,8 @@ bool right_alone(search::Kernel& kernel, const Specification& asked) {
 
 void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
                           const search::Counterexample& c) {
-    const law::Property* law = law::find_property(c.law);
-    if (law == nullptr) return;
-    Listener listener(kernel);
-    search::judge_both_ways(listener, *law, c.smallest, c.found.number,
-                            search::FailureKind{c.outcome, c.fault.has_value()});
-    for (auto& [asked, result] : listener.calls) {
+    CallListener heard = listen(kernel, c);
+    for (auto& [asked, result] : heard.forwards) {
         std::optional<Evidence> e = judged(std::move(asked), std::move(result));
         if (e && e->wrong() && right_alone(kernel, e->asked))
             evidence.remembers = true;

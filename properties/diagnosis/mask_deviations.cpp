@@ -151,6 +151,25 @@ Deviation mask_values_deviation(std::string id, std::string says,
             }};
 }
 
+// The mask of index 0 of one of its axes, for all.
+Deviation mask_of_first(std::size_t axis, const std::string& what) {
+    return {.id = "mask_of_first_" + what,
+            .says = "the mask tensor of the first " + what + " for all",
+            .respecify = [axis](const Specification& s) -> std::optional<Specification> {
+                if (!has_mask(s) || s.inputs[Role::mask].shape()[axis] < 2) return std::nullopt;
+                Specification out = s;
+                const Tensor& mask = s.inputs[Role::mask];
+                out.inputs.put(Role::mask, remake(mask.type(), mask.shape(),
+                                                  [&](std::int64_t a, std::int64_t b,
+                                                      std::int64_t c, std::int64_t d) {
+                                                      std::int64_t at[] = {a, b, c};
+                                                      at[axis] = 0;
+                                                      return mask.at(at[0], at[1], at[2], d);
+                                                  }));
+                return out;
+            }};
+}
+
 std::vector<Deviation> tensor_deviations() {
     const double minus_infinity = -std::numeric_limits<double>::infinity();
     return {
@@ -166,6 +185,9 @@ std::vector<Deviation> tensor_deviations() {
                               [minus_infinity](const Specification&, double v) {
                                   return v != 0 ? 0.0 : minus_infinity;
                               }),
+        mask_of_first(0, "sequence"),
+        mask_of_first(1, "head"),
+        mask_of_first(2, "query"),
         rule_deviation("mask_ignored", "no mask tensor at all", has_mask,
                        [](Rules& r) { r.mask_tensor = false; }),
         mask_values_deviation("mask_additive_sign_alone",
@@ -200,6 +222,18 @@ std::vector<Deviation> length_deviations() {
                 r.also_hidden = [](const MaskPlace& p) { return p.column == p.len_kv - 1; };
             }),
     };
+    const auto bounded = [](const Specification& s) {
+        return has_key_lengths(s) || has_documents(s);
+    };
+    list.push_back(rule_deviation("key_behind", "one key behind each sequence or document", bounded,
+                                  [](Rules& r) { r.keys_behind = 1; }));
+    list.push_back(rule_deviation("key_before", "the last key of the document before",
+                                  has_documents, [](Rules& r) { r.keys_before = 1; }));
+    for (const std::int64_t tile : {4, 8, 16, 32, 64, 128})
+        list.push_back(
+            rule_deviation("key_lengths_padded_" + std::to_string(tile),
+                           "lengths of keys rounded up to multiples of " + std::to_string(tile),
+                           bounded, [tile](Rules& r) { r.key_tile = tile; }));
     for (const std::int64_t tile : {8, 16, 32, 64, 128, 256})
         list.push_back(rule_deviation(
             "tail_dropped_" + std::to_string(tile),

@@ -122,6 +122,34 @@ std::vector<Deviation> position_deviations() {
                             return slope(s, (h + 1) % s.problem.heads_q);
                         });
                     }});
+    list.push_back({.id = "alibi_of_key_head",
+                    .says = "the ALiBi slope of the key head",
+                    .respecify = [slope](const Specification& s) {
+                        return with_slopes(
+                            s, [&](std::int64_t h) { return slope(s, h / group_size(s.problem)); });
+                    }});
+    // A bias of its own instead of -slope |column - position of the query|.
+    const auto other_distance = [&](std::string id, std::string says,
+                                    std::int64_t (*distance)(const MaskPlace&)) {
+        list.push_back({.id = std::move(id),
+                        .says = std::move(says),
+                        .respecify = [slope, distance](
+                                         const Specification& s) -> std::optional<Specification> {
+                            if (!s.problem.alibi) return std::nullopt;
+                            Specification out = with_bias(s, [&](const MaskPlace& p) {
+                                return -slope(s, p.head) * static_cast<double>(distance(p));
+                            });
+                            out.problem.alibi = false;
+                            out.inputs.erase(Role::alibi_slopes);
+                            return out;
+                        }});
+    };
+    other_distance("alibi_from_key_zero", "ALiBi by the key's position alone",
+                   [](const MaskPlace& p) { return -p.column; });
+    other_distance("alibi_signed", "ALiBi by the distance with its sign",
+                   [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q - p.column; });
+    other_distance("alibi_top_left", "ALiBi as if nothing were cached",
+                   [](const MaskPlace& p) { return std::abs(p.row - p.column); });
     return list;
 }
 

@@ -11,37 +11,60 @@ struct More {
     std::int64_t q, kv, dim, dim_v, group, heads_kv, window, splits;
     double scale;  ///< factor on the explicit scale; 0: the default scale
     ValueKind kind = ValueKind::normal;
+    /// Documents: a further one behind instead of a longer first. Lengths of keys: so many keys
+    /// more of the axis that no sequence has.
+    std::int64_t behind = 0;
 };
 
 // Lengths on both sides of the tile edges 4 to 256, dimensions on both sides of multiples of 8, 16
 // and 32, groups that are and are not a power of two; no two quantities grow together. The last are
 // smaller than the smallest: where a kernel is right on those, it is right.
 constexpr More variations[] = {
-    {3, 2, 3, 0, 0, 2, 1, 1, 1},   {0, 6, 11, 0, 1, 1, 2, 0, 0},   {5, 0, 22, 4, 0, 3, 0, 2, 1.5},
-    {1, 37, 0, 0, 2, 1, 1, 1, 0},  {2, 4, 35, 1, 0, 1, 3, 0, 0.5}, {0, 90, 5, 0, 0, 0, 0, 1, 1},
-    {3, 9, 0, 3, 1, 2, 1, 2, 2},   {4, 11, 13, 0, 0, 1, 2, 0, 0},  {1, 170, 1, 0, 0, 0, 1, 1, 1},
-    {7, 3, 7, 2, 2, 1, 0, 0, 0.75}, {6, 1, 2, 0, 0, 0, 1, 1, 32, ValueKind::logit1e4},
-    {0, -1, 0, 0, 0, 0, 0, 0, 1},  {-1, 0, 0, 0, 0, 0, 0, 0, 1},   {0, 0, -1, 0, 0, 0, 0, 0, 1},
+    {3, 2, 3, 0, 0, 2, 1, 1, 1},
+    {0, 6, 11, 0, 1, 1, 2, 0, 0, ValueKind::normal, 70},
+    {5, 0, 22, 4, 0, 3, 0, 2, 1.5},
+    {1, 37, 0, 0, 2, 1, 1, 1, 0},
+    {2, 4, 35, 1, 0, 1, 3, 0, 0.5, ValueKind::normal, 21},
+    {0, 90, 5, 0, 0, 0, 0, 1, 1},
+    {3, 9, 0, 3, 1, 2, 1, 2, 2, ValueKind::normal, 150},
+    {4, 11, 13, 0, 0, 1, 2, 0, 0},
+    {1, 170, 1, 0, 0, 0, 1, 1, 1},
+    {7, 3, 7, 2, 2, 1, 0, 0, 0.75},
+    {6, 1, 2, 0, 0, 0, 1, 1, 32, ValueKind::logit1e4},
+    {0, -1, 0, 0, 0, 0, 0, 0, 1},
+    {-1, 0, 0, 0, 0, 0, 0, 0, 1},
+    {0, 0, -1, 0, 0, 0, 0, 0, 1},
 };
 
 void lengthen(Problem& w, const Problem& p, const More& more) {
     // Positions without a cache are defined for squares alone; a cache keeps Tq <= Tk.
     const bool square = (p.alibi || p.rope.style != RopeStyle::none) && !p.cache.present;
     const std::int64_t more_kv = square ? more.q : p.cache.present ? more.kv + more.q : more.kv;
+    const bool bounded = !p.mask.lens_kv.empty() || !p.mask.documents_kv.empty();
+    const std::int64_t gap = bounded && !square ? more.behind : 0;
     w.len_q = p.len_q + more.q;
-    w.len_kv = p.len_kv + more_kv;
+    w.len_kv = p.len_kv + more_kv + gap;
     if (p.cache.present) w.cache.len = w.len_kv - w.len_q;
     for (std::int64_t& n : w.mask.lens_q) n += more.q;
     for (std::int64_t& n : w.mask.lens_kv) n += more_kv;
-    if (!w.mask.documents_q.empty()) w.mask.documents_q.front() += more.q;
-    if (!w.mask.documents_kv.empty()) w.mask.documents_kv.front() += more_kv;
+    const auto grow = [&more](std::vector<std::int64_t>& documents, std::int64_t by) {
+        if (documents.empty()) return;
+        if (more.behind > 0)
+            documents.push_back(by);
+        else
+            documents.front() += by;
+    };
+    grow(w.mask.documents_q, more.q);
+    grow(w.mask.documents_kv, more_kv + gap);
 }
 
 void widen(Problem& w, const Problem& p, const More& more) {
     const bool rotates = p.rope.style != RopeStyle::none;
     w.dim_qk = p.dim_qk + (rotates ? 2 * more.dim : more.dim);
-    if (more.dim_v > 0) w.dim_v = w.dim_qk + more.dim_v;
-    else if (p.dim_v != 0) w.dim_v = p.dim_v + more.dim;
+    if (more.dim_v > 0)
+        w.dim_v = w.dim_qk + more.dim_v;
+    else if (p.dim_v != 0)
+        w.dim_v = p.dim_v + more.dim;
     w.heads_kv = p.heads_kv + more.heads_kv;
     w.heads_q = w.heads_kv * (group_size(p) + more.group);
 }
@@ -61,8 +84,10 @@ std::vector<Case> relatives(const Case& smallest) {
         if (p.mask.window.limited() && more.window > 0)
             w.mask.window.right = std::max<std::int64_t>(p.mask.window.right, 0) + more.window;
         if (p.splits > 0) w.splits += more.splits;
-        if (more.scale == 0) w.scale.reset();
-        else if (more.scale != 1) w.scale = effective_scale(w) * more.scale;
+        if (more.scale == 0)
+            w.scale.reset();
+        else if (more.scale != 1)
+            w.scale = effective_scale(w) * more.scale;
         wide.values = {more.kind, seed++, {}};
         list.push_back(std::move(wide));
     }

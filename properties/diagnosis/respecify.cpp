@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace attest::diagnosis {
 
@@ -21,19 +22,20 @@ double mask_value(const Specification& s, const MaskPlace& p) {
     return value != 0 ? 0 : minus_infinity;
 }
 
-struct Span {
-    std::int64_t document, index, length;
+struct Document {
+    std::size_t number;
+    std::int64_t begin, length;
 };
 
-// The document an axis position lies in; document -1 past the last.
-Span document_at(const std::vector<std::int64_t>& lengths, std::int64_t position) {
+// The document an axis position lies in; none past the last.
+std::optional<Document> document_at(const std::vector<std::int64_t>& lengths,
+                                    std::int64_t position) {
     std::int64_t begin = 0;
     for (std::size_t n = 0; n < lengths.size(); ++n) {
-        if (position < begin + lengths[n])
-            return {static_cast<std::int64_t>(n), position - begin, lengths[n]};
+        if (position < begin + lengths[n]) return Document{n, begin, lengths[n]};
         begin += lengths[n];
     }
-    return {-1, position - begin, 0};
+    return std::nullopt;
 }
 
 MaskPlace place_of(const Specification& s, const Rules& rules, std::int64_t b, std::int64_t h,
@@ -43,13 +45,15 @@ MaskPlace place_of(const Specification& s, const Rules& rules, std::int64_t b, s
                 true};
     if (rules.key_lengths) p.len_kv = length_of(mask.lens_kv, s.problem.len_kv, b);
     if (rules.documents && !mask.documents_q.empty()) {
-        const Span query = document_at(mask.documents_q, i);
-        const Span key = document_at(mask.documents_kv, j);
-        p.same_document = query.document == key.document && query.document >= 0;
-        p.row = query.index;
-        p.column = key.index;
-        p.len_q = query.length;
-        p.len_kv = key.length;
+        const std::optional<Document> own = document_at(mask.documents_q, i);
+        p.in_document = own.has_value();
+        if (!own) return p;
+        const auto keys = mask.documents_kv.begin();
+        p.row = i - own->begin;
+        p.column = j - std::accumulate(keys, keys + static_cast<std::ptrdiff_t>(own->number),
+                                       std::int64_t{0});
+        p.len_q = own->length;
+        p.len_kv = mask.documents_kv[own->number];
     }
     return p;
 }
@@ -62,7 +66,7 @@ void erase_written_out(Specification& s, const Rules& rules) {
     mask.documents_kv.clear();
     s.inputs.erase(Role::cu_seqlens_q);
     s.inputs.erase(Role::cu_seqlens_kv);
-    if (!rules.key_lengths) {
+    if (!rules.key_lengths || rules.key_tile > 1 || rules.keys_behind > 0) {
         mask.lens_kv.clear();
         s.inputs.erase(Role::lens_kv);
     }
@@ -98,8 +102,10 @@ Rules rules_of(const Specification& s) {
 }
 
 bool hidden(const Rules& rules, const MaskPlace& p) {
-    if (!p.same_document) return true;
-    if (rules.key_lengths && p.column >= p.len_kv) return true;
+    if (!p.in_document) return true;
+    if (p.column < -rules.keys_before) return true;
+    const std::int64_t whole = (p.len_kv + rules.key_tile - 1) / rules.key_tile * rules.key_tile;
+    if (rules.key_lengths && p.column >= whole + rules.keys_behind) return true;
     const std::int64_t bottom_right = p.row + p.len_kv - p.len_q;
     const std::int64_t causal_here = rules.top_left ? p.row : bottom_right;
     if (rules.causal && p.column > causal_here + rules.diagonal) return true;
@@ -116,8 +122,11 @@ bool hidden(const Rules& rules, const MaskPlace& p) {
     return rules.also_hidden && rules.also_hidden(p);
 }
 
-Specification with_rules(const Specification& s, const Rules& rules,
-                         const std::function<double(const MaskPlace&)>& hidden_bias) {
+namespace {
+
+Specification written_out(const Specification& s, const Rules& rules,
+                          const std::function<double(const MaskPlace&)>& visible_bias,
+                          const std::function<double(const MaskPlace&)>& hidden_bias) {
     Specification out = s;
     const Problem& problem = s.problem;
     out.inputs.put(
@@ -126,12 +135,25 @@ Specification with_rules(const Specification& s, const Rules& rules,
                [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
                    const MaskPlace p = place_of(s, rules, b, h, i, j);
                    const double tensor = rules.mask_tensor ? mask_value(s, p) : 0.0;
-                   if (!hidden(rules, p) && tensor != minus_infinity) return tensor;
+                   if (!hidden(rules, p) && tensor != minus_infinity)
+                       return visible_bias ? tensor + visible_bias(p) : tensor;
                    return hidden_bias ? hidden_bias(p) : minus_infinity;
                }));
     out.problem.mask.tensor = {MaskKind::additive, false, false, false};
     erase_written_out(out, rules);
     return out;
+}
+
+}  // namespace
+
+Specification with_rules(const Specification& s, const Rules& rules,
+                         const std::function<double(const MaskPlace&)>& hidden_bias) {
+    return written_out(s, rules, {}, hidden_bias);
+}
+
+Specification with_bias(const Specification& s,
+                        const std::function<double(const MaskPlace&)>& bias) {
+    return written_out(s, rules_of(s), bias, {});
 }
 
 Specification unmasked(const Specification& s) {

@@ -13,9 +13,10 @@ namespace attest::diagnosis {
 /// Where a query and a key stand: sequence, and the packed document where there are any.
 struct MaskPlace {
     std::int64_t batch = 0, head = 0, query = 0, key = 0;  ///< axis indices
-    std::int64_t row = 0, column = 0;    ///< query and key, counted in their document
+    /// Both counted in the query's document: a column outside 0..len_kv-1 is another document's.
+    std::int64_t row = 0, column = 0;
     std::int64_t len_q = 0, len_kv = 0;  ///< of the sequence or document
-    bool same_document = true;
+    bool in_document = true;             ///< false: the query is in none
 };
 
 /// The built-in mask rules of a problem, each open to change. Rows past lens_q stay what they are:
@@ -28,6 +29,9 @@ struct Rules {
     Window window;
     WindowEnds ends = WindowEnds::inclusive;
     bool key_lengths = true, documents = true, mask_tensor = true;
+    std::int64_t key_tile = 1;  ///< lengths of keys are rounded up to its multiples
+    /// Keys before and behind those of a sequence or document that are seen too.
+    std::int64_t keys_before = 0, keys_behind = 0;
     std::function<bool(const MaskPlace&)> also_hidden;  ///< a further rule; empty: none
 };
 
@@ -40,6 +44,10 @@ bool hidden(const Rules& rules, const MaskPlace& place);
 /// problem has is folded in. Hidden keys get `hidden_bias` instead of -inf where it is given.
 Specification with_rules(const Specification& s, const Rules& rules,
                          const std::function<double(const MaskPlace&)>& hidden_bias = {});
+
+/// The same problem with this added to the scores of the keys that are visible, in f64.
+Specification with_bias(const Specification& s,
+                        const std::function<double(const MaskPlace&)>& bias);
 
 /// The same problem without any mask: every key visible to every query.
 Specification unmasked(const Specification& s);

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
 
@@ -242,6 +243,23 @@ std::vector<Deviation> score_deviations() {
                 s.problem.splits, 1, std::max<std::int64_t>(1, s.problem.len_kv));
             return v + std::log(static_cast<double>(n));
         }));
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        all.push_back(sink_deviation(
+            "sink_each_tile_" + std::to_string(tile),
+            "the sink once for each tile of " + std::to_string(tile) + " keys",
+            [tile](const Specification& s, double v) {
+                const auto tiles = static_cast<double>((s.problem.len_kv + tile - 1) / tile);
+                return tiles > 0 ? v + std::log(tiles) : v;
+            }));
+    all.push_back(
+        weight_deviation("sink_as_largest", "a sink as large as the largest score of the row",
+                         [](const Specification& s, const oracle::RowDetail& row,
+                            KeyExtent) -> std::optional<WeightChange> {
+                             if (!s.problem.sink) return WeightChange{};
+                             double keys = 0;
+                             for (const double weight : row.weights) keys += weight;
+                             return WeightChange{{}, std::log(keys + std::exp(row.max - row.lse))};
+                         }));
     all.push_back(sink_deviation("sink_zero", "a sink of 0 whatever its value",
                                  [](const Specification&, double) { return 0.0; }));
     return all;

@@ -12,7 +12,7 @@
 
 #include "kernels/interface/kernel_spec.hpp"
 #include "kernels/interface/manifest.hpp"
-#include "properties/search/conclude.hpp"
+#include "properties/search/ledger.hpp"
 
 namespace attest::search {
 
@@ -23,10 +23,6 @@ struct FixedCase {
     Case tried;
 };
 
-/// Of each law behind one that is violated, where the number of cases is left to the profile: the
-/// kernel is wrong, and a third of what quick gives finds most of the further causes.
-inline constexpr std::int64_t cases_once_violated = 40;
-
 struct CampaignOptions {
     kernel::KernelSpec kernel;
     Profile profile;
@@ -34,8 +30,8 @@ struct CampaignOptions {
     std::uint64_t seed = 0;
     std::optional<double> seconds;      ///< total, shared among laws
     std::optional<std::int64_t> cases;  ///< a law
-    bool until_first = false;  ///< ends with the first violation that is proven
-    bool all_cases = false;    ///< of each law, also once one is violated
+    bool until_first = false;           ///< ends with the first violation that is proven
+    bool all_cases = false;             ///< of each law, also once one is violated
     int jobs = 2;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string store;  ///< directory of stored failures; empty: none are kept
@@ -49,6 +45,8 @@ class CampaignObserver {
 public:
     virtual ~CampaignObserver() = default;
     virtual void on_case(const law::Property&, const CaseRecord&, double /*progress 0..1*/) {}
+    /// What came of a number, or of a case that was known: also where no case was judged.
+    virtual void on_slot(const law::Property&, const CaseSlot&, const SlotResult&) {}
     virtual void on_violation(const law::Property&, const CaseRecord&) {}
     virtual void on_shrink(const law::Property&, std::int64_t /*evaluation*/, const Case&) {}
     virtual void on_waiting(const law::Property&, double /*seconds*/, double /*limit*/) {}
@@ -65,6 +63,7 @@ struct CampaignResult {
     std::exception_ptr error;
     /// What the kernel was found to refuse before the first case, and so was not asked for.
     std::vector<std::string> narrowed;
+    bool narrow = false;  ///< the kernel takes certain shapes alone
     /// Stored failures that could not be read: what is wrong with each.
     std::vector<std::string> unread;
 };

@@ -101,4 +101,26 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
     law.verdict = std::move(merged);
 }
 
+void settle(LawResult& law, Counterexample counterexample) {
+    if (counterexample.confirmed.how == Confirmation::flaky) {
+        law.verdict.decision = law::Decision::inconclusive;
+        law.verdict.reason = {law::Reason::Kind::flaky,
+                              "failed " + std::to_string(law.violated) + " of " +
+                                  std::to_string(law.cases) + " cases, 0 of " +
+                                  std::to_string(counterexample.confirmed.alone.of) +
+                                  " replays in fresh processes"};
+    }
+    law.counterexample = std::move(counterexample);
+}
+
+void withdraw(LawResult& law, FailureKind kind, const Profile& profile, const Effort& effort) {
+    for (CaseRecord& record : law.records)
+        if (failure_kind(record) == kind) {
+            record.verdict = law::inconclusive(law::Reason(law::Reason::Kind::slow_once));
+            record.outcome = worker::Outcome::ok;
+            record.fault.reset();
+        }
+    conclude(law, profile, effort);
+}
+
 }  // namespace attest::search

@@ -46,4 +46,10 @@ struct Effort {
 /// law's cases, the law does not apply.
 void conclude(LawResult& law, const Profile& profile, const Effort& effort);
 
+/// The counterexample is the law's; one that was not seen again leaves the law undecided.
+void settle(LawResult& law, Counterexample counterexample);
+
+/// Failures of this kind were none: a longer wait showed it. The law is concluded without them.
+void withdraw(LawResult& law, FailureKind kind, const Profile& profile, const Effort& effort);
+
 }  // namespace attest::search

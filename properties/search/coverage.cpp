@@ -4,8 +4,10 @@
 #include <initializer_list>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "properties/search/features.hpp"
+#include "properties/search/recount.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::search {
@@ -151,6 +153,34 @@ std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::
                     report.impossible.push_back(pair);
             }
         reports.push_back(std::move(report));
+    }
+    return reports;
+}
+
+std::vector<CoverageReport> recounted_coverage(const CampaignResult& result,
+                                               const std::vector<CoverageReport>& recorded) {
+    const std::vector<Feature> features = features_of_kernel(result.manifest);
+    std::vector<CoverageReport> reports = recorded;
+    for (CoverageReport& report : reports) {
+        Counts counts = count(result, report.format, features);
+        if (counts.pairs.size() != report.pairs.size())
+            throw BadInput("the coverage is of other features than the kernel's");
+        report.cases = counts.cases;
+        report.undrawn.clear();
+        report.violated.clear();
+        const auto impossible = std::exchange(report.impossible, {});
+        for (std::size_t i = 0; i < features.size(); ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                const std::size_t at = triangle(i, j);
+                const CoverageReport::Pair pair{static_cast<std::int64_t>(i),
+                                                static_cast<std::int64_t>(j)};
+                if (counts.violated[at]) report.violated.push_back(pair);
+                if (counts.pairs[at] > 0) continue;
+                const bool never =
+                    std::find(impossible.begin(), impossible.end(), pair) != impossible.end();
+                (never ? report.impossible : report.undrawn).push_back(pair);
+            }
+        report.pairs = std::move(counts.pairs);
     }
     return reports;
 }

@@ -89,6 +89,7 @@ law::Verdict answer(Kernel& kernel, const law::Property& property, CaseRecord& r
     record.outcome = trial.account().outcome;
     record.fault = trial.account().fault;
     record.largest = trial.account().largest;
+    record.outputs = trial.account().outputs;
     return verdict;
 }
 

@@ -23,9 +23,11 @@ struct CaseRecord {
     worker::Outcome outcome = worker::Outcome::ok;
     std::optional<worker::Fault> fault;
     double seconds = 0;
-    Sizes largest{};  ///< of the problems that the kernel answered
+    Sizes largest{};                   ///< of the problems that the kernel answered
     bool again = false;                ///< it failed twice, the second time in a fresh process
     std::shared_ptr<const Past> past;  ///< what its process had judged before, where it failed
+    /// Of all that its calls returned, in order, to the bit: whether another run returns the same.
+    std::uint64_t outputs = 0;
 };
 
 /// What judging found, beside the record that is kept.

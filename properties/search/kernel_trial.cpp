@@ -1,6 +1,7 @@
 #include "properties/search/kernel_trial.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -55,6 +56,29 @@ std::vector<std::int64_t> unravel(const Shape& shape, std::int64_t flat, std::si
         flat = shape[axis] > 0 ? flat / shape[axis] : 0;
     }
     return index;
+}
+
+/// SplitMix64's mixing of the words of all bytes, behind `hash`. It finds a bit that differs, and
+/// keeps no forger out.
+std::uint64_t hash_of(const TensorSet& outputs, std::uint64_t hash) {
+    const auto mix = [&](std::uint64_t word) {
+        hash += word + 0x9e3779b97f4a7c15u;
+        hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+        hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
+        hash ^= hash >> 31;
+    };
+    for (std::size_t n = 0; n < role_count; ++n) {
+        const auto role = static_cast<Role>(n);
+        if (!outputs.has(role)) continue;
+        const std::span<const std::byte> bytes = outputs[role].bytes();
+        mix(n);
+        for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+            mix(word);
+        }
+    }
+    return hash;
 }
 
 law::Judgement unwritten(const Problem& problem, const worker::CallResult& result) {
@@ -119,6 +143,7 @@ TensorSet KernelTrial::outputs_of(const Problem& problem, worker::CallResult res
         throw NoAnswer{std::move(*verdict)};
     }
     account_.largest.cover(sizes_of(problem));
+    account_.outputs = hash_of(result.outputs, account_.outputs);
     return std::move(result.outputs);
 }
 

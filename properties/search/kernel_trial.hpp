@@ -54,7 +54,8 @@ public:
     struct Account {
         worker::Outcome outcome = worker::Outcome::ok;
         std::optional<worker::Fault> fault;
-        Sizes largest;  ///< of the problems that were answered
+        Sizes largest;              ///< of the problems that were answered
+        std::uint64_t outputs = 0;  ///< a hash of the answers
     };
     const Account& account() const noexcept { return account_; }
 

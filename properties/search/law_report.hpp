@@ -54,6 +54,16 @@ struct CaseReport {
     std::optional<double> ratio;  ///< of a judged case of a law with a bound
 };
 
+/// Draws under one number that led to no judged case, beside the case that was judged, if one was.
+struct DrawReport {
+    std::string law;
+    std::int64_t number = 0;  ///< negative: a case known before
+    std::int64_t discarded = 0, refused = 0;
+    std::map<std::string, std::int64_t> refusals;
+    law::Reason nothing;  ///< why the last had nothing to compare
+    bool inapplicable = false;
+};
+
 /// The name of a case and law in reports: the first 8 digits of its SHA-256.
 std::string short_id(const Case& tried, std::string_view law);
 std::string short_id(std::string_view full_id);

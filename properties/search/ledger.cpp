@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "properties/search/campaign.hpp"
-
 namespace attest::search {
 
 namespace {
@@ -21,7 +19,35 @@ constexpr int slow_enough = 2;
 
 constexpr auto npos = static_cast<std::size_t>(-1);
 
+// A kernel that hung or ran out of memory in every case of this many laws does so in all.
+constexpr int laws_enough = 3;
+
 }  // namespace
+
+bool Lessons::hopeless() const noexcept {
+    return !ever_alive && laws_dead >= laws_enough;
+}
+
+const CaseRecord* Lessons::learn(const LawResult& law, bool by_profile) {
+    const CaseRecord* first = nullptr;
+    for (const CaseRecord& record : law.records) {
+        const auto kind = failure_kind(record);
+        if (kind && first == nullptr) first = &record;
+        if (kind && kind->death()) known.deaths.insert(*kind);
+        ever_alive = ever_alive || !is_slow_death(record);
+    }
+    laws_dead += first != nullptr;
+    // A slow death may yet be taken back.
+    const bool wrong = first != nullptr && !is_slow_death(*first) &&
+                       law.verdict.decision == law::Decision::violated;
+    known.violated = known.violated || (wrong && by_profile);
+    return first;
+}
+
+Numbers numbers_of(const law::Property& property, Numbers each, bool asked) noexcept {
+    if (property.cases_enough > 0 && !asked) each.end = std::min(each.end, property.cases_enough);
+    return each;
+}
 
 Ledger::Ledger(const law::Property& property, std::vector<Case> stored, Numbers numbers)
     : property_(&property), stored_(std::move(stored)), numbers_(numbers) {}

@@ -15,6 +15,10 @@
 
 namespace attest::search {
 
+/// Of each law behind one that is violated, where the number of cases is left to the profile: the
+/// kernel is wrong, and a third of what quick gives finds most of the further causes.
+inline constexpr std::int64_t cases_once_violated = 40;
+
 /// What came of one slot: a judged case, or the draws that led to none.
 struct SlotResult {
     std::optional<CaseRecord> record;
@@ -43,6 +47,21 @@ struct Known {
     /// set where the number of cases was left to the profile.
     bool violated = false;
 };
+
+/// What is learned of the kernel from law to law.
+struct Lessons {
+    Known known;
+    int laws_dead = 0;        ///< laws that saw a failure
+    bool ever_alive = false;  ///< whether any saw anything but slow deaths
+    /// Each further law would cost a time limit, or the filling of all memory, to learn nothing.
+    bool hopeless() const noexcept;
+    /// From a law that is concluded: its first failure, or null. `by_profile`: the number of cases
+    /// was left to the profile.
+    const CaseRecord* learn(const LawResult& law, bool by_profile);
+};
+
+/// The numbers of a law: as many as its campaign gives each, or as it needs where none were asked.
+Numbers numbers_of(const law::Property& property, Numbers each, bool asked) noexcept;
 
 class Ledger {
 public:

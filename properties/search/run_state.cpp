@@ -24,8 +24,6 @@ constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0
 // thousand calls a case and says the same of every case.
 constexpr double shrink_seconds_slow = 8, shrink_seconds_statistic = 4;
 
-// A kernel that hung or ran out of memory in every case of this many laws does so in all.
-constexpr int laws_enough = 3;
 std::string kernel_name(const kernel::KernelSpec& spec) {
     return spec.id.empty() ? spec.text : spec.id;
 }
@@ -75,10 +73,8 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
             skip(i, asked ? law::inconclusive(std::move(reason))
                           : law::Verdict(law::not_applicable(std::move(reason))));
         } else {
-            Numbers own = numbers;
-            if (property.cases_enough > 0 && !options_.cases)
-                own.end = std::min(own.end, property.cases_enough);
-            ledgers_[i].emplace(property, known_cases(property, stored), own);
+            ledgers_[i].emplace(property, known_cases(property, stored),
+                                numbers_of(property, numbers, options_.cases.has_value()));
         }
     }
 }
@@ -113,7 +109,7 @@ std::optional<CaseTask> RunState::next_case() {
     for (; current_ < ledgers_.size(); ++current_) {
         if (!ledgers_[current_]) continue;
         Ledger& ledger = *ledgers_[current_];
-        if (stopped_ || hopeless()) ledger.close();
+        if (stopped_ || lessons_.hopeless()) ledger.close();
         if (options_.seconds && !ledger.started()) {
             const auto waiting =
                 std::count_if(ledgers_.begin() + static_cast<std::ptrdiff_t>(current_),
@@ -123,7 +119,7 @@ std::optional<CaseTask> RunState::next_case() {
                                                std::chrono::duration<double>(share));
         }
         if (options_.seconds && Clock::now() >= law_deadline_) ledger.close();
-        if (auto slot = ledger.next(known_)) return CaseTask{current_, std::move(*slot)};
+        if (auto slot = ledger.next(lessons_.known)) return CaseTask{current_, std::move(*slot)};
     }
     commit_in_order();
     return std::nullopt;
@@ -139,43 +135,28 @@ void RunState::put(const CaseTask& task, SlotResult result) {
 void RunState::commit_in_order() {
     for (; committed_ < ledgers_.size(); ++committed_) {
         if (!ledgers_[committed_]) continue;
-        if (committed_ >= current_ && !ledgers_[committed_]->finished(known_)) return;
+        if (committed_ >= current_ && !ledgers_[committed_]->finished(lessons_.known)) return;
         if (ledgers_[committed_]->returned() < ledgers_[committed_]->handed_out()) return;
         commit(committed_);
     }
 }
 
-/// Each further law would cost a time limit, or the filling of all memory, to learn nothing.
-bool RunState::hopeless() const {
-    return !ever_alive_ && laws_dead_ >= laws_enough;
-}
-
 void RunState::commit(std::size_t law) {
-    if (hopeless()) return skip(law, law::not_run(law::Reason(law::Reason::Kind::always_dead)));
+    if (lessons_.hopeless())
+        return skip(law, law::not_run(law::Reason(law::Reason::Kind::always_dead)));
     const Ledger& ledger = *ledgers_[law];
-    LawResult result = ledger.collect(known_);
-    const bool interrupted = stopped_ && ledger.cut(known_);
+    LawResult result = ledger.collect(lessons_.known);
+    const bool interrupted = stopped_ && ledger.cut(lessons_.known);
     result.promised = promised_sizes({laws_[law], *capability_, options_.profile});
-    efforts_[law] = {.slots = ledger.tried(known_),
-                     .planned = ledger.planned(known_),
+    efforts_[law] = {.slots = ledger.tried(lessons_.known),
+                     .planned = ledger.planned(lessons_.known),
                      .cut = interrupted,
                      .narrow = capability_->narrow()};
     conclude(result, options_.profile, efforts_[law]);
     if (!ledger.started() && !interrupted)
         result.verdict = law::not_run(law::Reason(law::Reason::Kind::time_spent));
-    const CaseRecord* first = nullptr;
-    for (const CaseRecord& record : result.records) {
-        const auto kind = failure_kind(record);
-        if (kind && first == nullptr) first = &record;
-        if (kind && kind->death()) known_.deaths.insert(*kind);
-        ever_alive_ = ever_alive_ || !is_slow_death(record);
-    }
-    laws_dead_ += first != nullptr;
-    // A slow death may yet be taken back.
-    const bool wrong = first != nullptr && !is_slow_death(*first) &&
-                       result.verdict.decision == law::Decision::violated;
     const bool by_profile = !options_.all_cases && !options_.cases && !options_.seconds;
-    known_.violated = known_.violated || (wrong && by_profile);
+    const CaseRecord* first = lessons_.learn(result, by_profile);
     if (first != nullptr)
         failing_.push_back({law, *failure_kind(*first), *first});
     else
@@ -237,15 +218,7 @@ std::optional<ShrinkTask> RunState::next_shrink() {
 
 void RunState::put(const ShrinkTask& task, Counterexample counterexample) {
     LawResult& law = results_[task.law];
-    if (counterexample.confirmed.how == Confirmation::flaky) {
-        law.verdict.decision = law::Decision::inconclusive;
-        law.verdict.reason = {law::Reason::Kind::flaky,
-                              "failed " + std::to_string(law.violated) + " of " +
-                                  std::to_string(law.cases) + " cases, 0 of " +
-                                  std::to_string(counterexample.confirmed.alone.of) +
-                                  " replays in fresh processes"};
-    }
-    law.counterexample = std::move(counterexample);
+    settle(law, std::move(counterexample));
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = true;
     concluded_.push_back(task.law);
@@ -259,14 +232,8 @@ bool RunState::shrinks_done() const {
 
 void RunState::withdraw(const ShrinkTask& task) {
     LawResult& law = results_[task.law];
-    for (CaseRecord& record : law.records)
-        if (failure_kind(record) == failure_kind(task.found)) {
-            record.verdict = law::inconclusive(law::Reason(law::Reason::Kind::slow_once));
-            record.outcome = worker::Outcome::ok;
-            record.fault.reset();
-        }
     efforts_[task.law].cut = false;
-    conclude(law, options_.profile, efforts_[task.law]);
+    search::withdraw(law, *failure_kind(task.found), options_.profile, efforts_[task.law]);
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = failing.withdrawn = true;
     concluded_.push_back(task.law);
@@ -284,7 +251,7 @@ double RunState::progress() const {
     double planned = 0, returned = 0;
     for (std::size_t i = 0; i < ledgers_.size(); ++i) {
         if (!ledgers_[i]) continue;
-        const auto own = static_cast<double>(ledgers_[i]->planned(known_));
+        const auto own = static_cast<double>(ledgers_[i]->planned(lessons_.known));
         planned += own;
         returned += i < committed_ ? own : static_cast<double>(ledgers_[i]->returned());
     }

@@ -74,7 +74,6 @@ private:
     void skip(std::size_t law, law::Verdict verdict);
     void commit_in_order();
     void commit(std::size_t law);
-    bool hopeless() const;
     double seconds_left() const;
     const Failing* first_of_kind(const Failing& failing) const;
 
@@ -88,10 +87,7 @@ private:
     std::vector<LawResult> results_;
     std::vector<Failing> failing_;
     std::vector<std::size_t> concluded_;
-    Known known_;  ///< of the laws committed so far
-    /// Of those laws: how many saw nothing but slow deaths, and whether any saw anything else.
-    int laws_dead_ = 0;
-    bool ever_alive_ = false;
+    Lessons lessons_;  ///< of the laws committed so far
     std::size_t current_ = 0, committed_ = 0;
     bool stopped_ = false;
 };

@@ -94,6 +94,7 @@ void Runner::prepare(Kernel& kernel) {
     if (!options_.store.empty()) stored = load_failures(options_.store, &result_.unread);
     const std::lock_guard lock(mutex_);
     result_.manifest = kernel.manifest();
+    result_.narrow = capability.narrow();
     capability_ = std::move(capability);
     state_.prepare(capability_, stored);
     ready_ = true;
@@ -186,8 +187,9 @@ bool Runner::do_next(Kernel& kernel, std::size_t index) {
 }
 
 void Runner::report(const CaseTask& task, const SlotResult& result) {
-    if (!result.record) return;
     const law::Property& property = state_.property(task.law);
+    observer_.on_slot(property, task.slot, result);
+    if (!result.record) return;
     observer_.on_case(property, *result.record, state_.progress());
     if (failure_kind(*result.record)) observer_.on_violation(property, *result.record);
 }
@@ -240,10 +242,10 @@ void Runner::confirm_rest(LawResult& law, const CaseRecord& found, Clock::time_p
             c.confirmed.how = Confirmation::alike;
     }
     if (!is_proven(c.confirmed.how))
-        law.verdict = law::inconclusive(
-            {law::Reason::Kind::interrupted,
-             "failed " + std::to_string(law.violated) + " of " + std::to_string(law.cases) +
-                 " cases; the run was cut before one was tried again"});
+        law.verdict = law::inconclusive({law::Reason::Kind::interrupted,
+                                         "failed " + std::to_string(law.violated) + " of " +
+                                             std::to_string(law.cases) +
+                                             " cases; the run was cut before one was tried again"});
     law.counterexample = std::move(c);
 }
 

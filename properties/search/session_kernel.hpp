@@ -31,6 +31,7 @@ public:
         session_.use_processors(which);
     }
 
+    int process_id() const { return session_.process_id(); }
     worker::Barriers barriers() const noexcept { return session_.barriers(); }
 
 private:

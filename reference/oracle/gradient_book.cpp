@@ -102,6 +102,11 @@ void GradientBook::add(const GradientEntry& e) {
         model_.rope ? 2.02 * (9 * model_.ua + std::max(model_.up, model_.ugs)) : 0;
     // As in score_error().
     const double angle = model_.rope ? 1.01 * (2 * model_.rope_log_base + 7) * model_.ua : 0;
+    // A coordinate that underflows where it is scaled or turned, before it is multiplied by dX: two
+    // products and their sum, and what turning dQ or dK back makes of them, below 3 times that.
+    const double lost =
+        (1 + scale) *
+        (model_.rope ? 4 * model_.oma + 3 * std::max(model_.omp, model_.omgs) : model_.oma);
     const double broadcast = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
     const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
     for (std::size_t j = 0; j < e.visible.size(); ++j) {
@@ -118,9 +123,11 @@ void GradientBook::add(const GradientEntry& e) {
             if (model_.rope)
                 turning = row_.size_dx()[j] * (rotation + angle * frequency_[c] * positions);
             const double own_q = scale * e.query_size[c], own_k = scale * key_size[c];
-            d_k.add(k_at + c, own_q * own_[j], own_q * (row_.by_queries()[j] + turning));
+            const double underflown = lost * row_.size_dx()[j];
+            d_k.add(k_at + c, own_q * own_[j],
+                    own_q * (row_.by_queries()[j] + turning) + underflown);
             const double of_key = model_.rope ? row_.by_keys()[j] + turning : row_.alone()[j];
-            d_q.add(q_at + c, own_k * own_[j], own_k * of_key);
+            d_q.add(q_at + c, own_k * own_[j], own_k * of_key + underflown);
         }
         for (std::size_t c = 0; c < dim_v; ++c) {
             const double size = std::abs(e.d_output[c]);

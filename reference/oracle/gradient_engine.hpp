@@ -1,7 +1,9 @@
 #pragma once
 // Runs the gradients' definition over a call in one arithmetic.
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "reference/oracle/definition_rows.hpp"
@@ -24,7 +26,8 @@ public:
           rows_(owned_.get()),
           book_(call, model, rows_->error(), rows_->head().rotation().channel_frequency()),
           runner_(call, clean, model, std::move(owned_)),
-          facts_(call) {
+          facts_(call),
+          zeros_add_nothing_(zeros_add_nothing(call)) {
         sums_.d_q.resize(book_.d_q.own.size());
         sums_.d_k.resize(book_.d_k.own.size());
         sums_.d_v.resize(book_.d_v.own.size());
@@ -56,11 +59,20 @@ private:
         const double* d_o = d_output_.data() + flat * call_.dim_v;
         // A row past lens_q is no query: dO there may hold anything.
         if (!keys_of(p_, call_.dialect, b, i).is_query) return;
+        const bool zero = zeros_add_nothing_ && std::all_of(d_o, d_o + call_.dim_v,
+                                                            [](double x) { return x == 0; });
+        if (zero && (p_.sink || call_.dialect.empty_row == EmptyRow::zeros)) return;
         visible_keys(call_, b, h, i, seen_);
+        if (zero && !seen_.empty()) return;
         runner_.row(flat, forward_);
         bool finite = !runner_.tainted();
         for (std::int64_t c = 0; c < call_.dim_v; ++c) finite = finite && std::isfinite(d_o[c]);
         const bool open = seen_.empty() && !p_.sink && call_.dialect.empty_row != EmptyRow::zeros;
+        if (open) {
+            // What is not promised of the row's weights, NaN among it, is added to every key's sum.
+            seen_.resize(static_cast<std::size_t>(p_.len_kv));
+            std::iota(seen_.begin(), seen_.end(), 0);
+        }
         if (!finite || open) return book_.disclaim(b, h, i, seen_);
         if (runner_.values().score.empty()) return;
         gradient_row(rows_->inputs(), rows_->computed(), d_o, gradient_);
@@ -113,6 +125,7 @@ private:
     GradientBook book_;
     RowRunner runner_;
     GradientFacts facts_;
+    bool zeros_add_nothing_ = false;
     bound::Expected forward_;
     GradientRow<Real> gradient_;
     GradientSums<Real> sums_;

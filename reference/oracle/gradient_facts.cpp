@@ -47,4 +47,21 @@ bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std:
     return facts;
 }
 
+bool zeros_add_nothing(const Prepared& call) {
+    constexpr double small = 0x1p15;  // f16 has 65504: room for every rounding
+    if (call.any_nonfinite) return false;
+    const auto size = [](const std::vector<double>& x) {
+        double most = 0;
+        for (const double e : x) most = std::max(most, std::abs(e));
+        return most;
+    };
+    const auto above = [](const std::vector<double>& x) {
+        return x.empty() ? 0 : *std::max_element(x.begin(), x.end());
+    };
+    // Twice: rotation turns both operands.
+    const double scores = 2 * static_cast<double>(call.problem.dim_qk) * size(call.q) *
+                          size(call.k) * std::max(1.0, std::abs(call.scale));
+    return scores + above(call.mask) < small && size(call.v) < small && above(call.sinks) < small;
+}
+
 }  // namespace attest::oracle

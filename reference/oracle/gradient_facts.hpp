@@ -31,4 +31,8 @@ private:
     double own_output_ = 0;
 };
 
+/// Where no format overflows, P and O are finite, and a row whose dO is 0 adds 0 to every sum, to
+/// the bit: dP = D = 0 and P dO = 0. Long sequences are affordable by such rows.
+bool zeros_add_nothing(const Prepared& call);
+
 }  // namespace attest::oracle

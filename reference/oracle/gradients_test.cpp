@@ -82,6 +82,29 @@ TEST(gradients, of_a_sink_is_the_slope_of_its_share) {
     EXPECT_NEAR(g.d_v[0].value, 1.0 / 3, 1e-15);
 }
 
+TEST(gradients, beside_an_open_row_nothing_is_claimed_of_its_keys) {
+    // Two heads of two queries and a key, hidden from the last query of the first: what a softmax
+    // of nothing is, NaN among it, is added to the key's sums of that head alone.
+    RandomCase c;
+    Problem& p = c.tried.problem;
+    p.heads_q = p.heads_kv = 2;
+    p.len_q = 2;
+    p.want_grad = true;
+    p.mask.tensor.kind = MaskKind::additive;
+    TensorSet inputs = make_inputs(c.tried);
+    for (std::int64_t x = 0; x < 4; ++x) inputs[Role::mask].set(x, x == 1 ? -INFINITY : 0);
+    for (const EmptyRow policy : {EmptyRow::zeros, EmptyRow::nan, EmptyRow::refuse}) {
+        const auto g = attend_gradients(p, {.empty_row = policy}, {}, inputs);
+        const bool open = policy != EmptyRow::zeros;
+        for (const auto* gradient : {&g.d_q, &g.d_k, &g.d_v, &g.d_mask}) {
+            const std::size_t half = gradient->size() / 2;
+            EXPECT_EQ(std::isinf((*gradient)[half - 1].bound), open);
+            for (std::size_t x = half; x < 2 * half; ++x)
+                EXPECT_TRUE(std::isfinite((*gradient)[x].bound));
+        }
+    }
+}
+
 struct GradientTally {
     std::int64_t elements = 0, certified = 0, violated = 0, claimed = 0;
     double worst = 0;

@@ -37,4 +37,8 @@ struct RowDetail {
 RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                      std::int64_t batch, std::int64_t head, std::int64_t query);
 
+/// All rows, flat over [batch, heads_q, len_q].
+std::vector<RowDetail> row_details(const Problem& problem, const Dialect& dialect,
+                                   const TensorSet& inputs);
+
 }  // namespace attest::oracle

@@ -99,8 +99,31 @@ class Kernel:
                 f'ATTEST = {{"name": "{function_name}", "version": "1", "formats": ["f32"]}}'
             )
         try:
-            self.manifest = json.dumps(manifest, allow_nan=False)
+            self.manifest = json.dumps(self._with_backward(module, manifest), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
         self.supports = getattr(module, "supports", None)
+
+    def _with_backward(self, module, manifest):
+        """The manifest with its gradients listed, where a framework makes the backward of the forward."""
         self.backward = getattr(module, "backward", None)
+        gradients = manifest.get("gradients")
+        method, *more = gradients if isinstance(gradients, dict) else [gradients]
+        if not isinstance(method, str) or more:
+            return manifest
+        from attest_worker import derived
+
+        if method not in derived.METHODS:
+            known = " or ".join(derived.METHODS)
+            raise LoadError(f'{module.__name__}.ATTEST: "gradients": "{method}" is no way to them: {known}, or a list')
+        try:
+            framework = derived.METHODS[method]()
+        except ImportError as error:
+            package = derived.METHODS[method].package
+            raise LoadError(
+                f'{module.__name__}.ATTEST has "gradients": "{method}", '
+                f"and {interpreter()} has no {package}: {error}"
+            ) from error
+        listed = gradients[method] if isinstance(gradients, dict) else derived.gradients_of(manifest)
+        self.forward, self.backward = derived.pair(framework, self.forward)
+        return {**manifest, "gradients": listed}

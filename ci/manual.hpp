@@ -1,0 +1,15 @@
+#pragma once
+// What shells complete and the manual page, made from the declarations of commands and options.
+
+#include <CLI/App.hpp>
+#include <string>
+
+namespace attest::ci {
+
+/// A script for bash or zsh. Throws BadInput for another shell.
+std::string completion_script(const CLI::App& app, const std::string& shell);
+
+/// attest(1), in the macros of man(7).
+std::string manual_page(const CLI::App& app);
+
+}  // namespace attest::ci

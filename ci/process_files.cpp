@@ -1,0 +1,64 @@
+#include "ci/process_files.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "ci/run.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The lines of /proc/PID/maps: "5581-5592 r-xp 00000000 08:01 1234    /usr/lib/libm.so.6".
+std::set<std::string> executed_by(int process_id) {
+    std::ifstream maps("/proc/" + std::to_string(process_id) + "/maps");
+    std::set<std::string> paths;
+    for (std::string line; std::getline(maps, line);) {
+        std::istringstream words(line);
+        std::string range, rights, offset, device, inode, path;
+        words >> range >> rights >> offset >> device >> inode >> std::ws;
+        std::getline(words, path);
+        if (rights.size() == 4 && rights[2] == 'x' && path.starts_with("/")) paths.insert(path);
+    }
+    return paths;
+}
+
+/// Where Python looks for the module: PYTHONPATH, then the working directory.
+std::string module_source(const std::string& text) {
+    std::string module = text.substr(text.find(':') + 1);
+    module = module.substr(0, module.find(':'));
+    std::ranges::replace(module, '.', '/');
+    const char* listed = std::getenv("PYTHONPATH");
+    std::istringstream folders(std::string(listed == nullptr ? "" : listed) + ":.");
+    for (std::string folder; std::getline(folders, folder, ':');)
+        for (const char* form : {".py", "/__init__.py"}) {
+            std::error_code error;
+            const std::string path = (folder.empty() ? "." : folder) + "/" + module + form;
+            if (fs::is_regular_file(path, error)) return path;
+        }
+    return {};
+}
+
+}  // namespace
+
+std::map<std::string, std::string> process_files(int process_id, const kernel::KernelSpec& kernel) {
+    std::set<std::string> paths = executed_by(process_id);
+    if (kernel.interface == kernel::KernelInterface::python)
+        if (const std::string source = module_source(kernel.text); !source.empty())
+            paths.insert(source);
+    std::map<std::string, std::string> files;
+    for (const std::string& path : paths) {
+        std::string name = fs::path(path).filename().string();
+        while (files.contains(name)) name += "'";  // another of the same name
+        if (const std::string digest = file_digest(path); !digest.empty()) files[name] = digest;
+    }
+    return files;
+}
+
+}  // namespace attest::ci

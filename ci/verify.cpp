@@ -1,0 +1,300 @@
+// `attest verify`: a certificate held against its own records, a signature, a library, and on
+// request against the kernel itself, on cases drawn anew from the certificate's seed.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "ci/certificate.hpp"
+#include "ci/certificate_files.hpp"
+#include "ci/commands.hpp"
+#include "ci/embedded.hpp"
+#include "ci/exit_code.hpp"
+#include "ci/number.hpp"
+#include "ci/process_files.hpp"
+#include "ci/profile.hpp"
+#include "ci/recorded_run.hpp"
+#include "ci/recounted.hpp"
+#include "ci/rerun.hpp"
+#include "ci/run.hpp"
+#include "ci/screen.hpp"
+#include "reference/problem/digest.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+/// One thing that was looked at, and what came of it.
+struct LookedAt {
+    enum class Kind : std::uint8_t { good, open, bad };
+    Kind kind = Kind::good;
+    std::string subject, says;
+};
+
+/// A folder that was read whole before anything in it is believed.
+struct Folder {
+    std::string result_sha256, bundle;
+    RunReport report;
+    std::map<std::string, std::string> files;
+};
+
+Folder read_folder(const std::string& argument) {
+    Folder folder;
+    std::string directory;
+    for (const char* name : {"certificate.html", "certificate.json", "certificate.md"})
+        folder.files[name] = file_text(argument + "/" + name);
+    const std::string result = argument + "/result.jsonl", bundle = argument + "/" + bundle_name;
+    folder.result_sha256 = sealed_digest(result, file_text(result));
+    folder.report = read_run(argument, directory);
+    if (std::filesystem::exists(bundle)) folder.bundle = file_text(bundle);
+    return folder;
+}
+
+/// The first line that is not what the records come to.
+void require_same_lines(const RunReport& recorded, const RunReport& again) {
+    std::vector<std::string> a = record_lines(recorded), b = record_lines(again);
+    a.push_back(record_line(*recorded.end));
+    b.push_back(record_line(*again.end));
+    for (std::size_t n = 0; n < std::min(a.size(), b.size()); ++n)
+        if (a[n] != b[n])
+            throw BadInput("recorded " + clean(a[n], 160) + ", but the cases come to " +
+                           clean(b[n], 160));
+    if (a.size() != b.size()) throw BadInput("the records come to others");
+}
+
+void require_profile(const RunHeader& run) {
+    const search::Profile profile = run.own_profile.empty()
+                                        ? load_profile(run.profile.name)
+                                        : parse_profile(run.own_profile, "its own profile");
+    if (profile_text(profile) != profile_text(run.profile))
+        throw BadInput("profile " + clean(run.profile.name) + " is not the one of that name");
+}
+
+void require_drawn(const Folder& folder) {
+    for (const auto& [name, text] : certificate_files(folder.report, folder.result_sha256))
+        if (folder.files.at(name) != text) throw BadInput(name + " is not what the records say");
+}
+
+class Verification {
+public:
+    explicit Verification(std::string directory) : directory_(std::move(directory)) {}
+
+    void look(const CommandOptions& options);
+    void draw(Screen& screen) const;
+    int exit() const {
+        return has(LookedAt::Kind::bad)    ? exit_violated
+               : has(LookedAt::Kind::open) ? exit_inconclusive
+                                           : exit_holds;
+    }
+    const RunReport& report() const noexcept { return folder_.report; }
+
+private:
+    bool has(LookedAt::Kind kind) const {
+        return std::ranges::any_of(findings_, [&](const LookedAt& f) { return f.kind == kind; });
+    }
+    template <typename Check>
+    void check(const std::string& subject, const std::string& good, Check check);
+    void add(LookedAt::Kind kind, const std::string& subject, const std::string& says) {
+        findings_.push_back({kind, subject, says});
+    }
+    void signature(const CommandOptions& options);
+    void library(const CommandOptions& options);
+    void again(const CommandOptions& options);
+
+    std::string directory_;
+    Folder folder_;
+    std::vector<LookedAt> findings_;
+};
+
+template <typename Check>
+void Verification::check(const std::string& subject, const std::string& good, Check check) {
+    try {
+        check();
+        add(LookedAt::Kind::good, subject, good);
+    } catch (const BadInput& error) {
+        add(LookedAt::Kind::bad, subject, error.what());
+    }
+}
+
+void Verification::signature(const CommandOptions& options) {
+    if (folder_.bundle.empty() && options.public_key.empty()) {
+        add(LookedAt::Kind::good, "signature", "none, and none was asked for");
+        return;
+    }
+    std::optional<PublicKey> key;
+    if (!options.public_key.empty()) key = read_public_key(options.public_key);
+    const auto statements = statements_of(folder_.report, folder_.result_sha256, folder_.files);
+    std::string id;
+    check("signature", key ? "Ed25519, by this key" : "states this certificate", [&] {
+        if (folder_.bundle.empty()) throw BadInput("there is none");
+        id = check_bundle(folder_.bundle, bundle_name, statements, key ? &*key : nullptr);
+    });
+    if (!key && findings_.back().kind == LookedAt::Kind::good)
+        findings_.back() = {LookedAt::Kind::open, "signature",
+                            "not checked: --public-key names the key that is trusted"};
+}
+
+void Verification::library(const CommandOptions& options) {
+    if (options.kernel.empty()) return;
+    const KernelReport& judged = folder_.report.run.kernel;
+    const kernel::KernelSpec spec = kernel::parse_kernel_spec(options.kernel, options.python);
+    check("kernel", "the one that was judged", [&] {
+        if (spec.interface != judged.interface) throw BadInput("loaded in another way");
+        if (spec.path.empty() ? options.kernel != judged.typed
+                              : file_digest(spec.path) != judged.sha256)
+            throw BadInput(std::string("not the one that was judged") +
+                           (spec.path.empty() ? "" : ": another SHA-256"));
+        for (const auto& [name, digest] : process_files(0, spec)) {  // a Python module's source
+            const auto then = judged.libraries.find(name);
+            if (then == judged.libraries.end() || then->second != digest)
+                throw BadInput("not the one that was judged: another " + name);
+        }
+    });
+}
+
+void Verification::again(const CommandOptions& options) {
+    if (options.rerun == 0) return;
+    const std::string kernel =
+        options.kernel.empty() ? folder_.report.run.kernel.typed : options.kernel;
+    if (options.kernel.empty() &&
+        folder_.report.run.kernel.interface != kernel::KernelInterface::builtin)
+        throw BadInput("verify --rerun: needs --kernel: a file decides not by itself what is run",
+                       {"attest verify DIR --rerun 200 --kernel ./mine.so"});
+    check("rerun", "", [&] {
+        CommandOptions kernel_options = options;
+        kernel_options.kernel = kernel;
+        const Rerun rerun = rerun_cases(folder_.report, kernel_options);
+        if (!rerun.difference.empty()) throw BadInput(rerun.difference);
+        findings_.push_back({LookedAt::Kind::good, "rerun", rerun.says});
+    });
+    if (findings_.back().says.empty()) findings_.pop_back();
+}
+
+void Verification::look(const CommandOptions& options) {
+    check("records", "whole, as their last line seals them",
+          [&] { folder_ = read_folder(directory_); });
+    if (has(LookedAt::Kind::bad)) return;
+    const RunHeader& run = folder_.report.run;
+    if (run.attest_version != attest_version() || run.catalogue != law::catalogue_digest()) {
+        add(LookedAt::Kind::open, "attest",
+            "made by attest " + run.attest_version +
+                " with other laws: only that attest can count "
+                "it again");
+        return;
+    }
+    const std::string why = not_countable(folder_.report);
+    if (!why.empty())
+        add(LookedAt::Kind::open, "verdict", "cannot be counted again: " + why);
+    else
+        check("verdict",
+              "follows from " +
+                  counted(static_cast<std::int64_t>(folder_.report.cases.size()), "case record"),
+              [&] { require_same_lines(folder_.report, recounted(folder_.report)); });
+    // What the end leaves out of the verdict follows from the laws.
+    folder_.report.end->verdict = verdict_of(folder_.report, folder_.report.end->interrupted);
+    check("profile",
+          run.own_profile.empty() ? "attest's own " + run.profile.name : "a profile of its own",
+          [&] { require_profile(run); });
+    check("pages", "drawn again from the records: identical", [&] { require_drawn(folder_); });
+    if (!run.kernel.sha256.empty())
+        check("library", "the same file at the start and at the end", [&] {
+            if (folder_.report.end->kernel_sha256 != run.kernel.sha256)
+                throw BadInput("another file at the end of the run than at its start");
+        });
+    signature(options);
+    library(options);
+    if (!has(LookedAt::Kind::bad)) again(options);
+    if (!run.whole) add(LookedAt::Kind::open, "whole", "no: a part of a profile is no certificate");
+}
+
+void Verification::draw(Screen& screen) const {
+    const RunHeader& run = folder_.report.run;
+    screen.line(screen.bold("attest verify") + "  " + clean(directory_) + "  " +
+                clean(run.kernel.manifest.name) + " " + clean(run.kernel.manifest.version));
+    screen.line();
+    for (const LookedAt& f : findings_) {
+        const char* mark = f.kind == LookedAt::Kind::good   ? "holds"
+                           : f.kind == LookedAt::Kind::open ? "inconclusive"
+                                                            : "violated";
+        screen.line("  " + screen.mark(mark) + " " + screen.pad(f.subject, 11) + clean(f.says, 600),
+                    15);
+    }
+    screen.line();
+    const std::string word = exit() == exit_holds      ? screen.mark("holds") + " VALID"
+                             : exit() == exit_violated ? screen.mark("violated") + " NOT VALID"
+                                                       : screen.mark("inconclusive") + " OPEN";
+    const bool read = folder_.report.end.has_value();
+    screen.line(screen.bold(word) + "   " +
+                (read ? certificate(folder_.report, {}).title() + ", " + run.started.substr(0, 10)
+                      : "nothing in it can be believed") +
+                "   exit " + std::to_string(exit()));
+}
+
+/// What is not the same, a line each.
+void draw_changes(Screen& screen, const RunReport& a, const RunReport& b) {
+    const auto facts = [](const RunReport& report) {
+        const RunFacts all = facts_of(report.run);
+        Facts list = all.kernel;
+        for (const Facts* more : {&all.claims, &all.dialect, &all.machine})
+            list.insert(list.end(), more->begin(), more->end());
+        for (const auto& fact : made_with(certificate(report, {}))) list.push_back(fact);
+        list.emplace_back("verdict", certificate(report, {}).title());
+        for (const search::LawReport& law : report.laws)
+            list.emplace_back(
+                law.law, std::string(name(law.verdict.decision)) +
+                             (law.ratios ? ", worst " + ratio_text(law.ratios->worst.ratio) : "") +
+                             ", " + counted(law.cases, "case"));
+        return std::map<std::string, std::string>(list.begin(), list.end());
+    };
+    const auto before = facts(a), after = facts(b);
+    const auto said = [](const auto& map, const std::string& key) {
+        const auto at = map.find(key);
+        return at == map.end() || at->second.empty() ? std::string("none") : clean(at->second);
+    };
+    std::set<std::string> keys;
+    for (const auto& [key, value] : before) keys.insert(key);
+    for (const auto& [key, value] : after) keys.insert(key);
+    for (const std::string& key : keys)
+        if (said(before, key) != said(after, key))
+            screen.line("  " + screen.pad(key, 28) + said(before, key) + " " +
+                            screen.symbol("→", "->") + " " + said(after, key),
+                        30);
+    screen.line();
+}
+
+}  // namespace
+
+int verify_command(const CommandOptions& options) {
+    if (options.arguments.empty())
+        throw BadInput("verify: no certificate named", {"attest verify certificate"});
+    std::vector<std::string> folders = options.arguments;
+    if (!options.against.empty()) folders.push_back(options.against);
+    for (const std::string& folder : folders)
+        if (!std::filesystem::exists(folder + "/certificate.json"))
+            throw BadInput(clean(folder) + ": no certificate.json in it",
+                           {"a folder that attest certify wrote"});
+    if (!options.against.empty() && folders.size() != 2)
+        throw BadInput("verify --against: holds one certificate against one other");
+    Screen screen(style_of(STDOUT_FILENO, options.colour, options.ascii));
+    bool bad = false, open = false;
+    std::vector<Verification> all;
+    for (const std::string& folder : folders) {
+        Verification& one = all.emplace_back(folder);
+        one.look(options);
+        one.draw(screen);
+        bad = bad || one.exit() == exit_violated;
+        open = open || one.exit() == exit_inconclusive;
+        if (options.against.empty()) all.clear();
+    }
+    if (!options.against.empty() && !bad) {
+        screen.line();
+        draw_changes(screen, all.back().report(), all.front().report());
+    }
+    write_out(screen.text());
+    return bad ? exit_violated : open ? exit_inconclusive : exit_holds;
+}
+
+}  // namespace attest::ci

@@ -1,0 +1,107 @@
+"""The backward of a kernel that has a forward alone: PyTorch's autograd or JAX's vjp differentiates it.
+
+`forward` is then handed that framework's arrays, bfloat16 and bool among them, and returns its o, or (o, lse). In
+PyTorch they lie in the memory shared with attest; JAX gets copies, since it may keep what it is given.
+"""
+
+import numpy as np
+
+OUTPUTS = ("o", "lse", "d_o")
+
+
+class Autograd:
+    package = "torch"
+
+    def __init__(self):
+        import torch
+
+        self._torch = torch
+
+    def taken(self, array, name):
+        if array.dtype == np.uint16:
+            return self._torch.from_numpy(array.view(np.int16)).view(self._torch.bfloat16)
+        tensor = self._torch.from_numpy(array)
+        return tensor.view(self._torch.bool) if name == "mask" and array.dtype == np.uint8 else tensor
+
+    def given(self, tensor):
+        tensor = tensor.detach().cpu()
+        if tensor.dtype == self._torch.bfloat16:
+            return tensor.contiguous().view(self._torch.int16).numpy().view(np.uint16)
+        return tensor.numpy()
+
+    def gradients(self, forward, leaves, d_o):
+        leaves = {name: leaf.requires_grad_() for name, leaf in leaves.items()}
+        o = _output(forward(leaves))
+        if not o.requires_grad and not o.any():
+            return {name: self._torch.zeros_like(leaf) for name, leaf in leaves.items()}
+        found = self._torch.autograd.grad(o, list(leaves.values()), d_o, allow_unused=True)
+        # None is autograd's word for a gradient of zero.
+        return {
+            name: self._torch.zeros_like(leaf) if gradient is None else gradient
+            for (name, leaf), gradient in zip(leaves.items(), found)
+        }
+
+
+class Vjp:
+    package = "jax"
+
+    def __init__(self):
+        import jax
+
+        self._jax = jax
+        jax.config.update("jax_enable_x64", True)  # else f64 is taken for f32, silently
+
+    def taken(self, array, name):
+        if array.dtype == np.uint16:
+            array = array.view(self._jax.numpy.bfloat16)
+        elif name == "mask" and array.dtype == np.uint8:
+            array = array.view(bool)
+        return self._jax.numpy.array(array)
+
+    def given(self, array):
+        array = np.asarray(array)
+        return array.view(np.uint16) if array.dtype == self._jax.numpy.bfloat16 else array
+
+    def gradients(self, forward, leaves, d_o):
+        _, pull_back = self._jax.vjp(lambda given: _output(forward(given)), leaves)
+        return pull_back(d_o)[0]
+
+
+METHODS = {"autograd": Autograd, "vjp": Vjp}
+
+
+def _output(result):
+    return result[0] if isinstance(result, tuple) else result
+
+
+def gradients_of(manifest):
+    """What a forward of this manifest has gradients of, where its author does not say."""
+    features = manifest.get("features", ())
+    needs = {"mask": "mask_additive", "sinks": "sink"}
+    return ["q", "k", "v", *(name for name, feature in needs.items() if feature in features)]
+
+
+def pair(framework, forward):
+    """forward and backward, of numpy arrays, made of a forward of the framework's arrays."""
+
+    def taken(arrays):
+        return {name: framework.taken(array, name) for name, array in arrays.items()}
+
+    def inputs(tensors):
+        return taken({n: a for n, a in tensors.items() if n not in OUTPUTS and not n.startswith("d_")})
+
+    def on_arrays(problem, q, k, v, **tensors):
+        result = forward(problem, **taken({"q": q, "k": k, "v": v}), **inputs(tensors))
+        if isinstance(result, tuple):
+            return tuple(framework.given(one) for one in result)
+        return framework.given(result)
+
+    def backward(problem, q, k, v, *, d_o, **tensors):
+        given = {**taken({"q": q, "k": k, "v": v}), **inputs(tensors)}
+        leaves = {name: given.pop(name) for name in list(given) if f"d_{name}" in tensors}
+        found = framework.gradients(
+            lambda leaves: forward(problem, **leaves, **given), leaves, framework.taken(d_o, "d_o")
+        )
+        return {f"d_{name}": framework.given(gradient) for name, gradient in found.items()}
+
+    return on_arrays, backward

@@ -1,0 +1,188 @@
+// A call of backward with all that its steps are made of: rows as forward stored them, scores of
+// all keys, hidden or not.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "properties/diagnosis/backward_model.hpp"
+#include "reference/bound/rounding.hpp"
+#include "reference/oracle/rotated_head.hpp"
+#include "reference/oracle/visibility.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// Where a row past its sequence's length would stand, and what it would see by order.
+std::int64_t position_past(const Problem& p, const Dialect& dialect, std::int64_t b,
+                           std::int64_t i) {
+    if (dialect.causal == CausalAlignment::top_left || p.mask.lens_q.empty()) return i;
+    return i + oracle::keys_valid(p, b) - p.mask.lens_q[static_cast<std::size_t>(b)];
+}
+
+std::vector<std::int64_t> visible_past(const Problem& p, const Dialect& dialect, std::int64_t b,
+                                       std::int64_t position) {
+    std::vector<std::int64_t> keys;
+    if (!p.mask.documents_q.empty()) return keys;
+    const Window w = p.mask.window;  // the mask tensor is asked by the caller
+    const auto reach = [&](std::int64_t limit) {
+        return dialect.window_ends == WindowEnds::exclusive && limit > 0 ? limit - 1 : limit;
+    };
+    for (std::int64_t j = 0; j < oracle::keys_valid(p, b); ++j)
+        if (!(p.mask.causal && j > position) && !(w.left >= 0 && j < position - reach(w.left)) &&
+            !(w.right >= 0 && j > position + reach(w.right)))
+            keys.push_back(j);
+    return keys;
+}
+
+/// 0 where there are none.
+std::int64_t document_of(const std::vector<std::int64_t>& documents, std::int64_t at) {
+    std::int64_t document = 0;
+    for (const std::int64_t length : documents) {
+        if (at < length) break;
+        at -= length;
+        ++document;
+    }
+    return document;
+}
+
+}  // namespace
+
+BackwardCall::BackwardCall(const Specification& asked, const Specification& visible,
+                           const bound::Expected& forward)
+    : call(oracle::prepare(asked.problem, asked.dialect, asked.inputs)),
+      model(bound::resolve(asked.problem, asked.numerics)),
+      inputs(asked.inputs) {
+    fill_rows(forward);
+    fill_scores(visible);
+}
+
+double BackwardCall::of_products(double n) const {
+    return bound::chain_error(model.dot_depth(n) + 1, model.ua);
+}
+
+double BackwardCall::of_sum(double n) const {
+    return bound::chain_error(model.sum_depth(n) + 5, model.ua) + 2 * model.ugs;
+}
+
+Near BackwardCall::dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv,
+                         std::int64_t j) const {
+    const double* v = call.value(b, h_kv, j);
+    Near dp;
+    double size = 0;
+    for (std::size_t c = 0; c < row.d_o.size(); ++c) {
+        dp.value += row.d_o[c] * v[c];
+        size += std::abs(row.d_o[c] * v[c]);
+    }
+    const double dim_v = static_cast<double>(call.dim_v);
+    dp.error = of_products(dim_v) * size + 2 * dim_v * model.oma;
+    return dp;
+}
+
+void BackwardCall::fill_rows(const bound::Expected& forward) {
+    const Problem& p = call.problem;
+    const std::vector<double> d_o = inputs[Role::d_o].to_doubles(),
+                              o = inputs[Role::o].to_doubles();
+    const bool stored = inputs.has(Role::lse);
+    const double natural = call.dialect.lse_base == LseBase::two ? std::numbers::ln2 : 1.0;
+    const std::size_t dv = static_cast<std::size_t>(call.dim_v);
+    rows_.resize(static_cast<std::size_t>(p.batch * p.heads_q * p.len_q));
+    for (std::size_t at = 0; at < rows_.size(); ++at) {
+        RowFacts& row = rows_[at];
+        const std::int64_t n = static_cast<std::int64_t>(at);
+        const oracle::KeyRange range =
+            oracle::keys_of(p, call.dialect, n / (p.heads_q * p.len_q), n % p.len_q);
+        row.is_query = range.is_query;
+        row.position = range.is_query
+                           ? range.position
+                           : position_past(p, call.dialect, n / (p.heads_q * p.len_q), n % p.len_q);
+        row.d_o.assign(d_o.begin() + n * call.dim_v, d_o.begin() + (n + 1) * call.dim_v);
+        double size = 0;
+        for (std::size_t c = 0; c < dv; ++c) {
+            const double seen = o[at * dv + c];
+            const bound::ExpectedElement& truth = forward.output[at * dv + c];
+            // A kernel may take D from what it stored, or from what it had before that.
+            Near x{seen, std::abs(seen - truth.value)};
+            if (!std::isfinite(x.error)) x.error = 0;
+            row.output.push_back(x);
+            row.delta = row.delta + row.d_o[c] * x;
+            row.sum_of_d_o += row.d_o[c];
+            size += std::abs(row.d_o[c] * seen);
+        }
+        row.delta.error +=
+            of_products(static_cast<double>(dv)) * size + 2 * static_cast<double>(dv) * model.oma;
+        const bound::ExpectedElement& truth = forward.lse[at];
+        const double seen = stored ? inputs[Role::lse].get(n) : truth.value;
+        row.lse = {natural * seen, natural * (std::abs(seen - truth.value) + truth.bound +
+                                              3 * model.ua * std::abs(seen))};
+        if (!std::isfinite(row.lse.error)) row.lse.error = 0;
+    }
+}
+
+void BackwardCall::fill_scores(const Specification& shown) {
+    const Problem& p = call.problem;
+    const oracle::Prepared seen = oracle::prepare(shown.problem, shown.dialect, shown.inputs);
+    oracle::RotatedHead<double> head(call);
+    const bool turned = p.rope.style != RopeStyle::none;
+    scores_.resize(static_cast<std::size_t>(score_count(p)));
+    std::vector<std::int64_t> all(static_cast<std::size_t>(p.len_kv)), visible;
+    for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<std::int64_t>(j);
+    oracle::RowValues sizes;
+    keys_.assign(call.k.begin(), call.k.end());
+    for (std::size_t at = 0; at < rows_.size(); ++at) {
+        const std::int64_t n = static_cast<std::int64_t>(at), i = n % p.len_q,
+                           h = n / p.len_q % p.heads_q, b = n / p.len_q / p.heads_q,
+                           h_kv = h / call.group;
+        RowFacts& row = rows_[at];
+        const bool fresh = turned ? head.load(b, h_kv) : head.load_sizes(b, h_kv);
+        if (turned && fresh)
+            std::copy(head.keys.begin(), head.keys.end(),
+                      keys_.begin() + (b * p.heads_kv + h_kv) * p.len_kv * p.dim_qk);
+        if (turned)
+            head.turn_query(b, h, i, row.position);
+        else
+            head.query_sizes(b, h, i);
+        const double* q = turned ? head.query.data() : call.query(b, h, i);
+        row.query.assign(q, q + p.dim_qk);
+        head.sizes(all, all.size(), sizes);
+        row.q_max = sizes.q_max;
+        row.k_max = sizes.k_max;
+        visible_keys(seen, b, h, i, visible);
+        const oracle::KeyRange range = oracle::keys_of(p, call.dialect, b, i);
+        const std::int64_t document = document_of(p.mask.documents_q, i);
+        for (std::int64_t j = 0; j < p.len_kv; ++j) {
+            const std::size_t y = static_cast<std::size_t>(j);
+            BackwardScore& s = scores_[at * all.size() + y];
+            s.inside =
+                j < oracle::keys_valid(p, b) && document_of(p.mask.documents_kv, j) == document;
+            const double* k = key(b, h_kv, j);
+            for (std::int64_t c = 0; c < p.dim_qk; ++c) s.dot += q[c] * k[c];
+            if (!call.mask.empty()) s.mask = call.mask_at(b, h, i, j);
+            if (p.mask.tensor.kind == MaskKind::boolean) s.mask = 0;  // visible_keys says it
+            if (!call.slopes.empty())
+                s.alibi = -call.slopes[static_cast<std::size_t>(h)] *
+                          std::abs(static_cast<double>(range.position - (j - range.key_base)));
+            s.magnitude = sizes.magnitude[y];
+            if (turned) s.turn = sizes.turn[y];
+            s.dp = dp_of(row, b, h_kv, j);
+        }
+        if (!row.is_query) visible = visible_past(p, call.dialect, b, row.position);
+        if (!row.is_query && !call.mask.empty())
+            std::erase_if(visible, [&](std::int64_t j) {
+                const double m = call.mask_at(b, h, i, j);
+                return p.mask.tensor.kind == MaskKind::boolean ? m == 0 : m == -infinite;
+            });
+        for (const std::int64_t j : visible) {
+            BackwardScore& s = scores_[at * all.size() + static_cast<std::size_t>(j)];
+            s.visible = true;
+            const double x = call.scale * s.dot;
+            row.max = std::max(row.max, std::abs(x));
+        }
+    }
+}
+
+}  // namespace attest::diagnosis

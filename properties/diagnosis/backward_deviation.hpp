@@ -1,0 +1,43 @@
+#pragma once
+// A deviation of the backward pass: the right one with a step exchanged, or the backward of another
+// problem beside a forward that is right. Which gradients it is seen in is told by the evidence:
+// two kernels, one for dQ and one for dK and dV, rarely share a defect.
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "properties/diagnosis/backward_model.hpp"
+
+namespace attest::diagnosis {
+
+struct BackwardDeviation {
+    std::string id;    ///< two entries of one id are two forms of one defect
+    std::string says;  ///< completes "it computes ..."
+    /// The step exchanged; none where `respecify` says all.
+    std::function<void(const BackwardCall&, ModelSteps&)> change{};
+    /// The problem whose scores and mask backward goes by; none where this call is the same in it.
+    std::function<std::optional<Specification>(const Specification&)> respecify{};
+    /// With `respecify`: O and LSE are those of that problem too, not what forward returned.
+    bool renewed = false;
+    /// It misses its tensors, so that writing or reading elsewhere is the same defect.
+    bool strays = false;
+};
+
+/// All of them, the more particular first.
+std::span<const BackwardDeviation> backward_deviations();
+
+/// The families the list is made of; each in a file of its own. (Those of dropout are to come: its
+/// mask missing in dP, its factor in dV.)
+std::vector<BackwardDeviation> delta_deviations();
+std::vector<BackwardDeviation> weight_deviations();
+std::vector<BackwardDeviation> sum_deviations();
+std::vector<BackwardDeviation> factor_deviations();
+std::vector<BackwardDeviation> place_deviations();
+
+/// The row `up` rows above in memory; none before the first.
+std::optional<ModelRow> row_above(const ModelRow& row, std::int64_t up);
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,172 @@
+#include "properties/diagnosis/backward_evidence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "properties/diagnosis/call_listener.hpp"
+#include "properties/diagnosis/evidence.hpp"
+#include "properties/diagnosis/relatives.hpp"
+#include "properties/law/gradient_run.hpp"
+#include "reference/oracle/gradients.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/feature.hpp"
+#include "reference/problem/inputs.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+// As those of evidence.cpp; a backward model costs about three forwards.
+constexpr std::int64_t products_max = 100'000;
+constexpr std::size_t evidence_max = 12;
+constexpr std::size_t holding_cases_max = 6;
+
+bool any_outside(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
+                 Precision format) {
+    for (std::size_t n = 0; n < expected.size(); ++n)
+        if (outside(observed.get(static_cast<std::int64_t>(n)), expected[n], format)) return true;
+    return false;
+}
+
+bool forward_is_right(const Specification& asked, const bound::Expected& truth) {
+    if (any_outside(asked.inputs[Role::o], truth.output, asked.problem.format_o)) return false;
+    return !asked.inputs.has(Role::lse) ||
+           !any_outside(asked.inputs[Role::lse], truth.lse, lse_format(asked.problem));
+}
+
+/// None where it ended otherwise, or means nothing to the reference.
+std::optional<BackwardEvidence> judged(Specification asked, worker::CallResult result,
+                                       bool* forward_wrong = nullptr) try {
+    if (result.outcome != worker::Outcome::ok || products(asked.problem) > products_max)
+        return std::nullopt;
+    BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
+    const Specification& s = e.asked;
+    e.forward = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
+    if (!forward_is_right(s, e.forward)) {
+        if (forward_wrong != nullptr) *forward_wrong = true;
+        return std::nullopt;
+    }
+    e.truth = oracle::attend_gradients(s.problem, s.dialect, s.numerics, s.inputs);
+    e.call = std::make_shared<BackwardCall>(s, s, e.forward);
+    for (const Role role : law::gradient_roles)
+        if (e.observed.has(role) &&
+            any_outside(e.observed[role], e.truth[role], law::gradient_format(s.problem, role)))
+            e.wrong.push_back(role);
+    return e;
+} catch (const BadInput&) {
+    return std::nullopt;
+}
+
+std::vector<Role> wanted_of(const search::Kernel& kernel, const Problem& problem) {
+    std::vector<Role> wanted = kernel.manifest().gradients;
+    std::erase_if(wanted, [&](Role role) { return !shape_of(problem, role); });
+    return wanted;
+}
+
+worker::CallResult call_both(search::Kernel& kernel, Specification& asked,
+                             const std::vector<Role>& wanted) {
+    const worker::CallResult forward = kernel.forward(asked.problem, asked.inputs);
+    if (forward.outcome != worker::Outcome::ok) return forward;
+    asked.inputs = law::backward_inputs(asked.problem, asked.inputs, forward.outputs);
+    return kernel.backward(asked.problem, asked.inputs, wanted);
+}
+
+/// The same gradients asked again of the same numbers.
+std::optional<BackwardEvidence> asked_again(search::Kernel& kernel, Specification asked,
+                                            const TensorSet& observed) {
+    std::vector<Role> wanted;
+    for (const Role role : law::gradient_roles)
+        if (observed.has(role)) wanted.push_back(role);
+    worker::CallResult result = call_both(kernel, asked, wanted);
+    return judged(std::move(asked), std::move(result));
+}
+
+/// The same call, first in a fresh process.
+bool right_alone(search::Kernel& kernel, const BackwardEvidence& e) {
+    kernel.restart();
+    const auto alone = asked_again(kernel, e.asked, e.observed);
+    return alone && alone->wrong.empty();
+}
+
+void add_calls_of_the_law(AllBackwardEvidence& all, search::Kernel& kernel,
+                          const search::Counterexample& c) {
+    CallListener heard = listen(kernel, c);
+    for (auto& [asked, result] : heard.backwards) {
+        auto e = judged(std::move(asked), std::move(result), &all.forward_wrong);
+        if (e && !e->wrong.empty() && right_alone(kernel, *e))
+            all.remembers = true;
+        else
+            all.add(std::move(e));
+    }
+}
+
+bool answered(const search::CaseRecord& record, law::Decision decision) {
+    return record.verdict.decision == decision && record.outcome == worker::Outcome::ok;
+}
+
+/// Backward of whole sequences alone: of a law's case that may be asked of forward alone, the plain
+/// form.
+Case differentiated(Case c) {
+    c.problem.want_grad = true;
+    return c;
+}
+
+}  // namespace
+
+bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& e) {
+    Specification plain = e.asked;
+    Problem& p = plain.problem;
+    if (!features_of(p).has(Feature::layout)) return false;
+    p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
+    const auto again = asked_again(kernel, std::move(plain), e.observed);
+    return again && again->wrong.empty();
+}
+
+bool outside(double observed, const bound::ExpectedElement& e, Precision format) noexcept {
+    return bound::judge(observed, e, format) == bound::Agreement::disagrees;
+}
+
+void AllBackwardEvidence::add(std::optional<BackwardEvidence> evidence) {
+    if (!evidence) return;
+    std::vector<BackwardEvidence>& list = evidence->wrong.empty() ? right : wrong;
+    if (list.size() < evidence_max) list.push_back(std::move(*evidence));
+}
+
+std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried) {
+    Case c = differentiated(tried);
+    if (products(c.problem) > products_max) return std::nullopt;
+    try {
+        c.problem = canonical(c.problem);
+        require_valid(c.problem);
+        std::string reason;
+        if (!kernel.supports(c.problem, &reason)) return std::nullopt;
+        Specification asked{c.problem, kernel.manifest().dialect, kernel.manifest().numerics,
+                            make_inputs(c)};
+        worker::CallResult result = call_both(kernel, asked, wanted_of(kernel, c.problem));
+        return judged(std::move(asked), std::move(result));
+    } catch (const BadInput&) {
+        return std::nullopt;
+    }
+}
+
+AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
+                                             const search::Counterexample& counterexample,
+                                             const std::vector<search::CaseRecord>& records) {
+    AllBackwardEvidence all;
+    add_calls_of_the_law(all, kernel, counterexample);
+    std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
+    for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
+    std::size_t holding = 0;
+    for (const search::CaseRecord& record : records) {
+        const bool holds = answered(record, law::Decision::holds);
+        if (holds && holding++ >= holding_cases_max) continue;
+        if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
+    }
+    for (const Case& c : cases)
+        if (all.wrong.size() < evidence_max) all.add(backward_evidence_of(kernel, c));
+    return all;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,45 @@
+#pragma once
+// What a kernel's backward answered, call by call, where its forward was right: what it should have
+// answered, and in which gradients it was wrong.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/search/counterexample.hpp"
+
+namespace attest::diagnosis {
+
+struct BackwardEvidence {
+    Specification asked;  ///< inputs hold d_o and what forward gave
+    bound::Expected forward;
+    bound::ExpectedGradients truth;
+    TensorSet observed;
+    std::vector<Role> wrong;
+    std::shared_ptr<const BackwardCall> call;
+};
+
+struct AllBackwardEvidence {
+    std::vector<BackwardEvidence> wrong, right;
+    bool remembers = false;      ///< wrong after other calls, right as the first of a process
+    bool forward_wrong = false;  ///< in the law's own calls
+    void add(std::optional<BackwardEvidence> evidence);
+};
+
+/// The calls the law itself made of the smallest case; then the smallest case, the case as found,
+/// relatives, and other cases of the law.
+AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
+                                             const search::Counterexample& counterexample,
+                                             const std::vector<search::CaseRecord>& records);
+
+/// One case, forward and backward; none where it has no answer, or where forward was wrong.
+std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried);
+
+/// The same numbers in contiguous tensors are answered rightly, and these are not contiguous.
+bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& evidence);
+
+/// What is claimed of an element, and the answer is outside of it.
+bool outside(double observed, const bound::ExpectedElement& expected, Precision format) noexcept;
+
+}  // namespace attest::diagnosis

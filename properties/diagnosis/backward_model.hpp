@@ -1,0 +1,145 @@
+#pragma once
+// The backward pass as its definition reads, every step of it exchangeable: a wrong backward is the
+// right one with a step exchanged. Each number carries how far a kernel of declared numerics may be
+// from it, so that what is predicted can be held against what was observed.
+//
+//   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
+//   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
+//
+// O and L are those that the kernel's own forward returned.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "properties/diagnosis/deviation.hpp"
+#include "properties/diagnosis/near.hpp"
+#include "reference/bound/kernel_model.hpp"
+#include "reference/oracle/prepared.hpp"
+
+namespace attest::diagnosis {
+
+/// What backward recomputes of a score; each may be left out.
+struct ScoreParts {
+    double scale = 1;
+    bool mask = true, alibi = true, cap = true;
+};
+
+/// One query's key, as the call has it.
+struct BackwardScore {
+    double dot = 0, mask = 0, alibi = 0;  ///< dot unscaled
+    double magnitude = 0, turn = 0;       ///< as RowFacts
+    Near dp;                              ///< dO . v
+    bool visible = false;
+    bool inside = false;  ///< a key of the row's own sequence or document, hidden or not
+};
+
+/// A call of backward, with all that its steps are made of.
+class BackwardCall {
+public:
+    /// `asked` holds d_o, o and, where the kernel returns one, lse. `visible` is the problem whose
+    /// mask says what is seen, of the same shape; `forward` the truth. Throws BadInput.
+    BackwardCall(const Specification& asked, const Specification& visible,
+                 const bound::Expected& forward);
+
+    struct RowFacts {
+        bool is_query = false;
+        std::int64_t position = 0;
+        Near lse, delta;  ///< natural
+        double sum_of_d_o = 0, max = 0, q_max = 0, k_max = 0;
+        std::vector<Near> output;   // [dim_v], as stored
+        std::vector<double> query;  // [dim_qk], turned
+        std::vector<double> d_o;    // [dim_v]
+    };
+
+    const Problem& problem() const { return call.problem; }
+    const RowFacts& row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+        return rows_[static_cast<std::size_t>((b * call.problem.heads_q + h) * call.problem.len_q +
+                                              i)];
+    }
+    const BackwardScore& score(std::int64_t b, std::int64_t h, std::int64_t i,
+                               std::int64_t j) const {
+        const Problem& p = call.problem;
+        return scores_[static_cast<std::size_t>(((b * p.heads_q + h) * p.len_q + i) * p.len_kv +
+                                                j)];
+    }
+    const double* key(std::int64_t b, std::int64_t h_kv, std::int64_t j) const {
+        const Problem& p = call.problem;
+        return keys_.data() + ((b * p.heads_kv + h_kv) * p.len_kv + j) * p.dim_qk;
+    }
+    /// A row's dO times a value.
+    Near dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv, std::int64_t j) const;
+    /// A sum of n products, or of n numbers: what it loses, relative to their sizes.
+    double of_products(double n) const;
+    double of_sum(double n) const;
+
+    oracle::Prepared call;
+    bound::KernelModel model;
+    TensorSet inputs;
+
+private:
+    void fill_rows(const bound::Expected& forward);
+    void fill_scores(const Specification& visible);
+
+    std::vector<RowFacts> rows_;
+    std::vector<BackwardScore> scores_;
+    std::vector<double> keys_;  // turned
+};
+
+struct ModelRow {
+    const BackwardCall& call;
+    std::int64_t b = 0, h = 0, i = 0;
+    const BackwardCall::RowFacts& facts;
+    Near lse, delta;
+};
+
+struct ModelPair {
+    const ModelRow& row;
+    std::int64_t j = 0;
+    const BackwardScore& facts;
+    Near score, capped;  ///< capped: as the cap gives it
+    double biased = 0;   ///< what went into the cap
+    Near p{}, dp{}, ds{};
+};
+
+/// Element by element, in the gradient's own shape. Untold: of nothing is claimed.
+struct Predicted {
+    std::map<Role, std::vector<Near>> of;
+    std::vector<Near>& operator[](Role role) { return of[role]; }
+};
+
+/// How what belongs together becomes one element.
+enum class Joining : std::uint8_t { sum, last, first, mean };
+
+struct ModelSteps {
+    ScoreParts parts{};  ///< scale: a factor on the right one
+    std::function<bool(const ModelRow&, std::int64_t j, bool is)> sees{};
+    std::function<Near(const ModelRow&)> lse{}, delta{};
+    std::function<Near(const ModelPair&)> probability{}, ds{}, slope{}, value_weight{};
+    std::function<Near(const ModelPair&, Near term)> mask_term{};
+    std::function<Near(const ModelRow&, Near weight)> sink_term{};
+    std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
+    std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
+    Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
+    bool past_lengths = false;  ///< rows past a length are rows like any other
+    int turns_back = 1;         ///< 0: not at all, -1: the other way
+    std::function<void(const BackwardCall&, Predicted&)> afterwards{};
+};
+
+Predicted run_backward(const BackwardCall& call, const ModelSteps& steps);
+
+/// x rounded to a format: an interval where it lies across two of its members.
+Near rounded_to(Near x, Precision format);
+
+/// The largest score that the row sees, the sink's included.
+Near largest_score(const ModelRow& row);
+
+/// The right steps, for deviations to build on.
+Near plain_probability(const ModelPair& pair);
+Near plain_ds(const ModelPair& pair, Near delta);
+Near plain_slope(const ModelPair& pair);
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,277 @@
+#include "properties/diagnosis/diagnose_backward.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "properties/law/gradient_run.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+constexpr std::int64_t telling_elements_min = 3;  // as in diagnose.cpp
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+std::string text_of(Role role) {
+    switch (role) {
+        case Role::d_q:
+            return "dQ";
+        case Role::d_k:
+            return "dK";
+        case Role::d_v:
+            return "dV";
+        case Role::d_mask:
+            return "the bias gradient";
+        default:
+            return "the sinks' gradient";
+    }
+}
+
+std::string text_of(const std::vector<Role>& roles) {
+    std::string text;
+    for (std::size_t n = 0; n < roles.size(); ++n)
+        text += (n == 0 ? "" : n + 1 == roles.size() ? " and " : ", ") + text_of(roles[n]);
+    return text;
+}
+
+/// A number that no accumulator of the kernel holds is infinity there, or was NaN on the way.
+bound::ExpectedElement element(const BackwardCall& call, Near x) {
+    if (std::isnan(x.value)) return {std::nan(""), 0, infinite};
+    if (!(most(x) < call.model.max_finite)) return {0, 0, infinite};
+    return {x.value, 0, x.error};
+}
+
+struct RoleCount {
+    std::int64_t agree = 0, of = 0, telling = 0;
+};
+
+RoleCount count_role(const BackwardEvidence& e, Role role,
+                     const std::vector<bound::ExpectedElement>& predicted) {
+    RoleCount count;
+    const Tensor& observed = e.observed[role];
+    if (observed.size() != static_cast<std::int64_t>(predicted.size())) return count;
+    const Precision format = law::gradient_format(e.asked.problem, role);
+    for (std::size_t n = 0; n < predicted.size(); ++n) {
+        if (predicted[n].bound == infinite && std::isfinite(predicted[n].value)) continue;
+        const bound::ExpectedElement& truth = e.truth[role][n];
+        if (truth.bound == infinite && std::isfinite(truth.value)) continue;
+        ++count.of;
+        count.agree += !outside(observed.get(static_cast<std::int64_t>(n)), predicted[n], format);
+        count.telling += outside(round_to(truth.value, format), predicted[n], format);
+    }
+    return count;
+}
+
+/// Over the calls looked at.
+struct BackwardScoring {
+    const BackwardDeviation* deviation = nullptr;
+    std::int64_t agree = 0, of = 0, telling = 0, silent = 0;
+    bool elsewhere = true;  ///< it agrees as well where every answer is right
+
+    bool fits() const { return agree == of && of > 0; }
+    bool explains(std::int64_t calls) const {
+        return fits() && 2 * silent <= calls && telling >= telling_elements_min;
+    }
+};
+
+/// What of a call's gradients is wrong somewhere must be as predicted; two calls that are not
+/// refute.
+BackwardScoring score(const BackwardDeviation& d, const std::vector<BackwardEvidence>& calls,
+                      const std::vector<Role>& wrong, int refutations = 2) {
+    BackwardScoring total{&d};
+    for (const BackwardEvidence& e : calls) {
+        const auto predicted = predict(d, e);
+        bool told = false;
+        RoleCount sum;
+        for (const Role role : law::gradient_roles) {
+            if (!predicted || !e.observed.has(role) || (*predicted)[role].empty()) continue;
+            const RoleCount count = count_role(e, role, (*predicted)[role]);
+            if (std::ranges::find(wrong, role) == wrong.end()) {
+                total.elsewhere = total.elsewhere && count.agree == count.of;
+                continue;
+            }
+            told = told || count.of > 0;
+            sum.agree += count.agree;
+            sum.of += count.of;
+            sum.telling += count.telling;
+        }
+        total.silent += !told;
+        total.agree += sum.agree;
+        total.of += sum.of;
+        total.telling += sum.telling;
+        if (sum.agree < sum.of && --refutations == 0) break;
+    }
+    return total;
+}
+
+std::vector<Role> wrong_roles(const std::vector<BackwardEvidence>& wrong) {
+    std::vector<Role> roles;
+    for (const Role role : law::gradient_roles)
+        if (std::ranges::any_of(wrong, [role](const BackwardEvidence& e) {
+                return std::ranges::find(e.wrong, role) != e.wrong.end();
+            }))
+            roles.push_back(role);
+    return roles;
+}
+
+Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& evidence,
+                           const std::vector<Role>& roles) {
+    Explanation found{s.deviation->id, s.deviation->says, {}, {}, s.agree, s.of};
+    found.says += " (seen in " + text_of(roles) + (s.elsewhere ? ")" : " alone)");
+    const BackwardScoring right = score(*s.deviation, evidence.right, roles, 1);
+    found.refuted = right.agree < right.of;
+    if (found.refuted) found.says += ", in the cases that fail";
+    found.strays = s.deviation->strays;
+    return found;
+}
+
+/// Every element NaN, also those that are exactly 0 whatever is multiplied.
+std::optional<Explanation> nan_everywhere(const std::vector<BackwardEvidence>& wrong,
+                                          const std::vector<Role>& roles) {
+    Explanation d;
+    d.id = "not_cleared";
+    d.says = "NaN in every element of " + text_of(roles) +
+             ", as of sums added to memory that nobody cleared";
+    for (const BackwardEvidence& e : wrong)
+        for (const Role role : roles) {
+            if (!e.observed.has(role)) continue;
+            for (std::int64_t n = 0; n < e.observed[role].size(); ++n) {
+                if (!std::isnan(e.observed[role].get(n))) return std::nullopt;
+                d.of += std::isfinite(e.truth[role][static_cast<std::size_t>(n)].value);
+            }
+        }
+    d.agree = d.of;
+    if (d.of < telling_elements_min) return std::nullopt;
+    return d;
+}
+
+/// An experiment, where no deviation explains: whose strides are taken shows in no number.
+std::optional<Explanation> strides_ignored(search::Kernel& kernel,
+                                           const std::vector<BackwardEvidence>& wrong) {
+    Explanation d;
+    d.id = "strides_ignored";
+    d.says = "right gradients of contiguous tensors alone: strides are ignored, or are another's";
+    d.strays = true;
+    for (const BackwardEvidence& e : wrong) {
+        if (!right_without_layouts(kernel, e)) return std::nullopt;
+        for (const Role role : law::gradient_roles)
+            if (e.observed.has(role)) d.of += e.observed[role].size();
+    }
+    d.agree = d.of;
+    return d;
+}
+
+}  // namespace
+
+std::span<const BackwardDeviation> backward_deviations() {
+    static const std::vector<BackwardDeviation> list = [] {
+        std::vector<BackwardDeviation> all;
+        for (auto part : {delta_deviations(), sum_deviations(), weight_deviations(),
+                          factor_deviations(), place_deviations()})
+            all.insert(all.end(), part.begin(), part.end());
+        return all;
+    }();
+    return list;
+}
+
+std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
+                                                const BackwardEvidence& e) try {
+    std::shared_ptr<const BackwardCall> call = e.call;
+    if (d.respecify) {
+        std::optional<Specification> other = d.respecify(e.asked);
+        if (!other) return std::nullopt;
+        for (const Role role : {Role::q, Role::k, Role::v})
+            if (other->inputs[role].shape() != e.asked.inputs[role].shape()) return std::nullopt;
+        // A backward that reads other keys than forward is no slip that anybody makes.
+        if (other->inputs[Role::k].to_doubles() != e.asked.inputs[Role::k].to_doubles())
+            return std::nullopt;
+        bound::Expected forward = e.forward;
+        if (d.renewed) {
+            forward =
+                oracle::attend(other->problem, other->dialect, other->numerics, other->inputs);
+            Tensor o(ElementType::f64, other->inputs[Role::o].shape());
+            for (std::int64_t n = 0; n < o.size(); ++n)
+                o.set(n, forward.output[static_cast<std::size_t>(n)].value);
+            other->inputs.put(Role::o, std::move(o));
+            other->inputs.erase(Role::lse);
+        }
+        call = std::make_shared<BackwardCall>(*other, *other, forward);
+    }
+    ModelSteps steps;
+    if (d.change) d.change(*call, steps);
+    Predicted predicted = run_backward(*call, steps);
+    bound::ExpectedGradients expected;
+    for (const Role role : law::gradient_roles)
+        for (const Near& x : predicted[role]) expected[role].push_back(element(*call, x));
+    return expected;
+} catch (const BadInput&) {
+    return std::nullopt;  // the deviation makes a problem of this call that has no meaning
+}
+
+Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
+    Diagnosis found;
+    found.backward = true;
+    found.cases = static_cast<std::int64_t>(evidence.wrong.size());
+    if (evidence.wrong.empty()) return found;
+    const std::vector<Role> roles = wrong_roles(evidence.wrong);
+    std::vector<Explanation> accepted;
+    std::int64_t most_agree = -1;
+    for (const BackwardDeviation& d : backward_deviations()) {
+        const BackwardScoring s = score(d, evidence.wrong, roles);
+        found.tried += s.silent < found.cases;
+        const bool known = std::ranges::find(accepted, d.id, &Explanation::id) != accepted.end();
+        if (known) continue;
+        if (s.explains(found.cases)) {
+            accepted.push_back(explanation_of(s, evidence, roles));
+            accepted.back().narrowed = !s.elsewhere;
+        } else if (s.fits() || (d.strays && s.agree == s.of)) {
+            found.fits.push_back(d.id);
+        } else if (s.agree > most_agree) {
+            most_agree = s.agree;
+            found.next_id = d.id;
+            found.next_agree = s.agree;
+            found.agree = s.agree;
+            found.of = s.of;
+        }
+    }
+    // What the right calls agree with stands before what they refute, and what explains every
+    // gradient before what explains some of them.
+    std::ranges::stable_sort(accepted, {},
+                             [](const Explanation& e) { return std::pair(e.refuted, e.narrowed); });
+    if (accepted.empty())
+        if (auto nan = nan_everywhere(evidence.wrong, roles)) accepted.push_back(*nan);
+    if (accepted.empty()) return found;
+    static_cast<Explanation&>(found) = accepted.front();
+    found.also.assign(accepted.begin() + 1, accepted.end());
+    found.known = true;
+    return found;
+}
+
+std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
+                                           const search::Counterexample& counterexample,
+                                           const std::vector<search::CaseRecord>& records) {
+    if (kernel.manifest().gradients.empty() || !counterexample.smallest.problem.want_grad)
+        return std::nullopt;
+    const AllBackwardEvidence evidence = gather_backward_evidence(kernel, counterexample, records);
+    if (evidence.forward_wrong) return std::nullopt;  // which backward goes by
+    if (evidence.wrong.empty()) {
+        if (!evidence.remembers) return std::nullopt;
+        Diagnosis found;
+        found.backward = true;
+        static_cast<Explanation&>(found) = remembered();
+        found.known = true;
+        return found;
+    }
+    Diagnosis found = explain_backward(evidence);
+    if (!found.known)
+        if (const auto strides = strides_ignored(kernel, evidence.wrong)) {
+            static_cast<Explanation&>(found) = *strides;
+            found.known = true;
+        }
+    return found;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,212 @@
+// What a wrong backward computes is named, by answers made of the reference and not of the model.
+
+#include "properties/diagnosis/diagnose_backward.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "properties/diagnosis/cause.hpp"
+#include "properties/law/gradient_run.hpp"
+#include "reference/oracle/gradients.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/inputs.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+constexpr const char* lines[] = {
+    "b2 hq4 hkv2 tq5 tk7 d6 causal f32 grad",
+    "b1 hq2 hkv2 tq9 tk9 d4 window 3 1 f32 grad",
+    "b2 hq2 hkv1 tq4 tk6 d4 mask additive f32 grad",
+    "b2 hq2 hkv2 tq4 tk6 d4 mask bool f32 grad",
+    "b1 hq6 hkv2 tq3 tk3 d13 scale 0.5 f32 grad seed 3",
+    "b1 hq3 hkv3 tq10 tk5 d5 dv7 f32 grad",
+    "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 f32 grad",
+    "b1 hq2 hkv2 tq3 tk5 d4 sink f32 grad",
+    "b1 hq4 hkv4 tq5 tk5 d4 alibi f32 grad",
+    "b1 hq2 hkv2 tq5 tk5 d8 rope half base 100 dims 4 f32 grad",
+    "b1 hq2 hkv1 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 f32 grad",
+    "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 lens_q 2,4 f32 grad",
+    "b1 hq2 hkv2 tq3 tk5 d4 bf16 grad",
+};
+
+using GradientNumbers = std::map<Role, std::vector<double>>;
+using AnswerOf = std::function<GradientNumbers(const Specification&)>;
+
+GradientNumbers reference(const Specification& s) {
+    const bound::ExpectedGradients truth =
+        oracle::attend_gradients(s.problem, s.dialect, s.numerics, s.inputs);
+    GradientNumbers values;
+    for (const Role role : law::gradient_roles)
+        for (const bound::ExpectedElement& e : truth[role]) values[role].push_back(e.value);
+    return values;
+}
+
+BackwardEvidence evidence_of(const Case& c, const AnswerOf& answer) {
+    BackwardEvidence e;
+    e.asked = {c.problem, {}, {}, make_inputs(c)};
+    Specification& s = e.asked;
+    e.forward = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
+    Tensor o(type_of(s.problem, Role::o), e.forward.output_shape);
+    for (std::int64_t n = 0; n < o.size(); ++n)
+        o.set(n, e.forward.output[static_cast<std::size_t>(n)].value);
+    Tensor lse(type_of(s.problem, Role::lse), shape_of(s.problem, Role::lse).value());
+    for (std::int64_t n = 0; n < lse.size(); ++n)
+        lse.set(n, e.forward.lse[static_cast<std::size_t>(n)].value);
+    s.inputs.put(Role::o, std::move(o));
+    s.inputs.put(Role::lse, std::move(lse));
+    e.truth = oracle::attend_gradients(s.problem, s.dialect, s.numerics, s.inputs);
+    e.call = std::make_shared<BackwardCall>(s, s, e.forward);
+    const GradientNumbers values = answer(s);
+    for (const auto& [role, numbers] : values) {
+        if (numbers.empty()) continue;
+        Tensor t(type_of(s.problem, role), shape_of(s.problem, role).value());
+        bool wrong = false;
+        for (std::int64_t n = 0; n < t.size(); ++n) {
+            t.set(n, numbers[static_cast<std::size_t>(n)]);
+            wrong = wrong || outside(t.get(n), e.truth[role][static_cast<std::size_t>(n)],
+                                     law::gradient_format(s.problem, role));
+        }
+        if (wrong) e.wrong.push_back(role);
+        e.observed.put(role, std::move(t));
+    }
+    return e;
+}
+
+Diagnosis diagnosis_of(const AnswerOf& answer) {
+    AllBackwardEvidence all;
+    for (const char* line : lines) all.add(evidence_of(parse_case(line), answer));
+    return explain_backward(all);
+}
+
+/// `change` made to the right answer.
+AnswerOf changed(std::function<void(const Specification&, GradientNumbers&)> change) {
+    return [change = std::move(change)](const Specification& s) {
+        GradientNumbers values = reference(s);
+        change(s, values);
+        return values;
+    };
+}
+
+/// The gradients of another question in some of them.
+AnswerOf of_other(std::function<void(Specification&)> ask, std::vector<Role> roles) {
+    return [ask = std::move(ask), roles = std::move(roles)](const Specification& s) {
+        Specification other = s;
+        ask(other);
+        GradientNumbers values = reference(s), wrong = reference(other);
+        for (const Role role : roles) values[role] = wrong[role];
+        return values;
+    };
+}
+
+/// Where nothing is exchanged the model is the truth, and no wider than a few bounds.
+TEST(BackwardModel, IsTheTruthWhereNothingIsExchanged) {
+    for (const char* line : lines) {
+        const BackwardEvidence e = evidence_of(parse_case(line), reference);
+        EXPECT_TRUE(e.wrong.empty()) << line;
+        Predicted plain = run_backward(*e.call, {});
+        for (const Role role : law::gradient_roles)
+            for (std::size_t n = 0; n < e.truth[role].size(); ++n) {
+                const bound::ExpectedElement& t = e.truth[role][n];
+                const Near x = plain[role][n];
+                EXPECT_LE(std::abs(x.value - t.value), x.error + t.error) << line;
+                EXPECT_LE(x.error, 40 * t.bound + 1e-30) << line << " " << name(role) << n;
+            }
+    }
+}
+
+TEST(DiagnoseBackward, NothingIsSaidOfARightOne) {
+    EXPECT_FALSE(diagnosis_of(reference).known);
+}
+
+TEST(DiagnoseBackward, FactorsAreNamedWithTheGradientsTheyAreSeenIn) {
+    const auto times = [](std::vector<Role> roles, auto factor) {
+        return changed([=](const Specification& s, GradientNumbers& v) {
+            for (const Role role : roles)
+                for (double& x : v[role]) x *= factor(s);
+        });
+    };
+    const auto over_scale = [](const Specification& s) { return 1 / effective_scale(s.problem); };
+    const Diagnosis keys = diagnosis_of(times({Role::d_k}, over_scale));
+    EXPECT_EQ(keys.id, "unscaled");
+    EXPECT_NE(keys.says.find("dK alone"), std::string::npos) << keys.says;
+    const Diagnosis both = diagnosis_of(times({Role::d_q, Role::d_k}, over_scale));
+    EXPECT_EQ(both.id, "unscaled");
+    EXPECT_NE(both.says.find("(seen in dQ and dK)"), std::string::npos) << both.says;
+    const auto two = [](const Specification&) { return 2.0; };
+    EXPECT_EQ(diagnosis_of(times({Role::d_v}, two)).id, "twice");
+    // No factor that has a name.
+    EXPECT_FALSE(diagnosis_of(times({Role::d_v}, [](const Specification&) { return 1.37; })).known);
+}
+
+// dS is linear in dO, and with a row's delta that of the row below its dQ is another one.
+TEST(DiagnoseBackward, StepsAreNamed) {
+    const auto without_mask = [](Specification& s) { s.problem.mask.causal = false; };
+    // A causal mask that is forgotten with the LSE that forward stored is no softmax at all; with
+    // its own LSE it is another problem's gradient. Both are one defect.
+    EXPECT_EQ(diagnosis_of(of_other(without_mask, {Role::d_q, Role::d_k, Role::d_v})).id,
+              "backward_causal_ignored");
+    const auto uncapped = [](Specification& s) { s.problem.softcap = 0; };
+    EXPECT_EQ(diagnosis_of(of_other(uncapped, {Role::d_q, Role::d_k, Role::d_v})).id,
+              "backward_softcap_ignored");
+    EXPECT_EQ(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {
+                  const std::int64_t group = group_size(s.problem);
+                  Specification last = s;
+                  Tensor& d_o = last.inputs[Role::d_o];
+                  const Shape shape = d_o.shape();
+                  for (std::int64_t n = 0; n < d_o.size(); ++n)
+                      if (n / (shape[2] * shape[3]) % shape[1] % group != group - 1) d_o.set(n, 0);
+                  const GradientNumbers wrong = reference(last);
+                  v[Role::d_k] = wrong.at(Role::d_k);
+                  v[Role::d_v] = wrong.at(Role::d_v);
+              })).id,
+              "group_last");
+    EXPECT_EQ(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {
+                  if (s.problem.dim_qk == value_dim(s.problem))
+                      std::swap(v[Role::d_k], v[Role::d_v]);
+              })).id,
+              "d_k_d_v_exchanged");
+    EXPECT_EQ(diagnosis_of(changed([](const Specification&, GradientNumbers& v) {
+                  for (double& x : v[Role::d_q]) x = std::nan("");
+              })).id,
+              "not_cleared");
+}
+
+// Each by itself has a name; together they are another defect, and no one's.
+TEST(DiagnoseBackward, TwoDefectsAreNotKnown) {
+    EXPECT_FALSE(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {
+                     for (double& x : v[Role::d_q]) x *= 2;
+                     for (double& x : v[Role::d_k]) x /= effective_scale(s.problem);
+                 })).known);
+}
+
+CounterexampleReport counterexample(const std::string& law, const std::string& id) {
+    CounterexampleReport c;
+    c.example.law = law;
+    c.example.smallest = parse_case("b1 hq1 hkv1 tq1 tk1 d1 f32 grad");
+    c.example.verdict.violation.emplace().problem = "sentence of " + law;
+    c.diagnosis.backward = true;
+    c.diagnosis.known = !id.empty();
+    c.diagnosis.id = id;
+    c.diagnosis.cases = 3;
+    return c;
+}
+
+TEST(BackwardCause, WhatAgreesInTooFewElementsAndWhatStraysAreOneDefect) {
+    std::vector<CounterexampleReport> all{counterexample("reference.gradients", "value_strides"),
+                                          counterexample("gradients.linear", ""),
+                                          counterexample("gradients.empty", "")};
+    all[2].example.outcome = worker::Outcome::crash;
+    EXPECT_EQ(group_causes(all).size(), 3u);
+    all[1].diagnosis.fits = {"value_strides"};
+    all[0].diagnosis.strays = true;
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    // Forward's mask is another defect than backward's, whatever their names.
+    all.push_back(counterexample("reference.output", "value_strides"));
+    all[3].diagnosis.backward = false;
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
+}  // namespace
+}  // namespace attest::diagnosis

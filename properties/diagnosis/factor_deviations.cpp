@@ -1,0 +1,147 @@
+// Gradients with a factor too many or one missing, channels dropped, zeros, coarser formats.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "properties/diagnosis/backward_deviation.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+constexpr Role q_and_k[] = {Role::d_q, Role::d_k};
+constexpr Role all_roles[] = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks};
+
+using FactorOf = std::function<double(const BackwardCall&)>;
+
+BackwardDeviation factor(std::string id, std::string says, std::span<const Role> roles,
+                         FactorOf value) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .change = [value = std::move(value), roles](const BackwardCall&, ModelSteps& s) {
+                s.afterwards = [value, roles](const BackwardCall& call, Predicted& out) {
+                    const double f = value(call);
+                    if (!std::isfinite(f)) return;
+                    for (const Role role : roles)
+                        for (Near& x : out[role]) x = rounded(f * x, 2 * call.model.ua, 0);
+                };
+            }};
+}
+
+BackwardDeviation each(std::string id, std::string says, std::function<Near(Near)> change) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .change = [change = std::move(change)](const BackwardCall&, ModelSteps& s) {
+                s.afterwards = [change](const BackwardCall&, Predicted& out) {
+                    for (const Role role : all_roles)
+                        for (Near& x : out[role]) x = change(x);
+                };
+            }};
+}
+
+double channels(const BackwardCall& call) {
+    return static_cast<double>(call.problem().dim_qk);
+}
+
+void add_scales(std::vector<BackwardDeviation>& list) {
+    list.push_back(factor("unscaled", "gradients without the softmax scale", q_and_k,
+                          [](const BackwardCall& call) { return 1 / call.call.scale; }));
+    list.push_back(factor("scaled_twice", "gradients with the softmax scale twice", q_and_k,
+                          [](const BackwardCall& call) { return call.call.scale; }));
+    list.push_back(factor(
+        "scale_default", "gradients with the scale 1/sqrt(d) instead of the one asked for", q_and_k,
+        [](const BackwardCall& call) { return 1 / std::sqrt(channels(call)) / call.call.scale; }));
+    list.push_back(
+        factor("scale_inverse_dim", "gradients with a scale of 1/d", q_and_k,
+               [](const BackwardCall& call) { return 1 / channels(call) / call.call.scale; }));
+    list.push_back(factor("scale_value_dim", "gradients with a scale of 1/sqrt(dv)", q_and_k,
+                          [](const BackwardCall& call) {
+                              return 1 / std::sqrt(static_cast<double>(call.call.dim_v)) /
+                                     call.call.scale;
+                          }));
+    list.push_back(factor("scale_in_values", "dV multiplied by the softmax scale",
+                          std::span(all_roles).subspan(2, 1),
+                          [](const BackwardCall& call) { return call.call.scale; }));
+    list.push_back(factor("times_log2e", "gradients multiplied by log2(e), of scores of base 2",
+                          q_and_k, [](const BackwardCall&) { return std::numbers::log2e; }));
+    list.push_back(factor("times_ln2", "gradients multiplied by ln(2), of scores of base 2",
+                          q_and_k, [](const BackwardCall&) { return std::numbers::ln2; }));
+    list.push_back(
+        factor("scaled_log2e", "gradients with log2(e) where the scale is meant", q_and_k,
+               [](const BackwardCall& call) { return std::numbers::log2e / call.call.scale; }));
+}
+
+void add_numbers(std::vector<BackwardDeviation>& list) {
+    struct Number {
+        double value;
+        const char *id, *says;
+    };
+    for (const Number n : {Number{2, "twice", "gradients twice as large"},
+                           Number{0.5, "half", "gradients half as large"},
+                           Number{-1, "negated", "gradients of the wrong sign"},
+                           Number{4, "four_times", "gradients four times as large"}})
+        list.push_back(
+            factor(n.id, n.says, all_roles, [v = n.value](const BackwardCall&) { return v; }));
+    struct Count {
+        const char *id, *says;
+        double (*of)(const BackwardCall&);
+    };
+    const Count counts[] = {
+        {"group", "the number of heads in a group",
+         [](const BackwardCall& c) { return static_cast<double>(c.call.group); }},
+        {"batch", "the number of sequences",
+         [](const BackwardCall& c) { return static_cast<double>(c.problem().batch); }},
+        {"heads", "the number of heads",
+         [](const BackwardCall& c) { return static_cast<double>(c.problem().heads_q); }},
+        {"queries", "the number of queries",
+         [](const BackwardCall& c) { return static_cast<double>(c.problem().len_q); }},
+        {"keys", "the number of keys",
+         [](const BackwardCall& c) { return static_cast<double>(c.problem().len_kv); }},
+    };
+    for (const Count& n : counts) {
+        list.push_back(factor(fmt::format("times_{}", n.id),
+                              fmt::format("gradients multiplied by {}", n.says), all_roles,
+                              [of = n.of](const BackwardCall& c) { return of(c); }));
+        list.push_back(factor(fmt::format("over_{}", n.id),
+                              fmt::format("gradients divided by {}", n.says), all_roles,
+                              [of = n.of](const BackwardCall& c) { return 1 / of(c); }));
+    }
+}
+
+void add_channels(std::vector<BackwardDeviation>& list) {
+    for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
+        list.push_back({.id = fmt::format("channels_dropped_{}", lane),
+                        .says = fmt::format("zeros in the last d mod {} channels", lane),
+                        .change = [lane](const BackwardCall&, ModelSteps& s) {
+                            s.afterwards = [lane](const BackwardCall& call, Predicted& out) {
+                                for (const Role role : {Role::d_q, Role::d_k, Role::d_v}) {
+                                    const std::int64_t dim =
+                                        role == Role::d_v ? call.call.dim_v : call.problem().dim_qk;
+                                    std::vector<Near>& all = out[role];
+                                    for (std::size_t at = 0; at < all.size(); ++at)
+                                        if (static_cast<std::int64_t>(at) % dim >=
+                                            dim / lane * lane)
+                                            all[at] = {};
+                                }
+                            };
+                        }});
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> factor_deviations() {
+    std::vector<BackwardDeviation> list;
+    add_scales(list);
+    add_numbers(list);
+    add_channels(list);
+    list.push_back(each("zeros", "zeros everywhere", [](Near) { return Near{}; }));
+    for (const Precision narrow : {Precision::bf16, Precision::f16})
+        list.push_back(each("gradients_" + std::string(name(narrow)),
+                            "gradients of the precision of " + std::string(name(narrow)),
+                            [narrow](Near x) { return rounded_to(x, narrow); }));
+    return list;
+}
+
+}  // namespace attest::diagnosis

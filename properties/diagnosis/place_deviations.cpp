@@ -1,0 +1,187 @@
+// Right numbers in wrong places: tensors exchanged, strides of another tensor, one sequence's or
+// head's gradients for all, RoPE not turned back; and backward of another problem than forward.
+
+#include <limits>
+
+#include "properties/diagnosis/backward_deviation.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+using Afterwards = std::function<void(const BackwardCall&, Predicted&)>;
+
+BackwardDeviation moved(std::string id, std::string says, Afterwards change, bool strays = false) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .change = [change = std::move(change)](const BackwardCall&,
+                                                   ModelSteps& s) { s.afterwards = change; },
+            .strays = strays};
+}
+
+Shape shape_in(const BackwardCall& call, Role role) {
+    return shape_of(call.problem(), role).value();
+}
+
+/// Element (b, h, t, c) is that at `from`.
+template <typename From>
+void gather(const BackwardCall& call, Role role, Predicted& out, From from) {
+    const Shape s = shape_in(call, role);
+    const std::vector<Near> old = out[role];
+    std::size_t at = 0;
+    for (std::int64_t b = 0; b < s[0]; ++b)
+        for (std::int64_t h = 0; h < s[1]; ++h)
+            for (std::int64_t t = 0; t < s[2]; ++t)
+                for (std::int64_t c = 0; c < s[3]; ++c)
+                    out[role][at++] = old[static_cast<std::size_t>(from(s, b, h, t, c))];
+}
+
+bool contiguous(const Problem& p) {
+    return p.layout_q == Layout{} && p.layout_k == Layout{} && p.layout_v == Layout{};
+}
+
+constexpr Role plain_roles[] = {Role::d_q, Role::d_k, Role::d_v};
+
+/// Rows of `dim` numbers written `stride` apart, one head after another where they should be. What
+/// is written over, or not at all, is what the last write left, or unknown.
+void restride(const BackwardCall& call, Role role, std::int64_t stride, Predicted& out) {
+    const Shape s = shape_in(call, role);
+    if (stride == s[3]) return;
+    const Problem& p = call.problem();
+    if ((role == Role::d_k ? p.layout_k : p.layout_v) != Layout{})
+        return out.of.clear();  // nothing is said of it
+    const std::vector<Near> old = out[role];
+    const std::int64_t size = static_cast<std::int64_t>(old.size());
+    std::vector<Near>& now = out[role];
+    for (Near& x : now) x.error = std::numeric_limits<double>::infinity();
+    for (std::int64_t head = 0; head < s[0] * s[1]; ++head)
+        for (std::int64_t t = 0; t < s[2]; ++t)
+            for (std::int64_t c = 0; c < s[3]; ++c) {
+                const std::int64_t at = head * s[2] * s[3];
+                const std::int64_t to = at + t * stride + c;
+                if (to < size)
+                    now[static_cast<std::size_t>(to)] =
+                        old[static_cast<std::size_t>(at + t * s[3] + c)];
+            }
+}
+
+void add_places(std::vector<BackwardDeviation>& list) {
+    list.push_back(moved("first_sequence", "the gradients of the first sequence for all of them",
+                         [](const BackwardCall& call, Predicted& out) {
+                             for (const Role role : plain_roles)
+                                 gather(call, role, out,
+                                        [](const Shape& s, std::int64_t, std::int64_t h,
+                                           std::int64_t t,
+                                           std::int64_t c) { return (h * s[2] + t) * s[3] + c; });
+                         }));
+    list.push_back(
+        moved("first_head", "the gradients of the first head for all of them",
+              [](const BackwardCall& call, Predicted& out) {
+                  for (const Role role : plain_roles)
+                      gather(call, role, out,
+                             [](const Shape& s, std::int64_t b, std::int64_t, std::int64_t t,
+                                std::int64_t c) { return (b * s[1] * s[2] + t) * s[3] + c; });
+              }));
+    list.push_back(
+        moved("heads_lengths", "gradients with heads and lengths exchanged in memory",
+              [](const BackwardCall& call, Predicted& out) {
+                  if (!contiguous(call.problem())) return out.of.clear();
+                  for (const Role role : plain_roles)
+                      gather(call, role, out,
+                             [](const Shape& s, std::int64_t b, std::int64_t h, std::int64_t t,
+                                std::int64_t c) {
+                                 const std::int64_t n = h * s[2] + t;
+                                 return ((b * s[1] + n % s[1]) * s[2] + n / s[1]) * s[3] + c;
+                             });
+              }));
+    list.push_back(moved("transposed", "each head's gradient transposed",
+                         [](const BackwardCall& call, Predicted& out) {
+                             for (const Role role : plain_roles)
+                                 gather(call, role, out,
+                                        [](const Shape& s, std::int64_t b, std::int64_t h,
+                                           std::int64_t t, std::int64_t c) {
+                                            const std::int64_t n = t * s[3] + c;
+                                            return ((b * s[1] + h) * s[2] + n % s[2]) * s[3] +
+                                                   n / s[2];
+                                        });
+                         }));
+    list.push_back(moved("rows_reversed", "each head's gradient with its rows in reverse order",
+                         [](const BackwardCall& call, Predicted& out) {
+                             for (const Role role : plain_roles)
+                                 gather(call, role, out,
+                                        [](const Shape& s, std::int64_t b, std::int64_t h,
+                                           std::int64_t t, std::int64_t c) {
+                                            return ((b * s[1] + h) * s[2] + s[2] - 1 - t) * s[3] +
+                                                   c;
+                                        });
+                         }));
+    for (const std::int64_t by : {1, -1})
+        list.push_back(moved(by > 0 ? "row_below" : "row_above",
+                             by > 0 ? "in each row the gradient of the next"
+                                    : "in each row the gradient of the one before",
+                             [by](const BackwardCall& call, Predicted& out) {
+                                 for (const Role role : plain_roles)
+                                     gather(call, role, out,
+                                            [by](const Shape& s, std::int64_t b, std::int64_t h,
+                                                 std::int64_t t, std::int64_t c) {
+                                                const std::int64_t n = (t + by + s[2]) % s[2];
+                                                return ((b * s[1] + h) * s[2] + n) * s[3] + c;
+                                            });
+                             }));
+}
+
+void add_exchanged(std::vector<BackwardDeviation>& list) {
+    struct Exchange {
+        Role a, b;
+        const char *id, *says;
+    };
+    for (const Exchange x :
+         {Exchange{Role::d_k, Role::d_v, "d_k_d_v_exchanged", "dK and dV exchanged"},
+          Exchange{Role::d_q, Role::d_k, "d_q_d_k_exchanged", "dQ and dK exchanged"},
+          Exchange{Role::d_q, Role::d_v, "d_q_d_v_exchanged", "dQ and dV exchanged"}})
+        list.push_back(moved(x.id, x.says, [x](const BackwardCall& call, Predicted& out) {
+            if (shape_in(call, x.a) == shape_in(call, x.b)) std::swap(out[x.a], out[x.b]);
+        }));
+    list.push_back(moved(
+        "value_strides", "dV with the strides of K",
+        [](const BackwardCall& call, Predicted& out) {
+            restride(call, Role::d_v, call.problem().dim_qk, out);
+        },
+        true));
+    list.push_back(moved(
+        "key_strides", "dK with the strides of V",
+        [](const BackwardCall& call, Predicted& out) {
+            restride(call, Role::d_k, call.call.dim_v, out);
+        },
+        true));
+    list.push_back({.id = "rope_not_turned_back",
+                    .says = "gradients that RoPE has not turned back",
+                    .change = [](const BackwardCall&, ModelSteps& s) { s.turns_back = 0; }});
+    list.push_back({.id = "rope_turned_again",
+                    .says = "gradients that RoPE has turned on instead of back",
+                    .change = [](const BackwardCall&, ModelSteps& s) { s.turns_back = -1; }});
+}
+
+/// What forward may do wrong backward may do alone.
+void add_of_forward(std::vector<BackwardDeviation>& list) {
+    for (const Deviation& d : deviations()) {
+        if (!d.respecify) continue;
+        for (const bool renewed : {false, true})
+            list.push_back({.id = "backward_" + d.id,
+                            .says = "in backward alone: " + d.says,
+                            .respecify = d.respecify,
+                            .renewed = renewed});
+    }
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> place_deviations() {
+    std::vector<BackwardDeviation> list;
+    add_exchanged(list);
+    add_of_forward(list);
+    add_places(list);
+    return list;
+}
+
+}  // namespace attest::diagnosis

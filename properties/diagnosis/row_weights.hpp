@@ -1,0 +1,39 @@
+#pragma once
+// Wrong softmaxes: kernels whose weights are not exp(score - maximum) over their sum, row by row.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/diagnosis/deviation.hpp"
+#include "reference/oracle/oracle.hpp"
+
+namespace attest::diagnosis {
+
+/// The keys of one sequence or document that a query may see: [begin, end) of the axis.
+struct KeyExtent {
+    std::int64_t begin = 0, end = 0;
+};
+
+/// What a kernel makes of the weights of one row.
+struct WeightChange {
+    /// For each key of the axis, the logarithm of its weight in the sum over values by what it
+    /// should be.
+    std::vector<double> numerator;
+    /// The same of the sum it is divided by; none: that of the weights as they are changed.
+    std::optional<double> denominator;
+};
+
+/// None where the row cannot be told: a rounding could go either way.
+using WeightChangeOf = std::function<std::optional<WeightChange>(
+    const Specification&, const oracle::RowDetail&, KeyExtent)>;
+
+/// The logarithm of the row's sum, its sink included, with the weights changed, by the sum as it
+/// is.
+double log_sum_change(const oracle::RowDetail& row, const std::vector<double>& change);
+
+/// A deviation that changes the weights. It has nothing to say of a call in which no weight of a
+/// row it can tell changes.
+Deviation weight_deviation(std::string id, std::string says, WeightChangeOf change);
+
+}  // namespace attest::diagnosis

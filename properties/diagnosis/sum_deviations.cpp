@@ -1,0 +1,151 @@
+// Deviations of the sums: heads of a group, shared axes of a bias, rows of a sink, what is dropped.
+
+#include <fmt/format.h>
+
+#include "properties/diagnosis/backward_deviation.hpp"
+#include "reference/oracle/visibility.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+using Change = std::function<void(const BackwardCall&, ModelSteps&)>;
+
+BackwardDeviation step(std::string id, std::string says, Change change) {
+    return {.id = std::move(id), .says = std::move(says), .change = std::move(change)};
+}
+
+BackwardDeviation mask_term(std::string id, std::string says,
+                            std::function<Near(const ModelPair&, Near)> term) {
+    return step(
+        std::move(id), std::move(says),
+        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.mask_term = term; });
+}
+
+BackwardDeviation sink_term(std::string id, std::string says,
+                            std::function<Near(const ModelRow&, Near)> term) {
+    return step(
+        std::move(id), std::move(says),
+        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.sink_term = term; });
+}
+
+BackwardDeviation key_head(std::string id, std::string says,
+                           std::function<std::int64_t(const BackwardCall&, std::int64_t)> of) {
+    return step(std::move(id), std::move(says),
+                [of = std::move(of)](const BackwardCall& call, ModelSteps& s) {
+                    for (std::int64_t h = 0; h < call.problem().heads_q; ++h)
+                        if (of(call, h) < 0 || of(call, h) >= call.problem().heads_kv) return;
+                    s.key_head = of;
+                });
+}
+
+void add_heads(std::vector<BackwardDeviation>& list) {
+    const auto joined = [](Joining how) {
+        return [how](const BackwardCall&, ModelSteps& s) { s.groups = how; };
+    };
+    list.push_back(step("group_last", "dK and dV of the last query head of a group alone",
+                        joined(Joining::last)));
+    list.push_back(step("group_first", "dK and dV of the first query head of a group alone",
+                        joined(Joining::first)));
+    list.push_back(step("group_mean", "the mean over a group's heads where their sum is meant",
+                        joined(Joining::mean)));
+    list.push_back(key_head(
+        "key_head_modulo", "dK and dV added to key head h mod Hkv",
+        [](const BackwardCall& call, std::int64_t h) { return h % call.problem().heads_kv; }));
+    list.push_back(key_head("key_head_first", "dK and dV of every head added to key head 0",
+                            [](const BackwardCall&, std::int64_t) { return std::int64_t{0}; }));
+}
+
+void add_joined(std::vector<BackwardDeviation>& list) {
+    struct Form {
+        Joining how;
+        const char *id, *says;
+    };
+    for (const Form f : {Form{Joining::last, "last", "that of the last"},
+                         Form{Joining::first, "first", "that of the first"},
+                         Form{Joining::mean, "mean", "the mean"}}) {
+        list.push_back(step(fmt::format("mask_{}", f.id),
+                            fmt::format("{} of what a bias is added to, where its gradient is "
+                                        "the sum",
+                                        f.says),
+                            [how = f.how](const BackwardCall&, ModelSteps& s) { s.mask = how; }));
+        list.push_back(
+            step(fmt::format("sinks_{}", f.id),
+                 fmt::format("{} of the rows, where a sink's gradient is their sum", f.says),
+                 [how = f.how](const BackwardCall&, ModelSteps& s) { s.sinks = how; }));
+    }
+    list.push_back(mask_term(
+        "mask_slope",
+        "a bias gradient with the cap's derivative in the "
+        "wrong place",
+        [](const ModelPair& pair, Near) {
+            const bool late = pair.row.call.call.dialect.softcap == SoftcapPlace::after_bias;
+            return late ? pair.ds
+                        : rounded(pair.ds * plain_slope(pair), 2 * pair.row.call.model.ua, 0);
+        }));
+    list.push_back(mask_term("mask_is_weight", "the weights where a bias gradient is meant",
+                             [](const ModelPair& pair, Near) { return pair.p; }));
+    list.push_back(mask_term("mask_is_dp", "dP where a bias gradient is meant",
+                             [](const ModelPair& pair, Near) { return pair.dp; }));
+    list.push_back(mask_term(
+        "mask_scaled", "a bias gradient multiplied by the softmax scale",
+        [](const ModelPair& pair, Near term) { return pair.row.call.call.scale * term; }));
+    list.push_back(sink_term("sink_unweighted", "a sink's gradient without its weight",
+                             [](const ModelRow& row, Near) { return -row.delta; }));
+    list.push_back(sink_term("sink_is_weight", "a sink's gradient without delta",
+                             [](const ModelRow&, Near weight) { return -weight; }));
+    list.push_back(sink_term("sink_negated", "a sink's gradient of the wrong sign",
+                             [](const ModelRow& row, Near weight) { return weight * row.delta; }));
+    list.push_back(sink_term("sink_none", "no gradient for the sink",
+                             [](const ModelRow&, Near) { return Near{}; }));
+}
+
+/// Keys (or queries) for which `kept` is false add to nothing.
+using Kept = std::function<bool(std::int64_t at, std::int64_t length)>;
+
+void add_dropped(std::vector<BackwardDeviation>& list, const std::string& id,
+                 const std::string& which, const Kept& kept) {
+    const auto length = [](const std::vector<std::int64_t>& lens, std::int64_t b,
+                           std::int64_t axis) {
+        return lens.empty() ? axis : lens[static_cast<std::size_t>(b)];
+    };
+    list.push_back(step("keys_" + id, "gradients without " + which + " keys",
+                        [=](const BackwardCall&, ModelSteps& s) {
+                            s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
+                                const Problem& p = row.call.problem();
+                                return is && kept(j, length(p.mask.lens_kv, row.b, p.len_kv));
+                            };
+                        }));
+    list.push_back(step("queries_" + id, "gradients without " + which + " queries",
+                        [=](const BackwardCall&, ModelSteps& s) {
+                            s.sees = [=](const ModelRow& row, std::int64_t, bool is) {
+                                const Problem& p = row.call.problem();
+                                return is && kept(row.i, length(p.mask.lens_q, row.b, p.len_q));
+                            };
+                        }));
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> sum_deviations() {
+    std::vector<BackwardDeviation> list;
+    add_heads(list);
+    add_joined(list);
+    add_dropped(list, "last_one", "the last of its",
+                [](std::int64_t at, std::int64_t n) { return at != n - 1; });
+    add_dropped(list, "first_one", "the first of its",
+                [](std::int64_t at, std::int64_t) { return at != 0; });
+    for (const std::int64_t tile : {2, 4, 8, 16, 32, 64, 128}) {
+        add_dropped(list, fmt::format("past_tiles_{}", tile),
+                    fmt::format("the last n mod {}", tile),
+                    [tile](std::int64_t at, std::int64_t n) { return at < n / tile * tile; });
+        add_dropped(
+            list, fmt::format("last_tile_{}", tile), fmt::format("the last tile of {}", tile),
+            [tile](std::int64_t at, std::int64_t n) { return at / tile != (n - 1) / tile; });
+        add_dropped(list, fmt::format("from_{}", tile), fmt::format("all past the first {}", tile),
+                    [tile](std::int64_t at, std::int64_t) { return at < tile; });
+    }
+    return list;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,226 @@
+// Deviations of what backward recomputes: the weights, what hides a key, the cap's derivative.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "properties/diagnosis/backward_deviation.hpp"
+#include "reference/oracle/visibility.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+bool inside(const ModelRow& row, std::int64_t j) {
+    return row.call.score(row.b, row.h, row.i, j).inside;
+}
+
+using Change = std::function<void(const BackwardCall&, ModelSteps&)>;
+
+BackwardDeviation step(std::string id, std::string says, Change change) {
+    return {.id = std::move(id), .says = std::move(says), .change = std::move(change)};
+}
+
+BackwardDeviation lse(std::string id, std::string says,
+                      std::function<Near(const ModelRow&)> value) {
+    return step(std::move(id), std::move(says),
+                [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.lse = value; });
+}
+
+BackwardDeviation slope(std::string id, std::string says,
+                        std::function<Near(const ModelPair&, double cap)> value) {
+    return step(std::move(id), std::move(says),
+                [value = std::move(value)](const BackwardCall& call, ModelSteps& s) {
+                    const double cap = call.problem().softcap;
+                    if (cap > 0)
+                        s.slope = [value, cap](const ModelPair& pair) { return value(pair, cap); };
+                });
+}
+
+BackwardDeviation value_weight(std::string id, std::string says,
+                               std::function<Near(const ModelPair&)> value) {
+    return step(
+        std::move(id), std::move(says),
+        [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.value_weight = value; });
+}
+
+void add_lse(std::vector<BackwardDeviation>& list) {
+    list.push_back(lse("lse_as_base_two", "weights of an LSE that is taken for one of base 2",
+                       [](const ModelRow& row) { return std::numbers::ln2 * row.lse; }));
+    list.push_back(lse("lse_times_log2e", "weights of an LSE multiplied by log2(e)",
+                       [](const ModelRow& row) { return std::numbers::log2e * row.lse; }));
+    list.push_back(lse("lse_missing", "weights exp(S), without the LSE",
+                       [](const ModelRow&) { return Near{}; }));
+    list.push_back(lse("lse_maximum", "weights exp(S - m) with the row's maximum, not divided",
+                       largest_score));
+    list.push_back(
+        lse("lse_negated", "weights exp(S + LSE)", [](const ModelRow& row) { return -row.lse; }));
+    list.push_back(lse("lse_first_row", "the LSE of the head's first row for every row",
+                       [](const ModelRow& row) { return row.call.row(row.b, row.h, 0).lse; }));
+    list.push_back(lse("lse_first_head", "the LSE of the first head for every head",
+                       [](const ModelRow& row) { return row.call.row(row.b, 0, row.i).lse; }));
+    list.push_back(lse("lse_key_head", "the LSE of the head with its key head's number",
+                       [](const ModelRow& row) {
+                           return row.call.row(row.b, row.h / row.call.call.group, row.i).lse;
+                       }));
+    list.push_back(lse("lse_first_sequence", "the LSE of the first sequence for all of them",
+                       [](const ModelRow& row) { return row.call.row(0, row.h, row.i).lse; }));
+    for (const std::int64_t up : {1, -1, 8, 16, 32, 64})
+        list.push_back(lse(fmt::format("lse_row_{}_{}", up > 0 ? "above" : "below", std::abs(up)),
+                           fmt::format("the LSE of the row {} {} its own", std::abs(up),
+                                       up > 0 ? "above" : "below"),
+                           [up](const ModelRow& row) {
+                               const auto other = row_above(row, up);
+                               return other ? other->facts.lse : row.lse;
+                           }));
+    for (const Precision narrow : {Precision::bf16, Precision::f16})
+        list.push_back(lse("lse_" + std::string(name(narrow)),
+                           "weights of an LSE rounded to " + std::string(name(narrow)),
+                           [narrow](const ModelRow& row) { return rounded_to(row.lse, narrow); }));
+    // exp(L) less exp(sink): L + log(1 - exp(sink - L)).
+    list.push_back(
+        step("sink_left_out", "weights that the sink has no share in",
+             [](const BackwardCall& call, ModelSteps& s) {
+                 if (!call.problem().sink) return;
+                 s.lse = [](const ModelRow& row) {
+                     const double sink = row.call.call.sinks[static_cast<std::size_t>(row.h)];
+                     const double share = std::exp(sink - row.lse.value);
+                     const double keys = 1 - share;
+                     return Near{row.lse.value + std::log1p(-share),
+                                 (row.lse.error + 4 * row.call.model.ua) / std::max(keys, 0.0)};
+                 };
+             }));
+}
+
+void add_hidden(std::vector<BackwardDeviation>& list) {
+    list.push_back(step("hidden_score_zero", "hidden keys with the weight exp(0 - LSE)",
+                        [](const BackwardCall&, ModelSteps& s) {
+                            s.sees = [](const ModelRow& row, std::int64_t j, bool) {
+                                return inside(row, j);
+                            };
+                            s.probability = [](const ModelPair& pair) {
+                                if (pair.facts.visible) return plain_probability(pair);
+                                ModelPair zero = pair;
+                                zero.score = {};
+                                return plain_probability(zero);
+                            };
+                        }));
+    list.push_back(step("empty_rows_recomputed",
+                        "the weights of a row that sees no key: exp(S + infinity)",
+                        [](const BackwardCall&, ModelSteps& s) {
+                            s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
+                                return is || (inside(row, j) && row.lse.value == -infinite);
+                            };
+                        }));
+    list.push_back(step("hidden_leaks",
+                        "zero times what is hidden, which is NaN where that is, instead of "
+                        "leaving it out",
+                        [](const BackwardCall&, ModelSteps& s) {
+                            s.sees = [](const ModelRow& row, std::int64_t j, bool) {
+                                return inside(row, j);
+                            };
+                            s.probability = [](const ModelPair& pair) {
+                                // No exact 0, which would hide a NaN.
+                                if (pair.facts.visible) return plain_probability(pair);
+                                return Near{0, std::numeric_limits<double>::denorm_min()};
+                            };
+                        }));
+    for (const double padding_lse : {0.0, -infinite})
+        list.push_back(step("past_lengths", "rows past a sequence's length like any other",
+                            [padding_lse](const BackwardCall&, ModelSteps& s) {
+                                s.past_lengths = true;
+                                s.lse = [padding_lse](const ModelRow& row) {
+                                    return row.facts.is_query ? row.lse : Near{padding_lse, 0};
+                                };
+                            }));
+}
+
+void add_parts(std::vector<BackwardDeviation>& list) {
+    list.push_back(step("weights_unscaled", "weights recomputed without the softmax scale",
+                        [](const BackwardCall& call, ModelSteps& s) {
+                            if (call.call.scale != 0) s.parts.scale = 1 / call.call.scale;
+                        }));
+    list.push_back(step("weights_uncapped", "weights recomputed without the soft cap",
+                        [](const BackwardCall&, ModelSteps& s) {
+                            s.parts.cap = false;
+                            s.slope = [](const ModelPair& pair) {
+                                const double cap = pair.row.call.problem().softcap;
+                                if (!(cap > 0)) return Near{1, 0};
+                                const double t = std::tanh(pair.biased / cap);
+                                return Near{1 - t * t, 30 * pair.row.call.model.ua};
+                            };
+                        }));
+    list.push_back(step("weights_unbiased", "weights recomputed without the additive mask",
+                        [](const BackwardCall&, ModelSteps& s) { s.parts.mask = false; }));
+    list.push_back(step("weights_without_alibi", "weights recomputed without ALiBi",
+                        [](const BackwardCall&, ModelSteps& s) { s.parts.alibi = false; }));
+}
+
+void add_slopes(std::vector<BackwardDeviation>& list) {
+    list.push_back(slope("slope_missing", "dS without the soft cap's derivative",
+                         [](const ModelPair&, double) {
+                             return Near{1, 0};
+                         }));
+    const auto square = [](Near t) { return Near{1, 0} - t * t; };
+    list.push_back(slope("slope_of_biased", "the soft cap's derivative at the biased score",
+                         [square](const ModelPair& pair, double cap) {
+                             return square(1 / cap *
+                                           rounded(pair.score, 2 * pair.row.call.model.ua, 0));
+                         }));
+    list.push_back(slope(
+        "slope_of_uncapped", "the soft cap's derivative at the score before the cap",
+        [square](const ModelPair& pair, double cap) {
+            return square(1 / cap *
+                          rounded({pair.biased, pair.capped.error}, 2 * pair.row.call.model.ua, 0));
+        }));
+    list.push_back(slope("slope_undivided",
+                         "1 - s^2 as the soft cap's derivative, s not divided "
+                         "by the cap",
+                         [square](const ModelPair& pair, double) { return square(pair.capped); }));
+    list.push_back(
+        slope("slope_not_squared", "1 - tanh where its derivative is meant",
+              [](const ModelPair& pair, double cap) {
+                  return Near{1, 0} - 1 / cap * rounded(pair.capped, 9 * pair.row.call.model.ua, 0);
+              }));
+    list.push_back(
+        slope("slope_twice", "the soft cap's derivative twice",
+              [](const ModelPair& pair, double) { return plain_slope(pair) * plain_slope(pair); }));
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> weight_deviations() {
+    std::vector<BackwardDeviation> list;
+    add_lse(list);
+    add_hidden(list);
+    add_slopes(list);
+    add_parts(list);
+    for (const Precision narrow : {Precision::bf16, Precision::f16}) {
+        const std::string format(name(narrow));
+        list.push_back(
+            value_weight("value_weight_" + format, "dV of weights rounded to " + format,
+                         [narrow](const ModelPair& pair) { return rounded_to(pair.p, narrow); }));
+        list.push_back(step("weight_" + format, "weights rounded to " + format,
+                            [narrow](const BackwardCall&, ModelSteps& s) {
+                                s.probability = [narrow](const ModelPair& pair) {
+                                    return rounded_to(plain_probability(pair), narrow);
+                                };
+                            }));
+    }
+    list.push_back(value_weight(
+        "value_weight_squared", "dV of squared weights",
+        [](const ModelPair& pair) { return rounded(pair.p * pair.p, pair.row.call.model.ua, 0); }));
+    list.push_back(value_weight("value_weight_is_ds", "dV of dS where the weights are meant",
+                                [](const ModelPair& pair) { return pair.ds; }));
+    list.push_back(value_weight("value_weight_one", "dV without the weights", [](const ModelPair&) {
+        return Near{1, 0};
+    }));
+    return list;
+}
+
+}  // namespace attest::diagnosis
