@@ -97,13 +97,6 @@ class Behaviour(unittest.TestCase):
         self.assertIn("it computes a causal mask aligned top-left", explained)
         self.assertIn("every element agrees", self.attest("explain", command[1], "--kernel", "cpu_flash", code=0).stdout)
 
-    def test_what_is_dropped_is_read_and_shown(self):
-        run = self.attest("check", "mutant:M310", *SMALL, "--match", "reference.dropout", code=1)
-        self.assertIn("what is dropped is not analysed", run.stdout)
-        case = re.search(r"attest replay (\w+)", run.stdout).group(1)
-        self.attest("replay", case, "--kernel", "mutant:M310", code=1)
-        self.assertIn("differs here first", self.attest("explain", case, code=1).stdout)
-
     def test_explain_shows_where_a_backward_parts(self):
         line = "b1 hq2 hkv1 tq3 tk4 d3 causal f32 grad"
         explained = self.attest("explain", line, "--kernel", "mutant:M113", code=1).stdout
@@ -119,6 +112,8 @@ class Behaviour(unittest.TestCase):
         self.attest("replay", "b1 hq1 hkv1 tq2 tk1 d1 causal f32", "--kernel", "mutant:M001", "--law",
                     "masking.causal", code=1)
         self.attest("replay", "row_fully_masked", "--kernel", "cpu_flash", code=0)
+        dropped = "b1 hq1 hkv1 tq1 tk2 d1 dropout 0.5 seed 12520918 f32 values small_int"
+        self.assertIn("differs here first", self.attest("explain", dropped, "--kernel", "mutant:M310", code=1).stdout)
 
     def test_the_seed_repeats_a_run(self):
         def shown():

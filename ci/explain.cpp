@@ -165,7 +165,9 @@ int explain_command(const CommandOptions& options) {
     const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
     const std::string replay =
         "attest replay " + clean(options.arguments.front()) + " --kernel " + clean(spec.text);
-    const bool backward = divergence.elements.empty() && explain_backward(s, kernel, tried);
+    // Nobody hands backward a mask: its steps are not told apart from that of another mask.
+    const bool backward = p.dropout.p == 0 && divergence.elements.empty() &&
+                          explain_backward(s, kernel, tried);
     if (!backward) draw_tables(s, tables(s, view), p, view.query, view.key);
     if (backward) {
         end_explaining(s, kernel, tried, replay);

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "properties/law/dropout_cases.hpp"
@@ -29,6 +32,13 @@ constexpr std::int64_t calls_most = 160, calls_most_of_rare = 400;
 /// One case of these says as much as hundreds of calls can.
 constexpr std::int64_t cases_of_masks = 24;
 
+/// Seeds come in pairs so far apart, no two the same: beyond 2^31 they may be cut off.
+constexpr std::array<std::uint64_t, 4> seed_steps = {1, 256, 65536, 8388608};
+Problem with_seed(const Problem& p, std::uint64_t number) {
+    const std::uint64_t pair = number / 2;
+    return reseeded(p, 1000 * pair + (number % 2 == 1 ? seed_steps[pair % seed_steps.size()] : 0));
+}
+
 /// Masks of one seed after another until there are cells enough; `visit` takes each with its
 /// number.
 template <typename Visit>
@@ -40,7 +50,7 @@ std::optional<Judgement> each_mask(const Trial& trial, Visit visit) {
     std::int64_t cells = 0;
     for (std::int64_t n = 0; n < masks && cells < cells_enough(p.dropout.p); ++n) {
         const auto number = static_cast<std::uint64_t>(n);
-        const KeptMask mask = read_mask(trial, reseeded(p, number), trial.inputs());
+        const KeptMask mask = read_mask(trial, with_seed(p, number), trial.inputs());
         if (mask.contradiction) return mask.contradiction;
         visit(mask, number);
         cells += mask.cells;
@@ -57,55 +67,79 @@ Judgement check_rate(const Trial& trial) {
     return lie ? *lie : judge_counts({dropped});
 }
 
-/// Two cells of one mask that are `distance` apart along an axis, each in one pair at most.
+/// Pairs of cells of one mask, no cell in two of them: one that is `shift` away along the axes, or
+/// the one with query and key exchanged.
 struct Pairs {
-    std::int64_t stride = 1, extent = 1, distance = 1;  ///< of the axis, in cells
+    Shape shift{};
+    bool exchanged = false;
     KeptCount alike;
 
+    std::optional<Shape> other(const Shape& at, const Shape& shape) const {
+        if (exchanged) {
+            const Shape to{at[0], at[1], at[3], at[2]};
+            return at[2] < at[3] && at[3] < shape[2] ? std::optional(to) : std::nullopt;
+        }
+        Shape to = at;
+        bool first = true;
+        for (std::size_t axis = 0; axis < to.size(); ++axis) {
+            if (shift[axis] != 0 && std::exchange(first, false) && at[axis] / shift[axis] % 2 != 0)
+                return std::nullopt;
+            to[axis] += shift[axis];
+            if (to[axis] < 0 || to[axis] >= shape[axis]) return std::nullopt;
+        }
+        return to;
+    }
     void add(const KeptMask& mask) {
+        const Shape& shape = mask.keep.shape();
         for (std::int64_t at = 0; at < mask.keep.size(); ++at) {
-            const std::int64_t place = at / stride % extent, other = at + distance * stride;
-            if (place / distance % 2 != 0 || place + distance >= extent) continue;
-            if (mask.sees(at) && mask.sees(other)) alike.add(mask.kept(at) == mask.kept(other));
+            const auto to = mask.sees(at) ? other(index_of(shape, at), shape) : std::nullopt;
+            if (!to) continue;
+            const std::int64_t second = mask.keep.flat((*to)[0], (*to)[1], (*to)[2], (*to)[3]);
+            if (mask.sees(second)) alike.add(mask.kept(at) == mask.kept(second));
         }
     }
 };
 
-// Distances at which real generators repeat themselves: neighbours, tiles, heads of one group.
+// Distances at which real generators repeat themselves: neighbours, tiles, heads of one group; and
+// cells that one sum, one difference or one unordered pair of numbers stands for.
 std::vector<Pairs> pairs_of(const Problem& p, double chance) {
     const char* names[] = {"sequences", "heads", "queries", "keys"};
     const Shape shape{p.batch, p.heads_q, p.len_q, p.len_kv};
     std::vector<Pairs> all;
-    std::int64_t stride = p.batch * p.heads_q * p.len_q * p.len_kv;
+    const auto add = [&](const Shape& shift, bool exchanged, const std::string& which) {
+        all.push_back({shift, exchanged, {"weights of " + which + " are alike", chance}});
+    };
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        stride /= shape[axis];
         std::set<std::int64_t> distances{1, 2, 4, 8, 16, 32, 64};
         if (axis == 1) distances = {1, p.heads_kv, group_size(p)};
-        for (const std::int64_t distance : distances)
+        for (const std::int64_t distance : distances) {
+            Shape shift{};
+            shift[axis] = distance;
             if (distance < shape[axis])
-                all.push_back(
-                    {stride,
-                     shape[axis],
-                     distance,
-                     {fmt::format("weights of {} {} apart are alike", names[axis], distance),
-                      chance}});
+                add(shift, false, fmt::format("{} {} apart", names[axis], distance));
+        }
     }
+    add({0, 0, 1, 1}, false, "neighbours down a diagonal");
+    add({0, 0, 1, -1}, false, "neighbours up a diagonal");
+    add({}, true, "query and key exchanged");
     return all;
 }
 
 Judgement check_independent(const Trial& trial) {
     const double p = trial.problem().dropout.p, chance = p * p + (1 - p) * (1 - p);
     std::vector<Pairs> pairs = pairs_of(trial.problem(), chance);
-    KeptCount seeds{"weights of two seeds are alike", chance};
+    std::vector<KeptCount> counts;
+    for (const std::uint64_t step : seed_steps)
+        counts.push_back({fmt::format("weights of seeds {} apart are alike", step), chance});
     Tensor before;
     const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t number) {
         for (Pairs& one : pairs) one.add(mask);
+        KeptCount& seeds = counts[number / 2 % seed_steps.size()];
         for (std::int64_t at = 0; number % 2 == 1 && at < mask.keep.size(); ++at)
             if (mask.sees(at)) seeds.add(mask.keep.bits(at) == before.bits(at));
         before = mask.keep;
     });
     if (lie) return *lie;
-    std::vector<KeptCount> counts{seeds};
     for (Pairs& one : pairs) counts.push_back(std::move(one.alike));
     return judge_counts(counts);
 }
@@ -149,7 +183,7 @@ Judgement check_mean(const Trial& trial) {
     RowSums sums;
     Judgement scaled = holds(0);
     const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t number) {
-        const Problem problem = reseeded(trial.problem(), number);
+        const Problem problem = with_seed(trial.problem(), number);
         sums.add(mask, p);
         if (number > 0 || scaled.violated()) return;  // once says it
         TensorSet known = ones(problem, trial.inputs());
@@ -209,8 +243,9 @@ std::vector<Property> dropout_masks() {
                  "Weights are dropped independently across keys, queries, heads, sequences, seeds.",
                  "each weight is dropped by itself",
                  "Two cells are alike with probability p^2 + (1-p)^2. Pairs that share no cell are "
-                 "counted along each axis, at the distances of neighbours, tiles and groups, and "
-                 "between seeds; Chernoff's bounds on all counts are left with probability 1e-9.",
+                 "counted along each axis, at the distances of neighbours, tiles and groups, on "
+                 "diagonals, and between seeds; Chernoff's bounds on all counts are left with "
+                 "probability 1e-9.",
                  always<check_independent>,
                  {one_mask_for_all_heads(), one_mask_for_all_seeds(), one_mask_for_all_sequences(),
                   one_mask_for_all_rows()}),

@@ -41,6 +41,12 @@ float factor_turned_over(const DroppedPair& pair) {
         cpu::weight_factor(pair.row.call.problem, {at.batch, at.head, at.key, at.query}));
 }
 
+float factor_of_first_head(const DroppedPair& pair) {
+    WeightCell at = cell_of_pair(pair);
+    at.head -= at.head % pair.row.call.group;
+    return static_cast<float>(cpu::weight_factor(pair.row.call.problem, at));
+}
+
 /// A dropped key as one that a bias hides.
 float dropped_score(const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
     const attest_problem& p = b.call.problem;
@@ -77,6 +83,9 @@ std::vector<PlantedBug> of_backward() {
         {dropout_bug("M300", backward_pass, "backward draws the mask of the next seed",
                      {"dropout.gradients"}),
          BackSteps{.factor = factor_of_another_seed}},
+        {dropout_bug("M305", backward_pass, "backward takes the mask of the group's first head",
+                     {"dropout.gradients"}, "grouped heads"),
+         BackSteps{.factor = factor_of_first_head}},
         {dropout_bug("M301", backward_pass, "dV adds dropped weights", {"dropout.gradients"}),
          BackSteps{.value_weight = [](const DroppedPair& pair) { return pair.probability; }}},
         {dropout_bug("M302", backward_pass, "dS takes the weights after dropout",
@@ -151,6 +160,20 @@ std::vector<PlantedBug> of_forward() {
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p,
                                            {at.batch, at.head, at.query % cpu::plain_rows, at.key});
+                   }}},
+        {dropout_bug("M324", forward, "the seed is cut to 8 bits", {"dropout.independent"},
+                     "seeds 256 apart"),
+         Steps{.kept =
+                   [](const attest_problem& p, const WeightCell& at) {
+                       attest_problem other = p;
+                       other.dropout_seed &= 0xff;
+                       return cpu::is_kept(other, at);
+                   }}},
+        {dropout_bug("M325", forward, "the mask is drawn by the sum of query and key",
+                     {"dropout.independent"}),
+         Steps{.kept =
+                   [](const attest_problem& p, const WeightCell& at) {
+                       return cpu::is_kept(p, {at.batch, at.head, at.query + at.key, 0});
                    }}},
         {dropout_bug("M321", forward, "the factor is rounded to bfloat16", {"reference.dropout"}),
          Steps{.kept_factor =
