@@ -164,8 +164,15 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
         if (holds && holding++ >= holding_cases_max) continue;
         if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
     }
-    for (const Case& c : cases)
-        if (all.wrong.size() < evidence_max) all.add(backward_evidence_of(kernel, c));
+    for (const Case& c : cases) {
+        if (all.remembers || all.wrong.size() == evidence_max) break;
+        auto e = backward_evidence_of(kernel, c);
+        // A defect of one call shows in the first of them; a memory may in any.
+        if (e && !e->wrong.empty() && all.wrong.size() < 2 && right_alone(kernel, *e))
+            all.remembers = true;
+        else
+            all.add(std::move(e));
+    }
     return all;
 }
 
