@@ -41,6 +41,8 @@ std::optional<BackwardEvidence> judged(Specification asked, worker::CallResult r
                                        bool* forward_wrong = nullptr) try {
     if (result.outcome != worker::Outcome::ok || products(asked.problem) > products_max)
         return std::nullopt;
+    // The model has no dropout, nor have the deviations.
+    if (features_of(asked.problem).has(Feature::dropout)) return std::nullopt;
     BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
     const Specification& s = e.asked;
     e.forward = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
