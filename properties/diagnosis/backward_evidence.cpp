@@ -41,6 +41,8 @@ std::optional<BackwardEvidence> judged(Specification asked, worker::CallResult r
                                        bool* forward_wrong = nullptr) try {
     if (result.outcome != worker::Outcome::ok || products(asked.problem) > products_max)
         return std::nullopt;
+    // The model has no dropout, nor have the deviations.
+    if (features_of(asked.problem).has(Feature::dropout)) return std::nullopt;
     BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
     const Specification& s = e.asked;
     e.forward = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
@@ -164,8 +166,15 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
         if (holds && holding++ >= holding_cases_max) continue;
         if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
     }
-    for (const Case& c : cases)
-        if (all.wrong.size() < evidence_max) all.add(backward_evidence_of(kernel, c));
+    for (const Case& c : cases) {
+        if (all.remembers || all.wrong.size() == evidence_max) break;
+        auto e = backward_evidence_of(kernel, c);
+        // A defect of one call shows in the first of them; a memory may in any.
+        if (e && !e->wrong.empty() && all.wrong.size() < 2 && right_alone(kernel, *e))
+            all.remembers = true;
+        else
+            all.add(std::move(e));
+    }
     return all;
 }
 

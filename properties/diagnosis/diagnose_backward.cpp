@@ -257,8 +257,8 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
         return std::nullopt;
     const AllBackwardEvidence evidence = gather_backward_evidence(kernel, counterexample, records);
     if (evidence.forward_wrong) return std::nullopt;  // which backward goes by
-    if (evidence.wrong.empty()) {
-        if (!evidence.remembers) return std::nullopt;
+    if (evidence.wrong.empty() && !evidence.remembers) return std::nullopt;
+    if (evidence.remembers) {
         Diagnosis found;
         found.backward = true;
         static_cast<Explanation&>(found) = remembered();
