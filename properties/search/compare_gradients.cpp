@@ -63,14 +63,24 @@ GradientFindings tally_of(const Comparison& c, const bound::ExpectedGradients& e
     return tally;
 }
 
+// A product in 50 digits costs about half a microsecond: so many take a second or two.
+bool takes_exact(const Problem& p) {
+    constexpr std::int64_t products_max = 1'000'000;
+    return score_count(p) * (3 * p.dim_qk + 2 * value_dim(p)) <= products_max;
+}
+
 }  // namespace
 
 law::Judgement compare_gradients_with(const Comparison& c,
                                       const bound::ExpectedGradients& expected) {
     GradientFindings tally = tally_of(c, expected);
-    if (tally.outside || tally.undecided > 0)
-        tally = tally_of(c, oracle::attend_gradients(c.problem, c.dialect, c.numerics, c.inputs,
-                                                     oracle::Arithmetic::double_double));
+    const auto again = [&](oracle::Arithmetic wider) {
+        tally = tally_of(
+            c, oracle::attend_gradients(c.problem, c.dialect, c.numerics, c.inputs, wider));
+    };
+    if (tally.outside || tally.undecided > 0) again(oracle::Arithmetic::double_double);
+    if (!tally.outside && tally.undecided > 0 && takes_exact(c.problem))
+        again(oracle::Arithmetic::exact);
     if (tally.outside) {
         law::Violation v;
         v.tensor = tally.outside->role;
@@ -88,7 +98,7 @@ law::Judgement compare_gradients_with(const Comparison& c,
         return {.elements = tally.elements,
                 .undecided = tally.undecided,
                 .worst_ratio = tally.worst_ratio,
-                .open = "double-double could not decide a gradient"};
+                .open = "the widest arithmetic tried could not decide a gradient"};
     return {.elements = tally.elements, .worst_ratio = tally.worst_ratio};
 }
 
