@@ -46,6 +46,23 @@ class Package(unittest.TestCase):
             said = self.run_in(attest, "check", os.path.join("built", library), "--cases", "8", "--seed", "7")
             self.assertIn("HOLDS", said)
 
+    def test_the_packages_hold_what_a_stranger_needs(self):
+        if not (shutil.which("dpkg-shlibdeps") and shutil.which("file")):
+            self.skipTest("no dpkg-dev and file here, which say what a package depends on")
+        self.run_in("cpack", "-G", "TGZ;DEB", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", "packages")
+        names = os.listdir(os.path.join(self.folder, "packages"))
+        package, archive = (next(n for n in names if n.endswith(end)) for end in (".deb", ".tar.gz"))
+        self.assertRegex(self.run_in("dpkg-deb", "-f", os.path.join("packages", package), "Depends"), r"libfmt\d.*libsodium")
+        self.run_in("dpkg-deb", "-x", os.path.join("packages", package), "root")
+        self.run_in("tar", "-C", "packages", "-xf", os.path.join("packages", archive))
+        for prefix in ("root/usr", "packages/" + archive.removesuffix(".tar.gz")):
+            attest = os.path.join(self.folder, prefix, "bin", "attest")
+            for name in ("share/man/man1/attest.1", "share/bash-completion/completions/attest"):
+                self.assertTrue(os.path.exists(os.path.join(self.folder, prefix, name)), name)
+            self.run_in("cc", "-std=c99", "-O2", "-shared", "-fPIC", "-I", os.path.join(prefix, "include"), "-o", "mine.so",
+                        *(os.path.join(prefix, "share", "attest", "examples", n) for n in ("attention.c", "attention_glue.c")), "-lm")
+            self.assertIn("HOLDS", self.run_in(attest, "check", "./mine.so", "--seed", "1", "--cases", "4"))
+
     def test_new_kernels_hold(self):
         self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
         attest = os.path.join(self.folder, "installed", "bin", "attest")
