@@ -129,7 +129,8 @@ TEST(RecordRead, AnEarlierVersionIsRead) {
 }
 
 void add_keys(const Record& value, const std::string& path, std::set<std::string>& keys) {
-    const bool named = path.ends_with(".refusals") || path.ends_with(".formats");
+    const bool named = path.ends_with(".refusals") || path.ends_with(".formats") ||
+                       path.ends_with(".libraries");
     if (!value.is_structured()) keys.insert(path);
     for (const auto& [key, part] : value.items())
         if (value.is_structured())
