@@ -82,6 +82,14 @@ void add_rows(std::vector<BackwardDeviation>& list) {
                              const std::int64_t n = row.h * p.batch + row.b;
                              return row.call.row(n / p.heads_q, n % p.heads_q, row.i).delta;
                          }));
+    for (const std::int64_t by : {1, -1})
+        list.push_back(
+            delta(by > 0 ? "delta_next_head" : "delta_head_before",
+                  by > 0 ? "the deltas of the next head" : "the deltas of the head before",
+                  [by](const ModelRow& row) {
+                      const std::int64_t n = row.call.problem().heads_q;
+                      return row.call.row(row.b, (row.h + by + n) % n, row.i).delta;
+                  }));
     list.push_back(delta("delta_first_sequence", "the deltas of the first sequence for all of them",
                          [](const ModelRow& row) { return row.call.row(0, row.h, row.i).delta; }));
 }

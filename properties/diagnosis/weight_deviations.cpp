@@ -145,6 +145,16 @@ void add_parts(std::vector<BackwardDeviation>& list) {
                         [](const BackwardCall& call, ModelSteps& s) {
                             if (call.call.scale != 0) s.parts.scale = 1 / call.call.scale;
                         }));
+    list.push_back(step("exponent_base_two", "weights 2^(S - LSE) where e^(S - LSE) is meant",
+                        [](const BackwardCall&, ModelSteps& s) {
+                            s.probability = [](const ModelPair& pair) {
+                                const Near p = plain_probability(pair);
+                                if (!(p.value > 0)) return p;
+                                const double x = std::pow(p.value, std::numbers::ln2);
+                                return Near{x, x * (std::numbers::ln2 * p.error / p.value +
+                                                    4 * pair.row.call.model.ua)};
+                            };
+                        }));
     list.push_back(step("weights_uncapped", "weights recomputed without the soft cap",
                         [](const BackwardCall&, ModelSteps& s) {
                             s.parts.cap = false;
