@@ -36,6 +36,8 @@ EXPECTED = {
     # Every shape is compiled anew: seconds a case.
     "jax": ("jax, numpy", [
         ("jax_attention", ["--profile", "quick", "--cases", "1", "--match", "gradients.*"], 0),
+        # Its softmax is of f32 (kernels/adapters/README.md).
+        ("jax_attention_double", ["--profile", "quick", "--cases", "1", "--match", "reference.output"], 1),
     ]),
 }
 
