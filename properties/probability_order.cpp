@@ -150,7 +150,8 @@ bound::ExpectedElement single_key(const Trial& trial, const Problem& problem, do
     if (m.up > 0 && !(off < m.up / 2)) return {value, 0, general_bound};
     const double merge =
         m.may_split ? std::expm1(8 * m.ua * (score_max + 2) + 6 * m.exp_error + 4 * m.ua) : 0;
-    const double relative = 1.01 * ((m.up > 0 ? off : 0) + 6 * m.ua + merge + m.uo);
+    const double added = 3 * m.epsilon;  // to l, which is at least 1 - off, twice where merged
+    const double relative = 1.01 * ((m.up > 0 ? off : 0) + 6 * m.ua + merge + m.uo + added);
     const double size = std::abs(value);
     const double underflow = 16 * m.oma + 2 * (m.oma + m.weight_floor) * size + m.omo;
     return {value, 0, std::min(general_bound, relative * size + underflow)};

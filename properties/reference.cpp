@@ -168,9 +168,10 @@ Property structure() {
 // at most 2.1 (E + up + g) mean |v|: with x the sum in brackets, (1 + x)/(1 - x) - 1 = 2x/(1 - x),
 // which is at most 2.1 x up to x = 1/21. Anything that rounds from there agrees.
 double mean_slack(const bound::KernelModel& m, const Numerics& numerics, double keys) {
-    if (!coarse_exp(numerics)) return 0;
+    // Half precision adds no such numbers exactly; what is added to l shows in the quotient.
+    if (!coarse_exp(numerics) && m.ua <= 0x1p-24 && m.epsilon == 0) return 0;
     const double up = m.exp_error < m.up / 2 ? 0 : m.up;
-    return 2.1 * (m.exp_error + up + bound::chain_error(m.sum_depth(keys) + 6, m.ua));
+    return 2.1 * (m.exp_error + up + m.epsilon + bound::chain_error(m.sum_depth(keys) + 6, m.ua));
 }
 
 Judgement judge_rounding(const Trial& trial, const Problem& problem) {
@@ -261,6 +262,7 @@ constexpr double probable_rate = 1e-9;
 
 Plan check_probable(const Given& given) {
     if (given.numerics().matrix_unit) return not_applicable(truncated_sums);
+    if (has_coarse_steps(given.numerics())) return not_applicable(coarse_steps);
     return [](const Trial& trial) -> Judgement {
         Judgement judgement = trial.compare_probable(probable_rate);
         judgement.statistic = Statistic{"error over the probable bound", judgement.worst_ratio, 1,

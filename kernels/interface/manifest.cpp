@@ -71,6 +71,10 @@ void read_numerics(Section section, Numerics& n) {
     section.choose("weights", manifest_words::number_words, n.weights);
     section.choose("output", manifest_words::number_words, n.output);
     section.positive_real("exp_ulp", n.exp_ulp);
+    for (const manifest_words::RoundedStep& step : manifest_words::steps)
+        section.choose(step.key, manifest_words::number_words, n.*step.format);
+    section.positive_real("epsilon", n.epsilon);
+    section.flag("centred_keys", n.centred_keys);
     section.count("tile", n.tile);
     section.count("sum_chunk", n.sum_chunk);
     section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
@@ -165,6 +169,12 @@ std::string to_json(const Manifest& m) {
         {"batch_invariant", m.numerics.batch_invariant},
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};
+    for (const manifest_words::RoundedStep& step : manifest_words::steps)
+        if (m.numerics.*step.format != NumberFormat::unrounded)
+            out["numerics"][std::string(step.key)] =
+                word_of(manifest_words::number_words, m.numerics.*step.format);
+    if (m.numerics.epsilon > 0) out["numerics"]["epsilon"] = m.numerics.epsilon;
+    if (m.numerics.centred_keys) out["numerics"]["centred_keys"] = true;
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -36,7 +36,18 @@ inline constexpr Choice<NumberFormat> number_words[] = {{"same", NumberFormat::s
                                                         {"f16", NumberFormat::f16},
                                                         {"bf16", NumberFormat::bf16}};
 inline constexpr Choice<NumberFormat> accumulate_words[] = {{"f32", NumberFormat::f32},
-                                                            {"f64", NumberFormat::f64}};
+                                                            {"f64", NumberFormat::f64},
+                                                            {"f16", NumberFormat::f16},
+                                                            {"bf16", NumberFormat::bf16}};
+/// Steps that a kernel may round by themselves.
+struct RoundedStep {
+    std::string_view key;
+    NumberFormat Numerics::*format;
+};
+inline constexpr RoundedStep steps[] = {{"scores", &Numerics::scores},
+                                 {"query", &Numerics::query},
+                                 {"rotation", &Numerics::rotation},
+                                 {"bias", &Numerics::bias}};
 inline constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
                                                      {"f32", Precision::f32},
                                                      {"f16", Precision::f16},

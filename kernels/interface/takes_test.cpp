@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "kernels/interface/manifest.hpp"
+#include "kernels/interface/manifest_words.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::kernel {
@@ -126,11 +127,29 @@ TEST(Takes, WhatIsNoChoiceIsNoFeature) {
               "its manifest does not list the feature mixed_formats");
 }
 
+// Steps that a kernel rounds by themselves are declared, told again, and in the manual.
+TEST(Takes, StepsAreReadAndTold) {
+    const Manifest m = parse_manifest(
+        R"({"name":"x","version":"1","formats":["f16"],"numerics":{"accumulate":"f16",)"
+        R"("scores":"f16","query":"same","rotation":"bf16","bias":"f32","epsilon":1e-6,)"
+        R"("centred_keys":true}})",
+        "x");
+    EXPECT_EQ(m.numerics.accumulate, NumberFormat::f16);
+    EXPECT_EQ(m.numerics.scores, NumberFormat::f16);
+    EXPECT_EQ(m.numerics.rotation, NumberFormat::bf16);
+    EXPECT_EQ(m.numerics.epsilon, 1e-6);
+    EXPECT_EQ(parse_manifest(to_json(m), "again").numerics, m.numerics) << to_json(m);
+    EXPECT_TRUE(has_coarse_steps(m.numerics));
+    EXPECT_FALSE(has_coarse_steps({}));
+}
+
 TEST(Takes, TheManualNamesEveryKey) {
     std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "README.md");
     const std::string page{std::istreambuf_iterator<char>(file), {}};
     for (const QuantityRow& row : quantities())
         EXPECT_NE(page.find("`" + std::string(row.key) + "`"), page.npos) << row.key;
+    for (const manifest_words::RoundedStep& step : manifest_words::steps)
+        EXPECT_NE(page.find("`" + std::string(step.key) + "`"), page.npos) << step.key;
 }
 
 TEST(Takes, WhatIsWrongIsSaid) {

@@ -95,6 +95,8 @@ HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double 
         return {infinite, infinite};
     HullSlack slack;
     slack.relative = (1 + model.up) * (1 + sum_o) * (1 + merge) / (1 - sum_l) - 1;
+    // What is added to l, at most 1 / (1 - gl) of itself a time, takes that part off the weights.
+    slack.relative += 2.1 * model.epsilon / (1 - sum_l);
     slack.relative = evaluation * (slack.relative + 2 * n * model.omp + model.uo);
     slack.absolute = 2 * model.oma * (n + rescales + 4) +
                      2 * (model.oma + model.weight_floor) * values_total + model.omo;

@@ -74,9 +74,10 @@ void set_mask_tensor(Problem& p, const Raw& raw, MaskKind kind) {
     mask.tile = p.len_kv > 16 ? one_below({16, 32, 64, 128}, p.len_kv, raw.tile)
                               : one_below({1, 2, 4, 8}, p.len_kv, raw.tile);
     if (kind == MaskKind::boolean || raw.floor % 4 != 0) return;
-    // What frameworks have for -inf; -1e9 is none of f16.
-    const double floors[] = {-1e4, -65504, p.format_q == Precision::f16 ? -65504 : -1e9};
-    mask.floor = floors[static_cast<std::size_t>(raw.floor / 4) % 3];
+    // What frameworks have for -inf; the largest are none of f16.
+    const bool half = p.format_q == Precision::f16;
+    const double floors[] = {-1e4, -65504, half ? -65504 : -1e9, half ? -65504 : -1e30};
+    mask.floor = floors[static_cast<std::size_t>(raw.floor / 4) % 4];
 }
 
 void set_rope(Problem& p, const Raw& raw) {

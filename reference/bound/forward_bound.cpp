@@ -99,8 +99,14 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
     rescales_ += (row.sink ? 1 : 0) + (model_.may_split ? 2 : 0);
     // No intermediate may overflow: the dot product with and without its scale, log2(e) times it.
     const double unscaled = static_cast<double>(model_.dim_qk) * row.q_max * row.k_max;
-    valid_ = std::max({maxima_.magnitude, std::min(unscaled, maxima_.magnitude / model_.scale),
-                       maxima_.bias}) < model_.max_finite / 8;
+    const double centred = model_.centred_keys ? model_.scale * unscaled : 0;
+    const double product =
+        model_.centred_keys ? 2 * unscaled : std::min(unscaled, maxima_.magnitude / model_.scale);
+    valid_ = std::max({maxima_.magnitude + centred, product, maxima_.bias}) < model_.score_max / 8;
+    // q is rounded with its scale and log2(e), or without.
+    if (model_.uq > 0 && !(row.q_max * std::max(1.0, 1.45 * model_.scale) < model_.query_max))
+        valid_ = false;
+    if (!(maxima_.bias < model_.bias_max)) valid_ = false;
 
     const double per_split =
         8 * ua * (maxima_.score + std::log(row.entries + 1) + 2) + 6 * model_.exp_error + 4 * ua;
@@ -111,7 +117,8 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
 
     const double of_lost = 1 + sum_error_o_;
     EntryRule rule;
-    rule.common = 6 * ua * maxima_.error + ua * std::abs(row.max) + (1 + rescales_) * exp_exponent_;
+    rule.common = 6 * ua * maxima_.error + ua * (std::abs(row.max) + centred) +
+                  (1 + rescales_) * exp_exponent_;
     rule.per_distance = 3 * ua;
     rule.max = row.max;
     rule.lse = row.lse;
@@ -148,16 +155,24 @@ void RowBound::end(const EntryTotals& totals) {
     inverse_ =
         proof ? evaluation / ((1 - sum_error_l_) * (1 - h1_) * (1 - rounded_mass_)) : infinite;
     // Weights that sum to (1 + up)(1 + gO)/(1 - gl) at most; 1.1 covers the product up gO.
-    leak_ = 1.1 * (model_.up + sum_error_o_ + sum_error_l_) / (1 - sum_error_l_) +
+    leak_ = (1.1 * (model_.up + sum_error_o_ + sum_error_l_) + 2.1 * model_.epsilon) /
+                (1 - sum_error_l_) +
             2 * row_.entries * model_.omp;
     absolute_ = 2 * model_.oma * (row_.entries + rescales_ + 4);
     // L = m + log l: the relative error of l in a logarithm, the error of log on at most log n, the
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
     if (!proof) return;
+    // q.mean(k) is added to it again, a product like any other.
+    const double of_mean =
+        model_.centred_keys
+            ? (totals.relative_max + 8 * ua) *
+                  (1 + model_.scale * static_cast<double>(model_.dim_qk) * row_.q_max * row_.k_max)
+            : 0;
     lse_ = evaluation * (log_loss(h1_) + log_loss(sum_error_l_) + 2 * rounded_mass_ +
                          1.5 * model_.log_error * std::log(row_.entries + 1) +
-                         4 * ua * (std::abs(row_.max) + std::abs(row_.lse)) + 2 * ua) +
+                         4 * ua * (std::abs(row_.max) + std::abs(row_.lse)) + 2 * ua +
+                         model_.epsilon * inverse_ * (model_.may_split ? 2 : 1) + of_mean) +
            2 * row_.entries * model_.weight_floor + 4 * model_.oma;
 }
 
@@ -207,13 +222,18 @@ void RowBound::outputs(std::size_t n, const double* exact, const ColumnArrays& s
             bounds[c] = evaluation * (beyond + leak_ * largest);
         }
     }
+    // N / (l + epsilon): off by epsilon / l of itself, 1 / l being at most inverse; twice where
+    // parts are merged.
+    const double of_quotient = model_.epsilon > 0 ? model_.ua + model_.epsilon * inverse_ *
+                                                                    (model_.may_split ? 2 : 1) / 2.5
+                                                  : model_.ua;
     output_bounds({.exact = exact,
                    .spread = sums.spread,
                    .plain = sums.plain,
                    .total = sums.value_total,
                    .of_size = sum_error_l_ * (1 + h1_),
                    .inverse = inverse_,
-                   .ua = model_.ua,
+                   .ua = of_quotient,
                    .absolute = absolute_,
                    .of_total = 2 * (model_.oma + model_.weight_floor),
                    .uo = model_.uo,

@@ -103,6 +103,43 @@ TEST(bound_a, a_matrix_unit_needs_its_own) {
     EXPECT_EQ(agreement(plain), bound::Agreement::disagrees);
 }
 
+// A step that is rounded coarser, and not declared, is beyond the bound; declared it is within it.
+// (no_correct_kernel_violates_it draws such kernels too.)
+TEST(bound_a, a_step_of_its_own_needs_its_word) {
+    using enum NumberFormat;
+    Emulation steps[6];
+    steps[0].scores = steps[1].query = steps[2].rotation = steps[3].bias = f16;
+    steps[4].epsilon = 1e-3;
+    steps[5].centred_keys = steps[5].round_weights = true;
+    for (const Emulation& how : steps) {
+        const auto step = &how - steps;
+        std::int64_t undeclared = 0;
+        for (std::uint64_t number = 9000; number < 9300; ++number) {
+            const RandomCase c = random_case(number, 60, 16);
+            const Problem& p = c.tried.problem;
+            if (p.format_q == Precision::f64 || p.format_kv == Precision::f64) continue;
+            const TensorSet inputs = make_inputs(c.tried);
+            const Observed seen = emulate(c.tried, c.dialect, inputs, how);
+            Numerics plain = declared(how);
+            plain.scores = plain.query = plain.rotation = plain.bias = unrounded;
+            plain.epsilon = 0;
+            plain.centred_keys = false;
+            CheckCount with, without;
+            const bound::Expected e = attend(p, c.dialect, declared(how), inputs);
+            const bound::Expected bare = attend(p, c.dialect, plain, inputs);
+            for (std::size_t x = 0; x < seen.output.size(); ++x) {
+                with.add(seen.output[x], e.output[x], p.format_o, 1);
+                without.add(seen.output[x], bare.output[x], p.format_o, 1);
+            }
+            EXPECT_EQ(with.violated, 0) << step << ": " << print(c.tried) << " " << with.worst;
+            undeclared += without.violated > 0;
+        }
+        EXPECT_GE(undeclared, 5) << step;
+        std::printf("step %d undeclared: caught in %lld of 300\n", static_cast<int>(step),
+                    static_cast<long long>(undeclared));
+    }
+}
+
 TEST(bound_a, defects_violate_it) {
     struct Expectation {
         EmulatedDefect defect;

@@ -29,25 +29,43 @@ struct Dialect {
 };
 
 /// `same` stands for the format of the inputs (q); it is resolved against a problem by the bounds.
-enum class NumberFormat : std::uint8_t { same, f64, f32, f16, bf16 };
+/// `unrounded`, for a step of its own: no coarser than what is accumulated in.
+enum class NumberFormat : std::uint8_t { same, f64, f32, f16, bf16, unrounded };
 enum class SumWeights : std::uint8_t { unrounded, rounded };
 
 struct Numerics {
     NumberFormat accumulate =
-        NumberFormat::f32;  ///< scores, softmax, both sums; at least f32, f64 for f64 inputs
+        NumberFormat::f32;                      ///< scores, softmax, both sums; f64 for f64 inputs
     NumberFormat weights = NumberFormat::same;  ///< P as fed to the second product
     NumberFormat output = NumberFormat::same;
-    double exp_ulp = 2.0;   ///< error of one exp call in ulps of `accumulate`
-    std::int64_t tile = 0;  ///< keys a tile; 0: undeclared
+    double exp_ulp = 2.0;        ///< error of one exp call in ulps of `accumulate`
+    std::int64_t tile = 0;       ///< keys a tile; 0: undeclared
     std::int64_t sum_chunk = 0;  ///< keys that are summed by themselves before their sum is added
                                  ///< to the rest, in both sums over keys; 0: undeclared
     SumWeights sum_weights = SumWeights::unrounded;
     bool deterministic = false;
     bool batch_invariant = false;
-    bool flush_subnormals = false;  ///< FTZ/DAZ arithmetic
-    bool matrix_unit = false;       ///< the two products are summed by a unit that adds several
-                                    ///< products at a time and truncates, as tensor cores do
+    bool flush_subnormals = false;                    ///< FTZ/DAZ arithmetic
+    NumberFormat scores = NumberFormat::unrounded;    ///< each step of a score is rounded to it
+    NumberFormat query = NumberFormat::unrounded;     ///< q is, before the product
+    NumberFormat rotation = NumberFormat::unrounded;  ///< cos, sin and the turn are
+    NumberFormat bias = NumberFormat::unrounded;      ///< additive mask, slopes and sinks are
+    double epsilon = 0;         ///< added to the sum of the weights, the largest of which is 1
+    bool centred_keys = false;  ///< the keys' mean is taken off before they are rounded
+    bool matrix_unit = false;   ///< the two products are summed by a unit that adds several
+                                ///< products at a time and truncates, as tensor cores do
     bool operator==(const Numerics&) const = default;
 };
+
+/// Whether some step is coarser than the f32 that errors on average were derived for.
+constexpr bool has_coarse_steps(const Numerics& n) noexcept {
+    const auto is_half = [](NumberFormat f) {
+        return f == NumberFormat::f16 || f == NumberFormat::bf16;
+    };
+    bool coarse = is_half(n.accumulate) || n.epsilon > 0 || n.centred_keys;
+    for (const NumberFormat step : {n.scores, n.query, n.rotation, n.bias})
+        coarse = coarse || step != NumberFormat::unrounded;
+    return coarse;
+}
 
 }  // namespace attest
