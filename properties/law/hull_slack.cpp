@@ -93,6 +93,9 @@ HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double 
                  sum_l = bound::chain_error(chain + 3, ua);
     if (!(sum_o < 0.5) || !(sum_l < 0.5) || !(values_total < model.max_finite / 4))
         return {infinite, infinite};
+    // A score of half precision may overflow, with its scale or without: then nothing is claimed.
+    const double largest = score_max * std::max(1.0, 1 / model.scale);
+    if (model.coarse_steps && !(largest < model.score_max / 8)) return {infinite, infinite};
     HullSlack slack;
     slack.relative = (1 + model.up) * (1 + sum_o) * (1 + merge) / (1 - sum_l) - 1;
     // What is added to l, at most 1 / (1 - gl) of itself a time, takes that part off the weights.
