@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "ci/commands.hpp"
-#include "ci/machine.hpp"
 #include "ci/exit_code.hpp"
+#include "ci/machine.hpp"
 #include "reference/oracle/instruction_set.hpp"
 #include "reference/problem/errors.hpp"
 

@@ -1,13 +1,18 @@
 #include "ci/case_source.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <sstream>
 
 #include "ci/fixture.hpp"
 #include "ci/record.hpp"
+#include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
@@ -32,24 +37,26 @@ std::string read_whole(const std::string& path) {
     return text.str();
 }
 
+// The record of the run whose results lie here; empty where there is none that can be read.
+RunReport report_in(const std::string& directory, std::vector<std::string>& unread) {
+    const std::string path = directory + "/result.jsonl";
+    try {
+        if (fs::exists(path)) return read_records(path);
+    } catch (const BadInput& broken) {
+        unread.push_back(broken.what());  // the cases beside it stand
+    }
+    return {};
+}
+
 // Every case stored here whose id begins with this, by full id.
 std::map<std::string, NamedCase> stored(const std::string& prefix, const std::string& directory,
                                         std::vector<std::string>& unread) {
     std::map<std::string, NamedCase> found;
-    const std::string path = directory + "/result.jsonl";
-    RunReport report;
-    try {
-        if (fs::exists(path)) report = read_records(path);
-    } catch (const BadInput& broken) {
-        unread.push_back(broken.what());  // the cases beside it stand
-    }
+    const RunReport report = report_in(directory, unread);
     const KernelReport& kernel = report.run.kernel;  // as it was typed in that run
-    const auto failures = search::load_failures(directory + "/cases", &unread);
-    for (const search::StoredFailure& failure : failures)
+    for (const search::StoredFailure& failure : stored_failures(directory, unread))
         if (failure.id.starts_with(prefix))
-            found[failure.id] = {failure.tried, failure.law,
-                                 kernel.id == failure.kernel ? kernel.typed : failure.kernel,
-                                 failure.before};
+            found[failure.id] = {failure.tried, failure.law, failure.kernel, failure.before};
     const auto add = [&](const std::string& id, NamedCase named) {
         if (id.starts_with(prefix) || prefix.starts_with(id))
             found.emplace(search::failure_id(named.tried, named.law), std::move(named));
@@ -97,6 +104,15 @@ NamedCase by_path(const std::string& path) {
 
 }  // namespace
 
+std::vector<search::StoredFailure> stored_failures(const std::string& directory,
+                                                   std::vector<std::string>& unread) {
+    const KernelReport kernel = report_in(directory, unread).run.kernel;
+    auto failures = search::load_failures(directory + "/cases", &unread);
+    for (search::StoredFailure& failure : failures)
+        if (failure.kernel == kernel.id) failure.kernel = kernel.typed;
+    return failures;
+}
+
 NamedCase find_case(const std::string& text, const std::string& out_directory) {
     if (text.ends_with(".json")) return by_path(text);
     if (is_id(text)) return by_id(text, out_directory);
@@ -118,7 +134,26 @@ kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& opti
     if (text.empty())
         throw BadInput(options.command + ": which kernel? The case does not say",
                        {"attest " + options.command + " CASE --kernel KERNEL"});
-    return kernel::parse_kernel_spec(text, options.python);
+    kernel::KernelSpec spec = kernel::parse_kernel_spec(text, options.python);
+    if (options.kernel.empty())
+        allow_kernel(spec, options.command,
+                     "attest " + options.command +
+                         (options.arguments.empty() ? "" : " " + clean(options.arguments.front())) +
+                         " --kernel " + clean(text));
+    return spec;
+}
+
+void allow_kernel(const kernel::KernelSpec& named, const std::string& command,
+                  const std::string& remedy) {
+    if (named.interface == kernel::KernelInterface::builtin) return;
+    const std::string name = clean(named.text);
+    if (isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0) {
+        std::fprintf(stderr, "attest: the file names %s: run it? [y/N] ", name.c_str());
+        std::string answer;
+        if (std::getline(std::cin, answer) && (answer == "y" || answer == "yes")) return;
+    }
+    throw BadInput(command + ": the file names " + name + ", and a file alone does not start it",
+                   {remedy});
 }
 
 }  // namespace attest::ci

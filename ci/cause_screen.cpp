@@ -2,11 +2,12 @@
 // and the line that repeats it.
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
 #include "ci/check_screen.hpp"
+#include "ci/escape.hpp"
+#include "ci/finding.hpp"
 #include "ci/number.hpp"
 #include "ci/sanitizer.hpp"
 
@@ -17,38 +18,20 @@ namespace {
 constexpr std::size_t causes_max = 8;  // drawn in full; the rest is listed
 constexpr std::size_t rows_max = 8;
 
-void draw_diagnosis(Screen& s, const diagnosis::CounterexampleReport& c) {
-    const diagnosis::Diagnosis& d = c.diagnosis;
-    if (d.known) {
-        const std::string agree =
-            d.of == 0 ? "" : "all " + count_text(d.of) + " elements agree within the bound";
-        const std::string says = clean(d.says);
-        const bool beside = !agree.empty() && s.style().wide() &&
-                            columns_of(says) + columns_of(agree) + 21 <= s.style().width;
-        s.fact("it computes", s.bold(says) + (beside ? " (" + agree + ")" : ""));
-        if (!beside && !agree.empty()) s.fact("", s.dim(agree));
-        if (!d.declared.empty()) s.fact("it declares", clean(d.declared));
-    } else if (d.too_large) {
-        s.fact("it computes", "not known; every failing case is too large to analyse");
-    } else if (d.tried > 0) {
-        s.fact("it computes",
-               "not known; " + count_text(d.tried) + " known deviations tried, none accepted");
-    } else if (!c.died()) {
-        s.fact("it computes", "not known; its answers to the cases by themselves are right");
-    }
-}
-
-void draw_boundary(Screen& s, const diagnosis::Boundary& b) {
-    if (b.inside == 0) return;
-    const std::string share = count_text(b.inside_failed) + " of " + counted(b.inside, "case");
-    if (!b.found) {
-        s.fact("fails", "in " + share + ", " + clean(b.says));
+void draw_diagnosis(Screen& s, const RunFinding& f) {
+    if (!f.lead->diagnosis.known) {
+        if (!f.computes.empty()) s.fact("it computes", f.computes);
         return;
     }
-    std::string line = clean(b.says) + " (" + share;
-    if (b.outside > 0)
-        line += "; else " + count_text(b.outside_failed) + " of " + count_text(b.outside);
-    s.fact("fails", line + ")");
+    const bool beside = !f.agree.empty() && s.style().wide() &&
+                        columns_of(f.computes) + columns_of(f.agree) + 21 <= s.style().width;
+    s.fact("it computes", s.bold(f.computes) + (beside ? " (" + f.agree + ")" : ""));
+    if (!beside && !f.agree.empty()) s.fact("", s.dim(f.agree));
+    if (!f.declares.empty()) s.fact("it declares", f.declares);
+}
+
+void draw_boundary(Screen& s, const RunFinding& f) {
+    if (!f.fails.empty()) s.fact("fails", f.when());
 }
 
 // One row of a bit picture: reads, must not, must, hidden.
@@ -136,65 +119,50 @@ std::string more_laws(std::int64_t more) {
     return more == 0 ? "" : " and " + count_text(more) + " more law" + (more == 1 ? "" : "s");
 }
 
-void draw_cause(Screen& s, const RunReport& report, const diagnosis::CauseReport& cause, bool first,
-                const std::string& directory) {
-    const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
-    if (lead == nullptr) return;
-    const diagnosis::CounterexampleReport& c = *lead;
+void draw_cause(Screen& s, const RunFinding& f, std::size_t causes, bool first) {
+    const diagnosis::CounterexampleReport& c = *f.lead;
     const std::string& law = c.example.law;
-    const std::int64_t more = static_cast<std::int64_t>(cause.laws.size()) - 1;
-    const bool only = first && more == 0 && report.causes.size() == 1;
+    const std::int64_t more = static_cast<std::int64_t>(f.laws.size()) - 1;
+    const bool only = first && more == 0 && causes == 1;
     s.line(s.bad(s.symbol("✕ ", "") + "VIOLATED") + "  " + s.bold(law) + more_laws(more) +
            (only    ? ""
             : first ? ", one cause"
                     : ", another cause"));
-    s.fact("problem", s.bold(clean(c.violation().problem)));
-    draw_diagnosis(s, c);
-    draw_boundary(s, c.boundary);
-    s.fact("smallest case", s.bold(clean(print(c.example.smallest))));
-    if (c.example.outcome == worker::Outcome::ok) draw_observed(s, c.violation());
-    s.fact("confirmed", confirmation_text(c.example.confirmed));
+    s.fact("problem", s.bold(f.problem));
+    draw_diagnosis(s, f);
+    draw_boundary(s, f);
+    s.fact("smallest case", s.bold(f.smallest));
+    draw_element(s, f.element);
+    s.fact("confirmed", f.confirmed);
     draw_pictures(s, c);
     const char* key = "sanitizer";
     for (const std::string& sentence : sanitizer_sentences(c.sanitizer))
         s.fact(std::exchange(key, ""), clean(sentence));
     if (more > 0) {
         std::string also;
-        for (const std::string& other : cause.laws)
+        for (const std::string& other : f.laws)
             if (other != law) also += (also.empty() ? "" : ", ") + other;
         s.fact("also broken", also);
     }
-    s.fact("replay", s.command(replay_line(report.run.kernel, c, directory)));
+    s.fact("replay", s.command(f.replay));
     s.line();
 }
 
 }  // namespace
 
-void draw_observed(Screen& s, const law::Violation& v) {
-    if (v.index.empty()) return;
-    const auto [expected, observed] = value_texts(v.expected, v.observed);
-    std::string line = s.bad(observed) + "   expected " + expected;
-    if (v.bound_kind == law::BoundKind::derived) {
-        // Of a NaN or an infinity that is expected nothing is within a bound.
-        if (std::isfinite(v.expected)) line += "   bound " + bound_text(v.bound);
-        if (v.ratio > 1 && std::isfinite(v.ratio))
-            line += "   " + s.bad(ratio_text(v.ratio) + " times the bound");
-    } else if (v.bound_kind == law::BoundKind::statistic) {
-        line += "   threshold " + bound_text(v.bound);
-    } else if (v.bound_kind == law::BoundKind::bits) {
-        line += "   bound: to the bit";
-    } else if (v.bound_kind == law::BoundKind::exact) {
-        line += "   bound: exact";
-    }
-    s.fact("observed", line);
+void draw_element(Screen& s, const ElementWords& words) {
+    if (words.empty()) return;
+    s.fact("observed", s.bad(words.observed) + "   expected " + words.expected +
+                           (words.bound.empty() ? "" : "   " + words.bound) +
+                           (words.times.empty() ? "" : "   " + s.bad(words.times)));
 }
 
-std::string replay_line(const KernelReport& kernel,
-                        const diagnosis::CounterexampleReport& counterexample,
+std::string replay_line(const KernelReport& kernel, const std::string& id,
                         const std::string& directory) {
-    std::string command = "attest replay " + search::short_id(counterexample.example.id) +
-                          " --kernel " + clean(kernel.typed);
-    if (directory != "attest-out") command += " --out " + clean(directory);
+    std::string command =
+        "attest replay " + search::short_id(id) + " --kernel " + shell_word(clean(kernel.typed));
+    for (const std::string& option : kernel.options) command += " " + clean(option);
+    if (directory != "attest-out") command += " --out " + shell_word(clean(directory));
     return command;
 }
 
@@ -240,7 +208,8 @@ void draw_unproven(Screen& screen, const RunReport& report, const std::string& d
         const search::LawReport* law = report.law(c.example.law);
         screen.fact("confirmed", law != nullptr ? "no: it " + clean(law->verdict.reason.text)
                                                 : confirmation_text(c.example.confirmed));
-        screen.fact("replay", screen.command(replay_line(report.run.kernel, c, directory)));
+        screen.fact("replay",
+                    screen.command(replay_line(report.run.kernel, c.example.id, directory)));
         screen.line();
     }
     if (more == 0) return;
@@ -250,8 +219,9 @@ void draw_unproven(Screen& screen, const RunReport& report, const std::string& d
 
 void draw_causes(Screen& screen, const RunReport& report, const std::string& directory) {
     const std::vector<diagnosis::CauseReport>& causes = report.causes;
-    for (std::size_t n = 0; n < causes.size() && n < causes_max; ++n)
-        draw_cause(screen, report, causes[n], n == 0, directory);
+    const std::vector<RunFinding> findings = findings_of(report, directory);
+    for (std::size_t n = 0; n < causes.size() && n < causes_max && findings[n].proven; ++n)
+        draw_cause(screen, findings[n], causes.size(), n == 0);
     if (causes.size() <= causes_max) return;
     std::string rest;
     for (std::size_t n = causes_max; n < causes.size(); ++n)

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "ci/check_screen.hpp"
+#include "ci/escape.hpp"
 #include "ci/number.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
 #include "properties/law/property.hpp"
+#include "reference/problem/digest.hpp"
 
 namespace attest::ci {
 
@@ -20,25 +22,31 @@ std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
 }
 
 std::string not_claimed(const kernel::Manifest& manifest) {
-    std::string list = "backward";
+    std::string list = manifest.gradients.empty() ? "backward" : "";
     for (int n = 0; n < feature_count; ++n)
         if (const auto feature = static_cast<Feature>(n); !manifest.features.has(feature))
-            list.append(", ").append(name(feature));
+            list.append(list.empty() ? "" : ", ").append(name(feature));
     return list;
 }
 
 std::vector<std::string> limits_of(const RunReport& report) {
-    const RunVerdict& v = report.end->verdict;
     std::vector<std::string> list;
     list.push_back(
         "Nothing of other versions, builds, compilers or processors than those named "
         "here.");
     list.push_back("Nothing of speed, and nothing of memory beyond accesses outside the tensors.");
-    if (v.cases > 0)
-        // Rule of three: no failure in n cases leaves a share above 3/n with 5 % probability.
-        list.push_back("Not that no fault exists. A fault that shows in fewer than " +
-                       bound_text(3.0 / static_cast<double>(v.cases)) +
-                       " of the cases drawn may have been missed (95 % confidence).");
+    // Rule of three: no failure in n cases leaves a share above 3/n with 5 % probability. A fault
+    // may be visible to one law alone, so the cases of all the others say nothing of it.
+    std::int64_t most = 0;
+    for (const search::LawReport& law : report.laws) most = std::max(most, law.cases);
+    if (most > 0)
+        list.push_back(
+            "Not that no fault exists. A fault that one law alone can see, in fewer than " +
+            bound_text(3.0 / static_cast<double>(most)) + " of that law's " + count_text(most) +
+            " cases, may have been missed (95 % confidence); of a law with fewer cases "
+            "one that shows more often, too.");
+    if (const std::string chance = chance_text(report); !chance.empty())
+        list.push_back("That no chance is in it: " + chance + ".");
     if (const search::Sizes judged = sizes_of(report).judged; !judged.empty())
         list.push_back(
             "Nothing of sizes beyond the largest judged, each of which came beside "
@@ -48,8 +56,9 @@ std::vector<std::string> limits_of(const RunReport& report) {
     if (c.undrawn > 0)
         list.push_back("Nothing of " + counted(c.undrawn, "feature pair") +
                        " that was never drawn.");
-    list.push_back("Nothing of what is not claimed: " + not_claimed(report.run.kernel.manifest) +
-                   ".");
+    list.push_back("Nothing of what no law judged: " + unjudged(report) + ".");
+    if (const std::string rest = not_claimed(report.run.kernel.manifest); !rest.empty())
+        list.push_back("Nothing of what is not claimed: " + rest + ".");
     for (const std::string& limit : report.end->narrowed)
         list.push_back("Nothing beyond what it was found to take: " + limit + ".");
     std::int64_t refused = 0;
@@ -63,21 +72,22 @@ std::vector<std::string> limits_of(const RunReport& report) {
     return list;
 }
 
-// Hostile text in a Markdown table.
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : clean(text)) {
-        if (std::string_view("|`*_[]<>\\#").find(c) != std::string_view::npos) out += '\\';
-        out += c;
-    }
-    return out;
-}
-
 std::string table_of(const Facts& facts) {
     std::string text = "| | |\n|---|---|\n";
     for (const auto& [name, value] : facts)
-        text += "| " + escaped(name) + " | " + escaped(value) + " |\n";
+        text += "| " + markdown_escaped(name) + " | " + markdown_escaped(value) + " |\n";
     return text;
+}
+
+// Lines of a file, none of which can end the fence around them.
+std::string fenced(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        out += (out.empty() ? "    " : "\n    ") + clean(text.substr(at, end - at), 2000);
+        at = end + 1;
+    }
+    return out;
 }
 
 std::string nearest_text(const search::LawReport& law) {
@@ -97,11 +107,12 @@ std::string laws_table(const std::vector<search::LawReport>& laws) {
     for (const search::LawReport& law : laws) {
         if (!was_tried(law)) continue;
         const law::Verdict& v = law.verdict;
-        text += "| " + escaped(law.law) + ": " + escaped(full_statement(law)) + " | " +
-                std::string(name(v.decision)) +
-                (v.decision == law::Decision::inconclusive ? ": " + escaped(v.reason.text) : "") +
+        text += "| " + markdown_escaped(law.law) + ": " + markdown_escaped(full_statement(law)) +
+                " | " + std::string(name(v.decision)) +
+                (v.decision == law::Decision::inconclusive ? ": " + markdown_escaped(v.reason.text)
+                                                           : "") +
                 (v.doubt ? "; " + std::string(name(v.doubt->violation_class)) + ": " +
-                               escaped(v.doubt->problem)
+                               markdown_escaped(v.doubt->problem)
                          : "") +
                 " | " + count_text(law.cases) + " | " + nearest_text(law) + " | " +
                 sizes_text(law.largest) + " |\n";
@@ -114,9 +125,9 @@ std::string skipped_table(const std::vector<search::LawReport>& laws) {
     for (const search::LawReport& law : laws)
         if (!was_tried(law))
             text +=
-                "| " + escaped(law.law) + " | " +
+                "| " + markdown_escaped(law.law) + " | " +
                 (law.verdict.decision == law::Decision::not_run ? "not run" : "not applicable") +
-                " | " + escaped(law.verdict.reason.text) + " |\n";
+                " | " + markdown_escaped(law.verdict.reason.text) + " |\n";
     return text;
 }
 
@@ -125,7 +136,7 @@ std::string confirmed_of(const RunReport& report, const diagnosis::CauseReport& 
     const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
     return lead == nullptr
                ? ""
-               : "; confirmed: " + escaped(confirmation_text(lead->example.confirmed));
+               : "; confirmed: " + markdown_escaped(confirmation_text(lead->example.confirmed));
 }
 
 }  // namespace
@@ -135,32 +146,52 @@ const std::string& full_statement(const search::LawReport& law) {
     return property == nullptr ? law.statement : property->statement;
 }
 
-Certificate certificate(const RunReport& report, const std::string& result_sha256) {
-    return {report, refusals_of(report), limits_of(report), result_sha256};
+Certificate certificate(const RunReport& report, const std::string& result_sha256,
+                        const std::string& own_profile) {
+    return {report, refusals_of(report), limits_of(report), result_sha256, own_profile};
+}
+
+std::string Certificate::title() const {
+    const RunVerdict& v = report.end->verdict;
+    std::string verdict(name(v.decision));
+    std::replace(verdict.begin(), verdict.end(), '_', ' ');
+    if (!whole())
+        return count_text(v.ran()) + " of " +
+               counted(static_cast<std::int64_t>(report.laws.size()), "law") + " judged, " +
+               verdict + ": not a certificate";
+    if (!own_profile.empty())
+        return verdict + " under a profile of its own, " + clean(report.run.profile.name) +
+               ", which is not one of attest's";
+    return verdict + " under profile " + clean(report.run.profile.name);
 }
 
 std::string certificate_page(const Certificate& c) {
     const RunHeader& run = c.report.run;
     const RunVerdict& v = c.report.end->verdict;
     const RunFacts facts = facts_of(run);
-    std::string verdict(name(v.decision));
-    std::replace(verdict.begin(), verdict.end(), '_', ' ');
-    std::string page = "# " + escaped(run.kernel.manifest.name) + " " +
-                       escaped(run.kernel.manifest.version) + ": " + verdict + " under profile " +
-                       escaped(run.profile.name) + "\n\n";
+    std::string page = "# " + markdown_escaped(run.kernel.manifest.name) + " " +
+                       markdown_escaped(run.kernel.manifest.version) + ": " +
+                       markdown_escaped(c.title()) + "\n\n";
+    if (!c.whole())
+        page +=
+            "What follows is the record of a part: options left out laws, cases or time, or it is "
+            "a "
+            "shard. It certifies nothing.\n\n";
     page += counted(v.holds, "law") + " hold on " + counted(v.cases, "case") + ", " +
             large_count_text(v.elements) + " elements; " + count_text(v.violated) + " violated, " +
             count_text(v.inconclusive) + " inconclusive. " + counted(v.not_applicable, "law") +
             " do not apply to what the kernel claims or takes.\n";
     for (const diagnosis::CauseReport& cause : c.report.causes)
-        page += "\n- **violated**: " + escaped(cause.title) + " (" +
+        page += "\n- **violated**: " + markdown_escaped(cause.title) + " (" +
                 counted(static_cast<std::int64_t>(cause.laws.size()), "law") +
                 confirmed_of(c.report, cause) + ")";
     for (const diagnosis::CounterexampleReport& one : c.report.counterexamples)
         if (!search::is_proven(one.example.confirmed.how))
-            page += "\n- **" + std::string(name(one.example.confirmed.how)) + "**: " +
-                    escaped(one.violation().problem) + " (" + escaped(one.example.law) +
-                    "; confirmed: " + escaped(confirmation_text(one.example.confirmed)) + ")";
+            page += "\n- **" + std::string(name(one.example.confirmed.how)) +
+                    "**: " + markdown_escaped(one.violation().problem) + " (" +
+                    markdown_escaped(one.example.law) +
+                    "; confirmed: " + markdown_escaped(confirmation_text(one.example.confirmed)) +
+                    ")";
     if (!c.report.counterexamples.empty()) page += "\n";
     page += "\n## What was judged\n\n" + table_of(facts.kernel);
     page += "\n## Made with\n\n" +
@@ -171,6 +202,9 @@ std::string certificate_page(const Certificate& c) {
                       {"seed", std::to_string(run.seed)},
                       {"started", run.started}}) +
             "\n## On which machine\n\n" + table_of(facts.machine);
+    if (!c.own_profile.empty())
+        page += "\n## Its own profile\n\nSHA-256 " + sha256_hex(c.own_profile) + "\n\n~~~~\n" +
+                fenced(c.own_profile) + "\n~~~~\n";
     page += "\n## What it claims\n\nEvery bound below is derived from these claims.\n\n" +
             table_of(facts.claims);
     page +=
@@ -179,7 +213,8 @@ std::string certificate_page(const Certificate& c) {
         table_of(facts.dialect);
     page += "\n## The laws\n\n" + laws_table(c.report.laws);
     page += "\n## What this certificate does not say\n\n";
-    for (const std::string& sentence : c.does_not_say) page += "- " + escaped(sentence) + "\n";
+    for (const std::string& sentence : c.does_not_say)
+        page += "- " + markdown_escaped(sentence) + "\n";
     if (!c.refusals.empty()) {
         Facts refusals;
         for (const auto& [reason, count] : c.refusals)

@@ -16,10 +16,16 @@ struct Certificate {
     std::map<std::string, std::int64_t> refusals;  ///< of all laws, by the kernel's reason
     std::vector<std::string> does_not_say;
     std::string result_sha256;
+    std::string own_profile;  ///< the text of a profile that is not one of attest's; empty: it is
+    /// A profile run whole; else it is the record of a part, and certifies nothing.
+    bool whole() const { return report.run.whole; }
+    /// "holds under profile serving", "2 of 80 laws judged: not a certificate".
+    std::string title() const;
 };
 
-/// From the report and the SHA-256 of result.jsonl.
-Certificate certificate(const RunReport& report, const std::string& result_sha256);
+/// From the report, the SHA-256 of result.jsonl and the text of a profile of one's own.
+Certificate certificate(const RunReport& report, const std::string& result_sha256,
+                        const std::string& own_profile = {});
 
 /// certificate.json.
 std::string certificate_text(const Certificate& certificate);

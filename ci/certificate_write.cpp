@@ -3,6 +3,7 @@
 #include "ci/certificate.hpp"
 #include "ci/record.hpp"
 #include "ci/record_writer.hpp"
+#include "reference/problem/digest.hpp"
 
 namespace attest::ci {
 
@@ -41,6 +42,8 @@ std::string certificate_text(const Certificate& c) {
     const RunVerdict& v = c.report.end->verdict;
     const Record run = record_of(c.report.run);
     Record out{{"certificate", "attest/conformance/v1"},
+               {"title", c.title()},
+               {"whole", c.whole()},
                {"verdict", name(v.decision)},
                {"reason", v.reason},
                {"laws", Record::array()},
@@ -58,6 +61,8 @@ std::string certificate_text(const Certificate& c) {
     for (const search::LawReport& law : c.report.laws) out["laws"].push_back(law_entry(law));
     for (const diagnosis::CauseReport& cause : c.report.causes)
         out["causes"].push_back(record_of(cause));
+    if (!c.own_profile.empty())
+        out["own_profile"] = {{"text", c.own_profile}, {"sha256", sha256_hex(c.own_profile)}};
     return record_text(out, 1) + "\n";
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "ci/check_screen.hpp"
+#include "ci/ci_files.hpp"
 #include "ci/commands.hpp"
 #include "ci/run.hpp"
 
@@ -24,9 +25,15 @@ void print_annotations(const RunReport& report) {
 }  // namespace
 
 int check_command(const CommandOptions& options) {
+    prepare_ci_files(options.files);
     const FinishedRun run = run_and_record(options);
-    write_out(draw_check(run.report, style_of(STDOUT_FILENO, options.colour, options.ascii),
-                         run.directory));
+    const std::string page = run.directory + "/report.html";
+    write_ci_files(run.report, options.files, run.directory, page);
+    const ScreenStyle style = style_of(STDOUT_FILENO, options.colour, options.ascii);
+    Screen after(style);
+    if (options.files.page) after.line("page: " + clean(page));
+    const std::string screen = draw_check(run.report, style, run.directory) + after.text();
+    write_out(printed(run.report, screen, run.directory));
     print_annotations(run.report);
     return run.report.end->verdict.exit;
 }

@@ -1,7 +1,6 @@
 #include "ci/check_screen.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
 #include "ci/number.hpp"
@@ -23,6 +22,9 @@ void draw_head(Screen& s, const RunHeader& run) {
         line +=
             "  shard " + std::to_string(run.shard_index) + "/" + std::to_string(run.shard_count);
     s.line(line);
+    if (const std::string absent = absent_barriers(kernel); !absent.empty())
+        s.line(s.warn("its process is not held in by " + absent) +
+               s.dim(" (kernels/worker/README.md)"));
     s.line();
 }
 
@@ -71,9 +73,8 @@ void draw_family(Screen& s, const Family& f) {
         cases += law->cases;
     }
     const std::string left = s.pad("  " + f.name, 16) + " " + s.pad(marks, 15) + " ";
-    if (f.count(law::Decision::holds) + f.count(law::Decision::violated) +
-            f.count(law::Decision::inconclusive) >
-        0) {
+    using enum law::Decision;
+    if (f.count(holds) + f.count(violated) + f.count(inconclusive) > 0) {
         s.line(left + s.pad_left(count_text(cases), 6) + " " + s.dim("cases") + "  " +
                tail_of(s, f));
         return;
@@ -87,15 +88,8 @@ void draw_family(Screen& s, const Family& f) {
 }
 
 void draw_nearest(Screen& s, const RunReport& report) {
-    std::vector<const search::LawReport*> laws;
-    for (const search::LawReport& law : report.laws)
-        if (law.verdict.decision == law::Decision::holds && law.ratios &&
-            law.ratios->worst.ratio > 0)
-            laws.push_back(&law);
+    const std::vector<const search::LawReport*> laws = nearest_laws(report, nearest_shown);
     if (laws.empty()) return;
-    std::ranges::stable_sort(laws, std::greater(),
-                             [](const search::LawReport* law) { return law->ratios->worst.ratio; });
-    if (laws.size() > nearest_shown) laws.resize(nearest_shown);
     s.line(s.dim("closest to the bound"));
     int width = 24;
     for (const search::LawReport* law : laws)
@@ -146,19 +140,15 @@ void draw_extent(Screen& s, const RunReport& report) {
         s.line(s.dim("covered   " + line), 10);
     }
     draw_sizes(s, report);
-    std::string skipped =
-        v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
-    if (v.not_run > v.cut) skipped += ", " + counted(v.not_run - v.cut, "law") + " left out";
-    if (v.cases + v.discarded > 0)
-        skipped += "; " +
-                   share_text(static_cast<double>(v.discarded) /
-                              static_cast<double>(v.cases + v.discarded)) +
-                   " of draws dropped";
-    s.line(s.dim("skipped   " + skipped), 10);
+    if (const std::string fewer = fewer_cases_text(report); !fewer.empty())
+        s.line(s.dim("tried     " + fewer), 10);
+    s.line(s.dim("skipped   " + skipped_text(v)), 10);
+    if (const std::string chance = chance_text(report); !chance.empty())
+        s.line(s.dim("chance    " + chance), 10);
+    s.line(s.dim("unjudged  " + unjudged(report)), 10);
     std::string taken;
-    for (const std::string& limit : report.end->narrowed)
-        taken += (taken.empty() ? "" : "; ") + limit;
-    if (!taken.empty()) s.line(s.dim("taken     " + clean(taken)), 10);
+    for (const std::string& limit : report.end->narrowed) taken += "; " + limit;
+    if (!taken.empty()) s.line(s.dim("taken     " + clean(taken.substr(2))), 10);
     if (!report.end->oracle.empty()) s.line(s.dim("oracle    " + clean(report.end->oracle)), 10);
     s.line();
 }
@@ -210,12 +200,24 @@ void draw_trouble(Screen& s, const RunEnd& end) {
     if (!end.ended.empty() || !end.unread.empty()) s.line();
 }
 
-void draw_kept(Screen& s, const RunVerdict& v, const std::string& directory) {
+void draw_kept(Screen& s, const RunReport& report, const std::string& directory) {
+    const RunVerdict& v = report.end->verdict;
+    const KernelReport& kernel = report.run.kernel;
+    const bool builtin = kernel.interface == kernel::KernelInterface::builtin;
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
                "/result.jsonl",
            12);
-    s.line("  resume    " + s.command("attest check --resume " + clean(directory)), 12);
+    s.line("  resume    " + s.command("attest check " + (builtin ? "" : clean(kernel.typed) + " ") +
+                                      "--resume " + clean(directory)),
+           12);
     s.line();
+}
+
+// The verdict of a shard says nothing of the rest.
+std::string shard_words(const RunHeader& run) {
+    return run.shard_count == 1 ? ""
+                                : " in shard " + std::to_string(run.shard_index + 1) + " of " +
+                                      std::to_string(run.shard_count);
 }
 
 void draw_verdict(Screen& s, const RunReport& report, const std::string& directory) {
@@ -226,8 +228,9 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
     const auto causes = static_cast<std::int64_t>(report.causes.size());
     std::string line;
     if (v.decision == RunDecision::holds) {
-        line = s.bold(s.symbol("● ", "") + "HOLDS") + "   " + counted(v.holds, "law") + ", " +
-               cases + ", " + large_count_text(v.elements) + " elements, " + time + tail;
+        line = s.bold(s.symbol("● ", "") + "HOLDS" + shard_words(report.run)) + "   " +
+               counted(v.holds, "law") + ", " + cases + ", " + large_count_text(v.elements) +
+               " elements, " + time + tail;
     } else if (v.decision == RunDecision::violated) {
         line = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(v.violated) + " of " +
                counted(v.ran(), "law") + ", " + counted(causes, "cause") + "   " + cases + ", " +
@@ -289,7 +292,7 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
     if (v.decision != RunDecision::violated) draw_doubts(s, report);
     draw_inconclusive(s, report);
     draw_trouble(s, *report.end);
-    if (report.end->interrupted || v.cut > 0) draw_kept(s, v, directory);
+    if (report.end->interrupted || v.cut > 0) draw_kept(s, report, directory);
     draw_verdict(s, report, directory);
     return s.text();
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "ci/run_report.hpp"
+#include "ci/finding.hpp"
 #include "ci/screen.hpp"
 
 namespace attest::ci {
@@ -20,14 +20,13 @@ void draw_causes(Screen& screen, const RunReport& report, const std::string& dir
 void draw_unproven(Screen& screen, const RunReport& report, const std::string& directory);
 
 /// What was observed, what was expected and the bound, in a line.
-void draw_observed(Screen& screen, const law::Violation& violation);
+void draw_element(Screen& screen, const ElementWords& words);
 
 /// How a failure was seen again: "in a fresh process".
 std::string confirmation_text(const search::Confirmed& confirmed);
 
 /// "attest replay 94d22f --kernel ./libmine.so".
-std::string replay_line(const KernelReport& kernel,
-                        const diagnosis::CounterexampleReport& counterexample,
+std::string replay_line(const KernelReport& kernel, const std::string& id,
                         const std::string& directory);
 
 }  // namespace attest::ci

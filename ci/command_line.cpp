@@ -9,9 +9,9 @@
 #include <cstdio>
 
 #include "ci/commands.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/gpu_oracle.hpp"
 #include "ci/journal.hpp"
-#include "ci/exit_code.hpp"
 #include "ci/screen.hpp"
 #include "kernels/worker/session.hpp"
 #include "reference/problem/errors.hpp"
@@ -45,8 +45,12 @@ int run(const CommandOptions& options) {
     if (options.command == "replay") return replay_command(options);
     if (options.command == "explain") return explain_command(options);
     if (options.command == "certify") return certify_command(options);
+    if (options.command == "gate") return gate_command(options);
+    if (options.command == "report") return report_command(options);
+    if (options.command == "audit") return audit_command(options);
     if (options.command == "bench") return bench_command(options);
     if (options.command == "fixture") return fixture_command(options);
+    if (options.command == "new") return new_command(options);
     require(options.command == "describe", "every command has a function");
     return describe_command(options);
 }
@@ -54,8 +58,8 @@ int run(const CommandOptions& options) {
 }  // namespace
 
 void write_out(const std::string& text) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-                         std::fflush(stdout) == 0;
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     // Who reads no further, as `head` does, has had enough.
     if (!written && errno != EPIPE) throw InternalError("standard output cannot be written");
 }

@@ -10,9 +10,13 @@ int check_command(const CommandOptions& options);
 int replay_command(const CommandOptions& options);
 int explain_command(const CommandOptions& options);
 int certify_command(const CommandOptions& options);
+int report_command(const CommandOptions& options);
+int gate_command(const CommandOptions& options);
 int describe_command(const CommandOptions& options);
+int audit_command(const CommandOptions& options);
 int bench_command(const CommandOptions& options);
 int fixture_command(const CommandOptions& options);
+int new_command(const CommandOptions& options);
 
 /// Reads the command line, runs the command, and prints every error once. Returns the exit code.
 int run_command_line(int argc, const char* const* argv);

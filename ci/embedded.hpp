@@ -1,5 +1,6 @@
 #pragma once
-// Files built into the command, so that it needs none at run time: the profiles and the fixtures.
+// Files built into the command, so that it needs none at run time: the profiles, the
+// fixtures, what pages are made with, and the kernels to begin with.
 
 #include <span>
 #include <string_view>
@@ -14,6 +15,9 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_profiles();
 std::span<const EmbeddedFile> embedded_fixtures();
+std::span<const EmbeddedFile> embedded_pages();  ///< style and script of report.html
+
+std::span<const EmbeddedFile> embedded_examples();  ///< what `attest new` begins with
 
 std::string_view attest_version() noexcept;
 

@@ -15,6 +15,7 @@
 #include "ci/explain_steps.hpp"
 #include "ci/number.hpp"
 #include "ci/screen.hpp"
+#include "ci/session_options.hpp"
 #include "properties/diagnosis/diagnose.hpp"
 #include "properties/search/session_kernel.hpp"
 #include "reference/problem/errors.hpp"
@@ -194,11 +195,11 @@ int explain_law(Screen& s, search::SessionKernel& kernel, const NamedCase& named
         s.line(id + " " + std::string(name(record.verdict.decision)) + " of this case");
         return exit_holds;
     }
-    s.line(s.bad(id + " is violated") + " all the same, by calls that it makes of this case: " +
-           law->statement);
+    s.line(s.bad(id + " is violated") +
+           " all the same, by calls that it makes of this case: " + law->statement);
     if (record.verdict.violation) {
         s.fact("problem", s.bold(clean(record.verdict.violation->problem)));
-        draw_observed(s, *record.verdict.violation);
+        draw_element(s, element_words(*record.verdict.violation));
     }
     return exit_violated;
 }
@@ -218,9 +219,7 @@ int explain_command(const CommandOptions& options) {
                        {"attest explain CASE, such as a stored id or a line"});
     const NamedCase named = find_case(options.arguments.front(), options.out);
     const kernel::KernelSpec spec = kernel_for(named, options);
-    worker::SessionOptions session;
-    session.timeout = options.timeout;
-    search::SessionKernel kernel(spec, session);
+    search::SessionKernel kernel(spec, session_options(options));
     const Case tried = search::asked_of(kernel.manifest().features, named.tried);
     const Problem& p = tried.problem;
 

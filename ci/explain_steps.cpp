@@ -85,8 +85,7 @@ HeadView view_head(search::Kernel& kernel, const Case& tried, const TensorSet& i
     if (observed.has(Role::lse)) {
         const double unit =
             kernel.manifest().dialect.lse_base == LseBase::two ? std::numbers::ln2 : 1.0;
-        v.lse = unit *
-                observed[Role::lse].get((v.batch * p.heads_q + v.head) * p.len_q + v.query);
+        v.lse = unit * observed[Role::lse].get((v.batch * p.heads_q + v.head) * p.len_q + v.query);
     }
     for (std::int64_t i = 0; i < p.len_q; ++i)
         v.rows.push_back(

@@ -28,7 +28,7 @@ Divergence find_divergence(const kernel::Manifest& manifest, const Problem& prob
 struct HeadView {
     Problem problem;
     std::int64_t batch = 0, head = 0, query = 0, channel = 0;  ///< of the first diverging element
-    std::int64_t key = 0;         ///< the first key whose weight differs, as far as digits show
+    std::int64_t key = 0;  ///< the first key whose weight differs, as far as digits show
     std::vector<oracle::RowDetail> rows;       ///< [len_q]
     std::vector<std::vector<double>> weights;  ///< [len_q][len_kv] observed; empty: not readable
     std::vector<std::vector<double>> flat;     ///< the same with Q = 0: which keys are read at all

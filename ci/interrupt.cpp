@@ -20,8 +20,8 @@ std::size_t message_size = 0;
 
 extern "C" void count_signal(int) {
     const int saved = errno;
-    if (interrupted.fetch_add(1) == 0)
-        [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, message, message_size);
+    if (interrupted.fetch_add(1) == 0) [[maybe_unused]]
+        const ssize_t n = ::write(STDERR_FILENO, message, message_size);
     errno = saved;
 }
 
@@ -33,9 +33,8 @@ std::array<Handler, signals.size()> before{};
 
 InterruptGuard::InterruptGuard(int running_cases) {
     interrupted = 0;
-    const std::string text = "\n^C  finishing " + std::to_string(running_cases) +
-                             " running case" + (running_cases == 1 ? "" : "s") +
-                             "; once more to stop at once\n";
+    const std::string text = "\n^C  finishing " + std::to_string(running_cases) + " running case" +
+                             (running_cases == 1 ? "" : "s") + "; once more to stop at once\n";
     message_size = std::min(text.size(), sizeof message);
     std::memcpy(message, text.data(), message_size);
     for (std::size_t n = 0; n < signals.size(); ++n) {
@@ -49,7 +48,11 @@ InterruptGuard::~InterruptGuard() {
     for (std::size_t n = 0; n < signals.size(); ++n) std::signal(signals[n], before[n]);
 }
 
-const std::atomic<int>& InterruptGuard::count() const noexcept { return interrupted; }
-void InterruptGuard::stop() noexcept { interrupted = 2; }
+const std::atomic<int>& InterruptGuard::count() const noexcept {
+    return interrupted;
+}
+void InterruptGuard::stop() noexcept {
+    interrupted = 2;
+}
 
 }  // namespace attest::ci

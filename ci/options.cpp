@@ -15,21 +15,34 @@ namespace {
 
 // Everything is read as text first: CLI11 finds options and values, the sentences are ours.
 struct Typed {
-    std::string profile, seed, time, cases, jobs, shard, timeout, colour, record;
+    std::string profile, seed, seeds, time, cases, shapes, jobs, shard, timeout, colour, record, out,
+        accuracy;
 };
+
+void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {
+    app.add_option("--python", o.python, "interpreter for python: kernels");
+    app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    app.add_option("--env", o.variables,
+                   "a variable of the environment that the kernel is given too; may be repeated")
+        ->allow_extra_args(false);
+    app.add_flag("--unconfined", o.unconfined,
+                 "run the kernel with all rights of this user, and the whole environment");
+}
 
 void add_run_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_option("--profile", t.profile, "what is tried: a name or a .json file");
     app.add_option("--match", o.match, "laws to try, a glob such as masking.*; may be repeated")
         ->allow_extra_args(false);
-    app.add_option("--seed", t.seed, "repeats a run; random if not given");
+    app.add_option("--seed", t.seed,
+                   "repeats a run; if not given, random, or 20261120 where CI is set");
     app.add_option("--time", t.time, "time for all laws together, such as 60s or 5m");
     app.add_option("--cases", t.cases, "cases a law, instead of the profile's");
+    app.add_option("--shapes", t.shapes,
+                   "shapes the kernel sees at most, for one that compiles each");
     app.add_option("--jobs", t.jobs, "workers at once (one a core)");
-    app.add_option("--shard", t.shard, "i/n: part i, from 0, of n equal parts");
+    app.add_option("--shard", t.shard, "i/n: part i, from 0, of n equal parts; auto: as CI says");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
-    app.add_option("--python", o.python, "interpreter for python: kernels");
-    app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    add_kernel_options(app, o, t);
 }
 
 void add_screen_options(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -37,14 +50,51 @@ void add_screen_options(CLI::App& app, CommandOptions& o, Typed& t) {
     app.add_flag("--ascii", o.ascii, "no characters beyond ASCII");
 }
 
+void add_file_options(CLI::App& app, CommandOptions& o) {
+    app.add_option("--junit", o.files.junit, "FILE for JUnit XML: a test a law");
+    app.add_option("--sarif", o.files.sarif, "FILE for SARIF 2.1.0: a result a cause");
+    app.add_option("--code-quality", o.files.code_quality, "FILE for GitLab's code quality report");
+    app.add_option("--summary", o.files.summary, "FILE for a page of Markdown");
+}
+
 void add_case_options(CLI::App& app, CommandOptions& o, Typed& t) {
-    app.add_option("CASE", o.arguments, "a stored id, a file, a fixture's name or a line");
+    app.add_option("CASE", o.arguments,
+                   "a stored id, a file, a fixture's name or a line; none: all that is stored");
     app.add_option("--kernel", o.kernel, "the kernel; a stored case has its own");
     app.add_option("--law", o.law, "the law to judge by; a stored case has its own");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
-    app.add_option("--python", o.python, "interpreter for python: kernels");
-    app.add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    add_kernel_options(app, o, t);
     add_screen_options(app, o, t);
+}
+
+// The commands that judge no kernel of a user's.
+void define_tools(CLI::App& app, CommandOptions& o, Typed& t) {
+    auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
+    fixture->add_option("FILE CASE", o.arguments,
+                        "fixtures/NAME.json, and a line, a file, a stored id or a fixture's name");
+    fixture->add_option("--story", o.story, "the mistake it is there to find, in one paragraph");
+    fixture->add_option("--law", o.match, "a law that sees it, tried by check; may be repeated")
+        ->allow_extra_args(false);
+    fixture->add_flag("--replace", o.replace, "write over a file that exists");
+    fixture->add_option("--out", o.out, "folder of the results (attest-out)");
+
+    auto* fresh = app.add_subcommand("new", "write a kernel to begin with, its glue and manifest");
+    fresh->add_option("KIND NAME", o.arguments, "c, cpp, cuda or python, and the kernel's name");
+
+    auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
+    bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
+    bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
+    bench->add_option("--seed", t.seed, "draws other cases (1)");
+    bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
+
+    auto* audit = app.add_subcommand("audit", "try every planted bug by every law");
+    audit->add_option("MUTANT", o.arguments, "planted bugs by their ids (all)");
+    audit->add_option("--match", o.match, "laws to try, a glob")->allow_extra_args(false);
+    audit->add_option("--cases", t.cases, "cases a law and seed (120)");
+    audit->add_option("--seed", t.seed, "the first seed (1)");
+    audit->add_option("--seeds", t.seeds, "a law must see a bug under so many seeds (1)");
+    audit->add_option("--jobs", t.jobs, "planted bugs at once (one a core)");
+    audit->add_option("--out", o.out, "folder of the results (attest-out)");
 }
 
 void define(CLI::App& app, CommandOptions& o, Typed& t) {
@@ -58,40 +108,45 @@ void define(CLI::App& app, CommandOptions& o, Typed& t) {
                       "cpu_flash, ./lib.so, ./file.json, python:module:function, exec:./program");
     add_run_options(*check, o, t);
     check->add_option("--resume", o.resume, "go on with the run in this folder");
+    check->add_flag("-x,--until-first", o.until_first, "end with the first violation");
     check->add_option("--record", t.record, "cases: keep a record of each");
     check->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
+    check->add_flag("--report", o.files.page, "write report.html, a page of it all, too");
+    add_file_options(*check, o);
     add_screen_options(*check, o, t);
 
-    add_case_options(*app.add_subcommand("replay", "try one case again; exit 1 while it fails"),
-                     o, t);
-    add_case_options(*app.add_subcommand("explain", "show one case: scores, mask, weights"), o,
+    add_case_options(*app.add_subcommand("replay", "try one case again; exit 1 while it fails"), o,
                      t);
+    add_case_options(*app.add_subcommand("explain", "show one case: scores, mask, weights"), o, t);
 
     auto* certify = app.add_subcommand("certify", "judge a kernel and write a certificate");
     certify->add_option("KERNEL", o.arguments, "as for check");
     add_run_options(*certify, o, t);
+    certify->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
+    add_file_options(*certify, o);
     add_screen_options(*certify, o, t);
+
+    auto* report = app.add_subcommand("report", "draw the page of a run that was recorded");
+    report->add_option("RESULT", o.arguments, "folders of runs, or their result.jsonl");
+    report->add_option("--out", t.out, "folder of the pages (that of each result)");
+    add_file_options(*report, o);
+
+    auto* gate = app.add_subcommand("gate", "hold a candidate against a baseline, case by case");
+    gate->add_option("--baseline", o.baseline, "a recorded run's folder, or a kernel");
+    gate->add_option("--candidate", o.candidate, "a kernel, or a recorded run's folder");
+    gate->add_option("--waivers", o.waivers, "FILE of known failures, with reason and expiry");
+    gate->add_option("--accuracy", t.accuracy, "how many times larger errors may be (1.5)");
+    gate->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
+    gate->add_flag("--report", o.files.page, "write the candidate's report.html, too");
+    add_run_options(*gate, o, t);
+    add_file_options(*gate, o);
+    add_screen_options(*gate, o, t);
 
     auto* describe = app.add_subcommand("describe", "a kernel's manifest, defaults written out");
     describe->add_option("KERNEL", o.arguments, "as for check");
-    describe->add_option("--python", o.python, "interpreter for python: kernels");
-    describe->add_option("--timeout", t.timeout, "limit of one call of the kernel (10s)");
+    add_kernel_options(*describe, o, t);
 
-    auto* fixture = app.add_subcommand("fixture", "write a case and its story to a file");
-    fixture->add_option("FILE CASE", o.arguments,
-                        "fixtures/NAME.json, and a line, a file, a stored id or a fixture's name");
-    fixture->add_option("--story", o.story, "the mistake it is there to find, in one paragraph");
-    fixture->add_option("--law", o.match, "a law that sees it, tried by check; may be repeated")
-        ->allow_extra_args(false);
-    fixture->add_flag("--replace", o.replace, "write over a file that exists");
-    fixture->add_option("--out", o.out, "folder of the results (attest-out)");
-
-    auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
-    bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
-    bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
-    bench->add_option("--seed", t.seed, "draws other cases (1)");
-    bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
-
+    define_tools(app, o, t);
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
 }
@@ -139,31 +194,20 @@ std::int64_t parse_count(const std::string& option, const std::string& text) {
     return *value;
 }
 
-void check_words(const CommandOptions& o) {
-    const auto one_of = [](const std::string& option, const std::string& value,
-                           const std::vector<std::string>& words) {
-        if (std::find(words.begin(), words.end(), value) != words.end()) return;
-        std::string all;
-        for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-        throw BadInput(option + " " + value + ": one of " + all);
-    };
-    one_of("--color", o.colour, {"auto", "always", "never"});
-    const std::size_t colon = o.source.rfind(':');
-    if (!o.source.empty() &&
-        (colon == std::string::npos || colon == 0 ||
-         parse_integer<std::int64_t>(std::string_view(o.source).substr(colon + 1)).value_or(0) < 1))
-        throw BadInput("--source " + o.source + ": FILE:LINE, such as kernels/mine.cu:120");
-}
-
 void convert(CommandOptions& o, const Typed& t) {
     o.profile = !t.profile.empty() ? t.profile : o.command == "certify" ? "serving" : "quick";
-    if (!t.seed.empty()) {
+    if (t.seed == "random") {
+        o.seed_random = true;
+    } else if (!t.seed.empty()) {
         o.seed = parse_integer<std::uint64_t>(t.seed);
         if (!o.seed)
-            throw BadInput("--seed " + t.seed + ": a whole number from 0 to 18446744073709551615");
+            throw BadInput("--seed " + t.seed +
+                           ": a whole number from 0 to 18446744073709551615, or random");
     }
     if (!t.time.empty()) o.seconds = parse_duration("--time", t.time);
     if (!t.cases.empty()) o.cases = parse_count("--cases", t.cases);
+    if (!t.shapes.empty()) o.shapes = parse_count("--shapes", t.shapes);
+    if (!t.seeds.empty()) o.seeds = parse_count("--seeds", t.seeds);
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     o.jobs = t.jobs.empty()
                  ? static_cast<int>(cores)
@@ -173,6 +217,17 @@ void convert(CommandOptions& o, const Typed& t) {
         o.timeout = std::chrono::milliseconds(
             static_cast<std::int64_t>(std::ceil(1000 * parse_duration("--timeout", t.timeout))));
     if (!t.colour.empty()) o.colour = t.colour;
+    if (o.command == "report") o.out = t.out;
+    o.profile_given = !t.profile.empty();
+    if (!t.accuracy.empty()) {
+        const auto factor = parse_decimal(t.accuracy);
+        if (!factor || !(*factor >= 1 && *factor <= 1e6))
+            throw BadInput("--accuracy " + t.accuracy + ": a factor, at least 1, such as 1.5");
+        o.accuracy = *factor;
+    }
+    if (o.command == "gate" && (!t.time.empty() || !t.shard.empty()))
+        throw BadInput("gate: --time and --shard leave no cases that can be repeated",
+                       {"--cases N bounds both runs"});
     if (!t.record.empty() && t.record != "cases")
         throw BadInput("--record " + t.record + ": cases is all that can be recorded");
     o.record_cases = !t.record.empty();
@@ -190,41 +245,12 @@ void refuse_empty(const CLI::App& sub) {
 
 // "--seed: 1 required TEXT missing" and its like.
 [[noreturn]] void refuse_value(const std::string& complaint) {
-    const std::size_t begin = complaint.find("--");
-    const std::size_t end = complaint.find_first_of(": ", begin);
-    const std::string option =
-        begin == std::string::npos ? complaint : complaint.substr(begin, end - begin);
-    throw BadInput(option + " needs one value");
+    const std::size_t begin = std::min(complaint.find("--"), complaint.size());
+    throw BadInput(complaint.substr(begin, complaint.find_first_of(": ", begin) - begin) +
+                   " needs one value");
 }
 
 }  // namespace
-
-double parse_duration(const std::string& option, const std::string& text) {
-    const std::size_t unit = text.find_first_not_of("0123456789.");
-    const std::string word = unit == std::string::npos ? "" : text.substr(unit);
-    const double factor = word == "ms"  ? 1e-3
-                          : word == "s" ? 1
-                          : word == "m" ? 60
-                          : word == "h" ? 3600
-                                        : 0;
-    const auto number = parse_decimal(std::string_view(text).substr(0, unit));
-    constexpr double seconds_max = 1e9;  // thirty years, which every clock can count
-    if (factor == 0 || !number || !(*number > 0) || !(*number * factor <= seconds_max))
-        throw BadInput(option + " " + text + ": a number and a unit, such as 60s or 5m");
-    return *number * factor;
-}
-
-void parse_shard(const std::string& text, std::int64_t& index, std::int64_t& count) {
-    const std::size_t slash = text.find('/');
-    const auto i = parse_integer<std::int64_t>(std::string_view(text).substr(0, slash));
-    const auto n = slash == std::string::npos
-                       ? std::nullopt
-                       : parse_integer<std::int64_t>(std::string_view(text).substr(slash + 1));
-    if (!i || !n || *n < 1 || *i < 0 || *i >= *n)
-        throw BadInput("--shard " + text + ": i/n with 0 <= i < n, such as 0/4");
-    index = *i;
-    count = *n;
-}
 
 CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     CommandOptions o;
@@ -257,7 +283,9 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     if (!sub.remaining().empty()) refuse_extra(sub, sub.remaining().front());
     o.command = sub.get_name();
     refuse_empty(sub);
-    const std::size_t most = o.command == "list" || o.command == "fixture" ? 2 : 1;
+    const bool any_number = o.command == "report" || o.command == "audit";
+    const bool two = o.command == "list" || o.command == "fixture" || o.command == "new";
+    const std::size_t most = any_number ? o.arguments.size() : two ? 2 : 1;
     if (o.arguments.size() > most) refuse_extra(sub, o.arguments[most]);
     convert(o, t);
     return o;

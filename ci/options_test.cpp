@@ -65,23 +65,50 @@ TEST(Options, AnEmptyValueIsNone) {
     EXPECT_NE(complaint({"check", "cpu_flash", "--timeout", "99999999999999999999h"}), "");
 }
 
+TEST(Options, TheShardIsWhatCISays) {
+    const auto shard = [](std::vector<std::pair<const char*, const char*>> variables) {
+        for (const auto& [name, value] : variables) ::setenv(name, value, 1);
+        const std::string wrong = complaint({"check", "k", "--shard", "auto"});
+        std::int64_t index = -1, count = -1;
+        if (wrong.empty()) parse_shard("auto", index, count);
+        for (const auto& [name, value] : variables) ::unsetenv(name);
+        return wrong.empty() ? std::to_string(index) + "/" + std::to_string(count)
+                             : wrong.substr(0, wrong.find('\n'));
+    };
+    for (const char* name : {"TEST_SHARD_INDEX", "GTEST_SHARD_INDEX", "CI_NODE_INDEX",
+                             "SLURM_ARRAY_TASK_ID", "ATTEST_SHARD_INDEX"})
+        ::unsetenv(name);
+    EXPECT_EQ(shard({{"CI_NODE_INDEX", "3"}, {"CI_NODE_TOTAL", "3"}}), "2/3");
+    EXPECT_EQ(shard({{"TEST_SHARD_INDEX", "0"}, {"TEST_TOTAL_SHARDS", "2"}}), "0/2");
+    EXPECT_EQ(shard({{"GTEST_SHARD_INDEX", "1"}, {"GTEST_TOTAL_SHARDS", "2"}}), "1/2");
+    EXPECT_EQ(shard({{"SLURM_ARRAY_TASK_ID", "7"},
+                     {"SLURM_ARRAY_TASK_MIN", "5"},
+                     {"SLURM_ARRAY_TASK_COUNT", "4"}}),
+              "2/4");
+    EXPECT_EQ(shard({{"CI_NODE_INDEX", "0"}, {"CI_NODE_TOTAL", "3"}}),
+              "--shard auto: CI_NODE_INDEX and CI_NODE_TOTAL say part -1, from 0, of 3");
+    EXPECT_EQ(shard({{"CI_NODE_INDEX", "2"}}), "--shard auto: CI_NODE_TOTAL is not set");
+    EXPECT_EQ(shard({{"CI_NODE_INDEX", "x"}, {"CI_NODE_TOTAL", "3"}}),
+              "--shard auto: CI_NODE_INDEX is no whole number: x");
+    EXPECT_EQ(shard({}), "--shard auto: none of the variables is set that say which part this is");
+}
+
 TEST(Options, KernelMayFollowMatch) {
     const CommandOptions o = parse_command_line({"check", "--match", "a.*", "cpu_flash"});
     EXPECT_EQ(o.arguments, std::vector<std::string>{"cpu_flash"});
 }
 
 TEST(Options, OneSentenceAMistake) {
-    EXPECT_EQ(complaint({"check", "./libmine.so", "--seeds", "7"})
-                  .substr(0, 56),
+    EXPECT_EQ(complaint({"check", "./libmine.so", "--seeds", "7"}).substr(0, 56),
               "no option --seeds for check; did you mean --seed?\nattest");
     EXPECT_EQ(complaint({"check", "k", "--time", "60"}),
               "--time 60: a number and a unit, such as 60s or 5m");
     EXPECT_EQ(complaint({"check", "k", "--time", "-5s"}),
               "--time -5s: a number and a unit, such as 60s or 5m");
     EXPECT_EQ(complaint({"check", "k", "--shard", "4/4"}),
-              "--shard 4/4: i/n with 0 <= i < n, such as 0/4");
+              "--shard 4/4: i/n with 0 <= i < n, such as 0/4, or auto");
     EXPECT_EQ(complaint({"check", "k", "--seed", "x"}),
-              "--seed x: a whole number from 0 to 18446744073709551615");
+              "--seed x: a whole number from 0 to 18446744073709551615, or random");
     EXPECT_EQ(complaint({"check", "k", "--jobs", "0"}), "--jobs 0: a whole number, at least 1");
     EXPECT_EQ(complaint({"check", "k", "--seed"}), "--seed needs one value");
     EXPECT_EQ(complaint({"check", "k", "--color", "red"}),

@@ -46,6 +46,29 @@ class Package(unittest.TestCase):
             said = self.run_in(attest, "check", os.path.join("built", library), "--cases", "8", "--seed", "7")
             self.assertIn("HOLDS", said)
 
+    def test_new_kernels_hold(self):
+        self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
+        attest = os.path.join(self.folder, "installed", "bin", "attest")
+        for kind in ("c", "cpp", "python"):
+            said = self.run_in(attest, "new", kind, kind + "_one")
+            lines = [line.split() for line in said.partition("next:\n")[2].splitlines()]
+            for build in lines[:-1]:
+                self.run_in(*build)
+            self.assertIn("HOLDS", self.run_in(attest, *lines[-1][1:], "--seed", "3", "--cases", "6"))
+        with open(os.path.join(self.folder, "c_one.c"), "a", encoding="utf-8") as file:
+            file.write("\n")
+        for words, complaint in ((("c", "c_one"), "is there already"), (("fortran", "mine"), "no kind of kernel"),
+                                 (("c", "My-Kernel"), "small letters"), ((), "what kind")):
+            self.assertIn(complaint, self.run_in(attest, "new", *words, code=2))
+
+    def test_a_new_cuda_kernel_is_simulated(self):
+        self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
+        attest = os.path.join(self.folder, "installed", "bin", "attest")
+        self.run_in(attest, "new", "cuda", "mine")
+        self.run_in("cmake", "-B", "build", "-DCMAKE_PREFIX_PATH=" + os.path.join(self.folder, "installed"))
+        self.run_in("cmake", "--build", "build")
+        self.assertIn("HOLDS", self.run_in(attest, "check", "./build/mine_checked.so", "--cases", "4", "--seed", "7"))
+
     def test_the_first_example_is_judged_as_the_readme_says(self):
         self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
         examples = os.path.join("installed", "share", "attest", "examples")

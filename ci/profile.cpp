@@ -6,6 +6,8 @@
 
 #include "ci/embedded.hpp"
 #include "ci/suggest.hpp"
+#include "properties/law/property.hpp"
+#include "properties/search/glob.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/json.hpp"
 
@@ -51,6 +53,12 @@ public:
         if (!number || !(*number >= 0 && *number <= 1)) fail(key, *value, "a share, from 0 to 1");
         out = *number;
     }
+    void flag(const char* key, bool& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        if (value->kind != Kind::boolean) fail(key, *value, "true or false");
+        out = value->boolean;
+    }
     void text(const char* key, std::string& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
@@ -70,6 +78,19 @@ public:
                 fail(key, one, "made of " + listed(allowed));
             out.push_back(one.text);
         }
+    }
+    /// Globs on laws, each of which names one at least.
+    void laws(const char* key, std::vector<std::string>& out) {
+        texts(key, {}, out);
+        const Json* value = object_.find(key);
+        std::vector<std::string> ids;
+        for (const law::Property& law : law::catalogue()) ids.push_back(law.id);
+        for (std::size_t n = 0; value != nullptr && n < out.size(); ++n)
+            if (std::ranges::none_of(
+                    ids, [&](const std::string& id) { return search::matches(out[n], id); }))
+                source_.fail(value->items[n],
+                             "no law is named \"" + out[n] + "\"" + suggestion(out[n], ids),
+                             "attest list laws shows them");
     }
     void finish(const std::vector<std::string>& required) const {
         for (const JsonMember& member : object_.members)
@@ -119,8 +140,9 @@ ProfileSummary parse(std::string_view text, const std::string& source_name) {
     read.whole("len_min", 1, p.len_min);
     read.whole("dim_max", 1, p.dim_max);
     read.sizes("reach", p.reach);
-    read.texts("laws", {}, p.laws);
-    read.texts("laws_excluded", {}, p.laws_excluded);
+    read.laws("laws", p.laws);
+    read.laws("laws_excluded", p.laws_excluded);
+    read.flag("backward", p.backward);
     read.texts("fails", {"violation", "structure", "suspect"}, p.fails);
     read.share("discard_max", p.discard_max);
     read.share("refuse_max", p.refuse_max);

@@ -39,14 +39,16 @@ TEST(Profile, MistakesPointAtThePlace) {
         zero.starts_with("p.json:1:41: \"cases_per_law\" must be a whole number, at least 1"))
         << zero;
     EXPECT_NE(zero.find('^'), std::string::npos);
-    for (const char* bad :
-         {R"({"name":"x","version":1,"cases_per_law":1.5})",
-          R"({"name":"x","version":1,"cases_per_law":1,"len_mx":3})",
-          R"({"name":"x","version":1,"cases_per_law":1,"fails":["all"]})",
-          R"({"name":"x","name":"y","version":1,"cases_per_law":1})",
-          R"({"name":"x","version":1,"cases_per_law":1,"discard_max":2})",
-          R"({"name":"x","version":1,"cases_per_law":1,"reach":{"len_k":9}})",
-          R"({"name":"x","version":1,"cases_per_law":1,"reach":9})", "{ \"name\": }", "[]", ""})
+    for (const char* bad : {R"({"name":"x","version":1,"cases_per_law":1.5})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"len_mx":3})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"fails":["all"]})",
+                            R"({"name":"x","name":"y","version":1,"cases_per_law":1})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"discard_max":2})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"reach":{"len_k":9}})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"reach":9})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"laws":["maskin.*"]})",
+                            R"({"name":"x","version":1,"cases_per_law":1,"laws_excluded":["a.b"]})",
+                            "{ \"name\": }", "[]", ""})
         EXPECT_TRUE(complaint(bad).starts_with("p.json:1:")) << bad << ": " << complaint(bad);
 }
 

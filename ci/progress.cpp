@@ -35,15 +35,14 @@ bool Progress::due(double every) {
 std::string Progress::line(const ScreenStyle& style, double progress, const std::string& family,
                            std::int64_t cases, double seconds, std::int64_t violated) {
     const Screen screen(style);
-    std::string text =
-        screen.bar(progress, style.wide() ? 34 : 20) +
-        fmt::format(" {:3.0f} %  {:<12} {:>7} cases  {}", progress * 100, family, count_text(cases),
-                    time_text(seconds));
+    std::string text = screen.bar(progress, style.wide() ? 34 : 20) +
+                       fmt::format(" {:3.0f} %  {:<12} {:>7} cases  {}", progress * 100, family,
+                                   count_text(cases), time_text(seconds));
     if (style.wide() && seconds > 0 && progress > 0)
-        text += fmt::format("  {} a second  about {} left",
-                            count_text(static_cast<std::int64_t>(static_cast<double>(cases) /
-                                                                 seconds)),
-                            time_text(seconds / progress - seconds));
+        text +=
+            fmt::format("  {} a second  about {} left",
+                        count_text(static_cast<std::int64_t>(static_cast<double>(cases) / seconds)),
+                        time_text(seconds / progress - seconds));
     if (violated > 0) text += "  " + screen.bad(count_text(violated) + " violated");
     return text;
 }
@@ -58,6 +57,13 @@ void Progress::show(const std::string& text) {
     } else {
         std::fprintf(stream_, "%s %s\n", clock_now().c_str(), text.c_str());
     }
+    std::fflush(stream_);
+}
+
+void Progress::say(const std::string& text) {
+    clear();
+    const std::string time = terminal_ ? "" : clock_now() + " ";
+    std::fprintf(stream_, "%s%s\n", time.c_str(), clean(text).c_str());
     std::fflush(stream_);
 }
 

@@ -23,7 +23,8 @@ public:
     void on_violation(const law::Property& law);
     void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried);
     void on_waiting(double seconds, double limit);
-    void clear();  ///< the line is gone
+    void say(const std::string& text);  ///< a line that stays
+    void clear();                       ///< the line is gone
 
     /// The line itself, for tests.
     static std::string line(const ScreenStyle& style, double progress, const std::string& family,

@@ -85,6 +85,7 @@ inline RunHeader header() {
     m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
     m.takes.queries = one_of<kernel::Queries>(3);
     if (coin()) m.takes.orders = {AxisOrder::bthd};
+    m.gradients = {Role::d_q, Role::d_sinks};
     m.numerics.tile = count();
     m.dialect.lse_base = one_of<LseBase>(2);
     run.kernel.id = run.kernel.typed = text();
@@ -131,8 +132,8 @@ inline search::LawReport law() {
 
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
-    report.record = {coin() ? -1 : count(),      a_case(), {},
-                     one_of<worker::Outcome>(7), fault(),  real(), {}, {}};
+    report.record = {
+        coin() ? -1 : count(), a_case(), {}, one_of<worker::Outcome>(7), fault(), real(), {}, {}};
     report.record.verdict.decision = one_of<law::Decision>(5);
     if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
     return report;

@@ -17,6 +17,8 @@ void fields(V& v, KernelReport& kernel) {
     v("border", kernel.interface);
     v.added("file", OrNull{kernel.file});
     v.added("sha256", OrNull{kernel.sha256});
+    v.unless_empty("barriers", kernel.barriers);
+    v.unless_empty("options", kernel.options);
     v.rest(kernel.manifest);
 }
 
@@ -49,6 +51,7 @@ void fields(V& v, RunHeader& run) {
     v.group("budget", [&](V& budget) {
         budget.added("seconds", run.seconds);
         budget.added("cases", run.cases);
+        budget.added("shapes", run.shapes);
     });
     v("profile", run.profile);
     v("kernel", run.kernel);
@@ -205,6 +208,10 @@ void fields(V& v, RunEnd& end) {
     v.unless_empty("oracle", end.oracle);
     v("lines", end.lines);
     v("sha256", end.sha256);
+}
+
+std::string profile_text(search::Profile profile) {
+    return RecordWriter::line_of("profile", profile);
 }
 
 std::string record_line(RunHeader run) {

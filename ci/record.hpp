@@ -28,6 +28,9 @@ struct RunFacts {
 };
 RunFacts facts_of(const RunHeader& run);
 
+/// A profile as records have it: two are the same where this is.
+std::string profile_text(search::Profile profile);
+
 /// Reads a result.jsonl, strictly: BadInput "PATH:LINE:COLUMN: ..." where a record is not whole,
 /// has a key or a value that no version of attest wrote, or stands where none may. The last line
 /// may be half of one, where the run was cut.

@@ -35,8 +35,7 @@ bool RecordReader::asked(std::string_view key) const {
 void RecordReader::finish() const {
     for (const JsonMember& member : object_.members)
         if (!asked(member.key))
-            source_.fail(member.begin, member.end, "unknown key " + printable(member.key),
-                         remedy);
+            source_.fail(member.begin, member.end, "unknown key " + printable(member.key), remedy);
 }
 
 void RecordReader::fail(const Json& at, const std::string& what) const {

@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 #include "ci/case_source.hpp"
 #include "ci/check_screen.hpp"
@@ -9,13 +11,15 @@
 #include "ci/exit_code.hpp"
 #include "ci/number.hpp"
 #include "ci/screen.hpp"
+#include "ci/session_options.hpp"
 #include "ci/suggest.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/capability.hpp"
-#include "properties/search/draw.hpp"
 #include "properties/search/confirm.hpp"
+#include "properties/search/draw.hpp"
 #include "properties/search/limited_kernel.hpp"
 #include "properties/search/session_kernel.hpp"
+#include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::ci {
@@ -49,7 +53,7 @@ void draw_violation(Screen& s, const search::CaseRecord& record) {
     if (!record.verdict.violation) return;
     const law::Violation& v = *record.verdict.violation;
     s.fact("problem", s.bold(clean(v.problem)));
-    if (record.outcome == worker::Outcome::ok) draw_observed(s, v);
+    if (record.outcome == worker::Outcome::ok) draw_element(s, element_words(v));
 }
 
 void draw_law(Screen& s, const law::Property& law, const search::CaseRecord& record) {
@@ -90,16 +94,82 @@ search::CaseRecord try_named(search::Kernel& kernel, const law::Property& law,
     return record;
 }
 
+// The kernel of the stored failures, which are all of one, and theirs alone.
+kernel::KernelSpec kernel_of(std::vector<search::StoredFailure>& failures,
+                             const CommandOptions& options) {
+    std::set<std::string> names;
+    for (const search::StoredFailure& failure : failures) names.insert(failure.kernel);
+    if (names.size() > 1 && names.contains(options.kernel))
+        std::erase_if(failures, [&](const auto& one) { return one.kernel != options.kernel; });
+    else if (names.size() > 1)
+        throw BadInput("replay: the stored failures are of " + std::to_string(names.size()) +
+                           " kernels, such as " + clean(*names.begin()),
+                       {"attest replay --kernel KERNEL"});
+    return kernel_for({{}, "", failures.front().kernel, {}}, options);
+}
+
+bool holds(const search::CaseRecord& record) {
+    return record.verdict.decision == law::Decision::holds;
+}
+
+// Out of the list, and not lost: a fixed failure is a good fixture.
+void put_aside(const search::StoredFailure& failure, const std::string& folder) {
+    const std::filesystem::path list(folder), fixed = list / "fixed";
+    std::filesystem::create_directories(fixed);
+    std::filesystem::rename(list / (failure.id + ".json"), fixed / (failure.id + ".json"));
+}
+
+// Every stored failure of the kernel. What holds now leaves the list.
+int replay_stored(const CommandOptions& options) {
+    const std::string folder = options.out + "/cases";
+    std::vector<std::string> unread;
+    std::vector<search::StoredFailure> failures = stored_failures(options.out, unread);
+    Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
+    for (const std::string& file : unread) s.line(s.warn("not read: " + clean(file)));
+    if (failures.empty()) {
+        s.line("no known failures in " + clean(folder));
+        write_out(s.text());
+        return exit_holds;
+    }
+    const kernel::KernelSpec spec = kernel_of(failures, options);
+    search::TimeLimit limit(options.timeout, search::patience_of(spec));
+    search::LimitedKernel kernel(
+        std::make_unique<search::SessionKernel>(spec, session_options(options)), limit);
+    std::size_t fixed = 0, failing = 0;
+    for (const search::StoredFailure& failure : failures) {
+        const law::Property* law = law::find_property(failure.law);
+        if (law == nullptr) continue;
+        const NamedCase named{search::asked_of(kernel.manifest().features, failure.tried),
+                              failure.law, failure.kernel, failure.before};
+        search::CaseRecord record = try_named(kernel, *law, named);
+        // What failed now and then is not fixed because it holds once.
+        const bool surely = failure.shrunk || !failure.before.empty();
+        for (auto n = search::replays_most; !surely && holds(record) && n > 1; --n)
+            record = try_named(kernel, *law, named);
+        draw_law(s, *law, record);
+        failing += record.verdict.decision == law::Decision::violated;
+        if (!holds(record)) continue;
+        ++fixed;
+        put_aside(failure, folder);
+    }
+    const int code = failing > 0                ? exit_violated
+                     : fixed == failures.size() ? exit_holds
+                                                : exit_inconclusive;
+    s.line();
+    s.line("known failures: " + std::to_string(fixed) + " of " + std::to_string(failures.size()) +
+           " fixed" + (fixed > 0 ? ", and no longer listed" : "") + "   exit " +
+           std::to_string(code));
+    write_out(s.text());
+    return code;
+}
+
 }  // namespace
 
 int replay_command(const CommandOptions& options) {
-    if (options.arguments.empty())
-        throw BadInput("replay: no case named",
-                       {"attest replay CASE, such as a stored id or a line"});
+    if (options.arguments.empty()) return replay_stored(options);
     NamedCase named = find_case(options.arguments.front(), options.out);
     const kernel::KernelSpec spec = kernel_for(named, options);
-    worker::SessionOptions session;
-    session.timeout = options.timeout;
+    worker::SessionOptions session = session_options(options);
     // Whoever watches the one call, a debugger or compute-sanitizer, hears of its end.
     session.farewell = std::chrono::seconds(5);
     search::TimeLimit limit(options.timeout, search::patience_of(spec));
@@ -118,8 +188,8 @@ int replay_command(const CommandOptions& options) {
            clean(kernel.manifest().version) + "  " + s.dim(clean(spec.text)));
     s.line(print(named.tried), 2);
     if (!named.before.empty())
-        s.line(s.dim("after " + counted(static_cast<std::int64_t>(named.before.size()),
-                                        "other case")));
+        s.line(s.dim("after " +
+                     counted(static_cast<std::int64_t>(named.before.size()), "other case")));
     s.line();
     std::int64_t violated = 0, holds = 0;
     for (const law::Property* law : laws) {

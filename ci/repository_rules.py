@@ -77,9 +77,10 @@ BARE = {  # file: (lines with a decimal that no comment tells, why)
     "properties/search/raw_draw.cpp": (1, "told with the sizes that a draw leans on"),
 }
 UNUSED = {  # symbol: why it stays
+    "HWY_BEFORE_NAMESPACE": "Highway's, around what is compiled for one instruction set",
+    "HWY_AFTER_NAMESPACE": "the same",
     "exp_in_place": "the tests' way to the vectorised exponential",
     "ErrorDirection": "names the columns of BudgetElement::direction, which is indexed by number",
-    "bytes_of": "the tests lay tensors in memory by it",
     "parse_problem": "the tests' way to a problem from its line",
     "handle_types": "cuda.h's layout",
     "handle_data": "cuda.h's layout",

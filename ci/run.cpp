@@ -1,16 +1,19 @@
 #include "ci/run.hpp"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
+#include "ci/session_options.hpp"
 #include "properties/search/session_kernel.hpp"
 
 namespace attest::ci {
@@ -26,11 +29,14 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
     c.seed = plan.seed;
     c.seconds = o.seconds;
     c.cases = o.cases;
+    c.shapes = o.shapes;
+    c.until_first = o.until_first;
+    c.all_cases = o.all_cases;
     c.jobs = o.jobs;
     c.shard_index = o.shard_index;
     c.shard_count = o.shard_count;
     c.store = o.out + "/cases";
-    c.session.timeout = o.timeout;
+    c.session = session_options(o);
     c.session.poison_seed = plan.seed;
     c.interrupted = &interrupt.count();
     for (const auto& [name, fixture] : builtin_fixtures())
@@ -59,18 +65,19 @@ void ask_of_leads(std::vector<diagnosis::CounterexampleReport>& counterexamples,
             std::ranges::find(causes, id, &diagnosis::CauseReport::lead) != causes.end();
         if (!leads || !c.sanitizer.empty()) continue;  // of the run that is resumed
         // The call's own limit is the whole replay's: code under a sanitizer is slow, not hung.
-        c.sanitizer = ask_sanitizer(
-            {attest, "replay", print(c.example.smallest), "--kernel", plan.kernel.text, "--law",
-             c.example.law, "--python", plan.options.python, "--timeout", sanitizer_limit},
-            folder + id + ".", interrupt.count());
+        c.sanitizer =
+            ask_sanitizer({attest, "replay", print(c.example.smallest), "--kernel",
+                           plan.kernel.text, "--law", c.example.law, "--python",
+                           plan.options.python, "--timeout", sanitizer_limit, "--unconfined"},
+                          folder + id + ".", interrupt.count());
     }
 }
 
 // Those that are so, taken out of the others.
 template <typename Item, typename Is>
 std::vector<Item> taken_if(std::vector<Item>& all, Is is) {
-    const auto first = std::stable_partition(all.begin(), all.end(),
-                                             [&](const Item& item) { return !is(item); });
+    const auto first =
+        std::stable_partition(all.begin(), all.end(), [&](const Item& item) { return !is(item); });
     std::vector<Item> taken(std::make_move_iterator(first), std::make_move_iterator(all.end()));
     all.erase(first, all.end());
     return taken;
@@ -117,8 +124,11 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
     for (diagnosis::CounterexampleReport& c : unproven) out.write(std::move(c));
     for (const diagnosis::CauseReport& cause : causes) out.write(cause);
     const auto earlier = std::exchange(report.coverage, {});
+    // Few shapes leave pairs undrawn: what was drawn is said.
+    const std::int64_t pairs_max = plan.options.shapes ? std::numeric_limits<std::int64_t>::max()
+                                                       : plan.profile.undrawn_pairs_max;
     for (search::CoverageReport& c :
-         search::coverage_reports(result, plan.profile.undrawn_pairs_max, &kernel, earlier))
+         search::coverage_reports(result, pairs_max, &kernel, earlier))
         out.write(std::move(c));
 }
 
@@ -172,6 +182,17 @@ RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
     return end;
 }
 
+// Whether it was made now. Why it could not be, who opens the first file in it says.
+bool make_folder(const std::string& folder) {
+    std::error_code failure;
+    return std::filesystem::create_directories(folder, failure);
+}
+
+void remove_folder(const std::string& folder) {
+    std::error_code failure;  // somebody has put something there
+    std::filesystem::remove(folder, failure);
+}
+
 [[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const RunReport& report) {
     const bool violated = std::ranges::any_of(report.cases, [](const search::CaseReport& one) {
         return one.record.verdict.decision == law::Decision::violated;
@@ -187,15 +208,28 @@ RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
 FinishedRun run_and_record(const CommandOptions& options) {
     const RunPlan plan = plan_run(options);
     // Loaded once before anything is written: a kernel that cannot be loaded leaves no results.
-    worker::SessionOptions session;
-    session.timeout = plan.options.timeout;
-    search::SessionKernel kernel(plan.kernel, session);
+    // No process of this user may look into this one or change it.
+    ::prctl(PR_SET_DUMPABLE, 0);
+    // The folder is there before: the kernel must not write in it.
+    const bool made = make_folder(plan.options.out);
+    std::unique_ptr<search::SessionKernel> loaded;
+    try {
+        loaded =
+            std::make_unique<search::SessionKernel>(plan.kernel, session_options(plan.options));
+    } catch (...) {
+        if (made) remove_folder(plan.options.out);
+        throw;
+    }
+    search::SessionKernel& kernel = *loaded;
 
     FinishedRun run;
     run.directory = plan.options.out;
     RunReport& report = run.report;
     report = plan.earlier;
     report.run = run_header(plan, kernel.manifest());
+    for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
+        if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
+            report.run.kernel.barriers.emplace_back(worker::barrier_names[n]);
     report.end.reset();
     Journal journal(run.directory, first_lines(report));
 
@@ -203,7 +237,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     const bool terminal = isatty(STDERR_FILENO) != 0;
     Progress progress(stderr, terminal,
                       style_of(STDERR_FILENO, plan.options.colour, plan.options.ascii));
-    RunObserver observer(journal, report, progress, interrupt, plan.options.record_cases);
+    RunObserver observer(journal, report, progress, interrupt, plan.options);
     try {
         const bool anything = plan.options.resume.empty() || !plan.match.empty();
         search::CampaignResult result;

@@ -8,6 +8,12 @@
 
 namespace attest::ci {
 
+/// The seed where CI is set and none is named, also that of the GoogleTest driver.
+inline constexpr std::uint64_t ci_seed = 20261120;
+
+/// The seed asked for, that of CI, or a random one.
+std::uint64_t chosen_seed(const CommandOptions& options);
+
 struct FinishedRun {
     RunReport report;  ///< with its end
     std::string directory;

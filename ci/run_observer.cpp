@@ -1,5 +1,7 @@
 #include "ci/run_observer.hpp"
 
+#include "ci/check_screen.hpp"
+
 namespace attest::ci {
 
 // Called on a campaign's thread: a full disk ends the campaign, and is reported from the main one.
@@ -23,7 +25,7 @@ void RunObserver::write_case(const law::Property& law, const search::CaseRecord&
 void RunObserver::on_case(const law::Property& law, const search::CaseRecord& record,
                           double progress) {
     progress_.on_case(law, progress);
-    if (record_cases_) write_case(law, record);
+    if (options_.record_cases) write_case(law, record);
 }
 
 void RunObserver::on_violation(const law::Property& law, const search::CaseRecord& record) {
@@ -48,6 +50,14 @@ void RunObserver::write_law(const search::LawResult& result) {
 
 void RunObserver::on_law(const search::LawResult& result) {
     const law::Decision decision = result.verdict.decision;
+    if (decision == law::Decision::violated && result.counterexample && !told_ &&
+        search::is_proven(result.counterexample->confirmed.how)) {
+        told_ = true;
+        const Case& smallest = result.counterexample->smallest;
+        progress_.say(result.property->id + " is violated, seen again in a fresh process");
+        progress_.say(replay_line(report_.run.kernel,
+                                  search::short_id(smallest, result.property->id), options_.out));
+    }
     if (result.counterexample || decision == law::Decision::not_run) return;
     if (decision == law::Decision::violated) return;
     write_law(result);

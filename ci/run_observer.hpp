@@ -7,6 +7,7 @@
 
 #include "ci/interrupt.hpp"
 #include "ci/journal.hpp"
+#include "ci/options.hpp"
 #include "ci/progress.hpp"
 #include "ci/record.hpp"
 #include "properties/search/campaign.hpp"
@@ -16,19 +17,20 @@ namespace attest::ci {
 class RunObserver final : public search::CampaignObserver {
 public:
     RunObserver(Journal& journal, RunReport& report, Progress& progress, InterruptGuard& interrupt,
-                bool record_cases)
+                const CommandOptions& options)
         : journal_(journal),
           report_(report),
           progress_(progress),
           interrupt_(interrupt),
-          record_cases_(record_cases) {}
+          options_(options) {}
 
     void on_case(const law::Property& law, const search::CaseRecord& record,
                  double progress) override;
     void on_violation(const law::Property& law, const search::CaseRecord& record) override;
     void on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried) override;
     void on_waiting(const law::Property& law, double seconds, double limit) override;
-    /// Laws that hold are written at once; what has a counterexample waits for its diagnosis.
+    /// Laws that hold are written at once; what has a counterexample waits for its diagnosis, but
+    /// the first that is confirmed is told.
     void on_law(const search::LawResult& result) override;
 
     /// The law and its nearest cases, unless they are written already.
@@ -53,7 +55,8 @@ private:
     RunReport& report_;
     Progress& progress_;
     InterruptGuard& interrupt_;
-    bool record_cases_;
+    const CommandOptions& options_;
+    bool told_ = false;  ///< of the first violation that was confirmed
     std::set<std::string> laws_, cases_;
     std::exception_ptr failure_;
 };

@@ -1,14 +1,17 @@
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
 
+#include "ci/case_source.hpp"
 #include "ci/embedded.hpp"
 #include "ci/machine.hpp"
 #include "ci/profile.hpp"
 #include "ci/record.hpp"
 #include "ci/run.hpp"
+#include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "properties/search/glob.hpp"
 #include "reference/problem/case.hpp"
@@ -27,11 +30,16 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     if (!fs::exists(path))
         throw BadInput("--resume " + now.resume + ": has no result.jsonl",
                        {"the folder of an earlier run, such as attest-out"});
-    if (!now.arguments.empty())
-        throw BadInput("--resume " + now.resume + ": the kernel is the earlier run's",
-                       {"attest check --resume " + now.resume});
     RunReport report = read_records(path);
     CommandOptions then = parse_command_line(report.run.argv);
+    if (then.arguments.empty()) throw BadInput(path + ": its run names no kernel");
+    const std::string& kernel = then.arguments.front();
+    if (now.arguments.empty())
+        allow_kernel(kernel::parse_kernel_spec(kernel, then.python), then.command,
+                     "attest " + then.command + " " + clean(kernel) + " --resume " + now.resume);
+    else if (now.arguments.front() != kernel)
+        throw BadInput("--resume " + now.resume + ": the earlier run judged " + clean(kernel) +
+                       ", not " + now.arguments.front());
     then.seed = report.run.seed;
     then.out = then.resume = now.resume;
     then.colour = now.colour;
@@ -69,6 +77,13 @@ void require_some_law(const CommandOptions& options) {
                    {"attest list laws shows them"});
 }
 
+/// Two runs of one commit shall say the same: under CI the seed is fixed, unless one is asked for.
+bool is_ci() {
+    const char* value = std::getenv("CI");
+    const std::string_view text = value == nullptr ? "" : value;
+    return !text.empty() && text != "false" && text != "0";
+}
+
 std::uint64_t random_seed() {
     std::random_device device;
     return (static_cast<std::uint64_t>(device()) << 32) | device();
@@ -103,6 +118,11 @@ KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifes
 
 }  // namespace
 
+std::uint64_t chosen_seed(const CommandOptions& options) {
+    if (options.seed) return *options.seed;
+    return is_ci() && !options.seed_random ? ci_seed : random_seed();
+}
+
 RunPlan plan_run(const CommandOptions& options) {
     RunPlan plan;
     plan.options = options.resume.empty() ? options : resumed(options, plan.earlier);
@@ -114,7 +134,7 @@ RunPlan plan_run(const CommandOptions& options) {
     plan.profile = load_profile(o.profile);
     require_some_law(o);
     plan.kernel = kernel::parse_kernel_spec(o.arguments.front(), o.python);
-    plan.seed = o.seed ? *o.seed : random_seed();
+    plan.seed = chosen_seed(o);
     plan.match = o.match;
     if (!o.resume.empty()) {
         plan.match.clear();
@@ -139,11 +159,15 @@ RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
                   .shard_count = o.shard_count,
                   .seconds = o.seconds,
                   .cases = o.cases,
+                  .shapes = o.shapes,
                   .profile = plan.profile,
                   .kernel = kernel_report(plan.kernel, manifest),
                   .machine = this_machine(),
                   .whole = o.match.empty() && !o.cases && !o.seconds && o.shard_count == 1,
                   .source = o.source};
+    if (o.unconfined) run.kernel.options.push_back("--unconfined");
+    for (const std::string& variable : o.variables)
+        run.kernel.options.push_back("--env " + variable);
     for (const std::string& word : o.argv) run.argv.push_back(relative_text(word));
     return run;
 }

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "ci/number.hpp"
+#include "kernels/worker/confinement.hpp"
+#include "properties/search/campaign.hpp"
 
 namespace attest::ci {
 
@@ -57,6 +59,31 @@ SizeReport sizes_of(const RunReport& report) {
         sizes.promised.cover(law.promised);
     }
     return sizes;
+}
+
+double chance_of(const RunReport& report) {
+    double sum = 0;
+    for (const search::LawReport& law : report.laws)
+        if (const auto& statistic = law.verdict.statistic)
+            sum += static_cast<double>(law.cases) * statistic->false_positive_rate;
+    return std::min(1.0, sum);
+}
+
+std::string chance_text(const RunReport& report) {
+    const double chance = chance_of(report);
+    if (chance == 0) return {};
+    return "statistics accuse or suspect a correct kernel in at most " + bound_text(chance) +
+           " of such runs";
+}
+
+std::string unjudged(const RunReport& report) {
+    const auto of_backward = [](const search::LawReport& law) {
+        const law::Property* property = law::find_property(law.law);
+        return property != nullptr && property->needs.backward && law.cases > 0;
+    };
+    const bool judged = std::ranges::any_of(report.laws, of_backward);
+    const bool dropout = report.run.kernel.manifest.features.has(Feature::dropout);
+    return std::string(judged ? "append" : "backward, append") + (dropout ? ", dropout" : "");
 }
 
 std::string sizes_text(const search::Sizes& sizes) {
@@ -121,6 +148,47 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
         sum.exit = exit_holds;
     }
     return sum;
+}
+
+std::string absent_barriers(const KernelReport& kernel) {
+    const bool asked = std::ranges::find(kernel.options, "--unconfined") != kernel.options.end();
+    // Earlier records say nothing of it.
+    if (kernel.interface == kernel::KernelInterface::builtin || (kernel.barriers.empty() && !asked))
+        return {};
+    std::string names;
+    for (const std::string_view barrier : worker::barrier_names)
+        if (std::ranges::find(kernel.barriers, barrier) == kernel.barriers.end())
+            names.append(names.empty() ? "" : ", ").append(barrier);
+    return names;
+}
+
+std::string skipped_text(const RunVerdict& v) {
+    std::string text =
+        v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
+    if (v.not_run > v.cut) text += ", " + counted(v.not_run - v.cut, "law") + " left out";
+    if (v.cases + v.discarded > 0)
+        text += "; " +
+                share_text(static_cast<double>(v.discarded) /
+                           static_cast<double>(v.cases + v.discarded)) +
+                " of draws dropped";
+    return text;
+}
+
+std::string fewer_cases_text(const RunReport& report) {
+    const auto first = std::ranges::find_if(report.laws, [](const search::LawReport& law) {
+        return law.verdict.decision == law::Decision::violated ||
+               law.verdict.reason.kind == law::Reason::Kind::flaky;
+    });
+    const std::int64_t all = report.run.profile.cases_per_law;
+    const auto whole = [](const search::LawReport& law) {
+        return law.cases > search::cases_once_violated;
+    };
+    if (first != report.laws.end() && std::any_of(first + 1, report.laws.end(), whole)) return {};
+    if (first == report.laws.end() || report.run.cases || report.run.seconds ||
+        search::cases_once_violated >= all)
+        return {};
+    return "at most " + count_text(search::cases_once_violated) + " cases of each law after " +
+           first->law + ", which failed; --cases " + std::to_string(all) + " tries all";
 }
 
 }  // namespace attest::ci

@@ -31,8 +31,13 @@ struct KernelReport {
     kernel::Manifest manifest;  ///< with the features it is asked for, where it declares none
     std::string id, typed;
     kernel::KernelInterface interface = kernel::KernelInterface::builtin;
-    std::string file, sha256;  ///< of its library or program; empty: built in
+    std::string file, sha256;             ///< of its library or program; empty: built in
+    std::vector<std::string> barriers{};  ///< that held its process in
+    std::vector<std::string> options{};   ///< of the command, by which it is run the same way again
 };
+
+/// The barriers that its process was not held in by, "proc, files"; empty of what is built in.
+std::string absent_barriers(const KernelReport& kernel);
 
 /// What was asked for.
 struct RunHeader {
@@ -45,6 +50,7 @@ struct RunHeader {
     std::int64_t shard_index = 0, shard_count = 1;
     std::optional<double> seconds;      ///< the budget
     std::optional<std::int64_t> cases;  ///< a law
+    std::optional<std::int64_t> shapes; ///< that the kernel sees at most
     search::Profile profile;
     KernelReport kernel;
     Machine machine;
@@ -112,8 +118,24 @@ struct SizeReport {
 };
 SizeReport sizes_of(const RunReport& report);
 
+/// At most so many of such runs accuse or suspect a correct kernel by chance: the rates that the
+/// laws of statistics state, summed over their cases.
+double chance_of(const RunReport& report);
+
+/// What no law of this run judged, of what a kernel may offer or this one declares.
+std::string unjudged(const RunReport& report);
+
 /// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
 std::string sizes_text(const search::Sizes& sizes);
+
+/// "8 laws not applicable, 1 law left out; 6.3 % of draws dropped".
+std::string skipped_text(const RunVerdict& verdict);
+
+/// The same in words; empty where no law of statistics was judged.
+std::string chance_text(const RunReport& report);
+
+/// That laws were tried by fewer cases because the kernel is violated; empty where none was.
+std::string fewer_cases_text(const RunReport& report);
 
 /// Whether a law that did not run was cut off: by an interruption or the end of the time.
 bool was_cut(const search::LawReport& law);

@@ -14,7 +14,6 @@ namespace attest::ci {
 namespace {
 
 constexpr int width_min = 80, width_max = 200;
-constexpr std::size_t clean_max = 300;  // characters of a text from outside
 
 bool continues(char c) {
     return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
@@ -27,7 +26,8 @@ std::size_t escape_length(std::string_view text, std::size_t at) {
     return end == std::string_view::npos ? 0 : end - at + 1;
 }
 
-// Bytes of the valid UTF-8 character at a place; 0 if it is none.
+// Bytes of the valid UTF-8 character at a place; 0 if it is none: not in its shortest form, a
+// surrogate, or beyond the last one.
 std::size_t character_length(std::string_view text, std::size_t at) {
     const unsigned char lead = static_cast<unsigned char>(text[at]);
     const std::size_t length = lead < 0x80                             ? 1
@@ -38,7 +38,21 @@ std::size_t character_length(std::string_view text, std::size_t at) {
     if (length == 0 || at + length > text.size()) return 0;
     for (std::size_t n = 1; n < length; ++n)
         if (!continues(text[at + n])) return 0;
-    return length;
+    const unsigned char second = length > 1 ? static_cast<unsigned char>(text[at + 1]) : 0;
+    const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) ||
+                       (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second >= 0x90);
+    return wrong ? 0 : length;
+}
+
+// Never passed on: C0, DEL and C1, which some terminals obey as escapes; what turns the direction
+// of the text around it; and the two codes that XML does not know.
+bool is_control(std::string_view character) {
+    if (character.size() == 1)
+        return character[0] == 0x7F || static_cast<unsigned char>(character[0]) < 0x20;
+    if (character.size() == 2) return character >= "\xC2\x80" && character < "\xC2\xA0";
+    return character.size() == 3 &&
+           ((character >= "\u202A" && character <= "\u202E") ||
+            (character >= "\u2066" && character <= "\u2069") || character >= "\xEF\xBF\xBE");
 }
 
 // What our own texts hold beyond ASCII, and how it is written without.
@@ -87,18 +101,13 @@ ScreenStyle style_of(int file_descriptor, const std::string& colour_when, bool a
     return style;
 }
 
-std::string clean(std::string_view text) {
+std::string clean(std::string_view text, std::size_t most) {
     std::string out;
     std::size_t count = 0;
     for (std::size_t at = 0; at < text.size(); ++count) {
-        if (count == clean_max) return out + "...";
+        if (count == most) return out + "...";
         const std::size_t length = character_length(text, at);
-        const unsigned char c = static_cast<unsigned char>(text[at]);
-        // C0, DEL, and C1 (which some terminals obey as escapes) are never passed on.
-        const bool control =
-            c < 0x20 || c == 0x7F ||
-            (length == 2 && c == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
-        if (length == 0 || control)
+        if (length == 0 || is_control(text.substr(at, length)))
             out += '?';
         else
             out += text.substr(at, length);

@@ -20,9 +20,8 @@ struct ScreenStyle {
 /// auto, always or never.
 ScreenStyle style_of(int file_descriptor, const std::string& colour_when, bool ascii);
 
-/// Control characters become '?', invalid UTF-8 too, and the rest of a text past 300 characters is
-/// cut.
-std::string clean(std::string_view text);
+/// Control characters become '?', invalid UTF-8 too, and what is past so many characters is cut.
+std::string clean(std::string_view text, std::size_t most = 300);
 
 /// Columns a text takes: code points, escapes apart.
 int columns_of(std::string_view text);

@@ -8,8 +8,12 @@ namespace attest::ci {
 namespace {
 
 TEST(Screen, HostileTextLosesItsControls) {
-    EXPECT_EQ(clean("a\x1b[31mred\n\t\x7f" "b"), "a?[31mred???b");
-    EXPECT_EQ(clean("\xc2\x9b" "31m"), "?31m");  // C1: CSI in one character
+    EXPECT_EQ(clean("a\x1b[31mred\n\t\x7f"
+                    "b"),
+              "a?[31mred???b");
+    EXPECT_EQ(clean("\xc2\x9b"
+                    "31m"),
+              "?31m");  // C1: CSI in one character
     EXPECT_EQ(clean("\xff\xfe ok"), "?? ok");
     EXPECT_EQ(clean("≠"), "≠");
     EXPECT_EQ(clean(std::string(1000, 'x')), std::string(300, 'x') + "...");

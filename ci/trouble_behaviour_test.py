@@ -70,12 +70,12 @@ class Trouble(unittest.TestCase):
             self.assertIn(f"the kernel asked for a workspace of {size}: 4 GiB are allowed", said)
 
     def test_a_kernel_that_cannot_be_loaded_again_ends_the_run_in_order(self):
-        said = self.attest("check", self.hostile("fail_from_load_2"), *QUICK, code=3)
+        said = self.attest("check", self.hostile("fail_from_load_2"), "--env", "HOSTILE_FILE", *QUICK, code=3)
         self.assertIn("create() failed with code 9: the device is taken", said)
         end = self.records()[-1]
         self.assertEqual((end["record"], end["exit"]), ("end", 3))
         self.assertIn("create() failed", end["ended"])
-        self.attest("check", self.hostile("fail_at_load_2"), *QUICK, code=1)  # tried again, it is killed in each call
+        self.attest("check", self.hostile("fail_at_load_2"), "--env", "HOSTILE_FILE", *QUICK, code=1)  # tried again, it is killed in each call
 
     def test_what_is_no_case_is_told_and_the_rest_goes_on(self):
         os.makedirs(self.path("cases"))
@@ -131,6 +131,29 @@ class Trouble(unittest.TestCase):
         run.communicate(timeout=120)
         self.assertEqual(run.returncode, 3)
         self.assertTrue(self.records()[-1]["interrupted"])
+
+    def test_a_full_disk_ends_with_4_and_no_half_line(self):
+        # A disk of 64 KiB, in a name space of its own; /dev/full where that is not allowed.
+        script = (f"mkdir attest-out && mount -t tmpfs -o size=64k tmpfs attest-out && cd attest-out/.. && "
+                  f"'{ATTEST}' check cpu_naive --seed 7 --cases 6 --record cases; code=$?; "
+                  f"cat attest-out/result.jsonl > kept.jsonl; exit $code")
+        run = subprocess.run(["unshare", "-rm", "sh", "-c", script], cwd=self.cwd, capture_output=True, text=True,
+                             check=False)
+        if "mount:" in run.stderr or "unshare:" in run.stderr:
+            os.mkdir(os.path.join(self.cwd, "full"))
+            os.symlink("/dev/full", os.path.join(self.cwd, "full", "result.jsonl.new"))
+            run = subprocess.run([ATTEST, "check", "cpu_naive", *QUICK, "--out", "full"], cwd=self.cwd,
+                                 capture_output=True, text=True, check=False)
+        else:
+            with open(os.path.join(self.cwd, "kept.jsonl"), "rb") as file:
+                kept = file.read().splitlines(keepends=True)
+            self.assertGreater(len(kept), 20)
+            for line in kept:
+                self.assertTrue(line.endswith(b"\n"))
+                json.loads(line)
+        self.assertEqual(run.returncode, 4, run.stdout + run.stderr)
+        self.assertEqual(run.stderr.count("attest: "), 1, run.stderr)
+        self.assertIn("no space left on device", run.stderr.replace("\n        ", " "))
 
     def test_a_law_that_was_interrupted_is_resumed(self):
         self.attest("check", "cpu_naive", "--seed", "7", "--cases", "6", "--match", "reference.*", code=0)

@@ -6,6 +6,7 @@
 // correct kernel may round differently there. So these laws hold within the two runs' bounds, and
 // to the bit only for whole sequences of a kernel that claims batch invariance.
 
+#include <cmath>
 #include <vector>
 
 #include "properties/law/permuting.hpp"
@@ -153,23 +154,33 @@ void first_channel_doubled(Question& q) {
         queries.set(at, 2 * queries.get(at));
 }
 
+/// What signed permutations cannot tell from attention.
+void channels_cubed(Question& q) {
+    Tensor& queries = q.inputs[Role::q];
+    for (std::int64_t at = 0; at < queries.size(); ++at)
+        queries.set(at, std::pow(queries.get(at), 3));
+}
+
 Property features() {
     return {
         .id = "equivariance.features",
         .statement =
-            "Permuting the channels of Q and K alike, with common signs, changes nothing; "
-            "permuting channels of V, with signs, does the same to the output.",
-        .statement_short = "signed permutations of channels carry over to O",
+            "Permuting the channels of Q and K alike, with common signs, or turning them into each "
+            "other changes nothing; permuting channels of V, with signs, does the same to O.",
+        .statement_short = "turning channels of Q and K alike changes nothing",
         .why =
-            "q.k = (A q).(A k) for orthogonal A, and O(V A) = O(V) A. Signed permutations are the "
-            "orthogonal maps that are exact in floating point: products keep their bits and only "
-            "the order of the sum over channels changes.",
+            "q.k = (A q).(A k) for orthogonal A, and O(V A) = O(V) A. Signed permutations are "
+            "exact in "
+            "any format: products keep their bits and only the order of the sum changes. So is "
+            "half a Hadamard matrix of order 4, on numbers of few bits: there every product is "
+            "another one.",
         .source = definition,
         .compares = Compares::bound,
         .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::rope),
                   .cost = 2},
         .check = always<permuted_features>,
-        .turned_red_by = {{.id = "first_channel_doubled", .asks = first_channel_doubled}},
+        .turned_red_by = {{.id = "first_channel_doubled", .asks = first_channel_doubled},
+                          {.id = "channels_cubed", .asks = channels_cubed}},
     };
 }
 

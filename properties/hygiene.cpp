@@ -5,6 +5,7 @@
 // even calls and the one before in odd calls, slack and outputs are poisoned, inputs are read-only.
 // What it sees ends a law by itself (Stopped), so the laws here make the calls.
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,14 @@ constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
 void first_answer_of_its_shape(Question& asked, std::span<const Question> before) {
     for (const Question& earlier : before)
         if (earlier.problem == asked.problem) return void(asked = earlier);
+}
+
+void published_slopes(Question& q) {
+    if (!q.problem.alibi) return;
+    Tensor& slopes = q.inputs[Role::alibi_slopes];
+    const auto heads = static_cast<double>(slopes.size());
+    for (std::int64_t h = 0; h < slopes.size(); ++h)
+        slopes.set(h, std::exp2(-8 * static_cast<double>(h + 1) / heads));
 }
 
 /// What the laws here have in common: any problem, of the usual size.
@@ -200,6 +209,7 @@ Property arguments() {
         "their intervals; a kernel that ignores the argument shows no difference.",
         "KernelBench and framework trackers: arguments taken and ignored", Compares::property,
         always<arguments_matter>, planted::soft_cap_ignored());
+    law.turned_red_by.push_back({.id = "slopes_of_the_published_series", .asks = published_slopes});
     law.cases.kinds = {ValueKind::normal,    ValueKind::uniform,  ValueKind::small_int,
                        ValueKind::logit50,   ValueKind::cancel_v, ValueKind::ascending,
                        ValueKind::descending};

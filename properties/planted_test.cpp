@@ -37,6 +37,7 @@ std::string test_name(std::string id) {
 
 bool turns_red(const Property& law, const PlantedDeviation& deviation) {
     TruthfulKernel kernel({}, deviation);
+    kernel.take_formats_of(law);
     return try_until_violated(kernel, law, cases).violated > 0;
 }
 
@@ -61,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(Laws, EveryPlantedDeviation, ::testing::ValuesIn(planti
 class EveryLaw : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryLaw, HoldsForTheTruth) {
-    TruthfulKernel kernel({});
+    TruthfulKernel kernel(Dialect{});
+    kernel.take_formats_of(*find_property(GetParam()));
     const auto tried = try_law(kernel, *find_property(GetParam()), cases);
     EXPECT_EQ(tried.violated, 0) << tried.example;
     const bool declared = GetParam() != "reference.structure";  // the truth declares no tile

@@ -239,8 +239,9 @@ Property alibi() {
         .statement_short = "ALiBi = an explicit bias -m |i - j|",
         .why =
             "With slopes that are powers of two, slope * |i - j| is exact in every format for "
-            "distances up to 256, so built-in term and additive mask are the same real numbers; "
-            "the runs agree within the sum of their bounds. With Q = 0, P_ij falls with the "
+            "distances up to 256, so built-in term and additive mask are the same real numbers, "
+            "and rows with a distance that is not are left out; the runs agree within the sum of "
+            "their bounds. With Q = 0, P_ij falls with the "
             "distance: where the references of two weights are apart, so must the weights be.",
         .source = "Press, Smith, Lewis 2021, Train short, test long",
         .compares = Compares::bound,

@@ -10,6 +10,7 @@
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/judge.hpp"
 #include "properties/search/kernel.hpp"
+#include "reference/oracle/gradients.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::law {
@@ -21,6 +22,8 @@ inline kernel::Manifest truthful_manifest(const Dialect& dialect) {
     manifest.simulated = true;  // every schedule gives the truth
     manifest.formats = {Precision::f32, Precision::f16, Precision::bf16};
     manifest.features = FeatureSet::all().without(Feature::dropout);
+    manifest.gradients = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks};
+    manifest.numerics.deterministic_backward = true;
     manifest.dialect = dialect;
     manifest.numerics.deterministic = true;
     manifest.numerics.batch_invariant = true;
@@ -37,10 +40,16 @@ public:
     /// One that takes what its manifest says, and nothing else.
     explicit TruthfulKernel(kernel::Manifest manifest) : manifest_(std::move(manifest)) {}
 
+    /// f64 is slow: only where a law is of nothing else.
+    void take_formats_of(const Property& law) {
+        if (law.cases.formats == std::vector{Precision::f64})
+            manifest_.formats = {kernel::Formats(Precision::f64)};
+    }
     void claim_exp(double ulp) { manifest_.numerics.exp_ulp = ulp; }
     /// For one whose answers differ from call to call within their bounds.
     void claim_no_bits() {
         manifest_.numerics.deterministic = manifest_.numerics.batch_invariant = false;
+        manifest_.numerics.deterministic_backward = false;
     }
 
     const kernel::Manifest& manifest() const noexcept override { return manifest_; }
@@ -75,6 +84,17 @@ public:
         if (problem.want_lse) fill(Role::lse, answer.lse);
         return result;
     }
+    worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
+                                const std::vector<Role>& wanted) override {
+        const Question question{problem, manifest_.dialect, inputs};
+        const auto truth = [this](const Question& asked) { return true_gradients(asked); };
+        const std::int64_t call = calls_++;
+        TensorSet all = deviation_.differentiates ? deviation_.differentiates(question, call, truth)
+                                                  : truth(question);
+        worker::CallResult result;
+        for (const Role role : wanted) result.outputs.put(role, std::move(all[role]));
+        return result;
+    }
     void restart() override {
         before_.clear();
         calls_ = 0;
@@ -82,6 +102,19 @@ public:
     void set_timeout(std::chrono::milliseconds) noexcept override {}
 
 private:
+    TensorSet true_gradients(const Question& asked) const {
+        const bound::ExpectedGradients truth = oracle::attend_gradients(
+            asked.problem, asked.dialect, manifest_.numerics, asked.inputs);
+        TensorSet all;
+        for (const Role role : manifest_.gradients) {
+            const auto shape = shape_of(asked.problem, role);
+            if (!shape) continue;
+            Tensor& tensor = all.put(role, Tensor(type_of(asked.problem, role), *shape));
+            for (std::int64_t at = 0; at < tensor.size(); ++at)
+                tensor.set(at, answer_of(truth[role][static_cast<std::size_t>(at)], 0));
+        }
+        return all;
+    }
     double answer_of(const bound::ExpectedElement& e, std::int64_t call) const {
         const bool known = std::isfinite(e.value) && std::isfinite(e.bound);
         return deviation_.answers && known ? deviation_.answers(e, call) : e.value;

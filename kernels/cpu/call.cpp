@@ -95,6 +95,12 @@ bool read_call(const attest_call* from, Call& call, char* error, std::size_t err
         {ATTEST_ROLE_POSITIONS, &call.positions, "positions", false},
         {ATTEST_ROLE_ALIBI_SLOPES, &call.alibi_slopes, "alibi_slopes", p.alibi != 0},
         {ATTEST_ROLE_SINKS, &call.sinks, "sinks", p.sink != 0},
+        {ATTEST_ROLE_D_O, &call.d_o, "d_o", false},
+        {ATTEST_ROLE_D_Q, &call.d_q, "d_q", false},
+        {ATTEST_ROLE_D_K, &call.d_k, "d_k", false},
+        {ATTEST_ROLE_D_V, &call.d_v, "d_v", false},
+        {ATTEST_ROLE_D_MASK, &call.d_mask, "d_mask", false},
+        {ATTEST_ROLE_D_SINKS, &call.d_sinks, "d_sinks", false},
     };
     for (const Wanted& w : wanted) {
         const DLTensor* tensor = from->tensor[w.role];

@@ -3,8 +3,8 @@
 //
 // Accumulates in f32, in f64 where an input is f64. The weights are rounded to the format of the
 // queries before they meet the values; their sum adds them unrounded. A key that is hidden is never
-// multiplied, and one at or past a sequence's length is never read. Not supported: dropout,
-// gradients, ring buffers, splits.
+// multiplied, and one at or past a sequence's length is never read. Not supported: dropout, ring
+// buffers, splits.
 
 #include "kernels/cpu/flash.hpp"
 
@@ -98,7 +98,7 @@ void finish_rows(const Call& call, const Segment& s, std::int64_t kv_head,
 
 namespace {
 
-constexpr Offer offer{.splits = false};
+constexpr Offer offer{.splits = false, .gradients = true};
 
 template <typename Real>
 int flash(const Call& call, Scratch scratch, char* error, std::size_t cap) {
@@ -133,7 +133,8 @@ int supports(void*, const attest_problem* problem, char* reason, std::size_t cap
 std::size_t workspace(void*, const attest_problem* problem) {
     Scratch scratch;
     FlashBuffers<double> widest(*problem, scratch);
-    return scratch.wanted();
+    const std::size_t backward = problem->want_grad != 0 ? flash_backward_workspace(*problem) : 0;
+    return std::max(scratch.wanted(), backward);
 }
 
 int forward(void*, const attest_call* from, char* error, std::size_t cap) {
@@ -142,6 +143,10 @@ int forward(void*, const attest_call* from, char* error, std::size_t cap) {
     const Scratch scratch(from->workspace, from->workspace_bytes);
     return call.wide ? flash<double>(call, scratch, error, cap)
                      : flash<float>(call, scratch, error, cap);
+}
+
+int backward(void*, const attest_call* from, char* error, std::size_t cap) {
+    return flash_backward(from, error, cap);
 }
 
 constexpr attest_kernel_api api{
@@ -153,17 +158,19 @@ constexpr attest_kernel_api api{
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
                "layout", "lse", "mixed_formats", "keys_rotated"],
+  "gradients": ["q", "k", "v", "mask", "sinks"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "same", "output": "same", "exp_ulp": 2, "tile": 64,
-               "sum_weights": "unrounded", "deterministic": true, "batch_invariant": true}
+               "sum_weights": "unrounded", "deterministic": true, "batch_invariant": true,
+               "deterministic_backward": true}
 })",
     .supports = supports,
     .create = nullptr,
     .destroy = nullptr,
     .workspace = workspace,
     .forward = forward,
-    .backward = nullptr,
+    .backward = backward,
     .append = nullptr,
 };
 

@@ -2,11 +2,14 @@
 // sum, the weighted mean of the values. One row at a time, sums in index order.
 //
 // Assumes nothing of shapes. Accumulates in f32, in f64 where an input is f64; the weights are not
-// rounded before they meet the values. Not supported: dropout, gradients, ring buffers, splits.
+// rounded before they meet the values. Not supported: dropout, ring buffers, splits. The
+// backward pass is that of backward_steps.hpp.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/backward_steps.hpp"
 #include "kernels/cpu/call.hpp"
 #include "kernels/cpu/rope.hpp"
 #include "kernels/cpu/score.hpp"
@@ -16,7 +19,7 @@
 namespace attest::cpu {
 namespace {
 
-constexpr Offer offer{.splits = false};
+constexpr Offer offer{.splits = false, .gradients = true};
 
 template <typename Real>
 struct NaiveBuffers {
@@ -114,7 +117,8 @@ int supports(void*, const attest_problem* problem, char* reason, std::size_t cap
 std::size_t workspace(void*, const attest_problem* problem) {
     Scratch scratch;
     NaiveBuffers<double> widest(*problem, scratch);
-    return scratch.wanted();
+    const std::size_t backward = problem->want_grad != 0 ? backward_workspace(*problem) : 0;
+    return std::max(scratch.wanted(), backward);
 }
 
 int forward(void*, const attest_call* from, char* error, std::size_t cap) {
@@ -125,16 +129,23 @@ int forward(void*, const attest_call* from, char* error, std::size_t cap) {
                      : naive<float>(call, scratch, error, cap);
 }
 
+/// `state` is a planted bug's table of steps; the kernel itself has none.
+int backward(void* state, const attest_call* from, char* error, std::size_t cap) {
+    const auto* steps = static_cast<const BackwardSteps<float>*>(state);
+    return backward_plain(steps == nullptr ? BackwardSteps<float>{} : *steps, from, error, cap);
+}
+
 constexpr const char* manifest = R"({
   "name": "cpu_naive", "version": "1",
   "formats": ["f64", "f32", "f16", "bf16"],
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
                "layout", "lse", "mixed_formats", "keys_rotated"],
+  "gradients": ["q", "k", "v", "mask", "sinks"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1,
-               "deterministic": true, "batch_invariant": true}
+               "deterministic": true, "batch_invariant": true, "deterministic_backward": true}
 })";
 
 constexpr attest_kernel_api api{
@@ -146,7 +157,7 @@ constexpr attest_kernel_api api{
     .destroy = nullptr,
     .workspace = workspace,
     .forward = forward,
-    .backward = nullptr,
+    .backward = backward,
     .append = nullptr,
 };
 

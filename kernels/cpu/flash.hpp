@@ -3,6 +3,7 @@
 // packed once (converted, rotated, keys transposed) and every query of every head of the group
 // takes it in, so that packing is paid per key and not per query.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/call.hpp"
@@ -66,6 +67,10 @@ void take_tile(const Call& call, const Segment& s, std::int64_t kv_head, std::in
                std::int64_t count, FlashBuffers<float>& at);
 void take_tile(const Call& call, const Segment& s, std::int64_t kv_head, std::int64_t key0,
                std::int64_t count, FlashBuffers<double>& at);
+
+/// The backward pass (flash_backward.cpp): what it wants of the workspace, and one call.
+std::size_t flash_backward_workspace(const attest_problem& problem) noexcept;
+int flash_backward(const attest_call* from, char* error, std::size_t cap);
 
 /// exp as the kernel computes it, element by element, in place: for the test of its claim.
 void exp_in_place(float* values, std::int64_t count);

@@ -50,6 +50,24 @@ public:
         }
     }
 
+    /// The gradients of turned rows, as gradients of the rows before: the other way round.
+    void turn_key_back(std::int64_t j, Real* row) const noexcept {
+        if ((problem_.flags & ATTEST_FLAG_KEYS_ROTATED) != 0) return;
+        for (std::int64_t c = 0; c < pairs_; ++c) {
+            const Wide* turn = turns_ + 2 * (j * pairs_ + c);
+            const Wide back[2] = {turn[0], -turn[1]};
+            rotate(back, c, row);
+        }
+    }
+    void turn_query_back(std::int64_t position, Real* row) const noexcept {
+        for (std::int64_t c = 0; c < pairs_; ++c) {
+            Wide turn[2];
+            turn_of(position, c, turn);
+            turn[1] = -turn[1];
+            rotate(turn, c, row);
+        }
+    }
+
 private:
     void turn_of(std::int64_t position, std::int64_t c, Wide* turn) const noexcept {
         const Wide angle = static_cast<Wide>(problem_.rope_offset + position) * frequency_[c];

@@ -7,10 +7,11 @@
 
 namespace attest::cpu {
 
-/// What a kernel does not do; everything else of the ABI's forward call it does. Dropout,
-/// gradients and ring buffers none of them do.
+/// What a kernel does; everything else of the ABI's forward call it does. Dropout and ring
+/// buffers none of them do, nor gradients over a cache in pages.
 struct Offer {
     bool documents = true, paged = true, splits = true, rope = true, f64 = true;
+    bool gradients = false;
 };
 
 /// The answer of supports(): 1, or 0 with a reason in the kernel's terms.

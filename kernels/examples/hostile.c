@@ -5,36 +5,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attest_kernel.h"
-
-static float* first(const attest_call* c, int role) {
-    return (float*)c->tensor[role]->data;
-}
-
-static int64_t count(const DLTensor* t) {
-    int64_t n = 1;
-    for (int32_t i = 0; i < t->ndim; ++i) n *= t->shape[i];
-    return n;
-}
-
-static int fill(const attest_call* c, float value) {
-    for (int role = ATTEST_ROLE_O; role <= ATTEST_ROLE_LSE; ++role) {
-        if (c->tensor[role] == NULL) continue;
-        for (int64_t i = 0; i < count(c->tensor[role]); ++i) first(c, role)[i] = value;
-    }
-    return 0;
-}
-
-static int answer(void* s, const attest_call* c, char* error, size_t cap) {
-    (void)s, (void)error, (void)cap;
-    return fill(c, 0);
-}
+#include "trouble.h"
 
 static size_t one_tebibyte(void* s, const attest_problem* p) {
     (void)s, (void)p;
@@ -165,18 +141,16 @@ static int read_past_slopes(void* s, const attest_call* c, char* error, size_t c
     return fill(c, ((volatile float*)slopes->data)[slopes->shape[0]] != 0);
 }
 
-static int yes(void* s, const attest_problem* p, char* reason, size_t cap) {
-    (void)s, (void)p, (void)reason, (void)cap;
-    return 1;
+static int exit_with_7(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)c, (void)error, (void)cap;
+    exit(7);
 }
 
-typedef struct {
-    const char* name;
-    int (*forward)(void*, const attest_call*, char*, size_t);
-    size_t (*workspace)(void*, const attest_problem*);
-    int (*create)(void**, char*, size_t);
-    int (*supports)(void*, const attest_problem*, char*, size_t);
-} kernel;
+static int die_of_term(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    kill(getpid(), SIGTERM);
+    return fill(c, 0);
+}
 
 static const kernel kernels[] = {
     {"one_tebibyte", answer, one_tebibyte, NULL, yes},
@@ -194,24 +168,8 @@ static const kernel kernels[] = {
     {"fail_from_load_2", kill_itself, NULL, fail_from_load_2, yes},
     {"count_processors", count_processors, NULL, NULL, yes},
     {"read_past_slopes", read_past_slopes, NULL, NULL, yes},
+    {"exit_with_7", exit_with_7, NULL, NULL, yes},
+    {"die_of_term", die_of_term, NULL, NULL, yes},
 };
-enum { kernel_count = sizeof kernels / sizeof kernels[0] };
 
-const attest_kernel_api* attest_get_kernel(uint32_t host_abi, size_t index) {
-    static attest_kernel_api api;
-    static char manifest[200];
-    (void)host_abi;
-    if (index >= kernel_count) return NULL;
-    snprintf(manifest, sizeof manifest,
-             "{\"name\":\"%s\",\"version\":\"1\",\"formats\":[\"f32\"],"
-             "\"features\":[\"lse\",\"alibi\",\"causal\"]}",
-             kernels[index].name);
-    api.struct_size = sizeof api;
-    api.abi_version = ATTEST_ABI_VERSION;
-    api.manifest = manifest;
-    api.supports = kernels[index].supports;
-    api.create = kernels[index].create;
-    api.workspace = kernels[index].workspace;
-    api.forward = kernels[index].forward;
-    return &api;
-}
+TROUBLE(kernels)

@@ -56,6 +56,17 @@ void read_listed(Section& top, Manifest& m) {
                  "pages are a kind of cache: name both");
 }
 
+void read_gradients(Section& top, Manifest& m) {
+    const Json* gradients = top.list("gradients");
+    if (gradients == nullptr) return;
+    for (const Json& item : gradients->items) {
+        const Role role = top.chosen(item, "gradients", manifest_words::gradient_words);
+        if (std::find(m.gradients.begin(), m.gradients.end(), role) != m.gradients.end())
+            top.fail(item, "gradients names this twice", "remove one of the two");
+        m.gradients.push_back(role);
+    }
+}
+
 void read_dialect(Section section, Dialect& d) {
     section.choose("causal", manifest_words::causal_words, d.causal);
     section.choose("empty_row", manifest_words::empty_row_words, d.empty_row);
@@ -75,11 +86,15 @@ void read_numerics(Section section, Numerics& n) {
         section.choose(step.key, manifest_words::number_words, n.*step.format);
     section.positive_real("epsilon", n.epsilon);
     section.flag("centred_keys", n.centred_keys);
+    section.flag("centred_values", n.centred_values);
     section.count("tile", n.tile);
     section.count("sum_chunk", n.sum_chunk);
     section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
     section.flag("deterministic", n.deterministic);
     section.flag("batch_invariant", n.batch_invariant);
+    section.choose("gradient_weights", manifest_words::number_words, n.gradient_weights);
+    section.choose("gradient_scores", manifest_words::number_words, n.gradient_scores);
+    section.flag("deterministic_backward", n.deterministic_backward);
     section.flag("flush_subnormals", n.flush_subnormals);
     section.flag("matrix_unit", n.matrix_unit);
     section.finish();
@@ -99,12 +114,16 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     top.choose("memory", manifest_words::memory_words, m.memory);
     top.flag("simulated", m.simulated);
     read_listed(top, m);
+    read_gradients(top, m);
     if (const Json* takes = top.find("takes")) read_takes(source, *takes, m.takes);
     if (const Json* d = top.find("dialect")) {
         read_dialect(Section(source, *d, "dialect"), m.dialect);
     }
     if (const Json* n = top.find("numerics")) {
         read_numerics(Section(source, *n, "numerics"), m.numerics);
+        // A mean of all keys takes what is no number into every row.
+        if (m.numerics.centred_keys || m.numerics.centred_values)
+            m.dialect.nonfinite = Nonfinite::unspecified;
     }
     top.finish();
     return m;
@@ -118,6 +137,9 @@ FeatureSet inherent_features(const Manifest& m, const Problem& p) {
 }
 
 std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
+    if (p.want_grad && m.gradients.empty()) return "its manifest lists no gradients";
+    if (p.want_grad && has_coarse_steps(m.numerics))
+        return "gradients are not judged where a step is coarser than what it accumulates in";
     const FeatureSet used = features_of(p), inherent = inherent_features(m, p);
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);
@@ -151,6 +173,9 @@ std::string to_json(const Manifest& m) {
                 {"simulated", m.simulated},
                 {"features", feature_names(m.features)},
                 {"takes", takes_json(m.takes)}};
+    out["gradients"] = json::array();
+    for (const Role role : m.gradients)
+        out["gradients"].push_back(word_of(manifest_words::gradient_words, role));
     out["dialect"] = {{"causal", word_of(manifest_words::causal_words, m.dialect.causal)},
                       {"empty_row", word_of(manifest_words::empty_row_words, m.dialect.empty_row)},
                       {"softcap", word_of(manifest_words::softcap_words, m.dialect.softcap)},
@@ -167,6 +192,9 @@ std::string to_json(const Manifest& m) {
         {"sum_weights", word_of(manifest_words::sum_words, m.numerics.sum_weights)},
         {"deterministic", m.numerics.deterministic},
         {"batch_invariant", m.numerics.batch_invariant},
+        {"gradient_weights", word_of(manifest_words::number_words, m.numerics.gradient_weights)},
+        {"gradient_scores", word_of(manifest_words::number_words, m.numerics.gradient_scores)},
+        {"deterministic_backward", m.numerics.deterministic_backward},
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};
     for (const manifest_words::RoundedStep& step : manifest_words::steps)
@@ -175,6 +203,7 @@ std::string to_json(const Manifest& m) {
                 word_of(manifest_words::number_words, m.numerics.*step.format);
     if (m.numerics.epsilon > 0) out["numerics"]["epsilon"] = m.numerics.epsilon;
     if (m.numerics.centred_keys) out["numerics"]["centred_keys"] = true;
+    if (m.numerics.centred_values) out["numerics"]["centred_values"] = true;
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

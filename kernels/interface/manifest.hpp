@@ -35,6 +35,8 @@ struct Manifest {
     bool simulated = false;
     FeatureSet features;  ///< what is not among them is never asked for
     Takes takes;
+    /// The gradients that backward returns: d_q d_k d_v d_mask d_sinks; none: there is no backward.
+    std::vector<Role> gradients;
     Dialect dialect;
     Numerics numerics;
 };

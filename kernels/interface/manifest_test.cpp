@@ -53,7 +53,9 @@ TEST(Manifest, EveryWordIsRead) {
              R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
              R"("tile":64,"sum_chunk":32,"sum_weights":"rounded",)"
              R"("deterministic":true,"batch_invariant":true,)"
-             R"("flush_subnormals":true,"matrix_unit":true})"));
+             R"("gradient_weights":"bf16","gradient_scores":"f16","deterministic_backward":true,)"
+             R"("flush_subnormals":true,"matrix_unit":true},"gradients":["v","k","q"])"));
+    EXPECT_EQ(m.gradients, (std::vector{Role::d_v, Role::d_k, Role::d_q}));
     EXPECT_EQ(m.memory, Memory::cuda);
     EXPECT_TRUE(m.simulated);
     EXPECT_EQ(m.features, FeatureSet(Feature::causal, Feature::gqa, Feature::lse));
@@ -69,6 +71,9 @@ TEST(Manifest, EveryWordIsRead) {
                             .sum_weights = SumWeights::rounded,
                             .deterministic = true,
                             .batch_invariant = true,
+                            .gradient_weights = NumberFormat::bf16,
+                            .gradient_scores = NumberFormat::f16,
+                            .deterministic_backward = true,
                             .flush_subnormals = true,
                             .matrix_unit = true};
     EXPECT_EQ(m.numerics, numerics);
@@ -76,6 +81,18 @@ TEST(Manifest, EveryWordIsRead) {
     EXPECT_EQ(to_json(again), to_json(m));
     EXPECT_EQ(again.numerics, m.numerics);
     EXPECT_EQ(again.dialect, m.dialect);
+}
+
+TEST(Manifest, GradientsAreListed) {
+    EXPECT_EQ(parse(with(R"("gradients":["q","mask","sinks"])")).gradients,
+              (std::vector{Role::d_q, Role::d_mask, Role::d_sinks}));
+    EXPECT_NE(error_of(with(R"("gradients":["q","q"])")).find("twice"), std::string::npos);
+    EXPECT_NE(error_of(with(R"("gradients":["slopes"])")).find("one of q, k, v, mask, sinks"),
+              std::string::npos);
+    Problem p;
+    p.want_grad = true;
+    EXPECT_TRUE(refusal(parse(with(R"("features":["lse"])")), p));
+    EXPECT_FALSE(refusal(parse(with(R"("features":["lse"],"gradients":["v"])")), p));
 }
 
 TEST(Manifest, TheLseBaseMayBeWrittenAsANumberOrAText) {
@@ -140,7 +157,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
     const std::string at = "./libmine.so: manifest:1:50: ";
     EXPECT_EQ(error_of(with(R"("memry":"host")")),
               at + "no key memry is known; did you mean memory? | one of name, version, formats, "
-                   "memory, simulated, features, takes, dialect, numerics");
+                   "memory, simulated, features, gradients, takes, dialect, numerics");
     EXPECT_EQ(error_of(with(R"("memory":"gpu")")),
               "./libmine.so: manifest:1:59: memory is \"gpu\" | one of host, cuda");
     EXPECT_EQ(

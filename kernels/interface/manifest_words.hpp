@@ -19,7 +19,8 @@ struct Choice {
 inline constexpr Choice<CausalAlignment> causal_words[] = {
     {"bottom_right", CausalAlignment::bottom_right}, {"top_left", CausalAlignment::top_left}};
 inline constexpr Choice<EmptyRow> empty_row_words[] = {
-    {"zeros", EmptyRow::zeros}, {"nan", EmptyRow::nan}, {"refuse", EmptyRow::refuse}};
+    {"zeros", EmptyRow::zeros}, {"nan", EmptyRow::nan}, {"refuse", EmptyRow::refuse},
+    {"mean", EmptyRow::mean}};
 inline constexpr Choice<SoftcapPlace> softcap_words[] = {{"before_bias", SoftcapPlace::before_bias},
                                                          {"after_bias", SoftcapPlace::after_bias}};
 inline constexpr Choice<WindowEnds> window_words[] = {{"inclusive", WindowEnds::inclusive},
@@ -28,6 +29,11 @@ inline constexpr Choice<LseBase> lse_base_words[] = {{"e", LseBase::e}, {"2", Ls
 inline constexpr Choice<Nonfinite> nonfinite_words[] = {{"propagate", Nonfinite::propagate},
                                                         {"unspecified", Nonfinite::unspecified}};
 inline constexpr Choice<Memory> memory_words[] = {{"host", Memory::host}, {"cuda", Memory::cuda}};
+inline constexpr Choice<Role> gradient_words[] = {{"q", Role::d_q},
+                                                  {"k", Role::d_k},
+                                                  {"v", Role::d_v},
+                                                  {"mask", Role::d_mask},
+                                                  {"sinks", Role::d_sinks}};
 inline constexpr Choice<SumWeights> sum_words[] = {{"unrounded", SumWeights::unrounded},
                                                    {"rounded", SumWeights::rounded}};
 inline constexpr Choice<NumberFormat> number_words[] = {{"same", NumberFormat::same},
@@ -57,6 +63,11 @@ inline constexpr Choice<Queries> queries_words[] = {
     {"any", Queries::any}, {"at_most_keys", Queries::at_most_keys}, {"as_keys", Queries::as_keys}};
 inline constexpr Choice<Padding> padding_words[] = {{"any", Padding::any},
                                                     {"right", Padding::right}};
+inline constexpr Choice<LseAsked> lse_words[] = {{"any", LseAsked::any},
+                                                 {"always", LseAsked::always},
+                                                 {"always_with_cache", LseAsked::always_with_cache},
+                                                 {"with_cache", LseAsked::with_cache},
+                                                 {"without_cache", LseAsked::without_cache}};
 inline constexpr Choice<RopeStyle> rope_words[] = {{"interleaved", RopeStyle::interleaved},
                                                    {"half", RopeStyle::half}};
 inline constexpr Choice<AxisOrder> order_words[] = {{"bhtd", AxisOrder::bhtd},

@@ -132,7 +132,7 @@ TEST(Takes, StepsAreReadAndTold) {
     const Manifest m = parse_manifest(
         R"({"name":"x","version":"1","formats":["f16"],"numerics":{"accumulate":"f16",)"
         R"("scores":"f16","query":"same","rotation":"bf16","bias":"f32","epsilon":1e-6,)"
-        R"("centred_keys":true}})",
+        R"("centred_keys":true,"centred_values":true}})",
         "x");
     EXPECT_EQ(m.numerics.accumulate, NumberFormat::f16);
     EXPECT_EQ(m.numerics.scores, NumberFormat::f16);
@@ -141,6 +141,32 @@ TEST(Takes, StepsAreReadAndTold) {
     EXPECT_EQ(parse_manifest(to_json(m), "again").numerics, m.numerics) << to_json(m);
     EXPECT_TRUE(has_coarse_steps(m.numerics));
     EXPECT_FALSE(has_coarse_steps({}));
+}
+
+// A log-sum-exp is asked for where the kernel returns one, and left out where it need not.
+TEST(Takes, SayWhenTheLogSumExpIsAskedFor) {
+    const char* words[] = {"any", "always", "always_with_cache", "with_cache", "without_cache"};
+    // Asked for with a cache, without one; left out with a cache, without one.
+    const bool taken[][4] = {{true, true, true, true},
+                             {true, true, false, false},
+                             {true, true, false, true},
+                             {true, false, true, true},
+                             {false, true, true, true}};
+    for (std::size_t w = 0; w < std::size(words); ++w) {
+        Takes takes;
+        takes.lse = static_cast<LseAsked>(w);
+        for (int n = 0; n < 4; ++n) {
+            Problem p;
+            p.want_lse = n < 2;
+            p.cache.present = n % 2 == 0;
+            EXPECT_EQ(!refusal(takes, p).has_value(), taken[w][n]) << words[w] << n;
+            fit_lse(p, takes.lse);
+            EXPECT_FALSE(refusal(takes, p)) << words[w] << n;
+        }
+        const Manifest m = with_takes(R"({"lse":")" + std::string(words[w]) + R"("})");
+        EXPECT_EQ(m.takes.lse, takes.lse);
+        EXPECT_EQ(parse_manifest(to_json(m), "again").takes.lse, takes.lse);
+    }
 }
 
 TEST(Takes, TheManualNamesEveryKey) {

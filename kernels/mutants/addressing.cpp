@@ -27,7 +27,7 @@ std::vector<PlantedBug> addressing() {
           .operation = "flash forward",
           .change = "values are addressed with the strides of the keys",
           .trigger = "values that lie otherwise than the keys",
-          .must = {"hygiene.layout"}},
+          .must = {"hygiene.layout", "heads.cross"}},
          cpu::FlashSteps{.call = [](cpu::Call& call) { call.v.stride = call.k.stride; }}},
         {{.id = "M079",
           .bug_class = "I4",
@@ -35,7 +35,8 @@ std::vector<PlantedBug> addressing() {
           .change = "the key head is h / Hkv",
           .trigger = "group size other than Hkv",
           .source = "https://github.com/PSAL-POSTECH/ONNXim/pull/34",
-          .must = {"reference.output", "heads.grouped"},
+          .must = {"reference.output", "heads.grouped", "rank.heads", "equivariance.heads",
+                   "heads.isolation"},
           .diagnosis = "heads_divided_by_kv"},
          cpu::FlashSteps{.kv_head =
                              [](const cpu::Call& call, std::int64_t head) {
@@ -61,7 +62,8 @@ std::vector<PlantedBug> addressing() {
           .operation = "flash forward",
           .change = "the dot product drops the last D mod 8 channels",
           .trigger = "D not a multiple of 8",
-          .must = {"reference.output"}},
+          .must = {"reference.output", "variance.scaled", "equivariance.features",
+                   "hygiene.degenerate"}},
          cpu::FlashSteps{.dot =
                              [](const cpu::QueryBlock& b, const float* query, const float* key) {
                                  float dot = 0;
@@ -121,7 +123,7 @@ std::vector<PlantedBug> addressing() {
           .operation = "flash forward",
           .change = "an odd count of blocks leaves the last one out",
           .trigger = "three blocks of queries",
-          .must = {"hygiene.outputs_written"}},
+          .must = {"hygiene.outputs_written", "equivariance.queries"}},
          cpu::FlashSteps{.segment =
                              [](const cpu::Call&, cpu::Segment& s) {
                                  const std::int64_t blocks =
@@ -157,7 +159,8 @@ std::vector<PlantedBug> addressing() {
           .operation = "flash forward",
           .change = "inputs are rounded to bf16 whatever was asked",
           .trigger = "f32 or f16",
-          .must = {"reference.output"}},
+          .must = {"reference.output", "probability.single_key", "probability.ratio",
+                   "rank.scores"}},
          cpu::FlashSteps{.load =
                              [](const cpu::Operand& operand, const std::byte* from,
                                 std::int64_t count, float* to) {

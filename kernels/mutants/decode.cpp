@@ -48,6 +48,11 @@ Real merge_equally(const cpu::Parts<Real>& parts, const Real* sink, Real* merged
     return merge_weighted(parts, sink, merged, sum, [](Real, Real) { return Real{1}; });
 }
 
+std::int64_t in_f16(const attest_problem& p, std::int64_t position) {
+    const auto place = static_cast<float>(position + p.rope_offset);
+    return static_cast<std::int64_t>(cpu::rounded(place, cpu::Format::f16)) - p.rope_offset;
+}
+
 }  // namespace
 
 std::vector<PlantedBug> decode() {
@@ -134,7 +139,7 @@ std::vector<PlantedBug> decode() {
           .operation = "split",
           .change = "neighbouring splits share one key",
           .trigger = "several splits",
-          .must = {"reference.output"}},
+          .must = {"reference.output", "invariance.duplicate"}},
          cpu::DecodeSteps{.range =
                               [](std::int64_t keys, std::int64_t splits, std::int64_t split) {
                                   const cpu::SegmentKeys own =
@@ -164,7 +169,7 @@ std::vector<PlantedBug> decode() {
           .operation = "rope",
           .change = "the query of a decode step is rotated at position 0",
           .trigger = "rope, Tq = 1",
-          .must = {"decode.offset", "reference.decode"},
+          .must = {"decode.offset", "reference.decode", "decode.prefill"},
           .diagnosis = "rope_query_at_zero"},
          cpu::DecodeSteps{.position =
                               [](const attest_problem& p, std::int64_t position) {
@@ -192,12 +197,28 @@ std::vector<PlantedBug> decode() {
                               [](const attest_problem& p, std::int64_t position) {
                                   return p.page_size > 0 ? position % p.page_size : position;
                               }}},
+        {{.id = "M165",
+          .bug_class = "P1",
+          .operation = "rope",
+          .change = "positions are kept in f16",
+          .trigger = "rope, positions beyond 2048",
+          .must = {"reference.output", "position.rope_relative"}},
+         cpu::DecodeSteps{.position = in_f16, .key_position = in_f16}},
+        {{.id = "M188",
+          .bug_class = "P1",
+          .operation = "rope",
+          .change = "keys are rotated without the offset of the positions",
+          .trigger = "rope with an offset",
+          .must = {"reference.output", "position.rope_norm", "position.rope_relative"}},
+         cpu::DecodeSteps{
+             .key_position = [](const attest_problem& p,
+                                std::int64_t position) { return position - p.rope_offset; }}},
         {{.id = "M164",
           .bug_class = "P2",
           .operation = "rope",
           .change = "two channels more than rotary_dims are rotated",
           .trigger = "rotary dims < D",
-          .must = {"reference.output"},
+          .must = {"reference.output", "position.rope_style"},
           .diagnosis = "rope_two_channels_more"},
          cpu::DecodeSteps{.problem =
                               [](attest_problem& p) {

@@ -39,7 +39,7 @@ std::vector<PlantedBug> masking() {
           .operation = "flash forward",
           .change = "causal test j <= i instead of j <= i + (Tk - Tq)",
           .trigger = "causal, Tq < Tk",
-          .must = {"reference.output", "masking.alignment"},
+          .must = {"reference.output", "masking.alignment", "decode.chunked"},
           .diagnosis = "causal_top_left"},
          cpu::FlashSteps{
              .causal_diagonal = [](const cpu::QueryBlock&, std::int64_t i) { return i; }}},
@@ -48,7 +48,8 @@ std::vector<PlantedBug> masking() {
           .operation = "flash forward",
           .change = "causal leak: j <= i + off + 1",
           .trigger = "causal",
-          .must = {"reference.output", "masking.causal"},
+          .must = {"reference.output", "masking.causal", "probability.masked_zero",
+                   "convex_hull.support"},
           .diagnosis = "causal_one_more"},
          cpu::FlashSteps{
              .causal_diagonal = [](const cpu::QueryBlock& b,
@@ -196,7 +197,7 @@ std::vector<PlantedBug> masking() {
           .operation = "flash forward",
           .change = "a tile of keys is skipped where its first mask element is hidden",
           .trigger = "a mask tensor",
-          .must = {"reference.output", "masking.influence"}},
+          .must = {"reference.output", "masking.influence", "equivariance.keys"}},
          cpu::FlashSteps{.visible =
                              [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
                                  const std::int64_t key0 = j / cpu::plain_tile * cpu::plain_tile;

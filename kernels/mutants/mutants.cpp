@@ -39,13 +39,17 @@ struct Register {
 
     void add_bug(PlantedBug& bug) {
         const bool decode = std::holds_alternative<cpu::DecodeSteps>(bug.change);
-        bug.about.kernel = decode ? "cpu_decode" : "cpu_flash_plain";
+        const bool back = std::holds_alternative<cpu::BackwardSteps<float>>(bug.change);
+        bug.about.kernel = decode ? "cpu_decode" : back ? "cpu_naive" : "cpu_flash_plain";
         kernel::BuiltinKernel& added = add(bug.about);
         attest_kernel_api& api = apis.emplace_back(correct_kernel(bug.about.kernel));
         std::string& manifest = texts.emplace_back(api.manifest);
         const std::string original = '"' + std::string(bug.about.kernel) + '"';
         manifest.replace(manifest.find(original), original.size(),
                          '"' + std::string(added.id) + '"');
+        // Its steps are those of f32.
+        if (constexpr std::string_view f64 = "\"f64\", "; back)
+            manifest.erase(manifest.find(f64), f64.size());
         api.manifest = manifest.c_str();
         added.api = &api;
         if (const auto* whole = std::get_if<WholeForward>(&bug.change))

@@ -1,12 +1,14 @@
 #pragma once
 // A planted bug of a CPU kernel in one row: the story, and the step of the correct kernel that it
-// exchanges (kernels/cpu/flash_steps.hpp, decode_steps.hpp). A file of this folder holds rows on
+// exchanges (kernels/cpu/flash_steps.hpp, decode_steps.hpp,
+// backward_steps.hpp). A file of this folder holds rows on
 // one subject and gives them by a function of its own name; the build lists the files.
 
 #include <cstddef>
 #include <variant>
 #include <vector>
 
+#include "kernels/cpu/backward_steps.hpp"
 #include "kernels/cpu/decode_steps.hpp"
 #include "kernels/cpu/flash_steps.hpp"
 #include "kernels/interface/attest_kernel.h"
@@ -19,10 +21,10 @@ using WholeForward = int (*)(void* state, const attest_call* call, char* error, 
 
 struct PlantedBug {
     kernel::Mutant about;  ///< without the kernel's name, which follows from
-    std::variant<cpu::FlashSteps, cpu::DecodeSteps, WholeForward> change;
+    std::variant<cpu::FlashSteps, cpu::DecodeSteps, cpu::BackwardSteps<float>, WholeForward> change;
 };
 
-/// cpu_flash_plain or cpu_decode.
+/// cpu_flash_plain, cpu_decode or cpu_naive.
 const attest_kernel_api& correct_kernel(std::string_view id);
 
 }  // namespace attest::museum

@@ -44,7 +44,7 @@ std::vector<PlantedBug> scores() {
           .operation = "flash forward",
           .change = "the mask is addressed with a stride a head although it has one head",
           .trigger = "a mask shared by the heads, Hq > 1",
-          .must = {"hygiene.bounds"}},
+          .must = {"hygiene.bounds", "masking.broadcast"}},
          cpu::FlashSteps{.call =
                              [](cpu::Call& call) {
                                  const attest_problem& p = call.problem;
@@ -91,7 +91,8 @@ std::vector<PlantedBug> scores() {
           .operation = "flash forward",
           .change = "an explicit scale is ignored",
           .trigger = "scale other than 1/sqrt(D)",
-          .must = {"reference.output", "hygiene.arguments_matter"},
+          .must = {"reference.output", "hygiene.arguments_matter", "variance.unscaled",
+                   "entropy.monotone", "invariance.scale_exchange"},
           .diagnosis = "scale_default"},
          cpu::FlashSteps{.call =
                              [](cpu::Call& call) {
@@ -103,7 +104,7 @@ std::vector<PlantedBug> scores() {
           .operation = "alibi",
           .change = "the sign of the slope is flipped",
           .trigger = "alibi",
-          .must = {"reference.output"},
+          .must = {"reference.output", "position.alibi"},
           .diagnosis = "alibi_negated"},
          cpu::FlashSteps{.alibi = [](const cpu::QueryBlock& b, std::int64_t i,
                                      std::int64_t j) { return 0 - cpu::plain::alibi(b, i, j); }}},
@@ -145,7 +146,7 @@ std::vector<PlantedBug> scores() {
           .operation = "flash forward",
           .change = "a bias of -1e4 or less hides its key like -inf",
           .trigger = "a row whose visible keys all have such a bias",
-          .must = {"partition.merge"}},
+          .must = {"reference.lse"}},
          cpu::FlashSteps{.mask =
                              [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
                                  cpu::Bias<float> bias = cpu::plain::mask(b, i, j);

@@ -98,7 +98,8 @@ std::vector<PlantedBug> softmax() {
           .operation = "flash forward",
           .change = "the accumulator is not rescaled where the maximum grows, the sum is",
           .trigger = "the maximum grows after the first tile",
-          .must = {"reference.output", "probability.row_sum"}},
+          .must = {"reference.output", "probability.row_sum", "probability.order",
+                   "convex_hull.box", "partition.tile_edges", "partition.order"}},
          cpu::FlashSteps{.rescale = [](const cpu::PlainRow&, float) {}}},
         {{.id = "M045",
           .bug_class = "N2",
@@ -138,7 +139,7 @@ std::vector<PlantedBug> softmax() {
           .operation = "flash forward",
           .change = "the output is accumulated in f16",
           .trigger = "any",
-          .must = {"reference.output"}},
+          .must = {"reference.output", "invariance.value_linear"}},
          cpu::FlashSteps{.add_value =
                              [](const cpu::PlainRow& row, float weight, const float* value) {
                                  const float fed = rounded(weight, row.block.call.format_q);
@@ -152,7 +153,7 @@ std::vector<PlantedBug> softmax() {
           .change = "weights are rounded to bf16 whatever the format of the queries",
           .trigger = "f32 or f16",
           .must = {"reference.output", "reference.structure", "reference.probable",
-                   "probability.row_sum"}},
+                   "probability.row_sum", "entropy.derivative", "convex_hull.membership"}},
          cpu::FlashSteps{.add_value =
                              [](const cpu::PlainRow& row, float weight, const float* value) {
                                  const float fed = rounded(weight, cpu::Format::bf16);
@@ -232,7 +233,8 @@ std::vector<PlantedBug> softmax() {
           .operation = "flash forward",
           .change = "returns the mean of the visible values",
           .trigger = "scores that differ",
-          .must = {"reference.output"},
+          .must = {"reference.output", "jacobian.finite", "jacobian.saturation",
+                   "equivariance.asymmetry", "invariance.kernel_regression", "rank.bilinear"},
           .diagnosis = "uniform_visible"},
          cpu::FlashSteps{.start = start_without_frame,
                          .largest = [](const cpu::PlainRow&) { return 0.0f; },

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -170,8 +171,7 @@ Finding of_exit(const ExitStatus& status) {
     return finding;
 }
 
-}  // namespace
-
+/// "256 MiB", "1 TiB".
 std::string bytes_text(std::uint64_t bytes) {
     constexpr std::array<std::string_view, 7> units = {"bytes", "KiB", "MiB", "GiB",
                                                        "TiB",   "PiB", "EiB"};
@@ -179,6 +179,30 @@ std::string bytes_text(std::uint64_t bytes) {
     auto count = static_cast<double>(bytes);
     for (; count >= 1024 && unit + 1 < units.size(); ++unit) count /= 1024;
     return fmt::format("{:.4g} {}", count, units[unit]);
+}
+
+}  // namespace
+
+CallResult failed(Outcome outcome, Fault::Kind kind, const std::string& sentence) {
+    CallResult result;
+    result.outcome = outcome;
+    result.reason = sentence;
+    result.fault.emplace();
+    result.fault->kind = kind;
+    result.fault->sentence = sentence;
+    return result;
+}
+
+std::optional<CallResult> refuse_workspace(std::uint64_t bytes, const SessionOptions& options) {
+    // No system has more to give to one process: no limit at all would let sizes overflow.
+    constexpr std::uint64_t bytes_max = 1ull << 40;
+    const std::uint64_t allowed = options.memory_bytes != 0 ? options.memory_bytes : bytes_max;
+    if (bytes <= std::min(allowed, bytes_max)) return std::nullopt;
+    CallResult result = failed(Outcome::memory, Fault{}.kind,
+                               fmt::format("asked for a workspace of {}: {} are allowed",
+                                           bytes_text(bytes), bytes_text(allowed)));
+    result.fault->workspace = true;
+    return result;
 }
 
 Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,

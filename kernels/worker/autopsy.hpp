@@ -29,8 +29,11 @@ struct Finding {
 Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
                 const SessionOptions& options);
 
-/// "256 MiB", "1 TiB": of what is told of memory.
-std::string bytes_text(std::uint64_t bytes);
+/// A call that failed before there was an answer to look at.
+CallResult failed(Outcome outcome, Fault::Kind kind, const std::string& sentence);
+
+/// The end of a call that wants a workspace of more than may be given; empty where it may have it.
+std::optional<CallResult> refuse_workspace(std::uint64_t bytes, const SessionOptions& options);
 
 /// A call that returned, but not without a trace.
 Fault describe_breach(const Breach& breach, std::span<const TensorSlot> slots);

@@ -1,27 +1,42 @@
 #include "kernels/worker/call_layout.hpp"
 
 #include "reference/problem/errors.hpp"
+#include "reference/problem/feature.hpp"
 
 namespace attest::worker {
 namespace {
 
-/// The outputs of a forward call, in the order of roles.
-constexpr Role output_roles[] = {Role::o, Role::lse};
+/// Forward's own outputs and dO are inputs of backward alone.
+bool is_read(Role role, protocol::Operation operation) {
+    const bool of_backward = role == Role::o || role == Role::lse || role == Role::d_o;
+    return !of_backward || operation == protocol::Operation::backward;
+}
+
+/// Where tensors may have any strides, a dO that is one number everywhere is one element in memory:
+/// the gradient of a sum, as frameworks hand it over.
+bool is_expanded(const Problem& problem, Role role, const Tensor& tensor) {
+    if (role != Role::d_o || !features_of(problem).has(Feature::layout)) return false;
+    for (std::int64_t at = 1; at < tensor.size(); ++at)
+        if (!(tensor.get(at) == tensor.get(0))) return false;
+    return tensor.size() > 0;
+}
 
 void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
-               std::uint64_t workspace_bytes) {
+               std::uint64_t workspace_bytes, const Asked& asked) {
     arena.clear();
     for (std::size_t r = 0; r < role_count; ++r) {
         const auto role = static_cast<Role>(r);
-        if (!inputs.has(role)) continue;
+        if (!inputs.has(role) || !is_read(role, asked.operation)) continue;
         const Tensor& tensor = inputs[role];
         require(tensor.type() == type_of(problem, role),
                 "an input has the element type that its problem says");
         const Shape shape = pool_shape_of(problem, role).value_or(tensor.shape());
+        const bool expanded = is_expanded(problem, role, tensor);
         arena.add(role, protocol::Access::read,
-                  place(role, tensor.type(), shape, layout_of(problem, role)));
+                  expanded ? place_expanded(tensor.type(), shape)
+                           : place(role, tensor.type(), shape, layout_of(problem, role)));
     }
-    for (Role role : output_roles) {
+    for (Role role : asked.outputs) {
         if (const std::optional<Shape> shape = shape_of(problem, role)) {
             arena.add(role, protocol::Access::write,
                       place(role, type_of(problem, role), *shape, layout_of(problem, role)));
@@ -33,8 +48,8 @@ void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
 }  // namespace
 
 void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
-                  std::uint64_t workspace_bytes, const Variant& variant) {
-    add_slots(arena, problem, inputs, workspace_bytes);
+                  std::uint64_t workspace_bytes, const Variant& variant, const Asked& asked) {
+    add_slots(arena, problem, inputs, workspace_bytes, asked);
     arena.lay(variant);
     for (const TensorSlot& slot : arena.slots()) {
         if (slot.access != protocol::Access::read) continue;

@@ -2,14 +2,22 @@
 // One call's tensors in shared memory: inputs as their problem lays them, outputs and workspace
 // poisoned.
 
+#include <vector>
+
 #include "kernels/worker/arena.hpp"
 #include "reference/problem/problem.hpp"
 
 namespace attest::worker {
 
+/// What is asked of the kernel, and which outputs it is given a place for.
+struct Asked {
+    protocol::Operation operation = protocol::Operation::forward;
+    std::vector<Role> outputs = {Role::o, Role::lse};
+};
+
 /// Lays all of it out and remembers the inputs. Throws InternalError where an input is not of its
 /// problem's type, BadInput where the block table names no page.
 void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
-                  std::uint64_t workspace_bytes, const Variant& variant);
+                  std::uint64_t workspace_bytes, const Variant& variant, const Asked& asked = {});
 
 }  // namespace attest::worker

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <new>
 
+#include "kernels/worker/protocol_process.hpp"
+
 namespace attest::worker {
 
 Circumstances circumstances;
@@ -117,6 +119,15 @@ void install_crash_reports() {
         ::sigaction(signal, &action, nullptr);
     }
     std::set_new_handler(on_failed_new);
+}
+
+bool crash_reports_stand() {
+    for (const int signal : {SIGSEGV, SIGBUS}) {
+        struct sigaction action {};
+        if (::sigaction(signal, nullptr, &action) == 0 && action.sa_sigaction != on_signal)
+            return false;
+    }
+    return true;
 }
 
 }  // namespace attest::worker

@@ -20,4 +20,8 @@ extern Circumstances circumstances;
 /// Takes SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, and marks failed allocations of C++.
 void install_crash_reports();
 
+/// Whether SIGSEGV and SIGBUS still come here: a kernel that takes them hides what it reads outside
+/// its tensors.
+bool crash_reports_stand();
+
 }  // namespace attest::worker

@@ -1,12 +1,15 @@
 #include "kernels/worker/discipline.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+
+#include "kernels/worker/protocol.hpp"
 
 namespace attest::worker {
 namespace {
@@ -33,10 +36,15 @@ void go_first() {
 
 }  // namespace
 
-void accept_discipline(pid_t host) {
+void die_with_parent() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // The host may have died before the line above: then this process already has another parent.
-    if (::getppid() != host) ::_exit(0);
+    // The host may have died before the line above: then its end of the socket is closed.
+    pollfd socket{protocol::socket_fd, 0, 0};
+    if (::poll(&socket, 1, 0) != 0) ::_exit(0);
+}
+
+void accept_discipline() {
+    die_with_parent();
     redirect_output();
     go_first();
     const rlimit no_core{0, 0};

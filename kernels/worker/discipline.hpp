@@ -9,6 +9,9 @@ namespace attest::worker {
 /// The kernel's death signal follows the host's *thread* that started this process, so the host
 /// starts workers from one thread that lasts as long as itself. Exits where the host has died
 /// meanwhile.
-void accept_discipline(pid_t host);
+void accept_discipline();
+
+/// The part of it that a child does not inherit.
+void die_with_parent();
 
 }  // namespace attest::worker

@@ -10,9 +10,8 @@
 #include <fstream>
 #include <thread>
 
-#include "kernels/worker/example_kernels_test.hpp"
 #include "kernels/worker/queue_time.hpp"
-#include "kernels/worker/session.hpp"
+#include "kernels/worker/trouble_test.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::worker {
@@ -20,43 +19,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class Hostile : public testing::Test {
+class Hostile : public TroubleTest {
 protected:
-    Hostile() {
-        problem_.heads_q = problem_.heads_kv = 3;
-        problem_.len_q = 2;
-        problem_.len_kv = 5;
-        problem_.dim_qk = 7;
-        inputs_ = make_inputs({.problem = problem_, .values = {}});
-        ::setenv("HOSTILE_FILE", file_.c_str(), 1);
-        std::filesystem::remove(file_);
-    }
-    ~Hostile() override { ::unsetenv("HOSTILE_FILE"); }
-
-    void open(const std::string& kernel) {
-        for (int index = 0;; ++index) {
-            session_ = std::make_unique<Session>(
-                kernel::parse_kernel_spec(example("libhostile.so#") + std::to_string(index)),
-                SessionOptions{.timeout = milliseconds(5000), .memory_bytes = 256u << 20});
-            if (session_->manifest().name == kernel) break;
-            std::filesystem::remove(file_);
-        }
-    }
-    CallResult call() { return session_->forward(problem_, inputs_); }
-
-    void expect_ok(const CallResult& result, double value = 0) {
-        ASSERT_EQ(name(result.outcome), name(Outcome::ok)) << result.reason;
-        EXPECT_FALSE(result.fault);
-        for (const double o : result.outputs[Role::o].to_doubles()) ASSERT_EQ(o, value);
-    }
-    static std::string sentence(const CallResult& result) {
-        return result.fault ? result.fault->sentence : "no fault";
-    }
-
-    std::string file_ = testing::TempDir() + "/hostile_" + std::to_string(::getpid());
-    Problem problem_;
-    TensorSet inputs_;
-    std::unique_ptr<Session> session_;
+    Hostile() : TroubleTest("libhostile.so") {}
 };
 
 TEST_F(Hostile, AWorkspaceBeyondTheLimitIsNotLaidOut) {
@@ -189,6 +154,14 @@ TEST_F(Hostile, NumbersAHeadEndAtAGuardInEveryCall) {
         const CallResult result = call();
         EXPECT_EQ(result.outcome, Outcome::crash);
         EXPECT_EQ(sentence(result).substr(0, 38), "read just past the end of alibi_slopes");
+    }
+}
+
+TEST_F(Hostile, ADeathIsToldAsItWas) {
+    for (const auto& [kernel, end] : {std::pair{"exit_with_7", "ended its process: exit(7)"},
+                                      {"die_of_term", "died of SIGTERM"}}) {
+        open(kernel);
+        EXPECT_EQ(sentence(call()), end);
     }
 }
 

@@ -28,11 +28,11 @@ constexpr std::size_t struct_size_min =
     offsetof(attest_kernel_api, forward) + sizeof(attest_kernel_api::forward);
 
 /// A manifest with a mistake is the host's to report.
-bool declares_device_memory(const char* manifest) {
+kernel::Manifest declared(const char* manifest) {
     try {
-        return kernel::parse_manifest(manifest, "").memory == kernel::Memory::cuda;
+        return kernel::parse_manifest(manifest, "");
     } catch (const BadInput&) {
-        return false;
+        return {};
     }
 }
 
@@ -58,7 +58,10 @@ LoadedKernel adopt(const attest_kernel_api* api, void* library = nullptr) {
     if (kernel.api.manifest == nullptr) throw missing("manifest");
     if (kernel.api.forward == nullptr) throw missing("forward");
     kernel.library = library;
-    kernel.on_device = declares_device_memory(kernel.api.manifest);
+    const kernel::Manifest manifest = declared(kernel.api.manifest);
+    if (kernel.api.backward == nullptr && !manifest.gradients.empty())
+        throw LoadFailure("attest_kernel_api.backward is NULL\nits manifest lists gradients");
+    kernel.on_device = manifest.memory == kernel::Memory::cuda;
     if (kernel.api.create == nullptr) return kernel;
 
     circumstances.phase = protocol::Phase::create;

@@ -145,7 +145,7 @@ TEST_F(LoadError, CrashInGetKernel) {
 TEST_F(LoadError, MissingPythonModule) {
     const std::string text = error_of("python:my_kernels.flash:forward");
     EXPECT_EQ(text.substr(0, text.find("searched")), "python: No module named my_kernels\n");
-    EXPECT_NE(text.find(" folders, first .; interpreter python3."), std::string::npos) << text;
+    EXPECT_NE(text.find(" folders, last .; interpreter python3."), std::string::npos) << text;
     EXPECT_TRUE(
         text.ends_with("PYTHONPATH=path/to/parent attest check "
                        "python:my_kernels.flash:forward\n"

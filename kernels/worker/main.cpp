@@ -1,12 +1,13 @@
 // attest_worker: the process a kernel runs in. It is started by the host, never by hand:
 //
 //     attest_worker --list            the built-in kernels, one a line (builtin_catalogue.hpp)
-//     attest_worker HOST builtin ID
-//     attest_worker HOST library PATH INDEX
-//     attest_worker HOST python INTERPRETER FOLDER MODULE FUNCTION   becomes that interpreter
-//     attest_worker HOST program PATH [ARGUMENT...]                  becomes that program
+//     attest_worker HOLD builtin ID
+//     attest_worker HOLD library PATH INDEX
+//     attest_worker HOLD python INTERPRETER FOLDER MODULE FUNCTION   becomes that interpreter
+//     attest_worker HOLD program PATH [ARGUMENT...]                  becomes that program
 //
-// with HOST the host's process id, the socket as descriptor 3 and the memory file as descriptor 4.
+// with HOLD "free" or "confined USER GROUP RESULTS" (confinement.hpp; the folder may be empty), the
+// socket as descriptor 3 and the memory file as descriptor 4.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "kernels/interface/builtin_catalogue.hpp"
+#include "kernels/worker/confinement.hpp"
 #include "kernels/worker/crash.hpp"
 #include "kernels/worker/discipline.hpp"
 #include "kernels/worker/frames.hpp"
@@ -52,7 +54,10 @@ void become_python(const std::vector<std::string>& a) {
     ::setenv("PYTHONPATH", folders.c_str(), 1);
     // Workers run side by side; BLAS threads of each would only get in the others' way.
     ::setenv("OPENBLAS_NUM_THREADS", "1", 0);
-    become({a[0], "-m", "attest_worker", a[2], a[3]});
+    // Not -m: it would put the working directory first, where a file numpy.py hides numpy.
+    become({a[0], "-c",
+            "import sys; sys.path.append(sys.path.pop(0)); import attest_worker.__main__", a[2],
+            a[3]});
 }
 
 LoadedKernel load(const std::string& how, const std::vector<std::string>& a) {
@@ -64,8 +69,7 @@ LoadedKernel load(const std::string& how, const std::vector<std::string>& a) {
     throw LoadFailure("the worker was started with arguments it does not know");
 }
 
-int run(pid_t host, const std::string& how, const std::vector<std::string>& rest) {
-    accept_discipline(host);
+int run(const std::string& how, const std::vector<std::string>& rest) {
     try {
         const LoadedKernel kernel = load(how, rest);
         circumstances.phase = protocol::Phase::idle;
@@ -84,10 +88,21 @@ int run(pid_t host, const std::string& how, const std::vector<std::string>& rest
 int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     if (arguments.size() == 1 && arguments[0] == "--list") return attest::worker::list();
-    if (arguments.size() < 2) {
+    constexpr std::size_t words_of_confined = 4;
+    const bool confined = arguments.size() > words_of_confined && arguments[0] == "confined";
+    const std::size_t how = confined ? words_of_confined : 1;
+    if (arguments.size() <= how || !(confined || arguments[0] == "free")) {
         fmt::print(stderr, "attest_worker is started by attest\n");
         return 2;
     }
-    return attest::worker::run(std::atoi(arguments[0].c_str()), arguments[1],
-                               {arguments.begin() + 2, arguments.end()});
+    attest::worker::accept_discipline();
+    if (confined) {
+        const auto number = [](const std::string& text) {
+            return static_cast<unsigned>(std::stoul(text));
+        };
+        attest::worker::confine(arguments[3], number(arguments[1]), number(arguments[2]));
+    }
+    return attest::worker::run(
+        arguments[how],
+        {arguments.begin() + static_cast<std::ptrdiff_t>(how) + 1, arguments.end()});
 }

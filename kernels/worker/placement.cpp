@@ -152,16 +152,28 @@ Placement place(Role role, ElementType type, const Shape& shape, const Layout& l
     return p;
 }
 
+Placement place_expanded(ElementType type, const Shape& shape) {
+    Placement p;
+    p.type = type;
+    p.shape = shape;
+    p.rows = p.row = p.row_stride = p.span = 1;
+    return p;
+}
+
 Layout layout_of(const Problem& problem, Role role) {
     switch (role) {
         case Role::q:
         case Role::mask:  // a row a query
+        case Role::d_k:
             return problem.layout_q;
         case Role::k:
+        case Role::d_v:
             return problem.layout_k;
         case Role::v:
+        case Role::d_o:
             return problem.layout_v;
         case Role::o:
+        case Role::d_q:
         case Role::lse:  // a number an output row
             return problem.layout_o;
         default:

@@ -32,8 +32,12 @@ struct Placement {
 /// its last element.
 Placement place(Role role, ElementType type, const Shape& shape, const Layout& layout);
 
+/// One element of memory for all of them: every stride is 0.
+Placement place_expanded(ElementType type, const Shape& shape);
+
 /// The layout a problem asks for, the plain one where it asks for none. The mask lies as the
-/// queries do, the LSE as the output, their own axes in that order.
+/// queries do, the LSE as the output, their own axes in that order. Gradients lie as another tensor
+/// than their own, so that strides taken from the wrong one show.
 Layout layout_of(const Problem& problem, Role role);
 
 /// Copies every element of a dense tensor into memory whose first element is at `memory`.

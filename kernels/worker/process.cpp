@@ -11,12 +11,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <thread>
 
 #include "kernels/interface/worker_directory.hpp"
+#include "kernels/worker/protocol_process.hpp"
 #include "kernels/worker/queue_time.hpp"
+#include "kernels/worker/session.hpp"
 #include "kernels/worker/spawner.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -48,8 +51,8 @@ std::string signal_name(int signal) {
 }
 
 WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memory_fd,
-                             std::chrono::milliseconds farewell, Processors processors)
-    : farewell_(farewell), buffer_(protocol::frame_bytes_max) {
+                             const SessionOptions& options)
+    : farewell_(options.farewell), buffer_(protocol::frame_bytes_max) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         throw InternalError(fmt::format("no socket for a worker: {}", std::strerror(errno)));
@@ -57,10 +60,22 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
     const timeval wait{0, std::chrono::microseconds(slice).count()};
     ::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     socket_ = ends[0];
-    std::vector<std::string> command = {kernel::worker_program(), fmt::format("{}", ::getpid())};
-    command.insert(command.end(), arguments.begin(), arguments.end());
+    const ConfinementOptions& hold = options.confinement;
+    WorkerCommand command;
+    command.arguments = {kernel::worker_program(), "free"};
+    if (hold.confined)
+        command.arguments = {kernel::worker_program(), "confined", fmt::format("{}", ::getuid()),
+                             fmt::format("{}", ::getgid()), hold.results};
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    command.environment = kernel_environment(hold);
+    command.socket_fd = ends[1];
+    command.memory_fd = memory_fd;
+    command.processors = options.processors;
+    command.namespaces = hold.confined;
     try {
-        pid_ = spawn_worker(command, ends[1], memory_fd, processors);
+        const StartedWorker started = spawn_worker(command);
+        pid_ = started.pid;
+        in_namespace_ = started.in_namespace;
     } catch (...) {
         ::close(ends[0]);
         ::close(ends[1]);
@@ -94,18 +109,56 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
         if (got > 0) {
             const auto frame =
                 std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got));
+            if (take(frame)) return {Event::ended, {}};
             if (is_wanted(frame, kind, sequence)) return {Event::frame, frame};
         } else {
             const bool waited = got < 0 && (errno == EAGAIN || errno == EINTR);
             // A child of the kernel's may hold the socket open after the worker has died.
             if (!waited || has_ended()) return {Event::ended, {}};
             if (memory_bytes != 0 && private_memory() > memory_bytes) return {Event::memory, {}};
-            if (!queue) queue.emplace(pid_);
+            if (!queue) queue.emplace(id());
         }
         const Clock::time_point now = Clock::now();
         if (now >= deadline && (!queue || now >= deadline + queue->waited()))
             return {Event::timeout, {}};
     }
+}
+
+bool WorkerProcess::take(std::span<const std::byte> frame) {
+    protocol::FrameHeader header;
+    if (frame.size() < sizeof header) return false;
+    std::memcpy(&header, frame.data(), sizeof header);
+    if (header.magic != protocol::magic) return false;
+    if (header.kind == protocol::FrameKind::confined &&
+        frame.size() == sizeof(protocol::ConfinedFrame)) {
+        protocol::ConfinedFrame confined;
+        std::memcpy(&confined, frame.data(), sizeof confined);
+        barriers_ = Barriers(confined.barriers);
+    }
+    if (header.kind != protocol::FrameKind::ended || frame.size() != sizeof(protocol::EndedFrame))
+        return false;
+    protocol::EndedFrame ended;
+    std::memcpy(&ended, frame.data(), sizeof ended);
+    told_ = ExitStatus{ended.signal, ended.code};
+    return true;
+}
+
+void WorkerProcess::take_what_came() {
+    for (;;) {
+        const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+        if (got < 0 && errno == ECONNRESET) continue;
+        if (got <= 0) return;
+        take(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got)));
+    }
+}
+
+pid_t WorkerProcess::id() const {
+    if (!in_namespace_) return pid_;
+    if (kernel_ == 0) {
+        const std::string path = fmt::format("/proc/{0}/task/{0}/children", pid_);
+        std::ifstream(path) >> kernel_;
+    }
+    return kernel_;
 }
 
 bool WorkerProcess::has_ended() {
@@ -130,6 +183,8 @@ ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
         reaped_ = true;
     }
     ::kill(-pid_, SIGKILL);  // what the kernel started and left behind
+    take_what_came();
+    if (told_) return *told_;
     ExitStatus status;
     if (WIFSIGNALED(status_)) status.signal = WTERMSIG(status_);
     if (WIFEXITED(status_)) status.code = WEXITSTATUS(status_);
@@ -137,7 +192,7 @@ ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
 }
 
 std::uint64_t WorkerProcess::private_memory() const {
-    const std::string path = fmt::format("/proc/{}/statm", pid_);
+    const std::string path = fmt::format("/proc/{}/statm", id());
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
                                                                &std::fclose);
     unsigned long long size = 0, resident = 0, shared = 0;

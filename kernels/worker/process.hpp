@@ -5,14 +5,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "kernels/worker/processors.hpp"
+#include "kernels/worker/confinement.hpp"
 #include "kernels/worker/protocol.hpp"
 
 namespace attest::worker {
+
+struct SessionOptions;
 
 /// How a process ended. signal is 0 where it exited by itself.
 struct ExitStatus {
@@ -31,15 +34,18 @@ public:
         std::span<const std::byte> frame;  ///< valid until the next receive()
     };
 
-    /// Starts `attest_worker HOST arguments...` with the memory file as its descriptor 4. Throws
-    /// InternalError where no process can be started. farewell, processors: of SessionOptions.
+    /// Starts `attest_worker HOLD arguments...` with the memory file as its descriptor 4. Throws
+    /// InternalError where no process can be started.
     WorkerProcess(const std::vector<std::string>& arguments, int memory_fd,
-                  std::chrono::milliseconds farewell, Processors processors = Processors::all);
+                  const SessionOptions& options);
     ~WorkerProcess();  ///< kills it, where it has not ended by itself, and waits
     WorkerProcess(const WorkerProcess&) = delete;
     WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-    pid_t id() const noexcept { return pid_; }
+    pid_t id() const;  ///< of the kernel's process; 0 where it has ended, or is not known yet
+
+    /// What holds it in. Known once the kernel is loaded.
+    Barriers barriers() const noexcept { return barriers_; }
 
     /// False where the other end is closed.
     bool send(const void* frame, std::size_t bytes) noexcept;
@@ -60,8 +66,15 @@ public:
 
 private:
     bool has_ended();
+    /// A frame about the process, which is for nobody else. True where the process has ended.
+    bool take(std::span<const std::byte> frame);
+    void take_what_came();
 
-    pid_t pid_ = -1;
+    pid_t pid_ = -1;             ///< that was started, and is waited for
+    bool in_namespace_ = false;  ///< pid_ looks after the kernel's process, its only child
+    mutable pid_t kernel_ = 0;
+    Barriers barriers_;
+    std::optional<ExitStatus> told_;  ///< by the process that looks after it
     int socket_ = -1;
     std::chrono::milliseconds farewell_;
     bool reaped_ = false;

@@ -34,7 +34,9 @@ enum class FrameKind : std::uint16_t {
     call = 6,        // host
     reply = 7,       // worker
     fault = 8,       // worker: it is about to die of a signal
-    location = 9     // worker: after fault, where in the code: text
+    location = 9,    // worker: after fault, where in the code: text
+    confined = 10,   // attest_worker, before the kernel is loaded: what holds it in
+    ended = 11       // attest_worker, where it looks after the kernel's process: how that ended
 };
 
 struct FrameHeader {
@@ -85,7 +87,8 @@ enum class Status : std::uint32_t {
     exception = 3,  // an exception left the kernel; text
     memory = 4,     // an allocation failed; text
     absent = 5,     // the kernel has no such operation
-    lost = 6        // the process can answer nothing further, and ends; text
+    lost = 6,       // the process can answer nothing further, and ends; text
+    unwatched = 7   // the kernel took the signals by which reads outside are seen
 };
 
 struct ReplyFrame {
@@ -120,12 +123,6 @@ struct FaultFrame {
     std::uint64_t instruction = 0;
     std::array<std::uint64_t, 2> reserved_memory{};
     std::uint32_t allocation_failed = 0;              // operator new failed in this call
-    std::uint32_t reserved = 0;
-};
-
-struct LocationFrame {
-    FrameHeader header;
-    std::uint32_t text_bytes = 0;
     std::uint32_t reserved = 0;
 };
 

@@ -143,11 +143,16 @@ private:
         // The text buffer is cleared for its first byte only: a kernel writes a terminated text.
         text_[0] = 0;
         text_.back() = 0;
+        // What a library took when it was loaded is taken back.
+        if (!crash_reports_stand()) install_crash_reports();
         circumstances.phase = Phase::operation;
         reply.code = operation(kernel_.state, &call, text_.data(), text_.size() - 1);
         circumstances.phase = Phase::idle;
         const std::string misdeed = device_ ? device_->finish() : std::string();
-        if (reply.code == 0 && misdeed.empty()) return {};
+        if (reply.code == 0 && misdeed.empty()) {
+            if (!crash_reports_stand()) reply.status = Status::unwatched;
+            return {};
+        }
         reply.status = Status::error;
         if (!misdeed.empty()) return misdeed;
         return text_[0] != 0 ? std::string(text_.data())

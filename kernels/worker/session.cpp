@@ -23,8 +23,6 @@ constexpr int workspace_attempts = 3;
 /// What came from outside (out of memory, a device that is taken) may be gone the next time.
 constexpr int attempts_against_chance = 3;
 constexpr std::chrono::milliseconds pause_before_reload{100};
-/// No system has more to give to one process: no limit at all would let sizes overflow.
-constexpr std::uint64_t workspace_bytes_max = 1ull << 40;
 
 constexpr std::string_view in_supports = " inside supports() or workspace()";
 
@@ -36,6 +34,7 @@ struct Session::State {
     Arena arena;
     std::unique_ptr<WorkerLink> link;
     kernel::Manifest manifest;
+    Barriers barriers;
     bool aligned = false;
     std::uint64_t call_number = 0;
     KnownAnswers answers;
@@ -43,6 +42,7 @@ struct Session::State {
     void start() {
         answers.clear();
         link = std::make_unique<WorkerLink>(spec, options, arena);
+        barriers = link->barriers();
     }
 
     /// A fresh process of a kernel that was loaded before.
@@ -59,8 +59,7 @@ struct Session::State {
         }
     }
 
-    template <typename Error>
-    static KernelGone gone(const Error& error) {
+    static KernelGone gone(const auto& error) {
         std::vector<std::string> details = {"it was loaded before; it could not be loaded again"};
         details.insert(details.end(), error.details().begin(), error.details().end());
         return {error.what(), std::move(details)};
@@ -85,8 +84,9 @@ struct Session::State {
 
     std::variant<WorkerLink::CallAnswer, WorkerDeath> send(const attest_problem& problem,
                                                            std::uint64_t workspace_bytes,
-                                                           double& seconds) {
+                                                           const Asked& asked, double& seconds) {
         protocol::CallFrame frame;
+        frame.operation = asked.operation;
         frame.problem = problem;
         frame.problem.call_number = static_cast<std::uint32_t>(call_number);
         frame.memory_bytes = arena.bytes();
@@ -97,21 +97,6 @@ struct Session::State {
         auto answer = link->call(frame, options);
         seconds = std::chrono::duration<double>(WorkerProcess::Clock::now() - start).count();
         return answer;
-    }
-
-    /// A workspace of so many bytes, as one that can be given.
-    std::optional<CallResult> refuse_workspace(std::uint64_t bytes) const {
-        const std::uint64_t most = options.memory_bytes != 0 ? options.memory_bytes
-                                                             : workspace_bytes_max;
-        if (bytes <= std::min(most, workspace_bytes_max)) return std::nullopt;
-        CallResult result;
-        result.outcome = Outcome::memory;
-        result.fault.emplace();
-        result.fault->workspace = true;
-        result.fault->sentence = fmt::format("asked for a workspace of {}: {} are allowed",
-                                             bytes_text(bytes), bytes_text(most));
-        result.reason = result.fault->sentence;
-        return result;
     }
 
     CallResult died(const WorkerDeath& death, std::span<const TensorSlot> slots,
@@ -142,7 +127,7 @@ struct Session::State {
         }
     }
 
-    CallResult call(const Problem& problem, const TensorSet& inputs) {
+    CallResult call(const Problem& problem, const TensorSet& inputs, const Asked& asked) {
         const SupportQuestion question{to_abi(problem), features_of(problem)};
         const auto supported = ask(problem, question);
         if (const auto* death = std::get_if<WorkerDeath>(&supported))
@@ -157,15 +142,20 @@ struct Session::State {
         const Variant variant = variant_of(call_number, options.poison_seed, aligned);
         std::uint64_t workspace_bytes = said.workspace_bytes;
         for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
-            if (auto refused = refuse_workspace(workspace_bytes)) return *std::move(refused);
-            lay_out_call(arena, problem, inputs, workspace_bytes, variant);
+            if (auto refused = refuse_workspace(workspace_bytes, options))
+                return *std::move(refused);
+            lay_out_call(arena, problem, inputs, workspace_bytes, variant, asked);
             double seconds = 0;
-            auto answer = send(question.problem, workspace_bytes, seconds);
+            auto answer = send(question.problem, workspace_bytes, asked, seconds);
             const auto* replied = std::get_if<WorkerLink::CallAnswer>(&answer);
             result = replied != nullptr ? judge(*replied)
                                         : died(std::get<WorkerDeath>(answer), arena.slots());
             result.seconds = seconds;
-            if (replied == nullptr || replied->reply.status != protocol::Status::workspace) break;
+            if (replied == nullptr) break;
+            // A library may take the signals when it is first used; a kernel that takes them again
+            // does so by itself.
+            if (replied->reply.status == protocol::Status::unwatched && attempt == 0) continue;
+            if (replied->reply.status != protocol::Status::workspace) break;
             workspace_bytes = replied->reply.workspace_bytes;
             if (auto* known = answers.find(question)) known->workspace_bytes = workspace_bytes;
         }
@@ -181,37 +171,29 @@ struct Session::State {
                 collect_outputs(answer.reply.outputs, result);
                 break;
             case protocol::Status::exception:
-                result.outcome = Outcome::crash;
-                result.fault.emplace();
-                result.fault->kind = Fault::Kind::exception;
-                result.fault->sentence =
-                    "let an exception cross the border: " + printable(answer.text, 300);
-                return result;
+                return failed(Outcome::crash, Fault::Kind::exception,
+                              "let an exception cross the border: " + printable(answer.text, 300));
             case protocol::Status::lost:
-                result.outcome = Outcome::crash;
-                result.fault.emplace();
-                result.fault->kind = Fault::Kind::context_lost;
-                result.fault->sentence = "lost its GPU context: " + printable(answer.text, 300);
                 link.reset();
-                return result;
+                return failed(Outcome::crash, Fault::Kind::context_lost,
+                              "lost its GPU context: " + printable(answer.text, 300));
             case protocol::Status::memory:
-                result.outcome = Outcome::memory;
-                result.fault.emplace();
-                result.fault->kind = Fault::Kind::exception;
-                result.fault->sentence = "ran out of memory: an allocation failed";
-                return result;
+                return failed(Outcome::memory, Fault::Kind::exception,
+                              "ran out of memory: an allocation failed");
+            case protocol::Status::unwatched:
+                return failed(
+                    Outcome::crash, Fault::Kind::signal,
+                    "put a handler of its own in the judge's place for SIGSEGV or SIGBUS, "
+                    "in each call anew: what it reads outside its tensors would not be "
+                    "seen");
             case protocol::Status::absent:
                 result.outcome = Outcome::refused;
                 if (answer.text.empty()) result.reason = "the kernel has no such operation";
                 break;
-            case protocol::Status::workspace:
-                result.outcome = Outcome::error;
-                result.reason = "workspace() gives another size each time it is asked";
-                break;
-            case protocol::Status::error:
             default:
                 result.outcome = Outcome::error;
-                break;
+                if (answer.reply.status == protocol::Status::workspace)
+                    result.reason = "workspace() gives another size each time it is asked";
         }
         if (const std::optional<Breach> breach = arena.find_breach()) {
             result.fault = describe_breach(*breach, arena.slots());
@@ -258,10 +240,19 @@ bool Session::supports(const Problem& problem, std::string* reason) {
 }
 
 CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
+    return call(problem, inputs, {});
+}
+
+CallResult Session::backward(const Problem& problem, const TensorSet& inputs,
+                             const std::vector<Role>& wanted) {
+    return call(problem, inputs, {protocol::Operation::backward, wanted});
+}
+
+CallResult Session::call(const Problem& problem, const TensorSet& inputs, const Asked& asked) {
     State& s = *state_;
     CallResult result;
     for (int attempt = 1; attempt <= attempts_against_chance; ++attempt) {
-        result = s.call(problem, inputs);
+        result = s.call(problem, inputs, asked);
         if (!killed_from_outside(result)) break;
     }
     ++s.call_number;
@@ -290,8 +281,12 @@ void Session::use_processors(Processors which) noexcept {
     state_->options.processors = which;
 }
 
-int Session::process_id() const noexcept {
+int Session::process_id() const {
     return state_->link != nullptr ? state_->link->process_id() : 0;
+}
+
+Barriers Session::barriers() const noexcept {
+    return state_->barriers;
 }
 
 }  // namespace attest::worker

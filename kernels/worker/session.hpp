@@ -14,10 +14,13 @@
 #include "kernels/interface/manifest.hpp"
 #include "kernels/interface/worker_directory.hpp"
 #include "kernels/worker/call_result.hpp"
+#include "kernels/worker/confinement.hpp"
 #include "kernels/worker/processors.hpp"
 #include "reference/problem/problem.hpp"
 
 namespace attest::worker {
+
+struct Asked;
 
 struct SessionOptions {
     std::chrono::milliseconds timeout{10'000};  ///< one call; six times as long where simulated
@@ -29,6 +32,7 @@ struct SessionOptions {
     /// once: what a kernel does at its end is nobody's business, and takes time.
     std::chrono::milliseconds farewell{0};
     Processors processors = Processors::all;
+    ConfinementOptions confinement{};
 };
 
 class Session {
@@ -52,7 +56,12 @@ public:
     /// A worker that is killed from outside is replaced and the call made again. Throws KernelGone.
     CallResult forward(const Problem& problem, const TensorSet& inputs);
 
-    /// The next forward() is number `first`. Even calls lay every tensor flush against the guard
+    /// One backward call. Inputs are forward's, its o and lse (where the kernel returns one), and
+    /// d_o; `wanted` are the gradients that are given a place, those of them the problem has.
+    CallResult backward(const Problem& problem, const TensorSet& inputs,
+                        const std::vector<Role>& wanted);
+
+    /// The next call is number `first`. Even calls lay every tensor flush against the guard
     /// after it, odd calls against the guard before it, each with its own poison: what a case shows
     /// then depends on the case alone, not on what ran before.
     void begin_case(std::uint64_t first = 0) noexcept;
@@ -60,10 +69,13 @@ public:
     void set_timeout(std::chrono::milliseconds timeout) noexcept;
     void restart();  ///< a fresh process, begin_case() included. Throws KernelGone.
     void use_processors(Processors which) noexcept;  ///< of the processes started from now on
-    int process_id() const noexcept;
+    int process_id() const;
+    Barriers barriers() const noexcept;  ///< that hold the kernel in
 
 private:
     struct State;
+    CallResult call(const Problem& problem, const TensorSet& inputs, const Asked& asked);
+
     std::unique_ptr<State> state_;
 };
 

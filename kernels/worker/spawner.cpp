@@ -1,12 +1,17 @@
 #include "kernels/worker/spawner.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
-#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <future>
@@ -20,10 +25,8 @@ namespace attest::worker {
 namespace {
 
 struct Request {
-    const std::vector<std::string>* command = nullptr;
-    int socket_fd = -1, memory_fd = -1;
-    Processors processors = Processors::all;
-    std::promise<pid_t> started;
+    const WorkerCommand* command = nullptr;
+    std::promise<StartedWorker> started;
 };
 
 /// A process has the processors of the thread that starts it: this one, for as long as this lives.
@@ -31,8 +34,8 @@ class OnProcessors {
 public:
     explicit OnProcessors(Processors which) {
         CPU_ZERO(&before_);
-        narrowed_ = which == Processors::one &&
-                    ::sched_getaffinity(0, sizeof before_, &before_) == 0;
+        narrowed_ =
+            which == Processors::one && ::sched_getaffinity(0, sizeof before_, &before_) == 0;
         if (!narrowed_) return;
         cpu_set_t one;
         CPU_ZERO(&one);
@@ -52,48 +55,86 @@ private:
     bool narrowed_ = false;
 };
 
-pid_t spawn(const Request& request) {
-    std::vector<char*> arguments;
-    for (const std::string& part : *request.command) {
-        arguments.push_back(const_cast<char*>(part.c_str()));  // posix_spawn does not write
-    }
-    arguments.push_back(nullptr);
+/// What the child needs to become the program. It runs in the host's memory until then, the
+/// starting thread asleep: system calls only.
+struct Becoming {
+    char* const* arguments;
+    char* const* environment;
+    int socket_fd, memory_fd;
+    bool in_user_namespace = false;
+    int error = 0;
+};
 
-    // The duplicates lie above every target, so that no dup2 overwrites what the next one needs.
-    const int above = protocol::memory_fd + 1;
-    const int socket_fd = ::fcntl(request.socket_fd, F_DUPFD_CLOEXEC, above);
-    const int memory_fd = ::fcntl(request.memory_fd, F_DUPFD_CLOEXEC, above);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, socket_fd, protocol::socket_fd);
-    posix_spawn_file_actions_adddup2(&actions, memory_fd, protocol::memory_fd);
+/// The right to mount, which a user namespace gives and becoming another program would take.
+void keep_right_to_mount() {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct rights[2]{};
+    if (::syscall(SYS_capget, &header, rights) != 0) return;
+    rights[0].inheritable |= 1u << CAP_SYS_ADMIN;
+    ::syscall(SYS_capset, &header, rights);
+    ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0);
+}
+
+int become(void* data) {
+    auto& becoming = *static_cast<Becoming*>(data);
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::setpgid(0, 0);
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    ::dup2(becoming.socket_fd, protocol::socket_fd);
+    ::dup2(becoming.memory_fd, protocol::memory_fd);
     // Here, not in the worker: what is preloaded into it (compute-sanitizer) opens its own before
     // main() and is lost without them.
-    posix_spawn_file_actions_addclosefrom_np(&actions, above);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    pid_t pid = -1;
-    const OnProcessors on(request.processors);
-    const int error =
-        posix_spawn(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    ::close(socket_fd);
-    ::close(memory_fd);
-    if (error != 0) {
-        throw InternalError("cannot start " + request.command->front() + ": " +
-                            std::strerror(error));
+    ::close_range(protocol::memory_fd + 1, ~0u, 0);
+    if (becoming.in_user_namespace) keep_right_to_mount();
+    ::execve(becoming.arguments[0], becoming.arguments, becoming.environment);
+    becoming.error = errno;
+    ::_exit(127);
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    for (const std::string& text : texts)
+        pointers.push_back(const_cast<char*>(text.c_str()));  // execve does not write
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+StartedWorker spawn(const WorkerCommand& command) {
+    const std::vector<char*> arguments = pointers_to(command.arguments);
+    const std::vector<char*> environment = pointers_to(command.environment);
+    // The duplicates lie above every target, so that no dup2 overwrites what the next one needs.
+    const int above = protocol::memory_fd + 1;
+    Becoming becoming{arguments.data(), environment.data(),
+                      ::fcntl(command.socket_fd, F_DUPFD_CLOEXEC, above),
+                      ::fcntl(command.memory_fd, F_DUPFD_CLOEXEC, above)};
+    constexpr std::size_t stack_bytes = 64 * 1024;
+    std::vector<std::max_align_t> stack(stack_bytes / sizeof(std::max_align_t));
+    const OnProcessors on(command.processors);
+    constexpr int own = CLONE_NEWPID | CLONE_NEWNS;
+    StartedWorker started;
+    // With the rights to have namespaces; else with a user namespace that gives them; else without.
+    for (const int namespaces : {own, own | CLONE_NEWUSER, 0}) {
+        if (namespaces != 0 && !command.namespaces) continue;
+        becoming.error = 0;
+        becoming.in_user_namespace = (namespaces & CLONE_NEWUSER) != 0;
+        started.pid = ::clone(&become, stack.data() + stack.size(),
+                              CLONE_VM | CLONE_VFORK | SIGCHLD | namespaces, &becoming);
+        started.in_namespace = namespaces != 0;
+        if (started.pid > 0) break;
+        becoming.error = errno;
     }
-    return pid;
+    ::close(becoming.socket_fd);
+    ::close(becoming.memory_fd);
+    if (started.pid > 0 && becoming.error == 0) return started;
+    if (started.pid > 0) ::waitpid(started.pid, nullptr, 0);
+    throw InternalError("cannot start " + command.arguments.front() + ": " +
+                        std::strerror(becoming.error));
 }
 
 class Spawner {
@@ -102,8 +143,8 @@ public:
         std::thread([this] { work(); }).detach();
     }
 
-    pid_t start(Request& request) {
-        std::future<pid_t> started = request.started.get_future();
+    StartedWorker start(Request& request) {
+        std::future<StartedWorker> started = request.started.get_future();
         {
             const std::lock_guard lock(mutex_);
             queue_.push_back(&request);
@@ -125,7 +166,7 @@ private:
             queue_.pop_front();
             lock.unlock();
             try {
-                request->started.set_value(spawn(*request));
+                request->started.set_value(spawn(*request->command));
             } catch (...) {
                 request->started.set_exception(std::current_exception());
             }
@@ -139,15 +180,11 @@ private:
 
 }  // namespace
 
-pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd,
-                   Processors processors) {
+StartedWorker spawn_worker(const WorkerCommand& command) {
     // Never destroyed: its thread runs until the program ends, and the workers with it.
     static Spawner& spawner = *new Spawner;
     Request request;
     request.command = &command;
-    request.socket_fd = socket_fd;
-    request.memory_fd = memory_fd;
-    request.processors = processors;
     return spawner.start(request);
 }
 

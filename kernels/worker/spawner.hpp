@@ -1,7 +1,8 @@
 #pragma once
 // Where worker processes are started from. A process that asked to die with its parent dies with
 // the parent's *thread* that started it, so workers are started by one thread that lasts as long as
-// this program. posix_spawn, not fork: forking a host with a gigabyte resident takes 20 ms.
+// this program. The host's memory is lent to the child until it becomes the program, not copied:
+// forking a host with a gigabyte resident takes 20 ms.
 
 #include <sys/types.h>
 
@@ -12,10 +13,21 @@
 
 namespace attest::worker {
 
-/// Starts a program in a process group of its own, with this program's environment, default
-/// signals, nothing to read, the two descriptors in the places the protocol names, and no other
-/// open. Throws InternalError.
-pid_t spawn_worker(const std::vector<std::string>& command, int socket_fd, int memory_fd,
-                   Processors processors);
+struct WorkerCommand {
+    std::vector<std::string> arguments;  ///< the program first
+    std::vector<std::string> environment;
+    int socket_fd = -1, memory_fd = -1;
+    Processors processors = Processors::all;
+    bool namespaces = false;  ///< of processes and mounts, where the machine gives them
+};
+
+struct StartedWorker {
+    pid_t pid = -1;
+    bool in_namespace = false;  ///< pid is then the namespace's first process
+};
+
+/// Starts a program in a process group of its own, with default signals, nothing to read, the two
+/// descriptors in the places the protocol names, and no other open. Throws InternalError.
+StartedWorker spawn_worker(const WorkerCommand& command);
 
 }  // namespace attest::worker

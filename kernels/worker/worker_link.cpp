@@ -6,6 +6,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "kernels/worker/protocol_process.hpp"
 #include "kernels/worker/wire_problem.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/text.hpp"
@@ -192,8 +193,8 @@ WorkerLink::WorkerLink(const kernel::KernelSpec& spec, const SessionOptions& opt
 bool WorkerLink::load_once(const kernel::KernelSpec& spec, const std::string& interpreter,
                            const Arena& arena, const SessionOptions& options, WorkerDeath& death) {
     process_.reset();
-    process_ = std::make_unique<WorkerProcess>(arguments_of(spec, interpreter), arena.fd(),
-                                               options.farewell, options.processors);
+    process_ =
+        std::make_unique<WorkerProcess>(arguments_of(spec, interpreter), arena.fd(), options);
     sequence_ = 1;
     protocol::HelloFrame hello;
     hello.memory_bytes = options.memory_bytes;

@@ -38,7 +38,8 @@ public:
     WorkerLink(const kernel::KernelSpec& spec, const SessionOptions& options, const Arena& arena);
 
     const std::string& manifest_text() const noexcept { return manifest_text_; }
-    pid_t process_id() const noexcept { return process_->id(); }
+    pid_t process_id() const { return process_->id(); }
+    Barriers barriers() const noexcept { return process_->barriers(); }
 
     std::variant<SupportAnswer, WorkerDeath> ask_support(const SupportQuestion& question,
                                                          const SessionOptions& options);

@@ -70,6 +70,10 @@ public:
                 Specification{problem, manifest().dialect, manifest().numerics, inputs}, result);
         return result;
     }
+    worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
+                                const std::vector<Role>& wanted) override {
+        return kernel_.backward(problem, inputs, wanted);
+    }
     void begin_case(std::uint64_t first) noexcept override { kernel_.begin_case(first); }
     void restart() override { kernel_.restart(); }
     void set_timeout(std::chrono::milliseconds timeout) noexcept override {
@@ -112,7 +116,9 @@ bool answered(const search::CaseRecord& record, law::Decision decision) {
 
 }  // namespace
 
-bool too_large(const Case& tried) noexcept { return products(tried.problem) > products_max; }
+bool too_large(const Case& tried) noexcept {
+    return products(tried.problem) > products_max;
+}
 
 Precision lse_format(const Problem& p) noexcept {
     return p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -15,7 +16,7 @@ namespace attest::law {
 namespace {
 
 /// Slopes that are powers of two: slope * |i - j| is then exact in the mask's format for
-/// |i - j| < 2^p, so that the explicit bias is the same real number.
+/// |i - j| <= 2^p, 256 in bf16, and the explicit bias is the same real number.
 std::vector<double> exact_slopes(const Trial& trial) {
     std::vector<double> slopes;
     for (std::int64_t h = 0; h < trial.problem().heads_q; ++h)
@@ -50,14 +51,25 @@ Judgement alibi_is_a_bias(const Run& built_in, const std::vector<double>& slopes
     inputs.erase(Role::alibi_slopes);
     Tensor bias(type_of(p, Role::mask), *shape_of(p, Role::mask));
     std::int64_t flat = 0;
-    for (const Row& row : all_rows(p))
-        for (std::int64_t j = 0; j < p.len_kv; ++j, ++flat)
-            bias.set(flat, -slopes[static_cast<std::size_t>(row.head)] *
-                               static_cast<double>(distance(visibility, row, j, p.cache.present)));
+    std::vector<Row> inexact;  // with a distance that the mask's format does not have
+    for (const Row& row : all_rows(p)) {
+        bool exact = true;
+        for (std::int64_t j = 0; j < p.len_kv; ++j, ++flat) {
+            const double wanted =
+                -slopes[static_cast<std::size_t>(row.head)] *
+                static_cast<double>(distance(visibility, row, j, p.cache.present));
+            bias.set(flat, wanted);
+            exact = exact && bias.get(flat) == wanted;
+        }
+        if (!exact) inexact.push_back(row);
+    }
     inputs.put(Role::mask, std::move(bias));
     const Run explicit_bias(trial, p, std::move(inputs));
     Relation relation;
     relation.rows = defined_rows(built_in);
+    std::erase_if(relation.rows, [&](const RowMatch& match) {
+        return std::find(inexact.begin(), inexact.end(), match.first) != inexact.end();
+    });
     relation.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +
                " gets another answer when its ALiBi term is written out as a bias";

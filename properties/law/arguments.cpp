@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace {
 struct Alternative {
     std::string argument;
     Problem problem;
+    std::optional<Role> doubled{};  ///< the numbers of this tensor, instead of the problem
 };
 
 /// The case with one of its arguments taken away or given another value.
@@ -48,8 +50,14 @@ std::vector<Alternative> alternatives_of(const Problem& base) {
     if (base.mask.tensor.kind != MaskKind::none)
         offer("the mask tensor", [](Problem& p) { p.mask.tensor = {}; });
     if (base.softcap > 0) offer("the soft cap", [](Problem& p) { p.softcap = 0; });
-    if (base.sink) offer("the sink", [](Problem& p) { p.sink = false; });
-    if (base.alibi) offer("ALiBi", [](Problem& p) { p.alibi = false; });
+    if (base.sink) {
+        offer("the sink", [](Problem& p) { p.sink = false; });
+        list.push_back({"the value of the sinks", base, Role::sinks});
+    }
+    if (base.alibi) {
+        offer("ALiBi", [](Problem& p) { p.alibi = false; });
+        list.push_back({"the value of the slopes", base, Role::alibi_slopes});
+    }
     if (base.rope.style != RopeStyle::none) {
         offer("the rotary embedding", [](Problem& p) {
             p.rope = {};
@@ -68,6 +76,10 @@ std::optional<Judgement> try_alternative(const Run& base, const Alternative& alt
     const Trial& trial = base.trial();
     if (!trial.supports(alternative.problem)) return std::nullopt;
     PairedCase paired = adopt(alternative.problem, base.inputs());
+    if (alternative.doubled) {
+        Tensor& numbers = paired.inputs[*alternative.doubled];
+        for (std::int64_t h = 0; h < numbers.size(); ++h) numbers.set(h, 2 * numbers.get(h));
+    }
     const Run other(trial, paired.problem, std::move(paired.inputs));
     for (const RowMatch& match : defined_rows(base)) {
         const auto [b, h, i] = match.first;

@@ -20,9 +20,10 @@ void require_well_declared(std::span<const Property> laws);
 template <typename Law, typename Tell>
 void each_field(Law& law, Tell tell) {
     auto& [id, statement, statement_short, why, source, compares, tells, after_other_calls, needs,
-           cases, check, turned_red_by, knows_more, file] = law;
+           cases, cases_enough, check, turned_red_by, knows_more, file] = law;
     (tell(id), tell(statement), tell(statement_short), tell(why), tell(source), tell(compares));
-    (tell(tells), tell(after_other_calls), tell(turned_red_by), tell(knows_more), tell(file));
+    (tell(tells), tell(after_other_calls), tell(cases_enough), tell(turned_red_by));
+    (tell(knows_more), tell(file));
     auto& [lse, backward, deterministic, batch_invariant, simulated] = needs;
     (tell(lse), tell(backward), tell(deterministic), tell(batch_invariant), tell(simulated));
     auto& [allow, require, require_any, formats, kinds, cost, scores_max, len_max, dim_max,

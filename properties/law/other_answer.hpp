@@ -23,7 +23,7 @@ struct OtherAnswer {
 OtherAnswer same_shape(const Run& call, bound::Expected expected);
 
 /// Violated where a whole row is the other answer: every channel in which the two are apart for
-/// certain lies within the other's interval, and so outside its own.
+/// certain, and there are two at least, lies within the other's interval, and so outside its own.
 Judgement not_the_other(const Run& call, const OtherAnswer& other);
 
 }  // namespace attest::law

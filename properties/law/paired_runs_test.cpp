@@ -92,6 +92,16 @@ public:
     }
     Judgement compare_structure() const override { return nothing_compared("not asked"); }
     Judgement compare_probable(double) const override { return nothing_compared("not asked"); }
+    std::vector<Role> gradients_of(const Problem&) const override { return {}; }
+    bound::ExpectedGradients expected_gradients(const Problem&, const TensorSet&) const override {
+        return {};
+    }
+    TensorSet backward(const Problem&, const TensorSet&, const std::vector<Role>&) const override {
+        return {};
+    }
+    Judgement compare_gradients(const Problem&, const TensorSet&, const TensorSet&) const override {
+        return nothing_compared("not asked");
+    }
     bound::ErrorBudget error_budget(const Problem&, const TensorSet&) const override { return {}; }
 
     TensorSet answer;

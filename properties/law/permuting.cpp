@@ -49,6 +49,28 @@ std::vector<double> random_signs(const Trial& trial, std::uint64_t stream, std::
     return signs;
 }
 
+/// Whole sixteenths up to 31/16, and room for what a quarter turn of four of them gives.
+void put_on_grid(const Trial& trial, const Problem& problem, TensorSet& inputs) {
+    const std::uint64_t stream = stream_of("equivariance.features.grid");
+    constexpr std::int64_t most = 31;
+    constexpr double step = 0x1p-4;
+    inputs[Role::q] = grid_tensor(trial, problem, Role::q, stream, most, step);
+    inputs[Role::k] = grid_tensor(trial, problem, Role::k, stream + 1, most, step);
+}
+
+// Channels in fours times H/2, H the Hadamard matrix of order 4: orthogonal, symmetric, and exact
+// on the grid above: a sum of four has 7 bits, bf16 has 8.
+void turn(Tensor& tensor, std::int64_t dim) {
+    for (std::int64_t at = 0; at + dim <= tensor.size() && dim > 0; at += dim)
+        for (std::int64_t c = 0; c + 4 <= dim; c += 4) {
+            double x[4];
+            for (std::int64_t n = 0; n < 4; ++n) x[n] = tensor.get(at + c + n);
+            const double s = x[0] + x[1], d = x[0] - x[1], t = x[2] + x[3], u = x[2] - x[3];
+            const double turned[4] = {(s + t) / 2, (d + u) / 2, (s - t) / 2, (d - u) / 2};
+            for (std::int64_t n = 0; n < 4; ++n) tensor.set(at + c + n, turned[n]);
+        }
+}
+
 }  // namespace
 
 std::int64_t keys_everywhere(const Problem& p) {
@@ -153,12 +175,18 @@ Judgement permuted_features(const Trial& trial) {
         random_signs(trial, stream_of("equivariance.features.signs.qk"), problem.dim_qk);
     const auto signs_v =
         random_signs(trial, stream_of("equivariance.features.signs.v"), channels_v);
-    TensorSet inputs = trial.inputs();
-    for (const Role role : {Role::q, Role::k})
+    const bool turned =
+        problem.dim_qk >= 4 && trial.random_below(stream_of("equivariance.features"), 0, 2) == 0;
+    TensorSet asked = trial.inputs();
+    if (turned) put_on_grid(trial, problem, asked);
+    TensorSet inputs = asked;
+    for (const Role role : {Role::q, Role::k}) {
         inputs[role] = with_signs(gather(inputs[role], 3, order_qk), signs_qk);
+        if (turned) turn(inputs[role], problem.dim_qk);
+    }
     inputs[Role::v] = with_signs(gather(inputs[Role::v], 3, order_v), signs_v);
 
-    const Run first(trial);
+    const Run first = turned ? Run(trial, problem, asked) : Run(trial);
     const Run second(trial, problem, std::move(inputs));
     Relation relation;
     relation.rows = defined_rows(first);
@@ -168,7 +196,8 @@ Judgement permuted_features(const Trial& trial) {
     }};
     relation.sentence = [&](const RowMatch& match) {
         return name_of(problem, match.first) +
-               " gets another answer when channels trade places or signs";
+               (turned ? " gets another answer when channels are turned into each other"
+                       : " gets another answer when channels trade places or signs");
     };
     return compare_runs(first, second, relation);
 }

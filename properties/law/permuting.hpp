@@ -12,7 +12,7 @@ Judgement permuted_queries(const Trial& trial);   ///< (q_i, mask_i) in i: rows 
 Judgement permuted_tokens(const Trial& trial);    ///< rows of Q, K, V alike, unmasked: rows follow
 Judgement permuted_heads(const Trial& trial);     ///< kv heads, and query heads inside a group
 Judgement permuted_batch(const Trial& trial);     ///< whole sequences
-Judgement permuted_features(const Trial& trial);  ///< channels of (Q, K), and of V, with signs
+Judgement permuted_features(const Trial& trial);  ///< channels of (Q, K), also turned, and of V
 
 /// Keys (queries) that every sequence has: the axis, or the shortest length. A permutation that is
 /// common to all sequences moves these alone.

@@ -31,13 +31,18 @@ struct PlantedDeviation {
     std::function<void(Question& asked, std::span<const Question> before)> remembers{};
     /// Gives another number than the right one; `call` counts the calls of its process from 0.
     std::function<double(const bound::ExpectedElement& right, std::int64_t call)> answers{};
+    /// Gives other gradients than those of what it was asked; `truth` differentiates a question.
+    using Truth = std::function<TensorSet(const Question&)>;
+    std::function<TensorSet(const Question& asked, std::int64_t call, const Truth& truth)>
+        differentiates{};
     /// Every call fails with this text.
     std::string fails{};
     /// Declares an online softmax over tiles of so many keys, and does not compute what that gives.
     std::int64_t declares_tile = 0;
 
     bool does_something() const noexcept {
-        return asks || remembers || answers || !fails.empty() || declares_tile > 0;
+        return asks || remembers || answers || differentiates || !fails.empty() ||
+               declares_tile > 0;
     }
 };
 

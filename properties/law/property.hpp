@@ -71,6 +71,9 @@ struct Property {
     bool after_other_calls = false;  ///< compares a call with the same call after others
     Needs needs{};
     CaseSpace cases;
+    /// Of a dear law, whose single case says as much as many of others: more are tried only where
+    /// the command asks for a number. 0: as many as the profile says.
+    std::int64_t cases_enough = 0;
     Plan (*check)(const Given&) = nullptr;  ///< whether it applies, and how it judges
     /// Each must turn the law red; at least one.
     std::vector<PlantedDeviation> turned_red_by{};

@@ -8,7 +8,28 @@
 
 namespace attest::law {
 
+namespace {
+
+std::string gradient_name(const Problem& problem, const ElementPlace& place) {
+    const auto& at = place.index;
+    const auto of = [&](std::int64_t count, const char* what, std::int64_t n) {
+        return count > 1 ? fmt::format(", {} {}", what, n) : std::string();
+    };
+    if (place.role == Role::d_sinks) return fmt::format("gradient of the sink of head {}", at[0]);
+    if (place.role == Role::d_mask)
+        return fmt::format("gradient of the mask at [{}]", fmt::join(at, ", "));
+    const bool query = place.role == Role::d_q;
+    const char* what = query ? "query" : place.role == Role::d_k ? "key" : "value";
+    return fmt::format("gradient of {} {}", what, at[2]) +
+           of(query ? problem.heads_q : problem.heads_kv, "head", at[1]) +
+           of(problem.batch, "sequence", at[0]) +
+           of(place.role == Role::d_v ? value_dim(problem) : problem.dim_qk, "channel", at[3]);
+}
+
+}  // namespace
+
 std::string element_name(const Problem& problem, const ElementPlace& place) {
+    if (is_gradient(place.role)) return gradient_name(problem, place);
     const bool lse = place.role == Role::lse;
     std::string text = lse ? "log-sum-exp" : "output";
     if (place.index.size() < 3) return text;
@@ -16,6 +37,12 @@ std::string element_name(const Problem& problem, const ElementPlace& place) {
     if (!lse && place.index.size() > 3 && value_dim(problem) > 1)
         text += fmt::format(", channel {}", place.index[3]);
     return text;
+}
+
+ElementPlace gradient_at(const Problem& problem, Role role, std::int64_t flat) {
+    const Shape index = index_of(shape_of(problem, role).value(), flat);
+    if (role == Role::d_sinks) return {role, {index[0]}};
+    return {role, {index.begin(), index.end()}};
 }
 
 bool Tally::claimed(const bound::ExpectedElement& expected) noexcept {

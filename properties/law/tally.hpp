@@ -27,6 +27,13 @@ inline ElementPlace lse_at(const Row& row) {
     return {Role::lse, {row.batch, row.head, row.query}};
 }
 
+constexpr bool is_gradient(Role role) noexcept {
+    return role == Role::d_q || role == Role::d_k || role == Role::d_v || role == Role::d_mask ||
+           role == Role::d_sinks;
+}
+/// Element `flat` of a gradient of the problem.
+ElementPlace gradient_at(const Problem& problem, Role role, std::int64_t flat);
+
 /// "output of query 3, channel 1", with batch and head where there are several.
 std::string element_name(const Problem& problem, const ElementPlace& place);
 

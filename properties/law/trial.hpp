@@ -37,6 +37,12 @@ public:
     /// declared numerics.
     virtual const bound::Expected& expected() const = 0;  ///< of the case itself
     virtual bound::Expected expected(const Problem& problem, const TensorSet& inputs) const = 0;
+    /// Which gradients the kernel returns of a problem with want_grad, of d_q d_k d_v d_mask
+    /// d_sinks; none where it has no backward.
+    virtual std::vector<Role> gradients_of(const Problem& problem) const = 0;
+    /// Their reference; inputs hold d_o.
+    virtual bound::ExpectedGradients expected_gradients(const Problem& problem,
+                                                        const TensorSet& inputs) const = 0;
     /// What a correct kernel's errors are expected to be on average, for any problem.
     virtual bound::ErrorBudget error_budget(const Problem& problem,
                                             const TensorSet& inputs) const = 0;
@@ -61,6 +67,14 @@ public:
     /// As run(), in a fresh process: what the kernel answers when nothing came before. Dear; for
     /// telling a wrong answer from one that depends on earlier calls.
     virtual TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const = 0;
+
+    /// A backward call; `inputs` hold d_o and what forward gave for them: o and, where the kernel
+    /// returns one, lse. `wanted` are of gradients_of(problem).
+    virtual TensorSet backward(const Problem& problem, const TensorSet& inputs,
+                               const std::vector<Role>& wanted) const = 0;
+    /// Judges every gradient there is, as compare() does.
+    virtual Judgement compare_gradients(const Problem& problem, const TensorSet& inputs,
+                                        const TensorSet& gradients) const = 0;
 
     /// Judges with escalation: an undecided element is recomputed in wider arithmetic, and a
     /// disagreement is confirmed in exact arithmetic, before either is reported. Compares every o

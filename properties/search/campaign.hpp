@@ -23,6 +23,10 @@ struct FixedCase {
     Case tried;
 };
 
+/// Of each law behind one that is violated, where the number of cases is left to the profile: the
+/// kernel is wrong, and a third of what quick gives finds most of the further causes.
+inline constexpr std::int64_t cases_once_violated = 40;
+
 struct CampaignOptions {
     kernel::KernelSpec kernel;
     Profile profile;
@@ -30,6 +34,9 @@ struct CampaignOptions {
     std::uint64_t seed = 0;
     std::optional<double> seconds;      ///< total, shared among laws
     std::optional<std::int64_t> cases;  ///< a law
+    std::optional<std::int64_t> shapes; ///< that the kernel sees, at most
+    bool until_first = false;  ///< ends with the first violation that is proven
+    bool all_cases = false;    ///< of each law, also once one is violated
     int jobs = 2;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string store;  ///< directory of stored failures; empty: none are kept

@@ -9,6 +9,11 @@
 
 namespace attest::search {
 
+const Capability& taken_by(const law::Property& property, const Capability& capability) noexcept {
+    const bool less = property.needs.backward && capability.backward != nullptr;
+    return less ? *capability.backward : capability;
+}
+
 namespace {
 
 /// A multiple of nearly every tile.
@@ -66,6 +71,17 @@ bool within_limits(const Problem& p, const Capability& capability) {
            takes_shape(capability.geometry, p) && !kernel::refusal(capability.takes, p);
 }
 
+/// Simulated threads make some 35 000 products a second where every access is watched: what takes
+/// longer than seconds, all else being tiny, is not asked of them.
+bool is_affordable(const Sizes& sizes, const Capability& capability) {
+    using enum SizeAxis;
+    constexpr std::int64_t products_max = 200'000, tiny = 2;
+    const auto of = [&](SizeAxis axis) { return std::max(sizes[axis], tiny); };
+    const std::int64_t products =
+        of(batch) * of(heads_q) * of(len_q) * of(len_kv) * (of(dim_qk) + of(dim_v));
+    return !capability.simulated || products <= products_max;
+}
+
 /// What is known, and the large head dimensions of the manifest's own lists.
 std::vector<Sizes> outliers_for(const kernel::Takes& takes) {
     using enum kernel::Quantity;
@@ -93,7 +109,8 @@ std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capabi
             std::find(list.begin(), list.end(), sizes) != list.end())
             continue;
         const std::optional<Problem> problem = stretched(taken, sizes);
-        if (problem && within_limits(*problem, capability) && takes(*problem))
+        if (problem && is_affordable(sizes, capability) && within_limits(*problem, capability) &&
+            takes(*problem))
             list.push_back(sizes);
     }
     return list;
@@ -217,10 +234,13 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
 }  // namespace
 
 std::optional<std::string> why_not_applicable(const law::Property& property,
-                                              const Capability& capability) {
+                                              const Capability& all) {
+    const Capability& capability = taken_by(property, all);
     const law::Needs& needs = property.needs;
-    if (needs.backward) return "kernel has no backward";
-    if (needs.deterministic && !capability.numerics.deterministic)
+    if (needs.backward && capability.gradients.empty()) return "kernel has no backward";
+    const Numerics& claims = capability.numerics;
+    if (needs.deterministic &&
+        !(needs.backward ? claims.deterministic_backward : claims.deterministic))
         return "kernel does not claim to be deterministic";
     if (needs.batch_invariant && !capability.numerics.batch_invariant)
         return "kernel does not claim batch invariance";

@@ -3,6 +3,7 @@
 // case.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "properties/search/sizes.hpp"
 
 namespace attest::search {
+
+class FewShapes;
 
 /// The manifest, narrowed.
 struct Capability : kernel::Manifest {
@@ -30,10 +33,16 @@ struct Capability : kernel::Manifest {
     bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
     std::int64_t least_scores() const;  ///< of the smallest shape that suits every feature
     std::int64_t least_len() const;
+    /// What it takes where gradients are asked for, if that is less.
+    std::shared_ptr<const Capability> backward{};
     bool window_right = true;  ///< takes windows that reach past the diagonal
     std::vector<Traits> refused_together;
+    std::shared_ptr<const FewShapes> shapes{};  ///< the only ones that are asked for; none: any
     bool refuses(const Problem& problem) const;  ///< as far as those tell
 };
+
+/// What a kernel takes of this law's problems.
+const Capability& taken_by(const law::Property& property, const Capability& capability) noexcept;
 
 /// What the manifest alone says.
 Capability declared_capability(const kernel::Manifest& manifest);

@@ -9,9 +9,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A failure of one case in five is missed by twenty replays once in a hundred times. A process of
-// Python takes a second to start: then three must do, and what they cost is bounded.
-constexpr std::int64_t replays_most = 20, replays_least = 3;
+// A process of Python takes a second to start: then three must do, and what they cost is bounded.
+constexpr std::int64_t replays_least = 3;
 constexpr std::chrono::seconds replays_time{4};
 
 // A thousand cases take seconds to judge again; what needs longer is told as not repeated.
@@ -87,6 +86,14 @@ private:
     const Clock::time_point deadline_ = Clock::now() + sequence_time;
 };
 
+/// In either of two fresh processes, its tensors laid one way and the other.
+bool fails_alone(Kernel& kernel, const law::Property& property, const Case& tried,
+                 FailureKind kind) {
+    for (const PlacementOrder placement : {PlacementOrder::even, PlacementOrder::odd})
+        if (failure_kind(try_after(kernel, {}, property, tried, placement)) == kind) return true;
+    return false;
+}
+
 }  // namespace
 
 CaseRecord try_after(Kernel& kernel, std::span<const Judging> before, const law::Property& property,
@@ -99,11 +106,7 @@ CaseRecord try_after(Kernel& kernel, std::span<const Judging> before, const law:
 
 Replays replay_alone(Kernel& kernel, const law::Property& property, const Case& tried,
                      FailureKind kind) {
-    return replay(replays_most, [&] {
-        for (const PlacementOrder placement : {PlacementOrder::even, PlacementOrder::odd})
-            if (failure_kind(try_after(kernel, {}, property, tried, placement)) == kind) return 1;
-        return 0;
-    });
+    return replay(replays_most, [&] { return fails_alone(kernel, property, tried, kind); });
 }
 
 Confirmed by_itself(Kernel& kernel, const law::Property& property, const Case& tried,
@@ -115,11 +118,8 @@ Confirmed by_itself(Kernel& kernel, const law::Property& property, const Case& t
     const double holds = 1 - static_cast<double>(alone.failed) / static_cast<double>(alone.of);
     const auto wanted = static_cast<std::int64_t>(std::ceil(std::log(chance) / std::log(holds)));
     kernel.use_processors(worker::Processors::one);
-    confirmed.one_processor = replay(wanted, [&] {
-        for (const PlacementOrder placement : {PlacementOrder::even, PlacementOrder::odd})
-            if (failure_kind(try_after(kernel, {}, property, tried, placement)) == kind) return 1;
-        return 0;
-    });
+    confirmed.one_processor =
+        replay(wanted, [&] { return fails_alone(kernel, property, tried, kind); });
     kernel.use_processors(worker::Processors::all);
     kernel.restart();
     if (confirmed.one_processor.failed == 0 && confirmed.one_processor.of == wanted)

@@ -21,7 +21,8 @@ std::vector<Feature> features_of_kernel(const kernel::Manifest& manifest) {
     std::vector<Feature> list;
     for (int n = 0; n < feature_count; ++n) {
         const Feature f = static_cast<Feature>(n);
-        if (manifest.features.has(f)) list.push_back(f);
+        if (manifest.features.has(f) && f != Feature::dropout)
+            list.push_back(f);  // no law draws it
     }
     return list;
 }

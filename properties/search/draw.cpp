@@ -181,6 +181,8 @@ std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexce
 std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t number,
                          std::int64_t attempt) {
     if (why_not_applicable(s.property, s.capability)) return std::nullopt;
+    if (const Capability& taken = taken_by(s.property, s.capability); &taken != &s.capability)
+        return draw({s.property, taken, s.profile}, seed, number, attempt);
     const law::CaseSpace& space = s.property.cases;
     const std::uint64_t base = law_seed(seed, s.property.id);
     const std::uint64_t own =
@@ -196,7 +198,10 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
         offered_features(s, sets[static_cast<std::size_t>(turn) % sets.size()]);
     const auto outlier =
         attempt < outlier_attempts ? outlier_for(s, offered, slot, start) : std::nullopt;
-    const RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
+    // Beyond what 16 bits count.
+    const bool far = is_long(s) && number % 3 == 2;
+    RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
+    if (far) limits.long_from = std::min<std::int64_t>(65537, limits.len_max);
     Raw raw =
         raw_draws(limits)(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize).value();
     if (is_long(s)) raw.size = Size::long_keys;
@@ -226,8 +231,13 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     derive_features(p, raw, features, s.capability.formats);
     fit(p, s.capability);
     if (!outlier) meet_an_edge(p, raw, s.capability);
+    // Backward recomputes the weights from the log-sum-exp where the kernel has one.
+    p.want_grad = s.property.needs.backward;
+    if (p.want_grad) p.want_lse = s.capability.features.has(Feature::lse);
     p = canonical(p);
     c.values.kind = kind_of(space, slot.t, base);
+    // There the last keys decide.
+    if (far && space.kinds.empty() && number % 2 == 0) c.values.kind = ValueKind::ascending;
     c.values.seed = counter_bits(own, values_stream, 0) >> 40;  // 24 bits: a line stays readable
     if (find_contradiction(p) || !in_space(s.property, s.capability, p)) return std::nullopt;
     return c;
@@ -236,6 +246,8 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
 Sizes promised_sizes(const DrawSpace& s) {
     Sizes most;
     if (why_not_applicable(s.property, s.capability)) return most;
+    if (const Capability& taken = taken_by(s.property, s.capability); &taken != &s.capability)
+        return promised_sizes({s.property, taken, s.profile});
     for (const FeatureSet set : alternatives(s.property.cases, s.capability))
         for (const Sizes& sizes : outliers_of(s, offered_features(s, set))) most.cover(sizes);
     return most;

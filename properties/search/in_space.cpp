@@ -21,7 +21,9 @@ void fit(Problem& p, const Capability& capability) {
         window = {.left = std::max(window.left, window.right), .right = -1};
 }
 
-bool in_space(const law::Property& property, const Capability& capability, const Problem& problem) {
+bool in_space(const law::Property& property, const Capability& all, const Problem& problem) {
+    const Capability& capability = taken_by(property, all);
+    if (property.needs.backward && !problem.want_grad) return false;
     Problem p = problem;
     fit(p, capability);
     if (p != problem || !takes_shape(capability.geometry, p) ||
@@ -71,6 +73,7 @@ bool in_space(const law::Property& property, const Case& tried) {
     kernel::Manifest everything;
     everything.formats = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
     everything.features = FeatureSet::all();
+    everything.gradients = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks};
     return in_space(property, declared_capability(everything), tried.problem) &&
            in_space(property, tried.values);
 }

@@ -4,8 +4,8 @@
 // function.
 
 #include <chrono>
-#include <functional>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +43,15 @@ public:
 
     /// One call; never throws for what the kernel does.
     virtual worker::CallResult forward(const Problem& problem, const TensorSet& inputs) = 0;
+
+    /// One backward call (Session::backward), of a kernel whose manifest lists gradients.
+    virtual worker::CallResult backward(const Problem& /*problem*/, const TensorSet& /*inputs*/,
+                                        const std::vector<Role>& /*wanted*/) {
+        worker::CallResult result;
+        result.outcome = worker::Outcome::refused;
+        result.reason = "the kernel has no such operation";
+        return result;
+    }
 
     /// The next call is number `first` of a case. Where tensors lie depends on that number alone,
     /// so that what a case shows does not depend on what ran before it.

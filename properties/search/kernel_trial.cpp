@@ -107,13 +107,17 @@ const TensorSet& KernelTrial::observed() const {
 }
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
-    worker::CallResult result = kernel_.forward(problem, inputs);
+    TensorSet outputs = outputs_of(problem, kernel_.forward(problem, inputs));
+    require(outputs.has(Role::o), "a call that ended well returns o");
+    return outputs;
+}
+
+TensorSet KernelTrial::outputs_of(const Problem& problem, worker::CallResult result) const {
     if (auto verdict = verdict_of_call(problem, result)) {
         keep(result);
         throw NoAnswer{std::move(*verdict)};
     }
     account_.largest.cover(sizes_of(problem));
-    require(result.outputs.has(Role::o), "a call that ended well returns o");
     return std::move(result.outputs);
 }
 

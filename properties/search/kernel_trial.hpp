@@ -41,6 +41,14 @@ public:
     law::Judgement compare_structure() const override;
     law::Judgement compare_probable(double rate) const override;
     bound::ErrorBudget error_budget(const Problem& problem, const TensorSet& inputs) const override;
+    // Of gradients, in gradient_trial.cpp.
+    std::vector<Role> gradients_of(const Problem& problem) const override;
+    bound::ExpectedGradients expected_gradients(const Problem& problem,
+                                                const TensorSet& inputs) const override;
+    TensorSet backward(const Problem& problem, const TensorSet& inputs,
+                       const std::vector<Role>& wanted) const override;
+    law::Judgement compare_gradients(const Problem& problem, const TensorSet& inputs,
+                                     const TensorSet& gradients) const override;
 
     /// What became of the calls: of the last one that failed.
     struct Account {
@@ -52,6 +60,7 @@ public:
 
 private:
     void keep(const worker::CallResult& result) const;
+    TensorSet outputs_of(const Problem& problem, worker::CallResult result) const;
     bool is_tried(const Problem& problem, const TensorSet& inputs) const;
 
     Kernel& kernel_;
@@ -65,7 +74,7 @@ private:
 /// The same case with the reference in the kernel's place, and bounds twice as wide: what a law
 /// reads off its answers it can read off those of any correct kernel, whose own bounds lie within
 /// these.
-class TruthTrial final : public law::Trial {
+class TruthTrial : public law::Trial {
 public:
     explicit TruthTrial(const law::Given& given) : given_(given) {}
 
@@ -89,6 +98,15 @@ public:
                                     const TensorSet& inputs) const override {
         return given_.error_budget(problem, inputs);
     }
+    std::vector<Role> gradients_of(const Problem& problem) const override {
+        return given_.gradients_of(problem);
+    }
+    bound::ExpectedGradients expected_gradients(const Problem& problem,
+                                                const TensorSet& inputs) const override;
+    TensorSet backward(const Problem& problem, const TensorSet& inputs,
+                       const std::vector<Role>& wanted) const override;
+    law::Judgement compare_gradients(const Problem& problem, const TensorSet& inputs,
+                                     const TensorSet& gradients) const override;
 
 private:
     const law::Given& given_;

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "properties/search/campaign.hpp"
+
 namespace attest::search {
 
 namespace {
 
 // After this many violations one more says nothing new, and the time belongs to the other laws.
-constexpr int violations_enough = 8;
+constexpr int violations_enough = 8, violations_enough_again = 4;
+// Of a statistic each costs up to a thousand calls.
+constexpr int statistics_enough = 2;
 // A death is met by every law. Two of one kind make a law's case; where an earlier law has met the
 // kind already, one.
 constexpr int deaths_enough = 2;
@@ -22,17 +26,21 @@ constexpr auto npos = static_cast<std::size_t>(-1);
 Ledger::Ledger(const law::Property& property, std::vector<Case> stored, Numbers numbers)
     : property_(&property), stored_(std::move(stored)), numbers_(numbers) {}
 
-std::int64_t Ledger::planned() const noexcept {
+std::int64_t Ledger::planned(const Known& known) const noexcept {
+    const std::int64_t end =
+        known.violated ? std::min(numbers_.end, cases_once_violated * numbers_.step) : numbers_.end;
     const std::int64_t drawn =
-        numbers_.end <= numbers_.first
-            ? 0
-            : (numbers_.end - numbers_.first + numbers_.step - 1) / numbers_.step;
+        end <= numbers_.first ? 0 : (end - numbers_.first + numbers_.step - 1) / numbers_.step;
     return static_cast<std::int64_t>(stored_.size()) + drawn;
 }
 
 /// One past the last slot that counts, looking only at what has come back without a gap; npos where
 /// more is wanted.
-std::size_t Ledger::end_of_interest(const std::set<FailureKind>& known) const {
+std::size_t Ledger::end_of_interest(const Known& known) const {
+    const bool statistic = property_->compares == law::Compares::statistic;
+    const int enough = statistic        ? statistics_enough
+                       : known.violated ? violations_enough_again
+                                        : violations_enough;
     int violations = 0, deaths = 0, slow = 0;
     for (std::size_t i = 0; i < results_.size() && results_[i]; ++i) {
         if (!results_[i]->record) continue;
@@ -41,14 +49,14 @@ std::size_t Ledger::end_of_interest(const std::set<FailureKind>& known) const {
         const auto kind = failure_kind(*results_[i]->record);
         if (!kind) continue;
         ++violations;
-        if (kind->death()) deaths += known.contains(*kind) ? deaths_enough : 1;
-        if (violations >= violations_enough || deaths >= deaths_enough) return i + 1;
+        if (kind->death()) deaths += known.deaths.contains(*kind) ? deaths_enough : 1;
+        if (violations >= enough || deaths >= deaths_enough) return i + 1;
     }
     return npos;
 }
 
-std::optional<CaseSlot> Ledger::next(const std::set<FailureKind>& known) {
-    if (closing_ || next_ >= planned() || end_of_interest(known) != npos) return std::nullopt;
+std::optional<CaseSlot> Ledger::next(const Known& known) {
+    if (closing_ || next_ >= planned(known) || end_of_interest(known) != npos) return std::nullopt;
     CaseSlot slot;
     slot.index = static_cast<std::size_t>(next_++);
     results_.emplace_back();
@@ -68,16 +76,17 @@ void Ledger::put(const CaseSlot& slot, SlotResult result) {
     ++returned_;
 }
 
-bool Ledger::finished(const std::set<FailureKind>& known) const {
+bool Ledger::finished(const Known& known) const {
     if (returned_ < next_) return false;
-    return closing_ || next_ >= planned() || end_of_interest(known) != npos;
+    return closing_ || next_ >= planned(known) || end_of_interest(known) != npos;
 }
 
-LawResult Ledger::collect(const std::set<FailureKind>& known) const {
+LawResult Ledger::collect(const Known& known) const {
     LawResult law;
     law.property = property_;
     bool inapplicable = true;
-    const std::size_t end = std::min(end_of_interest(known), results_.size());
+    const std::size_t end =
+        std::min(end_of_interest(known), static_cast<std::size_t>(tried(known)));
     for (std::size_t i = 0; i < end; ++i) {
         if (!results_[i]) continue;
         const SlotResult& result = *results_[i];

@@ -3,6 +3,7 @@
 // when enough is known. Results come back in any order; everything that is decided is decided on
 // the cases in order, so it does not depend on how many threads there were.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -35,30 +36,41 @@ struct Numbers {
     std::int64_t first = 0, step = 1, end = 0;
 };
 
+/// What the laws before this one, in the catalogue's order, have shown: the same in every run.
+struct Known {
+    std::set<FailureKind> deaths;
+    /// One of them is violated: so is the kernel, and what is left is to find further causes. Only
+    /// set where the number of cases was left to the profile.
+    bool violated = false;
+};
+
 class Ledger {
 public:
     Ledger(const law::Property& property, std::vector<Case> stored, Numbers numbers);
 
     const law::Property& property() const noexcept { return *property_; }
-    std::int64_t planned() const noexcept;
+    std::int64_t planned(const Known& known) const noexcept;
     std::int64_t returned() const noexcept { return returned_; }
 
     /// The next slot; none where all are handed out or enough is known.
-    std::optional<CaseSlot> next(const std::set<FailureKind>& known);
+    std::optional<CaseSlot> next(const Known& known);
     void put(const CaseSlot& slot, SlotResult result);
     void close() noexcept { closing_ = true; }  ///< hands out no more: time is up, or interrupted
 
     bool started() const noexcept { return next_ > 0; }
-    bool finished(const std::set<FailureKind>& known) const;
+    bool finished(const Known& known) const;
 
     /// The records, in order, up to where enough was known. `cut`: not all that was planned was
     /// tried though more was wanted.
-    LawResult collect(const std::set<FailureKind>& known) const;
-    bool cut() const noexcept { return closing_ && next_ < planned(); }
-    std::int64_t tried() const noexcept { return next_; }
+    LawResult collect(const Known& known) const;
+    bool cut(const Known& known) const noexcept { return closing_ && next_ < planned(known); }
+    std::int64_t handed_out() const noexcept { return next_; }
+    std::int64_t tried(const Known& known) const noexcept {  ///< of those that count
+        return std::min(next_, planned(known));
+    }
 
 private:
-    std::size_t end_of_interest(const std::set<FailureKind>& known) const;
+    std::size_t end_of_interest(const Known& known) const;
 
     const law::Property* property_;
     std::vector<Case> stored_;

@@ -3,10 +3,12 @@
 // call that does not return is held against it only where its arithmetic does not explain that.
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "kernels/interface/kernel_spec.hpp"
+#include "properties/search/few_shapes.hpp"
 #include "properties/search/kernel.hpp"
 #include "properties/search/time_limit.hpp"
 
@@ -24,6 +26,8 @@ public:
     const kernel::Manifest& manifest() const noexcept override { return kernel_->manifest(); }
     bool supports(const Problem& problem, std::string* reason) override;
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override;
+    worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
+                                const std::vector<Role>& wanted) override;
     void begin_case(std::uint64_t first) noexcept override { kernel_->begin_case(first); }
     void restart() override;
     /// A limit of its own for the calls to come; zero: the campaign's again.
@@ -33,12 +37,18 @@ public:
     }
     void judging(const Judging& judging) override;
     Past past() const override;
+    /// From now on nothing but these.
+    void keep_to(std::shared_ptr<const FewShapes> shapes) { shapes_ = std::move(shapes); }
 
 private:
     void is_fresh();
+    /// A call of so many products.
+    worker::CallResult timed(const Problem& problem, double products,
+                             const std::function<worker::CallResult()>& call);
 
     std::unique_ptr<Kernel> kernel_;
     TimeLimit& limit_;
+    std::shared_ptr<const FewShapes> shapes_;
     std::chrono::milliseconds own_{0};
     bool fresh_ = true;  ///< the process has made no call yet
     std::deque<std::shared_ptr<const Judging>> judged_;

@@ -4,6 +4,7 @@
 #include "properties/search/capability.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
+#include "properties/search/probe_base.hpp"
 
 namespace attest::search {
 
@@ -14,59 +15,6 @@ std::string list(const std::vector<std::int64_t>& numbers) {
     for (const std::int64_t number : numbers)
         text += (text.empty() ? "" : ", ") + std::to_string(number);
     return text;
-}
-
-/// Head dimensions; v 0: the same.
-struct Dims {
-    std::int64_t qk, v;
-};
-
-/// What every question varies: the smallest problem there is a reason to hope for.
-struct Base {
-    FeatureSet features;
-    std::int64_t tokens, len_q, heads_kv, heads_q, page_size;
-};
-
-/// The plainest first. Some kernels take nothing that is not causal, cached, one query, paged or
-/// grouped.
-std::vector<Base> bases(FeatureSet offered) {
-    using enum Feature;
-    std::vector<Base> all;
-    for (const FeatureSet set :
-         {FeatureSet{}, FeatureSet(causal), FeatureSet(cache), FeatureSet(cache, causal),
-          FeatureSet(cache, paged), FeatureSet(cache, paged, causal)}) {
-        if (!offered.contains(set)) continue;
-        for (const std::int64_t tokens : {64, 256})  // multiples of nearly every tile
-            for (const std::int64_t len_q : {set.has(cache) ? tokens / 4 : tokens, std::int64_t{1}})
-                for (const auto& [heads_kv, heads_q] :
-                     {std::pair{1, 1}, {1, 8}, {2, 8}, {8, 8}, {1, 128}})
-                    for (const std::int64_t page_size : {16, 64, 128, 256, 1, 32}) {
-                        if (heads_q != heads_kv && !offered.has(gqa)) continue;
-                        all.push_back({set, tokens, len_q, heads_kv, heads_q, page_size});
-                        if (!set.has(paged)) break;
-                    }
-    }
-    return all;
-}
-
-Problem problem_of(const Base& base, const kernel::Formats& formats, const Dims& dims,
-                   const Capability& capability) {
-    Problem problem;
-    problem.len_q = base.len_q;
-    problem.len_kv = base.tokens;
-    problem.heads_q = base.heads_q;
-    problem.heads_kv = base.heads_kv;
-    problem.dim_qk = dims.qk;
-    problem.dim_v = dims.v;
-    problem.mask.causal = base.features.has(Feature::causal);
-    problem.cache.present = base.features.has(Feature::cache);
-    if (problem.cache.present) problem.cache.len = base.tokens - base.len_q;
-    if (base.features.has(Feature::paged)) problem.cache.page_size = base.page_size;
-    problem.format_q = formats.q;
-    problem.format_kv = formats.kv;
-    problem.format_o = formats.o;
-    problem.want_lse = false;
-    return fitted(std::move(problem), capability);
 }
 
 class Prober {
@@ -91,6 +39,7 @@ public:
         find_outliers();
         for (std::string& refusal : learn_refusals(kernel_, capability_))
             narrowed_.push_back(std::move(refusal));
+        if (!capability_.gradients.empty()) narrow_gradients();
         return capability_;
     }
 
@@ -102,7 +51,9 @@ private:
 
     bool takes(const Problem& problem) {
         std::string reason;
-        if (kernel_.supports(problem, &reason)) return true;
+        Problem asked = problem;
+        asked.want_grad = want_grad_;
+        if (kernel_.supports(asked, &reason)) return true;
         if (!reason.empty()) reason_ = reason;
         return false;
     }
@@ -229,6 +180,31 @@ private:
         narrowed_.push_back("window: takes limits to the left alone" + why());
     }
 
+    /// Gradients of everything else are taken, or of less.
+    void narrow_gradients() {
+        want_grad_ = true;
+        Capability own = capability_;
+        const bool taken = takes(plain());
+        if (!taken) own.gradients.clear();
+        if (!taken) narrowed_.push_back("gradients: refuses them, which it declares" + why());
+        FeatureSet refused;
+        for (int bit = 0; taken && bit < feature_count; ++bit) {
+            const auto feature = static_cast<Feature>(bit);
+            if (!own.features.has(feature) || base_.features.has(feature) || takes_feature(feature))
+                continue;
+            refused = refused.with(feature);
+            own.features = own.features.without(feature);
+        }
+        own.refused = own.refused | refused;
+        // Nobody differentiates caches: no law asks for that.
+        const FeatureSet told =
+            refused.without(Feature::cache).without(Feature::paged).without(Feature::keys_rotated);
+        if (taken && told == FeatureSet{}) return;
+        if (told != FeatureSet{})
+            narrowed_.push_back("gradients: refuses those of " + names(told) + why());
+        capability_.backward = std::make_shared<const Capability>(std::move(own));
+    }
+
     bool takes_feature(Feature feature) {
         for (const kernel::Formats& formats : capability_.formats) {
             Problem problem = plain();
@@ -277,6 +253,7 @@ private:
     std::vector<Accepted> accepted_;
     std::vector<Dims> tried_dims_;
     std::string reason_;
+    bool want_grad_ = false;
 };
 
 }  // namespace

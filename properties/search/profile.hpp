@@ -23,6 +23,7 @@ struct Profile {
     std::int64_t len_min = 1;  ///< above 1: long contexts; laws of any length draw len_kv from here
     std::vector<std::string> laws = {"*"};  ///< globs; a law outside them is not_run
     std::vector<std::string> laws_excluded;
+    bool backward = false;  ///< a kernel without gradients has not been tried
     std::vector<std::string> fails = {"violation",
                                       "structure"};  ///< classes that make the verdict violated
     /// Shares of the cases and of the draws: a law that lost more has not been tried.

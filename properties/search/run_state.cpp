@@ -20,12 +20,12 @@ constexpr std::int64_t shrink_evaluations = 2'000, shrink_evaluations_again = 15
 // Wall time of one shrink where the campaign has no clock; with one, all shrinks together may add
 // half of it, and at least two seconds.
 constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0.5;
-// Of one that costs a time limit, or all memory, each time.
-constexpr double shrink_seconds_slow = 8;
+// Of one that costs a time limit, or all memory, each time; and of a statistic, which makes up to a
+// thousand calls a case and says the same of every case.
+constexpr double shrink_seconds_slow = 8, shrink_seconds_statistic = 4;
 
 // A kernel that hung or ran out of memory in every case of this many laws does so in all.
 constexpr int laws_enough = 3;
-
 std::string kernel_name(const kernel::KernelSpec& spec) {
     return spec.id.empty() ? spec.text : spec.id;
 }
@@ -33,7 +33,11 @@ std::string kernel_name(const kernel::KernelSpec& spec) {
 }  // namespace
 
 RunState::RunState(std::span<const law::Property> laws, const CampaignOptions& options)
-    : laws_(laws), options_(options), ledgers_(laws.size()), results_(laws.size()) {
+    : laws_(laws),
+      options_(options),
+      ledgers_(laws.size()),
+      efforts_(laws.size()),
+      results_(laws.size()) {
     for (std::size_t i = 0; i < laws.size(); ++i) results_[i].property = &laws[i];
 }
 
@@ -64,9 +68,17 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
         } else if (!selected(property)) {
             skip(i, law::not_run(law::Reason(law::Reason::Kind::not_selected)));
         } else if (auto why = why_not_applicable(property, capability)) {
-            skip(i, law::not_applicable({law::Reason::Kind::kernel_lacks, std::move(*why)}));
+            const bool asked =
+                profile.backward && property.needs.backward && capability.gradients.empty();
+            if (asked) *why += "; profile " + profile.name + " asks for gradients";
+            law::Reason reason{law::Reason::Kind::kernel_lacks, std::move(*why)};
+            skip(i, asked ? law::inconclusive(std::move(reason))
+                          : law::Verdict(law::not_applicable(std::move(reason))));
         } else {
-            ledgers_[i].emplace(property, known_cases(property, stored), numbers);
+            Numbers own = numbers;
+            if (property.cases_enough > 0 && !options_.cases)
+                own.end = std::min(own.end, property.cases_enough);
+            ledgers_[i].emplace(property, known_cases(property, stored), own);
         }
     }
 }
@@ -111,7 +123,7 @@ std::optional<CaseTask> RunState::next_case() {
                                                std::chrono::duration<double>(share));
         }
         if (options_.seconds && Clock::now() >= law_deadline_) ledger.close();
-        if (auto slot = ledger.next(known_deaths_)) return CaseTask{current_, std::move(*slot)};
+        if (auto slot = ledger.next(known_)) return CaseTask{current_, std::move(*slot)};
     }
     commit_in_order();
     return std::nullopt;
@@ -127,8 +139,8 @@ void RunState::put(const CaseTask& task, SlotResult result) {
 void RunState::commit_in_order() {
     for (; committed_ < ledgers_.size(); ++committed_) {
         if (!ledgers_[committed_]) continue;
-        if (committed_ >= current_ && !ledgers_[committed_]->finished(known_deaths_)) return;
-        if (ledgers_[committed_]->returned() < ledgers_[committed_]->tried()) return;
+        if (committed_ >= current_ && !ledgers_[committed_]->finished(known_)) return;
+        if (ledgers_[committed_]->returned() < ledgers_[committed_]->handed_out()) return;
         commit(committed_);
     }
 }
@@ -138,30 +150,32 @@ bool RunState::hopeless() const {
     return !ever_alive_ && laws_dead_ >= laws_enough;
 }
 
-Effort RunState::effort(std::size_t law, bool cut) const {
-    return {.slots = ledgers_[law]->tried(),
-            .planned = ledgers_[law]->planned(),
-            .cut = cut,
-            .narrow = capability_->narrow()};
-}
-
 void RunState::commit(std::size_t law) {
     if (hopeless()) return skip(law, law::not_run(law::Reason(law::Reason::Kind::always_dead)));
     const Ledger& ledger = *ledgers_[law];
-    LawResult result = ledger.collect(known_deaths_);
-    const bool interrupted = stopped_ && ledger.cut();
+    LawResult result = ledger.collect(known_);
+    const bool interrupted = stopped_ && ledger.cut(known_);
     result.promised = promised_sizes({laws_[law], *capability_, options_.profile});
-    conclude(result, options_.profile, effort(law, interrupted));
+    efforts_[law] = {.slots = ledger.tried(known_),
+                     .planned = ledger.planned(known_),
+                     .cut = interrupted,
+                     .narrow = capability_->narrow() || capability_->shapes != nullptr};
+    conclude(result, options_.profile, efforts_[law]);
     if (!ledger.started() && !interrupted)
         result.verdict = law::not_run(law::Reason(law::Reason::Kind::time_spent));
     const CaseRecord* first = nullptr;
     for (const CaseRecord& record : result.records) {
         const auto kind = failure_kind(record);
         if (kind && first == nullptr) first = &record;
-        if (kind && kind->death()) known_deaths_.insert(*kind);
+        if (kind && kind->death()) known_.deaths.insert(*kind);
         ever_alive_ = ever_alive_ || !is_slow_death(record);
     }
     laws_dead_ += first != nullptr;
+    // A slow death may yet be taken back.
+    const bool wrong = first != nullptr && !is_slow_death(*first) &&
+                       result.verdict.decision == law::Decision::violated;
+    const bool by_profile = !options_.all_cases && !options_.cases && !options_.seconds;
+    known_.violated = known_.violated || (wrong && by_profile);
     if (first != nullptr)
         failing_.push_back({law, *failure_kind(*first), *first});
     else
@@ -182,7 +196,8 @@ const RunState::Failing* RunState::first_of_kind(const Failing& failing) const {
 }
 
 std::optional<ShrinkTask> RunState::next_shrink() {
-    if (stopped_ || !cases_done()) return std::nullopt;
+    // With a clock, the cases come first: the shrinks share what is left of it.
+    if (stopped_ || (options_.seconds && !cases_done())) return std::nullopt;
     for (Failing& failing : failing_) {
         const Failing* first = first_of_kind(failing);
         const bool again = first != &failing;
@@ -203,7 +218,10 @@ std::optional<ShrinkTask> RunState::next_shrink() {
         task.evaluations = again ? shrink_evaluations_again : shrink_evaluations;
         const auto left = std::count_if(failing_.begin(), failing_.end(),
                                         [](const Failing& f) { return !f.done; });
-        task.seconds = is_slow_death(task.found) ? shrink_seconds_slow : shrink_seconds;
+        const bool statistic = laws_[failing.law].compares == law::Compares::statistic;
+        task.seconds = is_slow_death(task.found) ? shrink_seconds_slow
+                       : statistic               ? shrink_seconds_statistic
+                                                 : shrink_seconds;
         if (options_.seconds) {
             const double total = std::max(shrink_seconds_least, shrink_share * *options_.seconds);
             const double share = (total + std::min(seconds_left(), 0.0)) *
@@ -231,6 +249,7 @@ void RunState::put(const ShrinkTask& task, Counterexample counterexample) {
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = true;
     concluded_.push_back(task.law);
+    if (options_.until_first && is_proven(law.counterexample->confirmed.how)) stop();
 }
 
 bool RunState::shrinks_done() const {
@@ -246,7 +265,8 @@ void RunState::withdraw(const ShrinkTask& task) {
             record.outcome = worker::Outcome::ok;
             record.fault.reset();
         }
-    conclude(law, options_.profile, effort(task.law, false));
+    efforts_[task.law].cut = false;
+    conclude(law, options_.profile, efforts_[task.law]);
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = failing.withdrawn = true;
     concluded_.push_back(task.law);
@@ -264,7 +284,7 @@ double RunState::progress() const {
     double planned = 0, returned = 0;
     for (std::size_t i = 0; i < ledgers_.size(); ++i) {
         if (!ledgers_[i]) continue;
-        const auto own = static_cast<double>(ledgers_[i]->planned());
+        const auto own = static_cast<double>(ledgers_[i]->planned(known_));
         planned += own;
         returned += i < committed_ ? own : static_cast<double>(ledgers_[i]->returned());
     }

@@ -1,6 +1,7 @@
 #pragma once
-// The state threads of a campaign share, and the order in which they find work: first cases, law by
-// law; when all are judged, the shrinking of what failed. Everything here is called under one lock.
+// The state threads of a campaign share, and the order in which they find work: what failed is
+// shrunk as soon as its law is done, by one thread while the others go on with the cases, law by
+// law. Everything here is called under one lock.
 
 #include <chrono>
 #include <optional>
@@ -52,6 +53,7 @@ public:
     void stop();  ///< hands out nothing more
     double progress() const;
     const law::Property& property(std::size_t law) const { return laws_[law]; }
+    bool selected(const law::Property& property) const;
 
     /// Laws whose verdict is final and that were not taken yet, in the order they became so.
     std::vector<std::size_t> take_concluded();
@@ -69,10 +71,8 @@ private:
         bool withdrawn = false;  ///< it was none
     };
 
-    bool selected(const law::Property& property) const;
     void skip(std::size_t law, law::Verdict verdict);
     void commit_in_order();
-    Effort effort(std::size_t law, bool cut) const;
     void commit(std::size_t law);
     bool hopeless() const;
     double seconds_left() const;
@@ -84,10 +84,11 @@ private:
     Clock::time_point begin_ = Clock::now();
     Clock::time_point law_deadline_ = Clock::now();
     std::vector<std::optional<Ledger>> ledgers_;
+    std::vector<Effort> efforts_;  ///< of the laws committed so far
     std::vector<LawResult> results_;
     std::vector<Failing> failing_;
     std::vector<std::size_t> concluded_;
-    std::set<FailureKind> known_deaths_;  ///< of the laws committed so far
+    Known known_;  ///< of the laws committed so far
     /// Of those laws: how many saw nothing but slow deaths, and whether any saw anything else.
     int laws_dead_ = 0;
     bool ever_alive_ = false;

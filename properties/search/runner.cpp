@@ -29,7 +29,8 @@ class Runner {
 public:
     Runner(std::span<const law::Property> laws, const KernelFactory& factory,
            const CampaignOptions& options, CampaignObserver& observer)
-        : factory_(factory),
+        : laws_(laws),
+          factory_(factory),
           options_(options),
           observer_(observer),
           limit_(options.session.timeout, patience_of(options.kernel)),
@@ -49,7 +50,9 @@ private:
     void work(std::size_t index);
     std::unique_ptr<Kernel> start(std::size_t index);
     Capability capability_of(Kernel& kernel);
-    void prepare(Kernel& kernel);
+    std::shared_ptr<const FewShapes> choose_shapes(Kernel& kernel, const Capability& capability,
+                                                   const std::vector<StoredFailure>& stored);
+    void prepare(LimitedKernel& kernel);
     void try_one(Kernel& kernel, const CaseTask& task, std::unique_lock<std::mutex>& lock);
     bool do_next(Kernel& kernel, std::size_t index);
     void report(const CaseTask& task, const SlotResult& result);
@@ -60,6 +63,7 @@ private:
     void complete();
     bool interrupted() const { return options_.interrupted && *options_.interrupted > 0; }
 
+    std::span<const law::Property> laws_;
     const KernelFactory& factory_;
     const CampaignOptions& options_;
     CampaignObserver& observer_;
@@ -88,10 +92,22 @@ Capability Runner::capability_of(Kernel& kernel) {
     }
 }
 
-void Runner::prepare(Kernel& kernel) {
+std::shared_ptr<const FewShapes> Runner::choose_shapes(Kernel& kernel, const Capability& capability,
+                                                       const std::vector<StoredFailure>& stored) {
+    std::vector<law::Property> laws;
+    for (const law::Property& law : laws_)
+        if (state_.selected(law)) laws.push_back(law);
+    std::vector<Case> known;
+    for (const StoredFailure& failure : stored) known.push_back(failure.tried);
+    return std::make_shared<const FewShapes>(laws, kernel, capability, options_.profile,
+                                             options_.seed, *options_.shapes, known);
+}
+
+void Runner::prepare(LimitedKernel& kernel) {
     Capability capability = capability_of(kernel);
     std::vector<StoredFailure> stored;
     if (!options_.store.empty()) stored = load_failures(options_.store, &result_.unread);
+    if (options_.shapes) capability.shapes = choose_shapes(kernel, capability, stored);
     const std::lock_guard lock(mutex_);
     result_.manifest = kernel.manifest();
     capability_ = std::move(capability);
@@ -114,6 +130,7 @@ void Runner::work(std::size_t index) {
         if (own == nullptr) return;
         LimitedKernel kernel(std::move(own), limit_);
         if (index == 0) prepare(kernel);
+        kernel.keep_to(capability_.shapes);
         while (do_next(kernel, index)) {
         }
     } catch (...) {
@@ -162,17 +179,17 @@ bool Runner::do_next(Kernel& kernel, std::size_t index) {
     for (;;) {
         if (error_) return false;
         if (interrupted()) state_.stop();
-        if (auto task = state_.next_case()) {
-            worker = {task->law, Clock::now(), true};
-            try_one(kernel, *task, lock);
-            worker.busy = false;
-            break;
-        }
         if (auto task = state_.next_shrink()) {
             worker = {task->law, Clock::now(), true};
             lock.unlock();
             shrink_one(kernel, *task);
             lock.lock();
+            worker.busy = false;
+            break;
+        }
+        if (auto task = state_.next_case()) {
+            worker = {task->law, Clock::now(), true};
+            try_one(kernel, *task, lock);
             worker.busy = false;
             break;
         }
@@ -252,6 +269,10 @@ void Runner::complete() {
     result_.error = error_;
     result_.interrupted = interrupted() || error_ != nullptr;
     result_.laws = state_.take_results();
+    if (capability_.shapes)
+        result_.narrowed.push_back("shapes: " + std::to_string(capability_.shapes->visited()) +
+                                   " of at most " + std::to_string(*options_.shapes) +
+                                   " (--shapes); sizes are what these have");
     constexpr std::chrono::seconds patience{5};
     const bool insists = options_.interrupted && *options_.interrupted > 1;
     const auto deadline = Clock::now() + (insists ? patience * 0 : patience);
@@ -290,7 +311,13 @@ CampaignResult Runner::run() {
 
 CampaignResult run_laws(std::span<const law::Property> laws, const KernelFactory& factory,
                         const CampaignOptions& options, CampaignObserver& observer) {
-    Runner runner(laws, factory, options, observer);
+    CampaignOptions own = options;
+    // Few shapes reach what they reach, and leave a law what it finds among them.
+    if (own.shapes) {
+        own.profile.reach = {};
+        own.profile.refuse_max = 1;
+    }
+    Runner runner(laws, factory, own, observer);
     return runner.run();
 }
 

@@ -270,5 +270,31 @@ TEST(Runner, ABudgetOfTimeIsSharedAmongTheLaws) {
     }
 }
 
+/// Behind a law that is violated the others are tried by fewer cases, the same with any number of
+/// threads; where the number of cases was asked for, by that many.
+TEST(Runner, OnceViolatedTheRestIsShort) {
+    const std::vector<law::Property> laws{zero_law("law.a"), zero_law("law.b"), zero_law("law.c")};
+    for (const int jobs : {1, 2, 4}) {
+        CampaignOptions options = few_cases(120, jobs);
+        const KernelPlan wrong = plan_with(PlantedDefect::wrong, past_forty);
+        const CampaignResult asked = run(laws, wrong, options);
+        options.cases.reset();
+        options.profile.cases_per_law = 120;
+        const CampaignResult short_one = run(laws, wrong, options);
+        for (std::size_t i = 0; i < laws.size(); ++i) {
+            EXPECT_EQ(asked.laws[i].violated, 8);
+            EXPECT_EQ(short_one.laws[i].violated, i == 0 ? 8 : 4);
+        }
+        const auto seldom = [](const Problem& p) { return p.len_kv % 37 == 5; };
+        const CampaignResult rare = run(laws, plan_with(PlantedDefect::wrong, seldom), options);
+        EXPECT_EQ(rare.laws[0].cases, 120);
+        EXPECT_EQ(rare.laws[0].verdict.decision, law::Decision::violated);
+        EXPECT_EQ(rare.laws[1].cases, 40);
+        const auto never = [](const Problem&) { return false; };
+        const CampaignResult right = run(laws, plan_with(PlantedDefect::wrong, never), options);
+        for (const LawResult& law : right.laws) EXPECT_EQ(law.cases, 120);
+    }
+}
+
 }  // namespace
 }  // namespace attest::search

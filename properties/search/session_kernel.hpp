@@ -18,6 +18,10 @@ public:
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         return session_.forward(problem, inputs);
     }
+    worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
+                                const std::vector<Role>& wanted) override {
+        return session_.backward(problem, inputs, wanted);
+    }
     void begin_case(std::uint64_t first) noexcept override { session_.begin_case(first); }
     void restart() override { session_.restart(); }
     void set_timeout(std::chrono::milliseconds timeout) noexcept override {
@@ -26,6 +30,8 @@ public:
     void use_processors(worker::Processors which) noexcept override {
         session_.use_processors(which);
     }
+
+    worker::Barriers barriers() const noexcept { return session_.barriers(); }
 
 private:
     worker::Session session_;

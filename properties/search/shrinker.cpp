@@ -138,6 +138,7 @@ bool Shrinker::to_the_floor() {
     candidate = best_.tried;
     Problem plain;
     plain.format_q = plain.format_kv = plain.format_o = candidate.problem.format_q;
+    plain.want_grad = candidate.problem.want_grad;
     plain.want_lse = candidate.problem.want_lse;
     plain.batch = candidate.problem.batch;
     plain.heads_q = candidate.problem.heads_q;
@@ -195,7 +196,7 @@ bool Shrinker::fails_again() {
         if (fresh) kernel_.restart();
         const Judged first = judge_case(kernel_, property_, best_.tried, best_.number);
         const bool failed = failure_kind(first.record) == kind_;
-        if (failed && (slow || depends_on_placement_)) return true;
+        if (failed && (slow || dear() || depends_on_placement_)) return true;
         const Judged second = judge_case(kernel_, property_, best_.tried, best_.number, other);
         const bool failed_too = failure_kind(second.record) == kind_;
         if (failed != failed_too) depends_on_placement_ = true;
@@ -204,13 +205,18 @@ bool Shrinker::fails_again() {
     return false;
 }
 
+/// A statistic's case makes up to a thousand calls, and where the tensors lie is nothing to it.
+bool Shrinker::dear() const {
+    return property_.compares == law::Compares::statistic;
+}
+
 bool Shrinker::confirmed() {
     kernel_.restart();
     if (limits_.confirm_timeout) kernel_.set_timeout(*limits_.confirm_timeout);
     const bool slow = kind_.outcome == worker::Outcome::hang;  // once is enough, and dear
     const Judged fresh =
-        slow ? judge_case(kernel_, property_, best_.tried, best_.number)
-             : judge_both_ways(kernel_, property_, best_.tried, best_.number, kind_);
+        slow || dear() ? judge_case(kernel_, property_, best_.tried, best_.number)
+                       : judge_both_ways(kernel_, property_, best_.tried, best_.number, kind_);
     if (limits_.confirm_timeout) kernel_.set_timeout(std::chrono::milliseconds(0));
     return failure_kind(fresh.record) == kind_;
 }

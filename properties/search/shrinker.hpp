@@ -43,6 +43,7 @@ private:
     bool fails(const Case& candidate, const std::string& line);
     Judged judge(const Case& candidate);
     bool fails_again();
+    bool dear() const;
     bool confirmed();
     bool attempt(Case candidate, const char* pass, const std::string& change);
     void accept(const Case& candidate, SizeKey key, const char* pass, const std::string& change);

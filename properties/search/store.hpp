@@ -12,7 +12,7 @@ namespace attest::search {
 struct StoredFailure {
     std::string id, law, kernel;
     Case tried;
-    bool shrunk = false;
+    bool shrunk = false;  ///< its smallest form, which fails by itself every time
     std::vector<EarlierCase> before;  ///< without which it does not fail
 };
 std::string failure_id(const Case& tried, std::string_view law);

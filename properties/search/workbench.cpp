@@ -45,8 +45,10 @@ void FailureKeeper::found(const std::string& law, const Case& tried) {
 void FailureKeeper::shrunk(const Counterexample& c) {
     if (directory_.empty()) return;
     const std::lock_guard lock(mutex_);
-    const bool alone = c.confirmed.how == Confirmation::alone;
-    store_failure(directory_, {c.id, c.law, kernel_, c.smallest, alone, c.confirmed.before});
+    const Confirmed& confirmed = c.confirmed;
+    const bool always =
+        confirmed.how == Confirmation::alone && confirmed.alone.failed == confirmed.alone.of;
+    store_failure(directory_, {c.id, c.law, kernel_, c.smallest, always, confirmed.before});
     forget(c.law, &c.smallest);
 }
 
@@ -99,7 +101,9 @@ SlotResult Workbench::try_slot(Kernel& kernel, const law::Property& property,
     for (std::int64_t n = 0; n < draws && asked < attempts_max && !result.record; ++n) {
         if (options_.interrupted && *options_.interrupted > 1) break;
         const std::optional<Case> tried =
-            slot.stored ? slot.stored : draw(space, options_.seed, slot.number, n);
+            slot.stored          ? slot.stored
+            : capability_.shapes ? capability_.shapes->draw(space, options_.seed, slot.number, n)
+                                 : draw(space, options_.seed, slot.number, n);
         if (!tried) {
             ++result.discarded;
             continue;

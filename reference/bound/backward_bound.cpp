@@ -51,7 +51,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     for (std::vector<double>* x :
          {&weight_, &by_queries_, &by_keys_, &alone_, &of_ds_, &of_dx_, &size_ds_, &size_dx_})
         x->resize(entries);
-    const double ua = model_.ua, oma = model_.oma, up = model_.up, omp = model_.omp;
+    const double ua = model_.ua, oma = model_.oma, up = model_.ugs, omp = model_.omgs;
     const ScoreError error = score_error(model_, row.q_max, row.k_max);
     const double of_sum = chain_error(model_.dot_depth(facts.dim_v) + 1, ua);
     const double of_d =
@@ -62,7 +62,9 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     of_lse_ = evaluation * std::expm1(facts.lse_error);
     of_d_ = evaluation * times(1 + of_lse_, of_d);
     for (std::size_t j = 0; j < entries; ++j) {
-        const double p = row.weight[j];
+        // The reference may have lost a weight that a kernel still has.
+        const double p =
+            std::max(row.weight[j], evaluation * std::exp(std::min(0.0, row.score[j] - row.lse)));
         double e = error.dot * row.magnitude[j] + error.absolute;
         if (!row.bias.empty()) e += error.bias * row.bias[j];
         if (!row.turn.empty()) e += error.angle * row.turn[j];
@@ -76,7 +78,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         };
         const double excess = excess_at(d), excess0 = excess_at(d - facts.lse_error);
         const double most = p + excess;
-        const double rounds = up > 0 ? up * most + 2 * omp : 0;
+        const double rounds = model_.ugp > 0 ? model_.ugp * most + 2 * model_.omgp : 0;
         weight_[j] = evaluation * (excess + pu + rounds + over_queries * (most + rounds));
 
         const double apart = std::abs(facts.dp[j] - facts.d);
@@ -100,7 +102,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         size_dx_[j] = evaluation * (size + s);
         if (up > 0) s0 += up * (size + s) + 2 * omp;
         if (up > 0) s += up * (size + s) + 2 * omp;
-        if (up > 0 && !(size + s < low_max_)) s = s0 = infinite;
+        if (up > 0 && !(size + s < model_.gradient_max)) s = s0 = infinite;
         by_queries_[j] = evaluation * (s + times(over_queries, size + s));
         by_keys_[j] = evaluation * (s + times(over_keys, size + s));
         alone_[j] = evaluation * (s0 + times(over_keys, size + s));
@@ -108,7 +110,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
 }
 
 double BackwardRow::of_sum(double terms) const noexcept {
-    return chain_error(model_.sum_depth(terms) + 5, model_.ua) + 2 * model_.up;
+    return chain_error(model_.sum_depth(terms) + 5, model_.ua) + 2 * model_.ugs;
 }
 
 double BackwardRow::absolute(double terms, double scale) const noexcept {

@@ -26,9 +26,8 @@ struct BackwardFacts {
 /// Errors of one row, as coefficients; see the .cpp for the proof.
 class BackwardRow {
 public:
-    /// low_max: the largest finite number of the format dS is rounded to.
-    BackwardRow(const KernelModel& model, double low_max, double queries, double keys)
-        : model_(model), low_max_(low_max), queries_(queries), keys_(keys) {}
+    BackwardRow(const KernelModel& model, double queries, double keys)
+        : model_(model), queries_(queries), keys_(keys) {}
 
     void weigh(const RowFacts& row, const BackwardFacts& facts);
     /// Of P_ij in dV: the bound of dV_jc is sum_i |dO_ic| weight()[j] + absolute().
@@ -53,7 +52,7 @@ public:
 
 private:
     KernelModel model_;
-    double low_max_, queries_, keys_;
+    double queries_, keys_;
     std::vector<double> weight_, by_queries_, by_keys_, alone_;
     std::vector<double> of_ds_, of_dx_, size_ds_, size_dx_;
     double of_d_ = 0, of_lse_ = 0;

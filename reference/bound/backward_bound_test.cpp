@@ -35,8 +35,10 @@ struct TwoKeys {
         back.dp_size = dp_size;
         back.dim_v = 4;
     }
-    BackwardRow weighed(double low_max = 1e30) const {
-        BackwardRow out(model, low_max, 8, 2);
+    BackwardRow weighed(double gradient_max = 1e30) const {
+        KernelModel limited = model;
+        limited.gradient_max = gradient_max;
+        BackwardRow out(limited, 8, 2);
         out.weigh(row, back);
         return out;
     }

@@ -11,6 +11,7 @@
 // two it is undecided and the element is computed again in wider arithmetic.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "reference/problem/precision.hpp"
@@ -62,6 +63,17 @@ struct ExpectedGradients {
     std::vector<ExpectedElement> d_v;      ///< [batch, heads_kv, len_kv, dim_v]
     std::vector<ExpectedElement> d_mask;   ///< of an additive mask, in its own (broadcast) shape
     std::vector<ExpectedElement> d_sinks;  ///< [heads_q]
+
+    const std::vector<ExpectedElement>& operator[](Role role) const noexcept {
+        return role == Role::d_q      ? d_q
+               : role == Role::d_k    ? d_k
+               : role == Role::d_v    ? d_v
+               : role == Role::d_mask ? d_mask
+                                      : d_sinks;
+    }
+    std::vector<ExpectedElement>& operator[](Role role) noexcept {
+        return const_cast<std::vector<ExpectedElement>&>(std::as_const(*this)[role]);
+    }
 };
 
 }  // namespace attest::bound

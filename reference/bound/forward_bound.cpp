@@ -159,6 +159,7 @@ void RowBound::end(const EntryTotals& totals) {
                 (1 - sum_error_l_) +
             2 * row_.entries * model_.omp;
     absolute_ = 2 * model_.oma * (row_.entries + rescales_ + 4);
+    shifted_ = model_.centred_values ? shifted_values() : 0;
     // L = m + log l: the relative error of l in a logarithm, the error of log on at most log n, the
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
@@ -176,7 +177,60 @@ void RowBound::end(const EntryTotals& totals) {
            2 * row_.entries * model_.weight_floor + 4 * model_.oma;
 }
 
-void RowBound::weigh(const RowFacts& facts) {
+// Values less their mean: O = sum w_j (v_j - m) + m for whatever vector m is taken off and added
+// back, |m| <= M, the largest value of all keys. The theorem and the hull then hold for v_j - m:
+// v_j - O is what it was, |v_j - m| <= |v_j| + M, |O - m| <= |O| + M, the hull's largest value 2M.
+// Beyond what they give for the values themselves: M sum plain_j, with sum p_j (1+H_j) <= 1 + h1;
+// M of_size; M leak; n M in the total; each difference rounded to ua and to the format of P, among
+// weights that sum to (1+up)(1+gO)/(1-gl) at most; the quotient of 2M, and the sum with m.
+double RowBound::shifted_values() const noexcept {
+    const double most = model_.value_max, ua = model_.ua, up = model_.up;
+    const double heaviest = (1 + up) * (1 + sum_error_o_) / (1 - sum_error_l_);
+    const double plain = (1 + h1_) * ((1 + sum_error_o_) * up + sum_error_o_ * (1 + up)) +
+                         row_.entries * (1 + sum_error_o_) * model_.omp;
+    const double of_theorem = inverse_ * most * (plain + sum_error_l_ * (1 + h1_));
+    const double of_rounding = heaviest * (2.1 * most * (ua + up) + 2 * (model_.oma + model_.omp));
+    const double of_quotient = 8 * ua * most + 2 * most * model_.epsilon * inverse_ *
+                                                   (model_.may_split ? 2 : 1);
+    const double of_total = 2 * (model_.oma + model_.weight_floor) * row_.entries * most;
+    const bool in_range = 2 * row_.entries * most < model_.max_finite / 8;
+    const double all = of_theorem + 2 * leak_ * most + of_rounding + of_quotient + of_total;
+    return in_range && all < infinite ? evaluation * (1 + model_.uo) * all : infinite;
+}
+
+/// Keys that a finite number hides, as far below the row's maximum as here: whatever error their
+/// scores have up to a quarter of the distance, and where they overflow to -inf, their weights come
+/// out as 0 in every format, since a maximum known to 1000 leaves 2000 between. (One known less well
+/// leaves no proof at all.) They stand in the row as scores of that distance without a bias, so that
+/// the errors of their own scores, of -1e30 or of a format's lowest number, are nobody else's.
+struct FarKeys {
+    static constexpr double distance = 4096;
+    std::vector<double> score, bias;
+
+    FarKeys(const RowFacts& facts, const ScoreError& error) {
+        if (facts.bias.empty()) return;
+        if (!(*std::max_element(facts.bias.begin(), facts.bias.end()) > distance)) return;
+        score.assign(facts.score.begin(), facts.score.end());
+        bias.assign(facts.bias.begin(), facts.bias.end());
+        for (std::size_t j = 0; j < score.size(); ++j) {
+            const double below = facts.max - score[j];
+            const double turn = facts.turn.empty() ? 0 : facts.turn[j];
+            const double off = error.dot * facts.magnitude[j] + error.bias * bias[j] +
+                               error.angle * turn + error.absolute;
+            if (!(below > distance) || !(off < below / 4) || facts.weight[j] != 0) continue;
+            score[j] = facts.max - distance;
+            bias[j] = 0;
+        }
+    }
+};
+
+void RowBound::weigh(const RowFacts& every) {
+    RowFacts facts = every;
+    const FarKeys far(every, score_error(model_, every.q_max, every.k_max));
+    if (!far.score.empty()) {
+        facts.score = far.score;
+        facts.bias = far.bias;
+    }
     const std::size_t entries = facts.score.size(), keys = entries - (facts.sink ? 1 : 0);
     centred_.resize(entries);
     plain_.resize(entries);
@@ -240,6 +294,8 @@ void RowBound::outputs(std::size_t n, const double* exact, const ColumnArrays& s
                    .omo = model_.omo,
                    .total_max = valid_ ? model_.max_finite / 4 : 0},
                   n, bounds);
+    if (model_.centred_values)
+        for (std::size_t c = 0; c < n; ++c) bounds[c] += shifted_;
 }
 
 Bound RowBound::output(double exact, const ColumnSums& sums) const noexcept {

@@ -62,6 +62,7 @@ void resolve_steps(const Problem& problem, const Numerics& n, const FormatTraits
     m.bias_max = step(n.bias, m.ub, m.omb);
     m.epsilon = std::max(0.0, n.epsilon);
     m.centred_keys = n.centred_keys;
+    m.centred_values = n.centred_values;
     m.coarse_steps = has_coarse_steps(n);
 }
 
@@ -88,6 +89,16 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
         m.up = w.unit_roundoff;
         m.omp = underflow(w, numerics.flush_subnormals);
     }
+    const auto rounding = [&](NumberFormat declared, double& u, double& om) {
+        if (declared == NumberFormat::same) declared = numerics.weights;
+        const FormatTraits g = traits(format_of(declared, problem.format_q));
+        if (!(g.unit_roundoff > a.unit_roundoff)) return a.max_finite;
+        u = g.unit_roundoff;
+        om = underflow(g, numerics.flush_subnormals);
+        return g.max_finite;
+    };
+    rounding(numerics.gradient_weights, m.ugp, m.omgp);
+    m.gradient_max = rounding(numerics.gradient_scores, m.ugs, m.omgs);
     const FormatTraits stored = traits(problem.format_o);
     const FormatTraits o = traits(format_of(numerics.output, problem.format_o));
     if (o.unit_roundoff > stored.unit_roundoff) {

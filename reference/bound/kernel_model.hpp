@@ -17,6 +17,9 @@ struct KernelModel {
                               ///< normal number if subnormals are flushed
     double weight_floor = 0;  ///< an exp may return 0 below the smallest normal number
     double up = 0, omp = 0;   ///< rounding of P before the second product; 0: not rounded
+    /// Rounding of P before the product that gives dV, and of dS before those of dQ and dK.
+    double ugp = 0, omgp = 0, ugs = 0, omgs = 0;
+    double gradient_max = 0;  ///< the largest finite number of the format of dS
     double uo = 0, omo = 0;   ///< a rounding of the output coarser than the format it is stored in
     double exp_error = 0;     ///< relative, one call
     double log_error = 0;     ///< relative, one call
@@ -30,7 +33,8 @@ struct KernelModel {
     bool sums_rounded_weights = false;
     bool flushes = false;  ///< subnormal inputs count as zero too
     bool matrix_unit = false;
-    bool centred_keys = false;
+    bool centred_keys = false, centred_values = false;
+    double value_max = 0;  ///< the largest |v| of all keys, hidden ones too; where values are centred
     bool coarse_steps = false;  ///< nothing is claimed but by bound (a)
     bool may_split = false;     ///< keys may be split and the parts merged by their LSE
     std::int64_t tile = 0;      ///< 0: unknown

@@ -31,13 +31,15 @@ public:
         if (!range_.is_query || (keys_.empty() && !p_.sink)) return;
         if (how_.backwards) std::reverse(keys_.begin(), keys_.end());
         scores(i);
+        centre_values();
         Part<F> all = merged();
         F natural = all.max * (how_.base_two ? F(0.6931471805599453) : F(1)) +
                     std::log(all.sum + epsilon()) + shift_;
         if (p_.sink) natural = apply_sink(all, natural);
         for (std::int64_t c = 0; c < call_.dim_v; ++c)
             output[c] = stored(static_cast<double>(
-                all.sum > 0 ? all.output[static_cast<std::size_t>(c)] / (all.sum + epsilon())
+                all.sum > 0 ? all.output[static_cast<std::size_t>(c)] / (all.sum + epsilon()) +
+                                  value_mean_[static_cast<std::size_t>(c)]
                             : F(0)));
         if (call_.dialect.lse_base == LseBase::two) natural *= F(1.4426950408889634);
         *lse = round_to(static_cast<double>(natural),
@@ -47,6 +49,22 @@ public:
 private:
     /// A cap and a sink see the scores themselves.
     bool centred() const { return how_.centred_keys && p_.softcap == 0 && !p_.sink; }
+    /// Of all the sequence's values, hidden ones too, where they are numbers.
+    void centre_values() {
+        value_mean_.assign(static_cast<std::size_t>(call_.dim_v), F(0));
+        if (!how_.centred_values || p_.sink) return;
+        const std::int64_t keys = keys_valid(p_, b_);
+        for (std::size_t c = 0; c < value_mean_.size(); ++c) {
+            for (std::int64_t j = 0; j < keys; ++j)
+                value_mean_[c] += static_cast<F>(call_.value(b_, h_ / call_.group, j)[c]) /
+                                  static_cast<F>(keys);
+            if (!std::isfinite(value_mean_[c])) value_mean_[c] = 0;
+        }
+    }
+    F value(std::int64_t key, std::size_t c) const {
+        const F v = static_cast<F>(call_.value(b_, h_ / call_.group, key)[c]);
+        return value_mean_[c] == 0 ? v : low(v - value_mean_[c]);
+    }
     F epsilon() const { return static_cast<F>(how_.epsilon); }
     bool by_unit() const { return how_.unit_block > 0 && std::is_same_v<F, float>; }
     F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
@@ -183,14 +201,13 @@ private:
             out.output[c] = static_cast<F>(sum_by_unit(
                 how_.unit_block, weights.size(), static_cast<double>(out.output[c]),
                 [&](std::size_t n) {
-                    return weights[n] * call_.value(b_, h_ / call_.group, keys_[t + n])[c];
+                    return weights[n] * static_cast<double>(value(keys_[t + n], c));
                 }));
     }
 
     void accumulate(F weight, std::size_t j, Part<F>& out) const {
-        const double* v = call_.value(b_, h_ / call_.group, keys_[j]);
         for (std::size_t c = 0; c < out.output.size(); ++c)
-            out.output[c] = mul_add(weight, static_cast<F>(v[c]), out.output[c]);
+            out.output[c] = mul_add(weight, value(keys_[j], c), out.output[c]);
     }
 
     Part<F> merged() const {
@@ -270,6 +287,7 @@ private:
     std::vector<std::int64_t> keys_;
     std::vector<F> score_;
     F shift_ = 0;  ///< taken off every score
+    std::vector<F> value_mean_;  ///< taken off every value
 };
 
 template <typename F>

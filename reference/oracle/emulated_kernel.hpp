@@ -30,7 +30,7 @@ struct Emulation {
     NumberFormat scores = NumberFormat::unrounded, query = NumberFormat::unrounded;
     NumberFormat rotation = NumberFormat::unrounded, bias = NumberFormat::unrounded;
     double epsilon = 0;
-    bool centred_keys = false;
+    bool centred_keys = false, centred_values = false;
     std::int64_t unit_block = 0;  ///< products a matrix unit adds at a time; 0: none
 };
 

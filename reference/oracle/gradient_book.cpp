@@ -10,12 +10,6 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// dS is rounded to the format of P where that is rounded.
-double low_max(const bound::KernelModel& model) {
-    return model.up == traits(Precision::f16).unit_roundoff ? traits(Precision::f16).max_finite
-                                                            : model.max_finite;
-}
-
 }  // namespace
 
 void GradientErrors::disclaim(std::size_t first, std::size_t count) {
@@ -44,8 +38,7 @@ GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model
       model_(model),
       arithmetic_(arithmetic),
       frequency_(std::move(frequency)),
-      row_(model, low_max(model), static_cast<double>(p_.len_q * call.group),
-           static_cast<double>(p_.len_kv)) {
+      row_(model, static_cast<double>(p_.len_q * call.group), static_cast<double>(p_.len_kv)) {
     d_q.resize(p_.batch * p_.heads_q * p_.len_q * p_.dim_qk);
     d_k.resize(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk);
     d_v.resize(p_.batch * p_.heads_kv * p_.len_kv * call.dim_v);
@@ -105,7 +98,8 @@ void GradientBook::add(const GradientEntry& e) {
                                       arithmetic_.sum(static_cast<double>(p_.len_q * call_.group)) +
                                       3 * arithmetic_.unit);
     // 2.02: that for both operands.
-    const double rotation = model_.rope ? 2.02 * (9 * model_.ua + model_.up) : 0;
+    const double rotation =
+        model_.rope ? 2.02 * (9 * model_.ua + std::max(model_.up, model_.ugs)) : 0;
     // As in score_error().
     const double angle = model_.rope ? 1.01 * (2 * model_.rope_log_base + 7) * model_.ua : 0;
     const double broadcast = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
@@ -139,7 +133,8 @@ void GradientBook::add(const GradientEntry& e) {
         d_mask.add(call_.mask_index(e.b, e.h, e.i, key), 2 * own_[j],
                    error + row_.of_sum(broadcast) * size);
     }
-    if (!model_.rope) add_common(e, q_at);
+    // A row of a sink alone adds up nothing.
+    if (!model_.rope && !e.visible.empty()) add_common(e, q_at);
     if (!e.row.sink) return;
     const std::size_t j = e.visible.size();
     d_sinks.add(static_cast<std::size_t>(e.h), 2 * own_[j],

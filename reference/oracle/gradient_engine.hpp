@@ -54,13 +54,13 @@ private:
     void row(std::int64_t b, std::int64_t h, std::int64_t i) {
         const std::int64_t flat = (b * p_.heads_q + h) * p_.len_q + i;
         const double* d_o = d_output_.data() + flat * call_.dim_v;
+        // A row past lens_q is no query: dO there may hold anything.
+        if (!keys_of(p_, call_.dialect, b, i).is_query) return;
         visible_keys(call_, b, h, i, seen_);
         runner_.row(flat, forward_);
         bool finite = !runner_.tainted();
         for (std::int64_t c = 0; c < call_.dim_v; ++c) finite = finite && std::isfinite(d_o[c]);
-        const bool queried = keys_of(p_, call_.dialect, b, i).is_query;
-        const bool open =
-            queried && seen_.empty() && !p_.sink && call_.dialect.empty_row != EmptyRow::zeros;
+        const bool open = seen_.empty() && !p_.sink && call_.dialect.empty_row != EmptyRow::zeros;
         if (!finite || open) return book_.disclaim(b, h, i, seen_);
         if (runner_.values().score.empty()) return;
         gradient_row(rows_->inputs(), rows_->computed(), d_o, gradient_);

@@ -33,6 +33,7 @@ Emulation random_emulation(std::uint64_t number) {
         step(3, how.bias);
         if (counter_bits(number, 81, 4) % 8 == 0) how.epsilon = 0x1p-20;
         how.centred_keys = counter_bits(number, 81, 5) % 8 == 0;
+        how.centred_values = counter_bits(number, 81, 6) % 8 == 0;
     }
     if (!how.normalise_first) how.unit_block = blocks[counter_bits(number, 80, 0) % 6];
     return how;
@@ -51,6 +52,7 @@ Numerics declared(const Emulation& how) {
     numerics.bias = how.bias;
     numerics.epsilon = how.epsilon;
     numerics.centred_keys = how.centred_keys;
+    numerics.centred_values = how.centred_values;
     return numerics;
 }
 

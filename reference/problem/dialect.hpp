@@ -12,7 +12,8 @@
 namespace attest {
 
 enum class CausalAlignment : std::uint8_t { bottom_right, top_left };
-enum class EmptyRow : std::uint8_t { zeros, nan, refuse };
+/// `mean`: of all the sequence's values, as where a finite number stands for -inf.
+enum class EmptyRow : std::uint8_t { zeros, nan, refuse, mean };
 enum class SoftcapPlace : std::uint8_t { before_bias, after_bias };
 enum class WindowEnds : std::uint8_t { inclusive, exclusive };
 enum class LseBase : std::uint8_t { e, two };
@@ -45,13 +46,19 @@ struct Numerics {
     SumWeights sum_weights = SumWeights::unrounded;
     bool deterministic = false;
     bool batch_invariant = false;
-    bool flush_subnormals = false;                    ///< FTZ/DAZ arithmetic
+    /// P as fed to the product that gives dV, dS as fed to those that give dQ and dK; same: as
+    /// `weights`.
+    NumberFormat gradient_weights = NumberFormat::same;
+    NumberFormat gradient_scores = NumberFormat::same;
+    bool deterministic_backward = false;  ///< atomic sums are not
+    bool flush_subnormals = false;  ///< FTZ/DAZ arithmetic
     NumberFormat scores = NumberFormat::unrounded;    ///< each step of a score is rounded to it
     NumberFormat query = NumberFormat::unrounded;     ///< q is, before the product
     NumberFormat rotation = NumberFormat::unrounded;  ///< cos, sin and the turn are
     NumberFormat bias = NumberFormat::unrounded;      ///< additive mask, slopes and sinks are
     double epsilon = 0;         ///< added to the sum of the weights, the largest of which is 1
     bool centred_keys = false;  ///< the keys' mean is taken off before they are rounded
+    bool centred_values = false;  ///< the values' mean is, and added to the output
     bool matrix_unit = false;   ///< the two products are summed by a unit that adds several
                                 ///< products at a time and truncates, as tensor cores do
     bool operator==(const Numerics&) const = default;
@@ -62,7 +69,7 @@ constexpr bool has_coarse_steps(const Numerics& n) noexcept {
     const auto is_half = [](NumberFormat f) {
         return f == NumberFormat::f16 || f == NumberFormat::bf16;
     };
-    bool coarse = is_half(n.accumulate) || n.epsilon > 0 || n.centred_keys;
+    bool coarse = is_half(n.accumulate) || n.epsilon > 0 || n.centred_keys || n.centred_values;
     for (const NumberFormat step : {n.scores, n.query, n.rotation, n.bias})
         coarse = coarse || step != NumberFormat::unrounded;
     return coarse;

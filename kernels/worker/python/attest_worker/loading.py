@@ -34,8 +34,8 @@ def require_numpy():
 
 def _searched(own_folder):
     folders = [f for f in sys.path if os.path.realpath(f or ".") != own_folder]
-    first = os.path.relpath(folders[0] or ".") if folders else "none"
-    return f"searched {len(folders)} folders, first {first}; interpreter {interpreter()}"
+    last = os.path.relpath(folders[-1] or ".") if folders else "none"
+    return f"searched {len(folders)} folders, last {last}; interpreter {interpreter()}"
 
 
 def _import(module_name, function_name):
@@ -83,7 +83,7 @@ def place_of(error):
 
 
 class Kernel:
-    """A module's manifest text, forward function and optional supports."""
+    """A module's manifest text, forward function and optional supports and backward."""
 
     def __init__(self, module_name, function_name):
         module = _import(module_name, function_name)
@@ -103,3 +103,4 @@ class Kernel:
         except (TypeError, ValueError) as error:
             raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
         self.supports = getattr(module, "supports", None)
+        self.backward = getattr(module, "backward", None)

@@ -8,6 +8,8 @@ from attest_worker.protocol import CALL, HELLO, ROLES, SUPPORTS, Kind, Problem, 
 
 O_BIT = 1 << ROLES.index("o")
 LSE_BIT = 1 << ROLES.index("lse")
+BACKWARD = 1
+GRADIENTS = ["d_q", "d_k", "d_v", "d_mask", "d_sinks"]
 
 
 class KernelError(Exception):
@@ -84,13 +86,15 @@ class Server:
     def _run(self, body):
         memory_bytes, _, operation, count = CALL.unpack_from(body)
         problem, tensors_body = Problem.take(body[CALL.size :])
-        if operation != 0:
+        if operation == BACKWARD and self._kernel.backward is None or operation > BACKWARD:
             return Status.ABSENT, 0
         if memory_bytes != self._memory.bytes:
             self._memory.resize(memory_bytes)
         arrays = self._memory.tensors(tensors_body, count)
         tensors = {name: array for name, array, _ in arrays}
         q, k, v = tensors.pop("q"), tensors.pop("k"), tensors.pop("v")
+        if operation == BACKWARD:
+            return self._run_backward(problem, q, k, v, tensors)
         lse = tensors.get("lse")
         before = None if lse is None else lse.tobytes()
 
@@ -110,3 +114,17 @@ class Server:
         if lse is not None and (returned_lse or result is None or lse.tobytes() != before):
             outputs |= LSE_BIT
         return Status.DONE, outputs
+
+    def _run_backward(self, problem, q, k, v, tensors):
+        wanted = [name for name in GRADIENTS if name in tensors]
+        result = self._kernel.backward(problem, q, k, v, **tensors)
+        if result is not None and not isinstance(result, dict):
+            if not isinstance(result, tuple) or len(result) != len(wanted):
+                raise KernelError(f"a dict or a tuple of {', '.join(wanted)} is asked for")
+            result = dict(zip(wanted, result))
+        for name in wanted:
+            if result is not None and result.get(name) is None:
+                raise KernelError(f"{name} was not returned")
+            if result is not None:
+                _store(name, tensors[name], result[name])
+        return Status.DONE, sum(1 << ROLES.index(name) for name in wanted)

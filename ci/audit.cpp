@@ -1,0 +1,183 @@
+#include "ci/audit.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "ci/profile.hpp"
+#include "properties/diagnosis/diagnose.hpp"
+#include "properties/search/draw.hpp"
+#include "properties/search/glob.hpp"
+#include "properties/search/judge.hpp"
+#include "properties/search/session_kernel.hpp"
+#include "properties/search/shrinker.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/inputs.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// A kernel, what it takes, and the cases of a law in their order.
+class AuditBench {
+public:
+    explicit AuditBench(const std::string& kernel)
+        : session_(kernel::parse_kernel_spec(kernel), {}), profile_(load_profile("quick")) {
+        std::vector<std::string> narrowed;
+        capability_ = search::probed_capability(session_, narrowed);
+    }
+
+    search::Kernel& kernel() { return session_; }
+    bool applies(const law::Property& law) const {
+        return !search::why_not_applicable(law, capability_);
+    }
+    std::optional<Case> drawn(const law::Property& law, std::uint64_t seed, std::int64_t number,
+                              std::int64_t attempt) const {
+        return search::draw({law, capability_, profile_}, seed, number, attempt);
+    }
+
+    /// The records up to the first violation: it is the last one, if there is one.
+    std::vector<search::CaseRecord> until_violated(const law::Property& law, std::uint64_t seed,
+                                                   std::int64_t cases) {
+        std::vector<search::CaseRecord> records;
+        for (std::int64_t number = 0; number < cases; ++number)
+            for (std::int64_t attempt = 0; attempt < attempts; ++attempt) {
+                const auto tried = drawn(law, seed, number, attempt);
+                if (!tried) continue;
+                search::Judged judged = search::judge_case(session_, law, *tried, number);
+                if (judged.refused || judged.vacuous) continue;
+                records.push_back(std::move(judged.record));
+                if (search::failure_kind(records.back())) return records;
+                break;
+            }
+        return records;
+    }
+
+    static constexpr std::int64_t attempts = 16;
+
+private:
+    search::SessionKernel session_;
+    search::Profile profile_;
+    search::Capability capability_;
+};
+
+LawOnBug try_law(AuditBench& bench, const law::Property& law, const AuditOptions& options,
+                 std::vector<search::CaseRecord>& first) {
+    LawOnBug sum;
+    sum.law = law.id;
+    for (std::int64_t s = 0; s < options.seeds; ++s) {
+        const auto begin = Clock::now();
+        auto records =
+            bench.until_violated(law, options.seed + static_cast<std::uint64_t>(s), options.cases);
+        sum.seconds = std::max(sum.seconds, since(begin));
+        sum.cases = std::max(sum.cases, static_cast<std::int64_t>(records.size()));
+        if (records.empty() || !search::failure_kind(records.back())) break;
+        if (sum.seen++ == 0) first = std::move(records);
+    }
+    return sum;
+}
+
+std::vector<double> values_of(const bound::Expected& expected) {
+    std::vector<double> values;
+    for (const bound::ExpectedElement& e : expected.output) values.push_back(e.value);
+    return values;
+}
+
+/// Cases of the first law, outputs against the truth, as others would draw them: normal numbers.
+void ask_peers(BugAudit& sum, AuditBench& bench, const AuditOptions& options) {
+    const law::Property& law = law::catalogue().front();
+    AuditBench plain("cpu_naive");
+    const kernel::Manifest& manifest = bench.kernel().manifest();
+    for (std::int64_t number = 0; number < options.peer_cases; ++number) {
+        std::optional<Case> tried =
+            bench.drawn(law, options.seed, number, AuditBench::attempts - 1);
+        if (!tried) continue;
+        tried->values.kind = ValueKind::normal;
+        std::string reason;
+        if (!bench.kernel().supports(tried->problem, &reason) ||
+            !plain.kernel().supports(tried->problem, &reason))
+            continue;
+        const TensorSet inputs = make_inputs(*tried);
+        const auto run = [&](AuditBench& on) {
+            on.kernel().begin_case(0);
+            return on.kernel().forward(tried->problem, inputs);
+        };
+        const worker::CallResult observed = run(bench), naive = run(plain);
+        ++sum.peer_cases;
+        std::array<bool, peer_rule_count> accepted{};
+        if (observed.outcome == worker::Outcome::ok && naive.outcome == worker::Outcome::ok)
+            accepted = accepted_by_peers(values_of(oracle::attend(tried->problem, manifest.dialect,
+                                                                  manifest.numerics, inputs)),
+                                         observed.outputs[Role::o].to_doubles(),
+                                         naive.outputs[Role::o].to_doubles());
+        for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
+            sum.rejected_by_peers[rule] += accepted[rule] ? 0 : 1;
+    }
+}
+
+void ask_diagnosis(BugAudit& sum, AuditBench& bench, const law::Property& law,
+                   const std::vector<search::CaseRecord>& records) {
+    const auto told = diagnosis::diagnose(bench.kernel(),
+                                          search::counterexample_of(law, records.back()), records);
+    sum.says = told.known ? told.id : "";
+    if (!sum.mutant->diagnosis.empty())
+        sum.told = !told.known                        ? Told::silent
+                   : told.id == sum.mutant->diagnosis ? Told::right
+                                                      : Told::wrong;
+}
+
+}  // namespace
+
+const LawOnBug* BugAudit::quickest() const {
+    const LawOnBug* best = nullptr;
+    for (const LawOnBug& law : laws)
+        if (law.seen == seeds && (best == nullptr || law.cases < best->cases)) best = &law;
+    return best;
+}
+
+std::int64_t BugAudit::killers() const {
+    return std::ranges::count(laws, seeds, &LawOnBug::seen);
+}
+
+std::vector<std::string> BugAudit::missed() const {
+    std::vector<std::string> list;
+    for (const std::string_view law : mutant->must) {
+        const auto at = std::ranges::find(laws, law, &LawOnBug::law);
+        if (at != laws.end() && at->seen < seeds) list.emplace_back(law);
+    }
+    return list;
+}
+
+BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
+    const auto begin = Clock::now();
+    BugAudit sum;
+    sum.mutant = &mutant;
+    sum.seeds = options.seeds;
+    AuditBench bench("mutant:" + std::string(mutant.id));
+    for (const law::Property& law : law::catalogue()) {
+        if (!options.match.empty() && !search::matches_any(options.match, law.id)) continue;
+        if (!bench.applies(law)) continue;
+        std::vector<search::CaseRecord> first;
+        sum.laws.push_back(try_law(bench, law, options, first));
+        if (!first.empty() && !mutant.must.empty() && law.id == *mutant.must.begin())
+            ask_diagnosis(sum, bench, law, first);
+    }
+    ask_peers(sum, bench, options);
+    sum.seconds = since(begin);
+    return sum;
+}
+
+BugAudit audit_peers(const std::string& kernel, const AuditOptions& options) {
+    BugAudit sum;
+    AuditBench bench(kernel);
+    ask_peers(sum, bench, options);
+    return sum;
+}
+
+}  // namespace attest::ci

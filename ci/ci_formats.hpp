@@ -1,0 +1,33 @@
+#pragma once
+// What a run says in the formats of others, each drawn from the report alone: the same records give
+// the same bytes. `directory` is where the results lie, as replay lines name it.
+
+#include <string>
+#include <vector>
+
+#include "ci/finding.hpp"
+
+namespace attest::ci {
+
+/// JUnit: a suite a family, a test a law, and one test of the whole run where it decided nothing.
+std::string draw_junit(const RunReport& report, const std::string& directory);
+
+/// SARIF 2.1.0: a rule a law, a result a cause.
+std::string draw_sarif(const RunReport& report, const std::string& directory);
+
+/// GitLab's code quality report: an issue a cause.
+std::string draw_code_quality(const RunReport& report, const std::string& directory);
+
+/// GitHub's annotations: an error a cause, a warning a reason to be inconclusive, and a notice. At
+/// most ten of each are shown there, so the last tells of the rest.
+std::string draw_annotations(const RunReport& report, const std::string& directory);
+
+/// A page of Markdown for the summary of a job; what lies beyond so many bytes is left out and
+/// told.
+std::string draw_summary(const RunReport& report, const std::string& directory,
+                         std::size_t bytes_max);
+
+/// "cpu_mine breaks 13 of 70 laws, 2 causes": the run in one line, without its verdict.
+std::string headline(const RunReport& report);
+
+}  // namespace attest::ci

@@ -1,0 +1,245 @@
+#include "ci/gate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ci/exit_code.hpp"
+#include "ci/finding.hpp"
+#include "ci/number.hpp"
+#include "ci/record.hpp"
+#include "ci/screen.hpp"
+#include "properties/search/glob.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+using Kind = GateChange::Kind;
+
+struct GateComparison : GateChanges {
+    const RunReport& baseline;
+    const RunReport& candidate;
+    const GateLimits& limits;
+    std::int64_t other_draws = 0;  ///< laws whose cases were others, so that errors do not compare
+};
+
+bool judged(const search::LawReport& law) {
+    return law.verdict.decision == law::Decision::holds ||
+           law.verdict.decision == law::Decision::violated;
+}
+
+std::string word_of(const search::LawReport& law) {
+    std::string word(name(law.verdict.decision));
+    std::ranges::replace(word, '_', ' ');
+    return word;
+}
+
+const diagnosis::CauseReport* cause_of(const RunReport& report, const search::LawReport& law) {
+    const auto at = std::ranges::find(report.causes, law.cause, &diagnosis::CauseReport::id);
+    return law.cause.empty() || at == report.causes.end() ? nullptr : &*at;
+}
+
+// What the kernel computes instead, where it is known: another thing is another defect.
+std::string computes(const RunReport& report, const search::LawReport& law) {
+    const diagnosis::CounterexampleReport* one = report.counterexample(law.counterexample);
+    return one != nullptr && one->diagnosis.known ? clean(one->diagnosis.says) : "";
+}
+
+void compare_verdicts(GateComparison& c, const search::LawReport& before,
+                      const search::LawReport& after) {
+    const bool was = before.verdict.decision == law::Decision::violated,
+               is = after.verdict.decision == law::Decision::violated;
+    if (is) {
+        const diagnosis::CounterexampleReport* one =
+            c.candidate.counterexample(after.counterexample);
+        const diagnosis::CauseReport* cause = cause_of(c.candidate, after);
+        const std::string title = cause == nullptr ? "" : clean(cause->title);
+        const std::string then = was ? computes(c.baseline, before) : "",
+                          now = computes(c.candidate, after);
+        if (!was)
+            c.add(Kind::worse, after.law, word_of(before), "violated",
+                  one == nullptr ? "" : clean(one->violation().problem), title);
+        else if (!then.empty() && !now.empty() && then != now)
+            c.add(Kind::worse, after.law, "violated", "violated otherwise",
+                  "it computed " + then + ", now " + now, title);
+        else
+            c.add(Kind::told, after.law, "violated", "violated", "as before", title);
+    } else if (judged(before) && !judged(after)) {
+        c.add(Kind::worse, after.law, word_of(before), word_of(after),
+              clean(after.verdict.reason.text));
+    } else if (was) {
+        c.add(Kind::better, after.law, "violated", word_of(after));
+    } else if (!judged(before) && judged(after)) {
+        c.add(Kind::better, after.law, word_of(before), word_of(after));
+    }
+}
+
+// A candidate that did what was planned has judged enough, whatever the baseline's store held.
+void compare_cases(GateComparison& c, const search::LawReport& before,
+                   const search::LawReport& after) {
+    const RunHeader& run = c.candidate.run;
+    const std::int64_t planned = run.cases.value_or(run.profile.cases_per_law);
+    if (after.cases < before.cases && after.cases < planned)
+        c.add(Kind::worse, after.law, counted(before.cases, "case"), counted(after.cases, "case"),
+              "fewer cases judged");
+}
+
+// Whether both were asked the same: what a kernel takes decides what is drawn for it, and quantiles
+// of other cases say nothing.
+bool same_draws(const GateComparison& c, const search::LawReport& before,
+                const search::LawReport& after) {
+    const kernel::Manifest &then = c.baseline.run.kernel.manifest,
+                           &now = c.candidate.run.kernel.manifest;
+    return then.features == now.features && then.formats == now.formats &&
+           then.takes == now.takes && c.baseline.end->narrowed == c.candidate.end->narrowed &&
+           before.cases == after.cases && before.discarded == after.discarded &&
+           before.refusals == after.refusals;
+}
+
+void compare_accuracy(GateComparison& c, const search::LawReport& before,
+                      const search::LawReport& after) {
+    if (!before.ratios || !after.ratios) return;
+    if (!same_draws(c, before, after)) {
+        ++c.other_draws;
+        return;
+    }
+    for (const auto& [format, now] : after.ratios->formats) {
+        const auto at = before.ratios->formats.find(format);
+        if (at == before.ratios->formats.end()) continue;
+        const search::FormatRatios& then = at->second;
+        const struct {
+            const char* word;
+            double then, now;
+        } quantiles[] = {{"median", then.median, now.median}, {"p999", then.p999, now.p999}};
+        for (const auto& q : quantiles) {
+            const double least = std::max(q.then, GateLimits::floor);
+            const std::string side = std::string(q.word) + " " + format + " ";
+            if (!(q.now <= c.limits.accuracy * least))
+                c.add(Kind::worse, after.law, side + ratio_text(q.then), ratio_text(q.now),
+                      "error/bound " + ratio_text(q.now / least) + " times as large");
+            else if (q.then > c.limits.accuracy * std::max(q.now, GateLimits::floor))
+                c.add(Kind::better, after.law, side + ratio_text(q.then), ratio_text(q.now));
+        }
+    }
+}
+
+void compare_time(GateComparison& c) {
+    const auto per_case = [](const RunReport& report) {
+        double seconds = 0;
+        std::int64_t cases = 0;
+        for (const search::LawReport& law : report.laws) {
+            seconds += law.seconds;
+            cases += law.cases;
+        }
+        return cases == 0 ? 0 : seconds / static_cast<double>(cases);
+    };
+    const double then = per_case(c.baseline), now = per_case(c.candidate);
+    if (then > 0 && now > 0)
+        c.add(Kind::told, "time", time_text(then), time_text(now),
+              "a case, reference and all: for information");
+}
+
+// Each change that fails is held against the waivers; what they did, or did not, is told.
+void apply(const std::vector<Waiver>& waivers, const std::string& kernel, const std::string& today,
+           GateReport& report) {
+    for (const Waiver& waiver : waivers) {
+        if (!search::matches(waiver.kernel, kernel)) continue;
+        const bool expired = waiver.expires < today;
+        std::int64_t covered = 0;
+        for (GateChange& change : report.changes) {
+            const bool open = change.kind == Kind::worse || change.kind == Kind::waived ||
+                              change.baseline == "violated";
+            if (!open || change.kind == Kind::better) continue;
+            if (!waiver.subject.empty() && !search::matches(waiver.subject, change.subject))
+                continue;
+            if (!waiver.cause.empty() && !search::matches(waiver.cause, change.cause)) continue;
+            ++covered;
+            if (expired || change.kind != Kind::worse) continue;
+            change.kind = Kind::waived;
+            change.waiver =
+                clean(waiver.reason) + " (" + clean(waiver.who) + ", until " + waiver.expires + ")";
+        }
+        if (expired)
+            report.notes.push_back("the waiver of " + clean(waiver.name()) + " expired on " +
+                                   waiver.expires + " (" + clean(waiver.who) + ")");
+        else if (covered == 0)
+            report.notes.push_back("nothing needs the waiver of " + clean(waiver.name()) + " (" +
+                                   clean(waiver.who) + ")");
+    }
+}
+
+bool was_whole(const RunReport& report) {
+    return report.end->verdict.decision != RunDecision::not_complete && !report.end->interrupted &&
+           report.end->verdict.cut == 0;
+}
+
+}  // namespace
+
+void GateChanges::add(GateChange::Kind kind, std::string subject, std::string before,
+                      std::string after, std::string says, std::string cause) {
+    list.push_back({kind,
+                    std::move(subject),
+                    std::move(before),
+                    std::move(after),
+                    std::move(says),
+                    std::move(cause),
+                    {}});
+}
+
+std::int64_t GateReport::count(GateChange::Kind kind) const {
+    return std::ranges::count(changes, kind, &GateChange::kind);
+}
+
+GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
+                        const GateLimits& limits, const std::vector<Waiver>& waivers,
+                        const std::string& today) {
+    GateComparison c{{}, baseline, candidate, limits, 0};
+    GateReport out;
+    for (const search::LawReport& after : candidate.laws) {
+        const search::LawReport* before = baseline.law(after.law);
+        if (before == nullptr) continue;
+        compare_verdicts(c, *before, after);
+        if (!judged(*before) || !judged(after)) continue;
+        ++out.compared;
+        if (before->verdict.decision != law::Decision::holds ||
+            after.verdict.decision != law::Decision::holds)
+            continue;
+        compare_cases(c, *before, after);
+        compare_accuracy(c, *before, after);
+    }
+    compare_kernels(baseline, candidate, c);
+    compare_time(c);
+    if (c.other_draws > 0)
+        c.add(Kind::told, "accuracy", "", "not compared",
+              "of " + counted(c.other_draws, "law") +
+                  ": what the kernels take differs, so that their cases do too");
+    out.changes = std::move(c.list);
+    apply(waivers, candidate.run.kernel.manifest.name, today, out);
+    std::ranges::stable_sort(out.changes, {}, &GateChange::kind);
+    if (out.count(Kind::worse) > 0)
+        out.exit = exit_violated;
+    else if (!was_whole(baseline) || !was_whole(candidate) || out.compared == 0)
+        out.exit = exit_inconclusive;
+    return out;
+}
+
+std::string other_cases(const RunReport& baseline, const RunReport& candidate) {
+    const RunHeader &a = baseline.run, &b = candidate.run;
+    const auto differs = [](const char* what, const std::string& one, const std::string& other) {
+        return one == other ? "" : std::string(what) + " " + clean(one) + ", not " + clean(other);
+    };
+    for (const std::string& difference :
+         {differs("attest", a.attest_version, b.attest_version),
+          differs("the catalogue of laws", a.catalogue, b.catalogue),
+          differs("seed", std::to_string(a.seed), std::to_string(b.seed)),
+          differs("profile", profile_text(a.profile), profile_text(b.profile)),
+          differs("cases a law", std::to_string(a.cases.value_or(0)),
+                  std::to_string(b.cases.value_or(0))),
+          differs("shard", std::to_string(a.shard_index) + "/" + std::to_string(a.shard_count),
+                  std::to_string(b.shard_index) + "/" + std::to_string(b.shard_count))})
+        if (!difference.empty()) return difference;
+    if (a.seconds || b.seconds) return "how many cases it had hung on the clock (--time)";
+    return {};
+}
+
+}  // namespace attest::ci

@@ -1,0 +1,107 @@
+// `attest gate`: the candidate is judged by the baseline's own cases.
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "ci/ci_files.hpp"
+#include "ci/commands.hpp"
+#include "ci/gate_screen.hpp"
+#include "ci/machine.hpp"
+#include "ci/recorded_run.hpp"
+#include "ci/run.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+bool is_recorded(const std::string& what) {
+    return std::filesystem::is_directory(what) || what.ends_with(".jsonl");
+}
+
+/// The options that judge this kernel by these cases, as if they had been typed.
+CommandOptions check_options(const CommandOptions& gate, const CommandOptions& cases,
+                             const std::string& kernel, const std::string& folder) {
+    CommandOptions o = cases;
+    o.command = "check";
+    o.all_cases = true;  // what one run does not try cannot be held against the other
+    o.arguments = {kernel};
+    o.out = gate.out + "/" + folder;
+    o.jobs = gate.jobs;
+    o.python = gate.python;
+    o.timeout = gate.timeout;
+    o.source = gate.source;
+    o.unconfined = gate.unconfined;
+    o.variables = gate.variables;
+    o.resume.clear();
+    o.argv = {"check", kernel, "--profile", o.profile, "--seed", std::to_string(*o.seed)};
+    for (const std::string& glob : o.match) o.argv.insert(o.argv.end(), {"--match", glob});
+    if (o.cases) o.argv.insert(o.argv.end(), {"--cases", std::to_string(*o.cases)});
+    if (o.shapes) o.argv.insert(o.argv.end(), {"--shapes", std::to_string(*o.shapes)});
+    if (o.unconfined) o.argv.push_back("--unconfined");
+    for (const std::string& variable : o.variables)
+        o.argv.insert(o.argv.end(), {"--env", variable});
+    return o;
+}
+
+/// The baseline's own options, where it was recorded; those typed for the gate, where it was not.
+CommandOptions cases_of(const CommandOptions& gate, const RunReport* recorded) {
+    if (recorded == nullptr) {
+        CommandOptions o = gate;
+        o.seed = chosen_seed(gate);
+        return o;
+    }
+    if (gate.seed || gate.cases || !gate.match.empty() || gate.profile_given)
+        throw BadInput("gate: --profile, --seed, --cases and --match are the recorded run's",
+                       {"leave them out, or name kernels alone"});
+    CommandOptions o = parse_command_line(recorded->run.argv);
+    o.seed = recorded->run.seed;
+    if (recorded->run.seconds || recorded->run.shard_count != 1)
+        throw BadInput("gate: a run with --time or --shard has no cases that can be repeated",
+                       {"record it with --cases, whole or merged"});
+    return o;
+}
+
+void require_same_cases(const RunReport& baseline, const RunReport& candidate) {
+    const std::string difference = other_cases(baseline, candidate);
+    if (!difference.empty())
+        throw BadInput("gate: the two did not judge the same cases: the baseline has " + difference,
+                       {"record the baseline again with this attest: attest check " +
+                        clean(baseline.run.kernel.typed)});
+}
+
+}  // namespace
+
+int gate_command(const CommandOptions& options) {
+    if (options.baseline.empty() || options.candidate.empty())
+        throw BadInput("gate: needs --baseline and --candidate",
+                       {"attest gate --baseline attest-out --candidate ./mine.so"});
+    prepare_ci_files(options.files);
+    const std::vector<Waiver> waivers =
+        options.waivers.empty() ? std::vector<Waiver>() : load_waivers(options.waivers);
+    std::string directory = options.out + "/candidate", ignored;
+    RunReport baseline, candidate;
+    const bool first = is_recorded(options.baseline), second = is_recorded(options.candidate);
+    if (first) baseline = read_run(options.baseline, ignored);
+    if (second) candidate = read_run(options.candidate, directory);
+    const CommandOptions cases = cases_of(options, first    ? &baseline
+                                                   : second ? &candidate
+                                                            : nullptr);
+    if (!first)
+        baseline =
+            run_and_record(check_options(options, cases, options.baseline, "baseline")).report;
+    if (!second)
+        candidate =
+            run_and_record(check_options(options, cases, options.candidate, "candidate")).report;
+    require_same_cases(baseline, candidate);
+    const GateReport gate =
+        compare_runs(baseline, candidate, {options.accuracy}, waivers, time_now().substr(0, 10));
+    write_ci_files(candidate, options.files, directory, directory + "/report.html",
+                   gate_page(gate, baseline, candidate));
+    write_out(draw_gate(gate, baseline, candidate,
+                        style_of(STDOUT_FILENO, options.colour, options.ascii)));
+    return gate.exit;
+}
+
+}  // namespace attest::ci

@@ -1,0 +1,14 @@
+#pragma once
+// report.html: one self-contained page of a run, drawn from its records alone. Nothing on it is
+// loaded from anywhere; without scripts it reads the same; the same records give the same bytes.
+
+#include <string>
+
+#include "ci/run_report.hpp"
+
+namespace attest::ci {
+
+/// Of a run with an end. `directory` is where its results lie, as replay lines name it.
+std::string draw_page(const RunReport& report, const std::string& directory);
+
+}  // namespace attest::ci

@@ -1,0 +1,30 @@
+#pragma once
+// The parts of report.html, a function each.
+
+#include "ci/finding.hpp"
+#include "ci/html.hpp"
+
+namespace attest::ci {
+
+/// One cause: what it computes and declares, when it fails, its numbers and pictures, the other
+/// laws it breaks. The first is drawn whole, further ones without the pictures of the run.
+Html cause_section(const RunReport& report, const RunFinding& finding, std::size_t number,
+                   const std::string& directory);
+
+/// What each query reads of each key: reads and may, reads and must not, must and does not, hidden.
+Html attention_matrix(const diagnosis::Picture& picture);
+/// Cases that fail and hold over the two quantities that separate them best.
+Html boundary_plot(const diagnosis::Boundary& boundary);
+/// The size of the case after each step of the shrinker.
+Html shrink_plot(const search::Counterexample& example);
+
+/// How near each law came to its bound, over all cases: a strip a law.
+Html laws_section(const RunReport& report);
+Html nearest_section(const RunReport& report);
+/// A mark a law, by family.
+Html family_marks(const RunReport& report);
+
+/// Which features were drawn together, a triangle a format, and the largest sizes.
+Html coverage_section(const RunReport& report);
+
+}  // namespace attest::ci

@@ -1,0 +1,80 @@
+// `attest report`: the page and the CI files of runs that were recorded.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "ci/ci_files.hpp"
+#include "ci/commands.hpp"
+#include "ci/record.hpp"
+#include "ci/recorded_run.hpp"
+#include "ci/screen.hpp"
+#include "reference/problem/errors.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string without_slashes(std::string path) {
+    while (path.size() > 1 && path.ends_with("/")) path.pop_back();
+    return path;
+}
+
+}  // namespace
+
+RunReport read_run(const std::string& result, std::string& directory) {
+    const bool folder = fs::is_directory(result);
+    const std::string path = folder ? without_slashes(result) + "/result.jsonl" : result;
+    if (!fs::exists(path))
+        throw BadInput(path + ": no such file",
+                       {"a folder that attest check wrote, such as attest-out"});
+    directory = folder ? without_slashes(result) : fs::path(path).parent_path().string();
+    if (directory.empty()) directory = ".";
+    RunReport report = read_records(path);
+    report.sort();
+    if (report.end) return report;
+    RunEnd& end = report.end.emplace();  // it was cut: what it found so far
+    end.interrupted = true;
+    end.verdict = verdict_of(report, true);
+    for (const search::LawReport& law : report.laws) end.seconds += law.seconds;
+    return report;
+}
+
+int report_command(const CommandOptions& options) {
+    if (options.arguments.empty())
+        throw BadInput("report: no result named", {"attest report attest-out"});
+    const ReportFiles& named = options.files;
+    const bool files = !(named.junit + named.sarif + named.code_quality + named.summary).empty();
+    if (files && options.arguments.size() > 1)
+        throw BadInput("report: a file for CI is of one run, and " +
+                           std::to_string(options.arguments.size()) + " are named",
+                       {"once for each: attest report attest-out --junit junit.xml"});
+    prepare_ci_files(named);
+    std::vector<std::string> pages;
+    for (const std::string& result : options.arguments) {
+        std::string directory;
+        const RunReport report = read_run(result, directory);
+        std::string page = directory + "/report.html";
+        if (!options.out.empty()) {
+            fs::create_directories(options.out);
+            const std::string stem = fs::path(directory).filename().string();
+            page = options.out + "/" + (options.arguments.size() > 1 ? stem : "report") + ".html";
+        }
+        if (std::ranges::find(pages, page) != pages.end())
+            throw BadInput(page + ": two of the results would be this page",
+                           {"name folders that end differently"});
+        pages.push_back(page);
+        ReportFiles wanted = named;
+        wanted.page = true;
+        write_ci_files(report, wanted, directory, page);
+        Screen screen(style_of(STDOUT_FILENO, "auto", false));
+        screen.line("page: " + clean(page));
+        write_out(screen.text());
+    }
+    return exit_holds;
+}
+
+}  // namespace attest::ci

@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include "ci/certificate.hpp"
+#include "ci/ci_formats.hpp"
+#include "ci/escape.hpp"
+#include "ci/record_writer.hpp"
+#include "ci/screen.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+Record message(const std::string& text) {
+    return {{"text", clean(text, 2000)}};
+}
+
+Record rules_of(const RunReport& report) {
+    Record rules = Record::array();
+    for (const search::LawReport& law : report.laws) {
+        Record rule{{"id", law.law},
+                    {"shortDescription", message(law.statement)},
+                    {"fullDescription", message(full_statement(law))},
+                    {"defaultConfiguration", {{"level", "error"}}},
+                    {"properties", {{"tags", {law.family()}}}}};
+        if (const law::Property* property = law::find_property(law.law))
+            rule["help"] = message(property->why);
+        rules.push_back(std::move(rule));
+    }
+    return rules;
+}
+
+Record at(const std::string& file, std::optional<std::int64_t> line) {
+    Record place{{"artifactLocation", {{"uri", uri_of(file)}}}};
+    if (line) place["region"] = {{"startLine", *line}};
+    return {{"physicalLocation", std::move(place)}};
+}
+
+Record logical(const RunReport& report) {
+    return {{{"fullyQualifiedName", clean(report.run.kernel.manifest.name)}, {"kind", "module"}}};
+}
+
+// The kernel's source; else its library; else its name.
+Record location_of(const RunReport& report, const RunFinding& f) {
+    const KernelReport& kernel = report.run.kernel;
+    Record place = Record::object();
+    if (!f.places.empty())
+        place = at(f.places.front().file, f.places.front().line);
+    else if (!kernel.file.empty())
+        place = at(clean(kernel.typed), std::nullopt);
+    place["logicalLocations"] = logical(report);
+    return place;
+}
+
+std::string sentence(const RunFinding& f) {
+    std::string text = f.problem + ".";
+    if (!f.computes.empty()) text += " It computes: " + f.computes + ".";
+    if (!f.declares.empty()) text += " It declares: " + f.declares + ".";
+    if (!f.fails.empty()) text += " It fails: " + f.when() + ".";
+    return text + " Smallest case: " + f.smallest + ". Replay: " + f.replay;
+}
+
+Record result_of(const RunReport& report, const RunFinding& f) {
+    const auto rule = std::ranges::find(report.laws, f.laws.front(), &search::LawReport::law);
+    Record result{{"ruleId", f.laws.front()},
+                  {"level", f.proven ? "error" : "warning"},
+                  {"message", message(sentence(f))},
+                  {"locations", {location_of(report, f)}},
+                  {"partialFingerprints", {{"attest/v1", f.fingerprint}}},
+                  {"properties",
+                   {{"laws", f.laws}, {"smallestCase", f.smallest}, {"confirmed", f.confirmed}}}};
+    if (rule != report.laws.end()) result["ruleIndex"] = rule - report.laws.begin();
+    for (std::size_t n = 1; n < f.places.size(); ++n) {
+        Record related = at(f.places[n].file, f.places[n].line);
+        related["message"] = message("also here");
+        result["relatedLocations"].push_back(std::move(related));
+    }
+    return result;
+}
+
+// What is open: laws that judged too little, and a run that was not whole.
+Record notices(const RunReport& report) {
+    Record list = Record::array();
+    for (const search::LawReport& law : report.laws)
+        if (law.verdict.decision == law::Decision::inconclusive)
+            list.push_back({{"level", "warning"},
+                            {"message", message(law.law + ", " + reason_text(law))},
+                            {"associatedRule", {{"id", law.law}}}});
+    const RunVerdict& v = report.end->verdict;
+    if (v.decision == RunDecision::inconclusive || v.decision == RunDecision::not_complete)
+        list.push_back({{"level", "error"}, {"message", message(headline(report))}});
+    return list;
+}
+
+}  // namespace
+
+std::string draw_sarif(const RunReport& report, const std::string& directory) {
+    std::string line = "attest";
+    for (const std::string& word : report.run.argv) line += " " + shell_word(clean(word));
+    const RunVerdict& v = report.end->verdict;
+    Record results = Record::array();
+    for (const RunFinding& f : findings_of(report, directory))
+        results.push_back(result_of(report, f));
+    const Record run{{"tool",
+                      {{"driver",
+                        {{"name", "attest"},
+                         {"version", report.run.attest_version},
+                         {"rules", rules_of(report)}}}}},
+                     {"automationDetails",
+                      {{"id", "attest/" + clean(report.run.kernel.manifest.name) + "/" +
+                                  clean(report.run.profile.name) + "/"}}},
+                     {"invocations",
+                      {{{"executionSuccessful",
+                         v.decision == RunDecision::holds || v.decision == RunDecision::violated},
+                        {"exitCode", v.exit},
+                        {"commandLine", line},
+                        {"startTimeUtc", report.run.started},
+                        {"toolExecutionNotifications", notices(report)}}}},
+                     {"columnKind", "utf16CodeUnits"},
+                     {"results", std::move(results)}};
+    const Record log{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                     {"version", "2.1.0"},
+                     {"runs", {run}}};
+    return record_text(log, 1) + "\n";
+}
+
+}  // namespace attest::ci

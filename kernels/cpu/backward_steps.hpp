@@ -1,0 +1,137 @@
+#pragma once
+// The backward pass as its definition reads, step by step. Each step is a function of its own,
+// named in BackwardSteps; a planted bug of kernels/mutants is the same table with one exchanged.
+//
+//   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
+//   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
+//
+// L and O are what forward stored. Rotated dQ and dK are turned back once they are summed.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/call.hpp"
+
+namespace attest::cpu {
+
+/// One query of one head, with what it adds to.
+template <typename Real>
+struct BackRow {
+    const Call& call;
+    Segment segment;
+    std::int64_t head = 0, i = 0;
+    const Real* query = nullptr;   ///< rotated, [dim_qk]
+    const Real* output = nullptr;  ///< as stored, [dim_v]
+    const Real* d_o = nullptr;     ///< [dim_v]
+    Real lse = 0, delta = 0;
+    Real* d_query = nullptr;  ///< [dim_qk]
+};
+
+/// A key that the query sees.
+template <typename Real>
+struct BackPair {
+    const BackRow<Real>& row;
+    std::int64_t j = 0;
+    const Real* key = nullptr;  ///< rotated
+    Real score = 0, capped = 0, probability = 0, dp = 0, ds = 0;
+};
+
+/// Sums over queries, of one key head of one segment; those of mask and sinks of the whole call.
+template <typename Real>
+struct BackSums {
+    Real *d_keys, *d_values;  ///< [keys, dim_qk], [keys, dim_v]
+    Real *d_mask, *d_sinks;
+};
+
+/// The correct steps, as BackwardSteps names and explains them.
+namespace plain {
+template <typename Real>
+void begin_head(const Call&, const Segment&, std::int64_t, const BackSums<Real>&) {}
+inline std::int64_t queries(const Call&, const Segment& s) {
+    return s.queries;
+}
+template <typename Real>
+Real stored_lse(const BackRow<Real>& row) {
+    return row.lse;
+}
+template <typename Real>
+Real delta(const BackRow<Real>& row) {
+    Real sum = 0;
+    for (std::int64_t c = 0; c < row.call.problem.dim_v; ++c) sum += row.d_o[c] * row.output[c];
+    return sum;
+}
+template <typename Real>
+Real probability(const BackPair<Real>& pair) {
+    return std::exp(pair.score - pair.row.lse);
+}
+template <typename Real>
+Real ds(const BackPair<Real>& pair) {
+    return pair.probability * (pair.dp - pair.row.delta);
+}
+template <typename Real>
+Real value_weight(const BackPair<Real>& pair) {
+    return pair.probability;
+}
+template <typename Real>
+Real slope(const BackPair<Real>& pair) {
+    const double cap = pair.row.call.problem.softcap;
+    if (cap == 0) return 1;
+    const double t = static_cast<double>(pair.capped) / static_cast<double>(static_cast<Real>(cap));
+    return static_cast<Real>(1 - t * t);
+}
+template <typename Real>
+bool hidden(const BackRow<Real>&, std::int64_t /*j*/, bool is) {
+    return is;
+}
+template <typename Real>
+Real scale(const Call& call) {
+    return static_cast<Real>(call.problem.scale);
+}
+inline bool turns_back(const Call&) {
+    return true;
+}
+template <typename Real>
+void add(Real& sum, Real term) {
+    sum += term;
+}
+inline std::byte* value_at(const Call& call, std::int64_t b, std::int64_t h, std::int64_t j,
+                           std::int64_t c) {
+    return call.d_v.at(b, h, j, c);
+}
+}  // namespace plain
+
+template <typename Real>
+struct BackwardSteps {
+    /// Before a query head adds to its key head's sums; the queries of a segment.
+    void (*begin_head)(const Call&, const Segment&, std::int64_t group,
+                       const BackSums<Real>&) = plain::begin_head<Real>;
+    std::int64_t (*queries)(const Call&, const Segment&) = plain::queries;
+    /// L and D of a row; whether a key that bias, order or length hide is passed over.
+    Real (*stored_lse)(const BackRow<Real>&) = plain::stored_lse<Real>;
+    Real (*delta)(const BackRow<Real>&) = plain::delta<Real>;
+    bool (*hidden)(const BackRow<Real>&, std::int64_t j, bool is) = plain::hidden<Real>;
+    /// P, dS and the cap's slope of a pair.
+    Real (*probability)(const BackPair<Real>&) = plain::probability<Real>;
+    Real (*ds)(const BackPair<Real>&) = plain::ds<Real>;
+    Real (*slope)(const BackPair<Real>&) = plain::slope<Real>;
+    /// P as dV takes it, the terms of the mask's and the sinks' gradients.
+    Real (*value_weight)(const BackPair<Real>&) = plain::value_weight<Real>;
+    void (*add_to_mask)(Real& sum, Real term) = plain::add<Real>;
+    void (*add_to_sinks)(Real& sum, Real term) = plain::add<Real>;
+    /// What dQ and dK are multiplied by; whether they are turned back; where dV goes.
+    Real (*query_scale)(const Call&) = plain::scale<Real>;
+    Real (*key_scale)(const Call&) = plain::scale<Real>;
+    bool (*turns_back)(const Call&) = plain::turns_back;
+    std::byte* (*value_at)(const Call&, std::int64_t b, std::int64_t h, std::int64_t j,
+                           std::int64_t c) = plain::value_at;
+
+    bool operator==(const BackwardSteps&) const = default;
+};
+
+std::size_t backward_workspace(const attest_problem& problem) noexcept;
+/// Sums in f32, in f64 where an input is f64; P and dS are not rounded. `steps` are for f32.
+int backward_plain(const BackwardSteps<float>& steps, const attest_call* from, char* error,
+                   std::size_t cap);
+
+}  // namespace attest::cpu

@@ -1,0 +1,132 @@
+/* Kernels that try to get out of their process, or to hide what they do in it, by index. Each
+ * answers 0 where it could not, and 1, or a bit each, for what it could. HOSTILE_FILE in the
+ * environment names a file or folder to get at, HOSTILE_HOST the process of the judge. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "trouble.h"
+
+static pid_t host(void) {
+    const char* id = getenv("HOSTILE_HOST");
+    return id == NULL ? 0 : (pid_t)atoi(id);
+}
+
+static int signal_the_host(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const int signalled = kill(host(), 0) == 0;
+    const long handle = syscall(SYS_pidfd_open, host(), 0);
+    return fill(c, (float)(signalled | (handle >= 0) << 1));
+}
+
+static int trace_the_host(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    return fill(c, ptrace(PTRACE_SEIZE, host(), NULL, NULL) == 0 ||
+                       ptrace(PTRACE_SEIZE, getppid(), NULL, NULL) == 0);
+}
+
+static int read_the_host(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    char path[64], buffer[8];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)host());
+    const int file = open(path, O_RDONLY);
+    struct iovec here = {buffer, sizeof buffer}, there = {NULL, sizeof buffer};
+    const int reached = process_vm_readv(getppid(), &here, 1, &there, 1, 0) > 0 || errno == EFAULT;
+    return fill(c, (float)((file >= 0) | reached << 1));
+}
+
+static int limit_the_host(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const struct rlimit none = {0, 0};
+    return fill(c, prlimit(host(), RLIMIT_CORE, &none, NULL) == 0 ||
+                       prlimit(getppid(), RLIMIT_CORE, &none, NULL) == 0);
+}
+
+static int open_a_socket(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    return fill(c, socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
+}
+
+static int gain_rights(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    return fill(c, unshare(CLONE_NEWUSER) == 0 || chroot("/") == 0);
+}
+
+static int write_into_the_folder(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    char path[512];
+    snprintf(path, sizeof path, "%s/verdict", getenv("HOSTILE_FILE"));
+    const int opened = open(path, O_WRONLY) >= 0, removed = unlink(path) == 0;
+    snprintf(path, sizeof path, "%s/new", getenv("HOSTILE_FILE"));
+    const int made = open(path, O_WRONLY | O_CREAT, 0600) >= 0;
+    return fill(c, (float)(opened | removed << 1 | made << 2));
+}
+
+static int leave_children(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const int file = open(getenv("HOSTILE_FILE"), O_RDONLY | O_CREAT, 0600);
+    flock(file, LOCK_SH);
+    for (int i = 0; i < 5; ++i) {
+        if (fork() != 0) continue;
+        setsid();
+        signal(SIGTERM, SIG_IGN);
+        for (;;) pause();
+    }
+    return fill(c, 0);
+}
+
+static int see_the_environment(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    return fill(c,
+                (float)((getenv("HOSTILE_TOKEN") != NULL) | (getenv("PYTHON_TOKEN") != NULL) << 1));
+}
+
+static sigjmp_buf before_the_fault;
+
+static void jump_back(int number) {
+    (void)number;
+    siglongjmp(before_the_fault, 1);
+}
+
+/* Reads past its tensor and goes on as if nothing had been. */
+static int handle_faults(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const DLTensor* k = c->tensor[ATTEST_ROLE_K];
+    signal(SIGSEGV, jump_back);
+    if (sigsetjmp(before_the_fault, 1) == 0) (void)((volatile float*)k->data)[count(k) + 1024];
+    return fill(c, 0);
+}
+
+static int handle_faults_once(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    static int done;
+    if (!done) signal(SIGSEGV, jump_back);
+    done = 1;
+    return fill(c, 1);
+}
+
+static const kernel kernels[] = {
+    {"signal_the_host", signal_the_host, NULL, NULL, yes},
+    {"trace_the_host", trace_the_host, NULL, NULL, yes},
+    {"read_the_host", read_the_host, NULL, NULL, yes},
+    {"limit_the_host", limit_the_host, NULL, NULL, yes},
+    {"open_a_socket", open_a_socket, NULL, NULL, yes},
+    {"gain_rights", gain_rights, NULL, NULL, yes},
+    {"write_into_the_folder", write_into_the_folder, NULL, NULL, yes},
+    {"leave_children_in_sessions_of_their_own", leave_children, NULL, NULL, yes},
+    {"see_the_environment", see_the_environment, NULL, NULL, yes},
+    {"handle_faults", handle_faults, NULL, NULL, yes},
+    {"handle_faults_once", handle_faults_once, NULL, NULL, yes},
+};
+
+TROUBLE(kernels)

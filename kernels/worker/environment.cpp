@@ -1,0 +1,50 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "kernels/worker/confinement.hpp"
+
+namespace attest::worker {
+namespace {
+
+// What a program needs to run at all, and what steers compilers, interpreters, thread pools,
+// accelerators and frameworks. A name that ends in '*' stands for all that begin so.
+constexpr std::string_view given[] = {
+    "PATH",     "HOME",    "USER",       "LOGNAME",    "LANG",     "LANGUAGE",     "LC_*",
+    "TZ",       "TERM",    "PWD",        "TMPDIR",     "TEMP",     "TMP",          "XDG_CACHE_HOME",
+    "LD_*",     "CC",      "CXX",        "CPATH",      "MALLOC_*", "GLIBC_*",      "LIBRARY_PATH",
+    "PYTHON*",  "CONDA_*", "OMP_*",      "GOMP_*",     "KMP_*",    "MKL_*",        "VIRTUAL_ENV",
+    "BLIS_*",   "NUMBA_*", "NUMEXPR_*",  "OPENBLAS_*", "TBB_*",    "CUDA_*",       "CUDNN_*",
+    "NVIDIA_*", "NV_*",    "NCCL_*",     "HIP_*",      "ROCR_*",   "HSA_*",        "XLA_*",
+    "JAX_*",    "TF_*",    "TORCH*",     "PYTORCH_*",  "TRITON_*", "ONEDNN_*",     "DNNL_*",
+    "ORT_*",    "OV_*",    "OPENVINO_*", "GGML_*",     "MLX_*",    "FLASHINFER_*", "ATTEST_*",
+    "ASAN_*",   "UBSAN_*", "TSAN_*",     "LSAN_*",     "LLVM_*",   "GCOV_*",       "CUBLAS_*"};
+
+constexpr std::string_view secret[] = {"TOKEN", "SECRET", "PASS", "CREDENTIAL", "_KEY", "AUTH"};
+
+bool is_given(std::string_view name) {
+    const auto names = [&](std::string_view pattern) {
+        return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1))
+                                      : name == pattern;
+    };
+    const auto within = [&](std::string_view word) {
+        return name.find(word) != std::string_view::npos;
+    };
+    return std::ranges::any_of(given, names) && std::ranges::none_of(secret, within);
+}
+
+}  // namespace
+
+std::vector<std::string> kernel_environment(const ConfinementOptions& options) {
+    std::vector<std::string> variables;
+    for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+        const std::string_view variable = *one;
+        const std::string_view name = variable.substr(0, variable.find('='));
+        if (!options.confined || is_given(name) ||
+            std::ranges::find(options.variables, name) != options.variables.end())
+            variables.emplace_back(variable);
+    }
+    return variables;
+}
+
+}  // namespace attest::worker

@@ -1,0 +1,166 @@
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "properties/law/compare.hpp"
+#include "properties/law/gradient_cases.hpp"
+#include "properties/law/gradient_run.hpp"
+
+namespace attest::law::planted {
+
+namespace {
+
+/// `change` made to the right gradients.
+PlantedDeviation gives(std::string id,
+                       std::function<void(const Question&, std::int64_t, TensorSet&)> change) {
+    return {.id = std::move(id),
+            .differentiates = [change = std::move(change)](const Question& asked, std::int64_t call,
+                                                           const auto& truth) {
+                TensorSet gradients = truth(asked);
+                change(asked, call, gradients);
+                return gradients;
+            }};
+}
+
+/// The gradients of another question.
+PlantedDeviation asks(std::string id, std::function<void(Question&)> change) {
+    return {.id = std::move(id),
+            .differentiates = [change = std::move(change)](Question asked, std::int64_t,
+                                                           const auto& truth) {
+                change(asked);
+                return truth(asked);
+            }};
+}
+
+void each(Tensor& tensor, const std::function<double(double)>& change) {
+    for (std::int64_t at = 0; at < tensor.size(); ++at) tensor.set(at, change(tensor.get(at)));
+}
+
+void each(TensorSet& gradients, const std::function<double(double)>& change) {
+    for (const Role role : gradient_roles)
+        if (gradients.has(role)) each(gradients[role], change);
+}
+
+void unscale(const Question& asked, Tensor& gradient) {
+    const double scale = effective_scale(asked.problem);
+    if (scale != 0) each(gradient, [scale](double x) { return x / scale; });
+}
+
+}  // namespace
+
+PlantedDeviation key_gradients_unscaled() {
+    return gives("key_gradients_unscaled", [](const Question& asked, std::int64_t, TensorSet& g) {
+        unscale(asked, g[Role::d_k]);
+    });
+}
+
+PlantedDeviation both_gradients_unscaled() {
+    return gives("both_gradients_unscaled", [](const Question& asked, std::int64_t, TensorSet& g) {
+        unscale(asked, g[Role::d_q]);
+        unscale(asked, g[Role::d_k]);
+    });
+}
+
+PlantedDeviation last_key_without_gradient() {
+    return gives("last_key_without_gradient", [](const Question&, std::int64_t, TensorSet& g) {
+        for (const Role role : {Role::d_k, Role::d_v}) {
+            const Shape s = g[role].shape();
+            for (std::int64_t row = 1; row <= s[0] * s[1] && s[2] > 0; ++row)
+                for (std::int64_t c = 1; c <= s[3]; ++c) g[role].set(row * s[2] * s[3] - c, 0);
+        }
+    });
+}
+
+PlantedDeviation group_overwritten() {
+    return {.id = "group_overwritten",
+            .differentiates = [](Question asked, std::int64_t, const auto& truth) {
+                TensorSet gradients = truth(asked);
+                const std::int64_t group = group_size(asked.problem);
+                Tensor& d_o = asked.inputs[Role::d_o];
+                const Shape s = d_o.shape();
+                for (std::int64_t at = 0; at < d_o.size(); ++at)
+                    if (at / (s[2] * s[3]) % s[1] % group != group - 1) d_o.set(at, 0);
+                TensorSet last = truth(asked);
+                for (const Role role : {Role::d_k, Role::d_v})
+                    gradients[role] = std::move(last[role]);
+                return gradients;
+            }};
+}
+
+PlantedDeviation mask_ignored_in_backward() {
+    return asks("mask_ignored_in_backward", [](Question& q) {
+        Mask& mask = q.problem.mask;
+        mask.causal = false;
+        mask.window = {};
+        if (mask.tensor.kind == MaskKind::boolean) mask.tensor = {};
+    });
+}
+
+PlantedDeviation first_channel_doubled() {
+    return gives("first_channel_doubled", [](const Question&, std::int64_t, TensorSet& g) {
+        Tensor& d_q = g[Role::d_q];
+        for (std::int64_t at = 0; at < d_q.size(); at += d_q.shape()[2] * d_q.shape()[3])
+            d_q.set(at, 2 * d_q.get(at));
+    });
+}
+
+PlantedDeviation large_biases_hide() {
+    return asks("large_biases_hide", [](Question& q) {
+        // What such a row sees by its length is all the same to it then.
+        if (q.problem.mask.tensor.kind == MaskKind::additive)
+            each(q.inputs[Role::mask],
+                 [](double x) { return x < -1e4 ? -std::numeric_limits<double>::infinity() : x; });
+    });
+}
+
+PlantedDeviation gradients_of_squares() {
+    return asks("gradients_of_squares", [](Question& q) {
+        each(q.inputs[Role::d_o], [](double x) { return x * std::abs(x); });
+    });
+}
+
+PlantedDeviation deltas_of_next_row() {
+    return {.id = "deltas_of_next_row",
+            .differentiates = [](Question asked, std::int64_t, const auto& truth) {
+                TensorSet gradients = truth(asked);
+                Tensor& d_o = asked.inputs[Role::d_o];
+                std::vector<std::int64_t> next;
+                for (std::int64_t i = 0; i < asked.problem.len_q; ++i)
+                    next.push_back((i + 1) % asked.problem.len_q);
+                d_o = gather(d_o, 2, next);
+                TensorSet rolled = truth(asked);
+                for (const Role role : {Role::d_q, Role::d_k})
+                    gradients[role] = std::move(rolled[role]);
+                return gradients;
+            }};
+}
+
+PlantedDeviation gradients_by_the_call() {
+    return gives("gradients_by_the_call", [](const Question&, std::int64_t call, TensorSet& g) {
+        // Forward and backward by turns: two backward calls are of one parity or the other.
+        if (call / 2 % 2 == 1 || call % 2 == 0) each(g, [](double x) { return 1.25 * x; });
+    });
+}
+
+PlantedDeviation gradients_of_first_sequence() {
+    return gives("gradients_of_first_sequence", [](const Question&, std::int64_t, TensorSet& g) {
+        for (const Role role : {Role::d_q, Role::d_k, Role::d_v})
+            g[role] =
+                gather(g[role], 0,
+                       std::vector<std::int64_t>(static_cast<std::size_t>(g[role].shape()[0]), 0));
+    });
+}
+
+PlantedDeviation padded_gradients_negated() {
+    return gives("padded_gradients_negated", [](const Question& asked, std::int64_t, TensorSet& g) {
+        if (asked.problem.layout_q.row_pad > 0) each(g, [](double x) { return -x; });
+    });
+}
+
+PlantedDeviation hidden_gradients_tiny() {
+    return gives("hidden_gradients_tiny", [](const Question&, std::int64_t, TensorSet& g) {
+        each(g, [](double x) { return x == 0 ? 0x1p-10 : x; });
+    });
+}
+
+}  // namespace attest::law::planted

@@ -1,0 +1,151 @@
+// The ratio of two weights: nothing but the exponential of the difference of two scores, asked
+// where hardly anything else is left of the arithmetic.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "properties/law/property.hpp"
+#include "properties/law/reading.hpp"
+#include "properties/law/statistics.hpp"
+#include "properties/law/tally.hpp"
+#include "reference/bound/kernel_model.hpp"
+
+namespace attest::law {
+
+namespace {
+
+// One channel, two keys, values that show the two weights, and one key of zeros: its score is 0,
+// exactly, and so is the largest. The other's is -D. What a kernel returns is W_0/l and W_1/l, so
+// the quotient of the two is W_1/W_0 but for what happens to each by itself:
+//   exp(-D): E, the declared error; E once more where the two keys are parts of their own, merged
+//     by exps of differences of log-sum-exps, and twice more where E is also of exp(0);
+//   the score: one product passes five roundings (reference/bound/README.md, "Error of a score"),
+//     the maximum's difference and log2(e) three: 8 ua D;
+//   merged parts: their log-sum-exps are 0 and -D, known to 4 ua (D + 1) and 4 ua, and the
+//     difference from a common one is rounded: 2 ua (D + 1);
+//   the quotient by l, or the product with its reciprocal, and a conversion, of each: 5 ua; and the
+//     roundings of P and of the output where they are coarser.
+// No sum has two terms that are not zero, but l, and it is common.
+constexpr std::int64_t queries_most = 64;
+constexpr double exp_range = 80;  // exp(-80) is a normal number of f32
+
+double log_error(const bound::KernelModel& m, double distance) {
+    const double exps = (m.exp_error <= 4 * m.ua ? 2 : 4) * std::log1p(m.exp_error);
+    const double roundings =
+        (8 * distance + 4 * (distance + 1) + 4 + 2 * (distance + 1) + 5) * m.ua;
+    return evaluation * (exps + roundings + 2 * m.up + 2 * m.uo) + 8 * m.oma;
+}
+
+/// Two output channels show two weights; the other sizes are the smallest that the kernel takes.
+std::optional<Problem> two_keys(const Given& given) {
+    const Problem& drawn = given.problem();
+    const std::pair<std::int64_t, std::int64_t> dims[] = {
+        {1, 2}, {2, 2}, {drawn.dim_qk, value_dim(drawn)}};
+    const std::optional<double> scales[] = {0.5, std::nullopt};
+    for (const auto& [dim_qk, dim_v] : dims)
+        for (const std::optional<double>& scale : scales)
+            for (const bool own_length : {false, true}) {
+                Problem problem = plain(drawn, queries_most, 2);
+                problem.dim_qk = dim_qk;
+                problem.dim_v = dim_v;
+                problem.scale = scale;
+                if (own_length) problem.len_q = drawn.len_q;
+                problem = canonical(problem);
+                if (value_dim(problem) >= 2 && given.supports(problem)) return problem;
+            }
+    return std::nullopt;
+}
+
+/// Which of the two keys is zeros: the maximum comes first or rises.
+std::int64_t zero_key(const Given& given, const Problem& problem, std::int64_t b, std::int64_t g) {
+    return given.random_below(stream_of("probability.ratio"),
+                              static_cast<std::uint64_t>(b * problem.heads_kv + g), 2);
+}
+
+/// A third of the scores lie within 1, where the bound is least, the others over the range of exp.
+TensorSet two_key_inputs(const Given& given, const Problem& problem) {
+    const std::uint64_t stream = stream_of("probability.ratio") + 1;
+    const double scale = effective_scale(problem);
+    TensorSet inputs = blank_inputs(problem);
+    std::uint64_t index = 0;
+    inputs.put(Role::q, tensor_of(problem, Role::q, [&](auto, auto, auto i, auto c) {
+                   const double any = std::fmod(std::abs(given.random_normal(stream, index++)), 1);
+                   return c > 0 ? 0.0 : (i % 3 == 0 ? any : any * exp_range) / scale;
+               }));
+    inputs.put(Role::k, tensor_of(problem, Role::k, [&](auto b, auto g, auto j, auto c) {
+                   return c > 0 || j == zero_key(given, problem, b, g) ? 0.0 : -1.0;
+               }));
+    inputs.put(Role::v, tensor_of(problem, Role::v, [](auto, auto, auto j, auto c) {
+                   return j == c % 2 ? 1.0 : 0.0;
+               }));
+    return inputs;
+}
+
+Judgement judge_ratio(const Trial& trial, const Problem& problem) {
+    const Run call(trial, problem, two_key_inputs(trial, problem));
+    const bound::KernelModel model = bound::resolve(problem, trial.numerics());
+    const double scale = effective_scale(problem);
+    Tally tally(problem);
+    for (const Row& row : all_rows(problem)) {
+        const std::int64_t zero =
+            zero_key(trial, problem, row.batch, row.head / group_size(problem));
+        const double distance =
+            scale * call.inputs()[Role::q].at(row.batch, row.head, row.query, 0);
+        const auto shown = [&](std::int64_t key) {
+            return log(preimage(output(call, row, key), problem.format_o));
+        };
+        const Interval ratio = shown(1 - zero) - shown(zero);
+        tally.same(Interval::around(-distance, log_error(model, distance)), ratio,
+                   output_at(row, 1 - zero), [&] {
+                       return fmt::format(
+                           "the scores of two keys are {:.4g} apart for {}, their weights by "
+                           "exp({:.9g})",
+                           distance, name_of(problem, row), ratio.mid());
+                   });
+    }
+    return tally.judgement("no weight is claimed");
+}
+
+Plan check_ratio(const Given& given) {
+    if (has_coarse_steps(given.numerics())) return not_applicable(coarse_steps);
+    const std::optional<Problem> problem = two_keys(given);
+    if (!problem) return not_applicable("the kernel takes no two keys alone");
+    return [problem = *problem](const Trial& trial) { return judge_ratio(trial, problem); };
+}
+
+Property ratio() {
+    return {
+        .id = "probability.ratio",
+        .statement = "Two weights stand in the ratio of the exponentials of their scores.",
+        .statement_short = "two weights differ by exp of their scores alone",
+        .why =
+            "P_0 / P_1 = exp(S_0 - S_1). Over one channel and two keys, one of them zero, hardly a "
+            "rounding is left, and what both weights share cancels in their quotient: it is off by "
+            "little more than the declared error of exp, at every score from 0 to -80.",
+        .source = "Vaswani et al. 2017, eq. 1; the manifest\'s numerics.exp_ulp",
+        .compares = Compares::bound,
+        .cases = {.allow = FeatureSet(Feature::gqa, Feature::layout, Feature::lse, Feature::dim_v,
+                                      Feature::scale, Feature::splits),
+                  .formats = {Precision::f32},
+                  .kinds = {ValueKind::normal},
+                  .cost = 16,
+                  .len_max = 64,
+                  .limited_because = "its two keys are its own: of the case it takes the heads"},
+        .check = check_ratio,
+        .turned_red_by = {planted::scale_times(1 + 0x1p-14)},
+        .knows_more = true,
+    };
+}
+
+}  // namespace
+
+std::vector<Property> probability_ratio() {
+    return {ratio()};
+}
+
+}  // namespace attest::law

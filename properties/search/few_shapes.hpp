@@ -1,0 +1,58 @@
+#pragma once
+// A campaign of few shapes, for kernels that compile each shape they meet: a bounded number of
+// them, chosen before the first case so that their traits come in pairs, and many cases each. Laws
+// that ask about further shapes than their case's have those chosen too, as far as there is room.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "properties/search/draw.hpp"
+
+namespace attest::search {
+
+/// What a compiler may specialise on: the problem's line without what only values tell, the valid
+/// lengths, where documents end, which keys a mask tensor hides.
+std::string shape_of(const Problem& problem);
+
+class FewShapes {
+public:
+    /// At most `most` shapes for these laws. `known` are cases that are tried whatever is drawn.
+    /// The kernel is asked supports() alone.
+    FewShapes(std::span<const law::Property> laws, Kernel& kernel, const Capability& capability,
+              const Profile& profile, std::uint64_t seed, std::int64_t most,
+              const std::vector<Case>& known);
+
+    bool has(const Problem& problem) const { return chosen_.contains(shape_of(problem)); }
+
+    /// As search::draw(), of the shapes chosen.
+    std::optional<Case> draw(const DrawSpace& space, std::uint64_t seed, std::int64_t number,
+                             std::int64_t attempt) const;
+
+    /// A call was made; how many shapes there were calls of.
+    void visit(const Problem& problem) const;
+    std::int64_t visited() const;
+
+private:
+    /// A case of a law, and the shapes the law asks about beside it.
+    struct Planned {
+        Case tried;
+        std::set<std::string> shapes;
+    };
+    struct Choice;
+
+    std::set<std::string> chosen_;
+    /// By law: cases all of whose shapes are chosen.
+    std::map<std::string, std::vector<Case>, std::less<>> cases_;
+    mutable std::mutex mutex_;
+    mutable std::set<std::string> visited_;
+};
+
+}  // namespace attest::search
