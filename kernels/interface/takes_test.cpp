@@ -176,6 +176,8 @@ TEST(Takes, TheManualNamesEveryKey) {
         EXPECT_NE(page.find("`" + std::string(row.key) + "`"), page.npos) << row.key;
     for (const manifest_words::RoundedStep& step : manifest_words::steps)
         EXPECT_NE(page.find("`" + std::string(step.key) + "`"), page.npos) << step.key;
+    for (const std::string key : {"epsilon", "centred_keys", "centred_values", "lse", "empty_row"})
+        EXPECT_NE(page.find("`" + key + "`"), page.npos) << key;
 }
 
 TEST(Takes, WhatIsWrongIsSaid) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "properties/search/campaign_test.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest::search {
 namespace {
@@ -79,8 +80,8 @@ TEST(FewShapes, AShapeIsWhatNoValueTells) {
               shape("b2 hq1 hkv1 tq4 tk8 d4 lens_kv 8,5 f32"));
     EXPECT_NE(shape("b2 hq1 hkv1 tq4 tk8 d4 f32"),
               shape("b2 hq1 hkv1 tq4 tk8 d4 lens_kv 3,8 f32"));
-    EXPECT_EQ(shape("b1 hq1 hkv1 tq4 tk8 d4 mask boolean pattern left_pad f32"),
-              shape("b1 hq1 hkv1 tq4 tk8 d4 mask boolean pattern one_key f32"));
+    EXPECT_EQ(shape("b1 hq1 hkv1 tq4 tk8 d4 mask bool pattern left_pad f32"),
+              shape("b1 hq1 hkv1 tq4 tk8 d4 mask bool pattern one_key f32"));
     EXPECT_NE(shape("b1 hq1 hkv1 tq4 tk8 d4 causal f32"), shape("b1 hq1 hkv1 tq4 tk8 d4 f32"));
 }
 

@@ -106,6 +106,7 @@ SlotResult Workbench::try_slot(Kernel& kernel, const law::Property& property,
                                  : draw(space, options_.seed, slot.number, n);
         if (!tried) {
             ++result.discarded;
+            if (capability_.shapes) break;  // there is no other case of this law among them
             continue;
         }
         ++asked;

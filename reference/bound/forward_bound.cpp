@@ -201,8 +201,9 @@ double RowBound::shifted_values() const noexcept {
 /// Keys that a finite number hides, as far below the row's maximum as here: whatever error their
 /// scores have up to a quarter of the distance, and where they overflow to -inf, their weights come
 /// out as 0 in every format, since a maximum known to 1000 leaves 2000 between. (One known less well
-/// leaves no proof at all.) They stand in the row as scores of that distance without a bias, so that
-/// the errors of their own scores, of -1e30 or of a format's lowest number, are nobody else's.
+/// leaves no proof at all.) They stand in the row with their weight of 0 and the least of the other
+/// scores, without a bias, so that the errors of their own scores, of -1e30 or of a format's lowest
+/// number, are nobody else's.
 struct FarKeys {
     static constexpr double distance = 4096;
     std::vector<double> score, bias;
@@ -212,15 +213,21 @@ struct FarKeys {
         if (!(*std::max_element(facts.bias.begin(), facts.bias.end()) > distance)) return;
         score.assign(facts.score.begin(), facts.score.end());
         bias.assign(facts.bias.begin(), facts.bias.end());
-        for (std::size_t j = 0; j < score.size(); ++j) {
-            const double below = facts.max - score[j];
+        const auto is_far = [&](std::size_t j) {
+            const double below = facts.max - facts.score[j];
             const double turn = facts.turn.empty() ? 0 : facts.turn[j];
-            const double off = error.dot * facts.magnitude[j] + error.bias * bias[j] +
+            const double off = error.dot * facts.magnitude[j] + error.bias * facts.bias[j] +
                                error.angle * turn + error.absolute;
-            if (!(below > distance) || !(off < below / 4) || facts.weight[j] != 0) continue;
-            score[j] = facts.max - distance;
-            bias[j] = 0;
-        }
+            return below > distance && off < below / 4 && facts.weight[j] == 0;
+        };
+        double least = facts.max;
+        for (std::size_t j = 0; j < score.size(); ++j)
+            if (!is_far(j)) least = std::min(least, score[j]);
+        for (std::size_t j = 0; j < score.size(); ++j)
+            if (is_far(j)) {
+                score[j] = least;
+                bias[j] = 0;
+            }
     }
 };
 
