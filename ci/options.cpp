@@ -15,8 +15,8 @@ namespace {
 
 // Everything is read as text first: CLI11 finds options and values, the sentences are ours.
 struct Typed {
-    std::string profile, seed, seeds, time, cases, shapes, jobs, shard, timeout, colour, record, out,
-        accuracy;
+    std::string profile, seed, seeds, time, cases, shapes, jobs, shard, timeout, colour, record;
+    std::string out, accuracy;
 };
 
 void add_kernel_options(CLI::App& app, CommandOptions& o, Typed& t) {

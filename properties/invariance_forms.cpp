@@ -47,9 +47,9 @@ bool scales_exactly(const Problem& problem, const TensorSet& inputs, int exponen
     return least_q >= 0x1p-24 && least_k >= 0x1p-24;
 }
 
-/// Whether some step that q passes is rounded to f16. Its subnormal numbers begin at 2^-14, amid what
-/// products and partial sums are, and its numbers end at 65504, so a power of two does not pass
-/// unchanged there, and which step it meets is not known of a kernel: the two runs keep their bounds.
+/// Whether some step that q passes is rounded to f16. Its subnormal numbers begin at 2^-14, amid
+/// what products and partial sums are, and its numbers end at 65504: a power of two does not pass
+/// there unchanged, and the two runs keep their bounds alone.
 bool rounds_to_f16(const Numerics& n, const Problem& problem) {
     const auto f16 = [&](NumberFormat step) {
         return step == NumberFormat::f16 ||

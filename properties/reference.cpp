@@ -1,6 +1,5 @@
 // The reference laws: agreement with the truth, element by element, each within its own derived
-// bound. They are the strongest laws and the only ones that need the whole reference; the others
-// see the same kernel from sides where no reference is needed.
+// bound. The other laws see the same kernel from sides where no reference is needed.
 
 #include <fmt/format.h>
 
@@ -157,16 +156,13 @@ Property structure() {
 // With every key zero all scores are zero and every weight is exp(0) = 1 (or 1/n, a power of two).
 // Values are whole numbers, n of them a power of two: sums below 2^24 are exact in any order, so is
 // their quotient by n, and one rounding is left, that to the output format. Splits merged by their
-// LSE would round log n: the law asks for none, and kernels that split by themselves declare it by
-// merging exactly.
+// LSE would round log n: the law asks for none, and who splits unasked merges exactly.
 //
-// An exp declared coarser than a library's may be off at 0 too: each weight is 1 + e, |e| <= E, and
-// no sum is exact. Numerator and denominator are off by E + g of the sum of sizes, g that of the
-// n + 6 roundings on the way, the weights' own too where E may show in them: so the mean is off by
-// at most (1 + x)/(1 - x) - 1 = 2x/(1 - x) times mean |v|, x = E + up + g. Anything that rounds from
-// there agrees.
+// An exp declared coarser than a library's may be off at 0 too, by E; half precision and an epsilon
+// leave no sum exact either. Numerator and denominator are off by x = E + up + epsilon + g of the
+// sum of sizes, g that of the n + 6 roundings on the way, up where E may show in P: the mean by at
+// most 2x/(1 - x) mean |v|. What rounds from there agrees.
 double mean_slack(const bound::KernelModel& m, const Numerics& numerics, double keys) {
-    // Half precision adds no such numbers exactly; what is added to l shows in the quotient.
     if (!coarse_exp(numerics) && m.ua <= 0x1p-24 && m.epsilon == 0) return 0;
     const double up = m.exp_error < m.up / 2 ? 0 : m.up;
     const double x = m.exp_error + up + m.epsilon + bound::chain_error(m.sum_depth(keys) + 6, m.ua);

@@ -18,9 +18,10 @@ struct Choice {
 
 inline constexpr Choice<CausalAlignment> causal_words[] = {
     {"bottom_right", CausalAlignment::bottom_right}, {"top_left", CausalAlignment::top_left}};
-inline constexpr Choice<EmptyRow> empty_row_words[] = {
-    {"zeros", EmptyRow::zeros}, {"nan", EmptyRow::nan}, {"refuse", EmptyRow::refuse},
-    {"mean", EmptyRow::mean}};
+inline constexpr Choice<EmptyRow> empty_row_words[] = {{"zeros", EmptyRow::zeros},
+                                                       {"nan", EmptyRow::nan},
+                                                       {"refuse", EmptyRow::refuse},
+                                                       {"mean", EmptyRow::mean}};
 inline constexpr Choice<SoftcapPlace> softcap_words[] = {{"before_bias", SoftcapPlace::before_bias},
                                                          {"after_bias", SoftcapPlace::after_bias}};
 inline constexpr Choice<WindowEnds> window_words[] = {{"inclusive", WindowEnds::inclusive},
@@ -51,9 +52,9 @@ struct RoundedStep {
     NumberFormat Numerics::*format;
 };
 inline constexpr RoundedStep steps[] = {{"scores", &Numerics::scores},
-                                 {"query", &Numerics::query},
-                                 {"rotation", &Numerics::rotation},
-                                 {"bias", &Numerics::bias}};
+                                        {"query", &Numerics::query},
+                                        {"rotation", &Numerics::rotation},
+                                        {"bias", &Numerics::bias}};
 inline constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
                                                      {"f32", Precision::f32},
                                                      {"f16", Precision::f16},

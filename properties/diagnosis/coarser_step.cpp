@@ -10,7 +10,7 @@ namespace attest::diagnosis {
 namespace {
 
 /// Numerics with a word more.
-struct Step {
+struct WordOfStep {
     const char* id;
     const char* says;
     const char* word;
@@ -28,9 +28,9 @@ bool biased(const Problem& p) {
     return p.mask.tensor.kind == MaskKind::additive || p.alibi || p.sink;
 }
 
-constexpr Step steps[] = {
+constexpr WordOfStep steps[] = {
     {"step_epsilon", "errors of the size of a number added to the sum of the weights",
-     "epsilon 1e-6", [](Numerics& n) { n.epsilon = 1e-6; }, everywhere},
+     "epsilon 1e-6", [](Numerics& n) { n.epsilon = 0x1p-20; }, everywhere},
     {"step_bias_f16", "errors of the size of mask, slopes or sinks rounded to f16", "bias f16",
      [](Numerics& n) { n.bias = NumberFormat::f16; }, biased},
     {"step_rotation_f16", "errors of the size of cos and sin rounded to f16", "rotation f16",
@@ -60,15 +60,14 @@ constexpr Step steps[] = {
 constexpr double telling_part = 1.0 / 64;
 constexpr std::int64_t telling_min = 3;
 
-bool explains(const Step& step, const std::vector<Evidence>& wrong, Explanation& found) {
+bool explains(const WordOfStep& step, const std::vector<Evidence>& wrong, Explanation& found) {
     std::int64_t telling = 0;
     for (const Evidence& e : wrong) {
         const Problem& p = e.asked.problem;
         if (!step.present(p)) return false;
         Numerics coarser = e.asked.numerics;
         step.declare(coarser);
-        const bound::Expected allowed =
-            oracle::attend(p, e.asked.dialect, coarser, e.asked.inputs);
+        const bound::Expected allowed = oracle::attend(p, e.asked.dialect, coarser, e.asked.inputs);
         const auto all = [&](Role role, const std::vector<bound::ExpectedElement>& own,
                              const std::vector<bound::ExpectedElement>& truth, Precision format) {
             for (std::size_t n = 0; n < own.size(); ++n) {
@@ -82,8 +81,7 @@ bool explains(const Step& step, const std::vector<Evidence>& wrong, Explanation&
             return true;
         };
         if (!all(Role::o, allowed.output, e.truth.output, p.format_o)) return false;
-        if (e.observed.has(Role::lse) &&
-            !all(Role::lse, allowed.lse, e.truth.lse, lse_format(p)))
+        if (e.observed.has(Role::lse) && !all(Role::lse, allowed.lse, e.truth.lse, lse_format(p)))
             return false;
     }
     found.agree = found.of;
@@ -93,7 +91,7 @@ bool explains(const Step& step, const std::vector<Evidence>& wrong, Explanation&
 }  // namespace
 
 std::optional<Explanation> coarser_step(const std::vector<Evidence>& wrong) {
-    for (const Step& step : steps) {
+    for (const WordOfStep& step : steps) {
         Explanation found;
         if (wrong.empty() || !explains(step, wrong, found)) continue;
         found.id = step.id;

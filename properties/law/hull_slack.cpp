@@ -109,10 +109,11 @@ HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double 
     // Values less a mean, and the mean added again (forward_bound.cpp): the hull holds for the
     // differences, the largest of which is 2M; each is rounded to ua and to the format of P.
     const double most = model.value_max, heaviest = 1 + slack.relative;
-    slack.absolute += evaluation * (1 + model.uo) *
-                      (2 * slack.relative * most + 8 * ua * most +
-                       heaviest * (2.1 * most * (ua + model.up) + 2 * (model.oma + model.omp)) +
-                       2 * (model.oma + model.weight_floor) * n * most);
+    slack.absolute +=
+        evaluation * (1 + model.uo) *
+        (2 * slack.relative * most + 8 * ua * most +
+         heaviest * 2 * (most * (ua + model.up + ua * model.up) + model.oma + model.omp) +
+         2 * (model.oma + model.weight_floor) * n * most);
     if (!(2 * n * most < model.max_finite / 8)) slack.absolute = infinite;
     return slack;
 }

@@ -37,7 +37,7 @@ struct Capability : kernel::Manifest {
     std::shared_ptr<const Capability> backward{};
     bool window_right = true;  ///< takes windows that reach past the diagonal
     std::vector<Traits> refused_together;
-    std::shared_ptr<const FewShapes> shapes{};  ///< the only ones that are asked for; none: any
+    std::shared_ptr<const FewShapes> shapes{};   ///< the only ones that are asked for; none: any
     bool refuses(const Problem& problem) const;  ///< as far as those tell
 };
 

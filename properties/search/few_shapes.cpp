@@ -101,9 +101,9 @@ Problem varied(const Problem& base, const Problem& drawn, std::uint64_t bits) {
     std::uint64_t index = 0;
     const auto cut = [&](std::vector<std::int64_t>& lens, std::int64_t most) {
         for (std::int64_t& n : lens)
-            n = 1 + static_cast<std::int64_t>(counter_bits(bits, 1, index++) %
-                                              static_cast<std::uint64_t>(std::max<std::int64_t>(
-                                                  most, 1)));
+            n = 1 + static_cast<std::int64_t>(
+                        counter_bits(bits, 1, index++) %
+                        static_cast<std::uint64_t>(std::max<std::int64_t>(most, 1)));
     };
     cut(p.mask.lens_q, p.len_q);
     cut(p.mask.lens_kv, p.len_kv);
@@ -141,8 +141,7 @@ struct FewShapes::Choice {
         for (const law::Property& law : laws) {
             std::int64_t found = 0;
             for (std::int64_t n = 0; n < 4 * proposals && found < proposals; ++n)
-                if (auto drawn =
-                        search::draw({law, capability, profile}, seed, n % proposals, n)) {
+                if (auto drawn = search::draw({law, capability, profile}, seed, n % proposals, n)) {
                     pool.push_back(std::move(*drawn));
                     ++found;
                 }
@@ -208,16 +207,18 @@ struct FewShapes::Choice {
 };
 
 FewShapes::FewShapes(std::span<const law::Property> laws, Kernel& kernel,
-                     const Capability& capability, const Profile& profile, std::uint64_t seed,
-                     std::int64_t most, const std::vector<Case>& known) {
+                     const Capability& capability, const CampaignOptions& options,
+                     const std::vector<StoredFailure>& stored)
+    : most_(options.shapes.value()) {
+    const std::int64_t most = most_;
     const auto room = [&](const std::set<std::string>& shapes) {
         std::int64_t fresh = 0;
         for (const std::string& shape : shapes) fresh += !chosen_.contains(shape);
         return most - std::ssize(chosen_) - fresh;
     };
-    for (const Case& c : known)
-        if (std::ssize(chosen_) < most / 2) chosen_.insert(shape_of(c.problem));
-    Choice choice(laws, kernel, capability, profile, seed);
+    for (const StoredFailure& failure : stored)
+        if (std::ssize(chosen_) < most / 2) chosen_.insert(shape_of(failure.tried.problem));
+    Choice choice(laws, kernel, capability, options.profile, options.seed);
     choice.propose();
     // Half of the room for traits in pairs, the other half for what laws ask about beside them.
     const std::vector<Case> bases =
@@ -256,19 +257,21 @@ FewShapes::FewShapes(std::span<const law::Property> laws, Kernel& kernel,
                 cases_[law].push_back(std::move(p.tried));
 }
 
-std::optional<Case> FewShapes::draw(const DrawSpace& space, std::uint64_t seed,
-                                    std::int64_t number, std::int64_t attempt) const {
+std::optional<Case> FewShapes::draw(const DrawSpace& space, std::uint64_t seed, std::int64_t number,
+                                    std::int64_t attempt) const {
     const auto of_law = cases_.find(space.property.id);
     if (of_law == cases_.end()) return std::nullopt;
     const std::vector<Case>& own = of_law->second;
     const Case& base = own[static_cast<std::size_t>(number) % own.size()];
     // At last the case as it was planned: the law's further shapes are those it was chosen with.
-    if (attempt >= varied_attempts) return number < std::ssize(own) ? std::optional(base) : std::nullopt;
+    if (attempt >= varied_attempts)
+        return number < std::ssize(own) ? std::optional(base) : std::nullopt;
     const std::optional<Case> drawn = search::draw(space, seed, number, attempt);
     Case c = base;
-    c.values.seed = counter_bits(law_seed(seed, space.property.id),
-                                 static_cast<std::uint64_t>(number),
-                                 static_cast<std::uint64_t>(attempt)) >> 40;
+    c.values.seed =
+        counter_bits(law_seed(seed, space.property.id), static_cast<std::uint64_t>(number),
+                     static_cast<std::uint64_t>(attempt)) >>
+        40;
     if (!drawn) return c;
     c.values.kind = drawn->values.kind;
     const Problem p = varied(base.problem, drawn->problem, drawn->values.seed);
@@ -283,9 +286,10 @@ void FewShapes::visit(const Problem& problem) const {
     visited_.insert(shape_of(problem));
 }
 
-std::int64_t FewShapes::visited() const {
+std::string FewShapes::told() const {
     const std::lock_guard lock(mutex_);
-    return std::ssize(visited_);
+    return "shapes: " + std::to_string(visited_.size()) + " of at most " + std::to_string(most_) +
+           " (--shapes); sizes are what these have";
 }
 
 }  // namespace attest::search

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "properties/search/campaign.hpp"
 #include "properties/search/draw.hpp"
+#include "properties/search/store.hpp"
 
 namespace attest::search {
 
@@ -24,11 +26,10 @@ std::string shape_of(const Problem& problem);
 
 class FewShapes {
 public:
-    /// At most `most` shapes for these laws. `known` are cases that are tried whatever is drawn.
-    /// The kernel is asked supports() alone.
+    /// At most `options.shapes` shapes for these laws. `stored` are cases that are
+    /// tried whatever is drawn. The kernel is asked supports() alone.
     FewShapes(std::span<const law::Property> laws, Kernel& kernel, const Capability& capability,
-              const Profile& profile, std::uint64_t seed, std::int64_t most,
-              const std::vector<Case>& known);
+              const CampaignOptions& options, const std::vector<StoredFailure>& stored);
 
     bool has(const Problem& problem) const { return chosen_.contains(shape_of(problem)); }
 
@@ -36,9 +37,8 @@ public:
     std::optional<Case> draw(const DrawSpace& space, std::uint64_t seed, std::int64_t number,
                              std::int64_t attempt) const;
 
-    /// A call was made; how many shapes there were calls of.
-    void visit(const Problem& problem) const;
-    std::int64_t visited() const;
+    void visit(const Problem& problem) const;  ///< a call was made
+    std::string told() const;                  ///< for people: how many shapes saw a call
 
 private:
     /// A case of a law, and the shapes the law asks about beside it.
@@ -48,11 +48,19 @@ private:
     };
     struct Choice;
 
+    std::int64_t most_;
     std::set<std::string> chosen_;
     /// By law: cases all of whose shapes are chosen.
     std::map<std::string, std::vector<Case>, std::less<>> cases_;
     mutable std::mutex mutex_;
     mutable std::set<std::string> visited_;
 };
+
+inline std::shared_ptr<const FewShapes> shapes_for(const std::vector<law::Property>& laws,
+                                                   Kernel& kernel, const Capability& capability,
+                                                   const CampaignOptions& options,
+                                                   const std::vector<StoredFailure>& stored) {
+    return std::make_shared<const FewShapes>(laws, kernel, capability, options, stored);
+}
 
 }  // namespace attest::search

@@ -29,8 +29,7 @@ class Runner {
 public:
     Runner(std::span<const law::Property> laws, const KernelFactory& factory,
            const CampaignOptions& options, CampaignObserver& observer)
-        : laws_(laws),
-          factory_(factory),
+        : factory_(factory),
           options_(options),
           observer_(observer),
           limit_(options.session.timeout, patience_of(options.kernel)),
@@ -50,8 +49,6 @@ private:
     void work(std::size_t index);
     std::unique_ptr<Kernel> start(std::size_t index);
     Capability capability_of(Kernel& kernel);
-    std::shared_ptr<const FewShapes> choose_shapes(Kernel& kernel, const Capability& capability,
-                                                   const std::vector<StoredFailure>& stored);
     void prepare(LimitedKernel& kernel);
     void try_one(Kernel& kernel, const CaseTask& task, std::unique_lock<std::mutex>& lock);
     bool do_next(Kernel& kernel, std::size_t index);
@@ -63,7 +60,6 @@ private:
     void complete();
     bool interrupted() const { return options_.interrupted && *options_.interrupted > 0; }
 
-    std::span<const law::Property> laws_;
     const KernelFactory& factory_;
     const CampaignOptions& options_;
     CampaignObserver& observer_;
@@ -92,25 +88,17 @@ Capability Runner::capability_of(Kernel& kernel) {
     }
 }
 
-std::shared_ptr<const FewShapes> Runner::choose_shapes(Kernel& kernel, const Capability& capability,
-                                                       const std::vector<StoredFailure>& stored) {
-    std::vector<law::Property> laws;
-    for (const law::Property& law : laws_)
-        if (state_.selected(law)) laws.push_back(law);
-    std::vector<Case> known;
-    for (const StoredFailure& failure : stored) known.push_back(failure.tried);
-    return std::make_shared<const FewShapes>(laws, kernel, capability, options_.profile,
-                                             options_.seed, *options_.shapes, known);
-}
-
 void Runner::prepare(LimitedKernel& kernel) {
     Capability capability = capability_of(kernel);
     std::vector<StoredFailure> stored;
     if (!options_.store.empty()) stored = load_failures(options_.store, &result_.unread);
-    if (options_.shapes) capability.shapes = choose_shapes(kernel, capability, stored);
+    if (options_.shapes)
+        capability.shapes =
+            shapes_for(state_.selected_laws(), kernel, capability, options_, stored);
     const std::lock_guard lock(mutex_);
     result_.manifest = kernel.manifest();
     capability_ = std::move(capability);
+    kernel.keep_to(capability_.shapes);
     state_.prepare(capability_, stored);
     ready_ = true;
     changed_.notify_all();
@@ -129,8 +117,7 @@ void Runner::work(std::size_t index) {
         std::unique_ptr<Kernel> own = start(index);
         if (own == nullptr) return;
         LimitedKernel kernel(std::move(own), limit_);
-        if (index == 0) prepare(kernel);
-        kernel.keep_to(capability_.shapes);
+        index == 0 ? prepare(kernel) : kernel.keep_to(capability_.shapes);
         while (do_next(kernel, index)) {
         }
     } catch (...) {
@@ -269,13 +256,9 @@ void Runner::complete() {
     result_.error = error_;
     result_.interrupted = interrupted() || error_ != nullptr;
     result_.laws = state_.take_results();
-    if (capability_.shapes)
-        result_.narrowed.push_back("shapes: " + std::to_string(capability_.shapes->visited()) +
-                                   " of at most " + std::to_string(*options_.shapes) +
-                                   " (--shapes); sizes are what these have");
-    constexpr std::chrono::seconds patience{5};
+    if ((result_.shapes = capability_.shapes)) result_.narrowed.push_back(result_.shapes->told());
     const bool insists = options_.interrupted && *options_.interrupted > 1;
-    const auto deadline = Clock::now() + (insists ? patience * 0 : patience);
+    const auto deadline = Clock::now() + std::chrono::seconds(insists ? 0 : 5);
     for (LawResult& law : result_.laws) {
         if (law.verdict.decision != law::Decision::violated || law.counterexample) continue;
         const auto found = std::find_if(law.records.begin(), law.records.end(),
@@ -311,14 +294,7 @@ CampaignResult Runner::run() {
 
 CampaignResult run_laws(std::span<const law::Property> laws, const KernelFactory& factory,
                         const CampaignOptions& options, CampaignObserver& observer) {
-    CampaignOptions own = options;
-    // Few shapes reach what they reach, and leave a law what it finds among them.
-    if (own.shapes) {
-        own.profile.reach = {};
-        own.profile.refuse_max = 1;
-    }
-    Runner runner(laws, factory, own, observer);
-    return runner.run();
+    return Runner(laws, factory, options, observer).run();
 }
 
 }  // namespace attest::search

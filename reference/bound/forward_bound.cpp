@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "reference/bound/entry_loops.hpp"
+#include "reference/bound/far_keys.hpp"
 #include "reference/bound/rounding.hpp"
 
 namespace attest::bound {
@@ -189,47 +190,15 @@ double RowBound::shifted_values() const noexcept {
     const double plain = (1 + h1_) * ((1 + sum_error_o_) * up + sum_error_o_ * (1 + up)) +
                          row_.entries * (1 + sum_error_o_) * model_.omp;
     const double of_theorem = inverse_ * most * (plain + sum_error_l_ * (1 + h1_));
-    const double of_rounding = heaviest * (2.1 * most * (ua + up) + 2 * (model_.oma + model_.omp));
-    const double of_quotient = 8 * ua * most + 2 * most * model_.epsilon * inverse_ *
-                                                   (model_.may_split ? 2 : 1);
+    const double of_rounding =
+        heaviest * (2 * (most * (ua + up + ua * up) + model_.oma + model_.omp));
+    const double of_quotient =
+        8 * ua * most + 2 * most * model_.epsilon * inverse_ * (model_.may_split ? 2 : 1);
     const double of_total = 2 * (model_.oma + model_.weight_floor) * row_.entries * most;
     const bool in_range = 2 * row_.entries * most < model_.max_finite / 8;
     const double all = of_theorem + 2 * leak_ * most + of_rounding + of_quotient + of_total;
     return in_range && all < infinite ? evaluation * (1 + model_.uo) * all : infinite;
 }
-
-/// Keys that a finite number hides, as far below the row's maximum as here: whatever error their
-/// scores have up to a quarter of the distance, and where they overflow to -inf, their weights come
-/// out as 0 in every format, since a maximum known to 1000 leaves 2000 between. (One known less well
-/// leaves no proof at all.) They stand in the row with their weight of 0 and the least of the other
-/// scores, without a bias, so that the errors of their own scores, of -1e30 or of a format's lowest
-/// number, are nobody else's.
-struct FarKeys {
-    static constexpr double distance = 4096;
-    std::vector<double> score, bias;
-
-    FarKeys(const RowFacts& facts, const ScoreError& error) {
-        if (facts.bias.empty()) return;
-        if (!(*std::max_element(facts.bias.begin(), facts.bias.end()) > distance)) return;
-        score.assign(facts.score.begin(), facts.score.end());
-        bias.assign(facts.bias.begin(), facts.bias.end());
-        const auto is_far = [&](std::size_t j) {
-            const double below = facts.max - facts.score[j];
-            const double turn = facts.turn.empty() ? 0 : facts.turn[j];
-            const double off = error.dot * facts.magnitude[j] + error.bias * facts.bias[j] +
-                               error.angle * turn + error.absolute;
-            return below > distance && off < below / 4 && facts.weight[j] == 0;
-        };
-        double least = facts.max;
-        for (std::size_t j = 0; j < score.size(); ++j)
-            if (!is_far(j)) least = std::min(least, score[j]);
-        for (std::size_t j = 0; j < score.size(); ++j)
-            if (is_far(j)) {
-                score[j] = least;
-                bias[j] = 0;
-            }
-    }
-};
 
 void RowBound::weigh(const RowFacts& every) {
     RowFacts facts = every;

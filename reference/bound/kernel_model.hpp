@@ -34,7 +34,7 @@ struct KernelModel {
     bool flushes = false;  ///< subnormal inputs count as zero too
     bool matrix_unit = false;
     bool centred_keys = false, centred_values = false;
-    double value_max = 0;  ///< the largest |v| of all keys, hidden ones too; where values are centred
+    double value_max = 0;       ///< where values are centred: the largest |v|, of hidden keys too
     bool coarse_steps = false;  ///< nothing is claimed but by bound (a)
     bool may_split = false;     ///< keys may be split and the parts merged by their LSE
     std::int64_t tile = 0;      ///< 0: unknown

@@ -109,7 +109,8 @@ void DeviceRun::ask(const RowSlot& at) {
     const bool empty = range.first >= range.last;
     out_.row_empty[static_cast<std::size_t>(at.slot)] = empty ? 1 : 0;
     if (!range.is_query || (empty && !p_.sink)) {
-        put_empty(call_, model_, range, {b_, h / call_.group}, out_.output.data() + at.slot * call_.dim_v,
+        put_empty(call_, model_, range, {b_, h / call_.group},
+                  out_.output.data() + at.slot * call_.dim_v,
                   out_.lse[static_cast<std::size_t>(at.slot)]);
         return;
     }

@@ -31,16 +31,16 @@ public:
         if (!range_.is_query || (keys_.empty() && !p_.sink)) return;
         if (how_.backwards) std::reverse(keys_.begin(), keys_.end());
         scores(i);
-        centre_values();
+        value_mean_ = value_mean<F>(call_, b_, h_ / call_.group, how_.centred_values && !p_.sink);
         Part<F> all = merged();
+        const F epsilon = static_cast<F>(how_.epsilon);
         F natural = all.max * (how_.base_two ? F(0.6931471805599453) : F(1)) +
-                    std::log(all.sum + epsilon()) + shift_;
+                    std::log(all.sum + epsilon) + shift_;
         if (p_.sink) natural = apply_sink(all, natural);
-        for (std::int64_t c = 0; c < call_.dim_v; ++c)
-            output[c] = stored(static_cast<double>(
-                all.sum > 0 ? all.output[static_cast<std::size_t>(c)] / (all.sum + epsilon()) +
-                                  value_mean_[static_cast<std::size_t>(c)]
-                            : F(0)));
+        for (std::size_t c = 0; c < value_mean_.size(); ++c) {
+            const F quotient = all.output[c] / (all.sum + epsilon) + value_mean_[c];
+            output[c] = stored(static_cast<double>(all.sum > 0 ? quotient : F(0)));
+        }
         if (call_.dialect.lse_base == LseBase::two) natural *= F(1.4426950408889634);
         *lse = round_to(static_cast<double>(natural),
                         p_.format_q == Precision::f64 ? Precision::f64 : Precision::f32);
@@ -49,23 +49,10 @@ public:
 private:
     /// A cap and a sink see the scores themselves.
     bool centred() const { return how_.centred_keys && p_.softcap == 0 && !p_.sink; }
-    /// Of all the sequence's values, hidden ones too, where they are numbers.
-    void centre_values() {
-        value_mean_.assign(static_cast<std::size_t>(call_.dim_v), F(0));
-        if (!how_.centred_values || p_.sink) return;
-        const std::int64_t keys = keys_valid(p_, b_);
-        for (std::size_t c = 0; c < value_mean_.size(); ++c) {
-            for (std::int64_t j = 0; j < keys; ++j)
-                value_mean_[c] += static_cast<F>(call_.value(b_, h_ / call_.group, j)[c]) /
-                                  static_cast<F>(keys);
-            if (!std::isfinite(value_mean_[c])) value_mean_[c] = 0;
-        }
-    }
     F value(std::int64_t key, std::size_t c) const {
         const F v = static_cast<F>(call_.value(b_, h_ / call_.group, key)[c]);
         return value_mean_[c] == 0 ? v : low(v - value_mean_[c]);
     }
-    F epsilon() const { return static_cast<F>(how_.epsilon); }
     bool by_unit() const { return how_.unit_block > 0 && std::is_same_v<F, float>; }
     F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
     F power(F x) const {
@@ -86,10 +73,6 @@ private:
         return round_to(nearest - std::copysign(step, nearest), p_.format_o);
     }
 
-    std::vector<F> rotated(const double* x, std::int64_t position) const {
-        return turned<F>(p_, x, position, how_.rotation);
-    }
-
     F dot(const std::vector<F>& q, const std::vector<F>& k) const {
         const auto product = [&](std::size_t c) { return double{q[c]} * double{k[c]}; };
         if (by_unit()) return static_cast<F>(sum_by_unit(how_.unit_block, q.size(), 0, product));
@@ -105,8 +88,7 @@ private:
     void scores(std::int64_t i) {
         const double* from = call_.query(b_, h_, i);
         const bool rope = p_.rope.style != RopeStyle::none;
-        std::vector<F> q = rope ? rotated(from, p_.rope.offset + range_.position)
-                                : std::vector<F>(from, from + p_.dim_qk);
+        auto q = turned<F>(p_, from, p_.rope.offset + range_.position, how_.rotation, rope);
         for (F& x : q) x = rounded(x, how_.query);
         const bool rotate_keys = rope && !(p_.cache.present && p_.cache.keys_rotated);
         F scale = static_cast<F>(call_.scale);
@@ -118,8 +100,8 @@ private:
         std::vector<F> mean(static_cast<std::size_t>(p_.dim_qk), F(0));
         for (const std::int64_t j : keys_) {
             const double* key = call_.key(b_, h_ / call_.group, j);
-            keys.push_back(rotate_keys ? rotated(key, p_.rope.offset + key_position(p_, j))
-                                       : std::vector<F>(key, key + p_.dim_qk));
+            keys.push_back(turned<F>(p_, key, p_.rope.offset + key_position(p_, j), how_.rotation,
+                                     rotate_keys));
             for (std::size_t c = 0; centred() && c < mean.size(); ++c)
                 mean[c] += keys.back()[c] / static_cast<F>(keys_.size());
         }
@@ -198,11 +180,11 @@ private:
 
     void accumulate_by_unit(const std::vector<double>& weights, std::size_t t, Part<F>& out) const {
         for (std::size_t c = 0; c < out.output.size(); ++c)
-            out.output[c] = static_cast<F>(sum_by_unit(
-                how_.unit_block, weights.size(), static_cast<double>(out.output[c]),
-                [&](std::size_t n) {
-                    return weights[n] * static_cast<double>(value(keys_[t + n], c));
-                }));
+            out.output[c] = static_cast<F>(
+                sum_by_unit(how_.unit_block, weights.size(), static_cast<double>(out.output[c]),
+                            [&](std::size_t n) {
+                                return weights[n] * static_cast<double>(value(keys_[t + n], c));
+                            }));
     }
 
     void accumulate(F weight, std::size_t j, Part<F>& out) const {
@@ -286,7 +268,7 @@ private:
     KeyRange range_;
     std::vector<std::int64_t> keys_;
     std::vector<F> score_;
-    F shift_ = 0;  ///< taken off every score
+    F shift_ = 0;                ///< taken off every score
     std::vector<F> value_mean_;  ///< taken off every value
 };
 

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "reference/oracle/prepared.hpp"
+#include "reference/oracle/visibility.hpp"
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
 
@@ -27,12 +29,13 @@ F rounded(F x, NumberFormat format) {
         round_to(static_cast<double>(x), half ? Precision::f16 : Precision::bf16));
 }
 
-/// The vector turned by RoPE at this position; cos, sin and the turn are rounded to `format`.
+/// The vector, turned by RoPE at this position if it turns; cos, sin and the turn are rounded to
+/// `format`.
 template <typename F>
 std::vector<F> turned(const Problem& p, const double* x, std::int64_t position,
-                      NumberFormat format) {
+                      NumberFormat format, bool turns) {
     std::vector<F> y(x, x + p.dim_qk);
-    const std::int64_t dims = p.rope.dims == 0 ? p.dim_qk : p.rope.dims;
+    const std::int64_t dims = !turns ? 0 : p.rope.dims == 0 ? p.dim_qk : p.rope.dims;
     for (std::int64_t c = 0; c < dims / 2; ++c) {
         const bool pairs = p.rope.style == RopeStyle::interleaved;
         const std::size_t r = static_cast<std::size_t>(pairs ? 2 * c : c);
@@ -47,6 +50,19 @@ std::vector<F> turned(const Problem& p, const double* x, std::int64_t position,
         y[s] = low(low(u * sine) + low(v * cosine));
     }
     return y;
+}
+
+/// Of all the sequence's values, hidden ones too, where they are numbers; zeros if not `wanted`.
+template <typename F>
+std::vector<F> value_mean(const Prepared& call, std::int64_t b, std::int64_t h_kv, bool wanted) {
+    std::vector<F> mean(static_cast<std::size_t>(call.dim_v), F(0));
+    const std::int64_t keys = wanted ? keys_valid(call.problem, b) : 0;
+    for (std::size_t c = 0; c < mean.size(); ++c) {
+        for (std::int64_t j = 0; j < keys; ++j)
+            mean[c] += static_cast<F>(call.value(b, h_kv, j)[c]) / static_cast<F>(keys);
+        if (!std::isfinite(mean[c])) mean[c] = 0;
+    }
+    return mean;
 }
 
 }  // namespace attest::oracle

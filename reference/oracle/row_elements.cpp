@@ -14,25 +14,26 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// The mean of all the sequence's values: where a finite number is put in the place of every hidden
-/// score, n weights exp(0) = 1 are left. A sum of n products over a sum of n ones, each within
-/// chain_error(depth + 3) (the product, the rescaling that multiplies by one, the quotient); a tile
-/// less, a merge of parts of equal weights 4 ua log(n) more. P's roundings, epsilon and underflow as
-/// in forward_bound.cpp. What is no plain mask, or adds to the score, claims nothing.
-void put_mean(const Prepared& call, const bound::KernelModel& model, RowPlace place,
+/// score, n weights exp(0) = 1 are left, each off by exp_error: a sum of n products over a sum of n
+/// such ones, each within chain_error(depth + 5) (the product, the rescaling, the quotient); parts
+/// merged, P's rounding, epsilon and underflow as in forward_bound.cpp. Centred values are up to
+/// value_max larger. What is no plain mask, or adds to the score, claims nothing.
+void put_mean(const Prepared& call, const bound::KernelModel& model, HeadPlace place,
               bound::ExpectedElement* o) {
-    constexpr double evaluation = 1.0001;
+    constexpr double evaluation = 1.0001;  // as in forward_bound.cpp
     const Problem& p = call.problem;
     const std::int64_t keys = keys_valid(p, place.batch);
     const double n = static_cast<double>(keys), ua = model.ua;
     const bool told = keys > 0 && !call.any_nonfinite && p.mask.documents_kv.empty() &&
                       p.mask.tensor.kind != MaskKind::additive;
     const double sums = bound::chain_error(model.sum_depth(n) + 5, ua);
-    const double merge = model.may_split ? std::expm1(8 * ua * (std::log(n + 1) + 2) +
-                                                      6 * model.exp_error + 4 * ua)
-                                         : 0;
+    const double merge =
+        model.may_split ? std::expm1(8 * ua * (std::log(n + 1) + 2) + 6 * model.exp_error + 4 * ua)
+                        : 0;
     const double most = model.centred_values ? model.value_max : 0;
-    const double relative = (1 + model.up) * (1 + merge) * (1 + sums) / (1 - sums) - 1 +
-                            model.epsilon + model.uo + 2.1 * model.exp_error;
+    const double off = (1 + sums) * (1 + model.exp_error) / (1 - sums) / (1 - model.exp_error);
+    const double relative =
+        (1 + model.up) * (1 + merge) * off * (1 + model.epsilon) * (1 + model.uo) - 1;
     for (std::int64_t c = 0; c < call.dim_v; ++c) {
         if (!told || !(sums < 0.5)) {
             o[c] = claimed(Claim::nothing);
@@ -57,7 +58,7 @@ void put_mean(const Prepared& call, const bound::KernelModel& model, RowPlace pl
 }  // namespace
 
 void put_empty(const Prepared& call, const bound::KernelModel& model, const KeyRange& range,
-               RowPlace place, bound::ExpectedElement* o, bound::ExpectedElement& lse) {
+               HeadPlace place, bound::ExpectedElement* o, bound::ExpectedElement& lse) {
     const bool sink = call.problem.sink;
     const EmptyRow rule = call.dialect.empty_row;
     bound::ExpectedElement zero;

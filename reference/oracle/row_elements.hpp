@@ -14,14 +14,14 @@
 
 namespace attest::oracle {
 
-/// Which row: sequence and key/value head.
-struct RowPlace {
+/// Whose keys a row sees: sequence and key/value head.
+struct HeadPlace {
     std::int64_t batch = 0, head_kv = 0;
 };
 
 /// What is expected of a row without a visible key: o [dim_v] and its LSE.
 void put_empty(const Prepared& call, const bound::KernelModel& model, const KeyRange& range,
-               RowPlace place, bound::ExpectedElement* o, bound::ExpectedElement& lse);
+               HeadPlace place, bound::ExpectedElement* o, bound::ExpectedElement& lse);
 
 /// The LSE of a row in the dialect's base, given to double in both.
 bound::ExpectedElement lse_element(LseBase base, double lse, double lse_two,
