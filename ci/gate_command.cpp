@@ -38,6 +38,7 @@ CommandOptions check_options(const CommandOptions& gate, const CommandOptions& c
     o.argv = {"check", kernel, "--profile", o.profile, "--seed", std::to_string(*o.seed)};
     for (const std::string& glob : o.match) o.argv.insert(o.argv.end(), {"--match", glob});
     if (o.cases) o.argv.insert(o.argv.end(), {"--cases", std::to_string(*o.cases)});
+    if (o.shapes) o.argv.insert(o.argv.end(), {"--shapes", std::to_string(*o.shapes)});
     if (o.unconfined) o.argv.push_back("--unconfined");
     for (const std::string& variable : o.variables)
         o.argv.insert(o.argv.end(), {"--env", variable});

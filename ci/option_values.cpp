@@ -127,6 +127,7 @@ void convert(CommandOptions& o, const TypedOptions& t) {
     if (!t.time.empty()) o.seconds = parse_duration("--time", t.time);
     if (!t.rerun.empty()) o.rerun = parse_count("--rerun", t.rerun);
     if (!t.cases.empty()) o.cases = parse_count("--cases", t.cases);
+    if (!t.shapes.empty()) o.shapes = parse_count("--shapes", t.shapes);
     if (!t.seeds.empty()) o.seeds = parse_count("--seeds", t.seeds);
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     o.jobs = t.jobs.empty()

@@ -31,6 +31,8 @@ void add_run_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
                    "repeats a run; if not given, random, or 20261120 where CI is set");
     app.add_option("--time", t.time, "time for all laws together, such as 60s or 5m");
     app.add_option("--cases", t.cases, "cases a law, instead of the profile's");
+    app.add_option("--shapes", t.shapes,
+                   "shapes the kernel sees at most, for one that compiles each");
     app.add_option("--jobs", t.jobs, "workers at once (one a core)");
     app.add_option("--shard", t.shard, "i/n: part i, from 0, of n equal parts; auto: as CI says");
     app.add_option("--out", o.out, "folder of the results (attest-out)");

@@ -27,7 +27,7 @@ struct CommandOptions {
     std::optional<std::uint64_t> seed;
     bool seed_random = false;  ///< also where CI is set
     std::optional<double> seconds;
-    std::optional<std::int64_t> cases;
+    std::optional<std::int64_t> cases, shapes;
     bool until_first = false;  ///< check ends with the first violation
     bool all_cases = false;    ///< of each law, also once one is violated: of the gate's runs
     std::int64_t seeds = 1;    ///< of audit

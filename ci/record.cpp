@@ -53,6 +53,7 @@ void fields(V& v, RunHeader& run) {
     v.group("budget", [&](V& budget) {
         budget.added("seconds", run.seconds);
         budget.added("cases", run.cases);
+        budget.added("shapes", run.shapes);
     });
     v("profile", run.profile);
     v("kernel", run.kernel);

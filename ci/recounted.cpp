@@ -90,6 +90,7 @@ std::string not_countable(const RunReport& report) {
                "them)";
     if (!report.end) return "it has no end: it was cut, or goes on";
     if (report.end->interrupted || !report.end->ended.empty()) return "it was cut";
+    if (report.run.shapes) return "it was asked for few shapes (--shapes)";
     if (report.run.seconds) return "how many cases it had hung on the clock (--time)";
     if (report.run.until_first) return "it ended with the first violation (--until-first)";
     return {};

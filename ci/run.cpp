@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "ci/fixture.hpp"
@@ -15,6 +16,7 @@
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "ci/session_options.hpp"
+#include "properties/search/limited_kernel.hpp"
 #include "properties/search/session_kernel.hpp"
 
 namespace attest::ci {
@@ -30,6 +32,9 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
     c.seed = plan.seed;
     c.seconds = o.seconds;
     c.cases = o.cases;
+    c.shapes = o.shapes;
+    if (c.shapes) c.profile.reach = {};      // few shapes reach what they reach,
+    if (c.shapes) c.profile.refuse_max = 1;  // and leave a law what it finds among them
     c.until_first = o.until_first;
     c.all_cases = o.all_cases;
     c.jobs = o.jobs;
@@ -125,8 +130,10 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
     for (diagnosis::CounterexampleReport& c : unproven) out.write(std::move(c));
     for (const diagnosis::CauseReport& cause : causes) out.write(cause);
     const auto earlier = std::exchange(report.coverage, {});
-    for (search::CoverageReport& c :
-         search::coverage_reports(result, plan.profile.undrawn_pairs_max, &kernel, earlier))
+    // Few shapes leave pairs undrawn: what was drawn is said.
+    const std::int64_t pairs_max = plan.options.shapes ? std::numeric_limits<std::int64_t>::max()
+                                                       : plan.profile.undrawn_pairs_max;
+    for (search::CoverageReport& c : search::coverage_reports(result, pairs_max, &kernel, earlier))
         out.write(std::move(c));
 }
 
@@ -247,7 +254,14 @@ FinishedRun run_and_record(const CommandOptions& options) {
         result.manifest = kernel.manifest();
         progress.clear();
         observer.rethrow();
-        write_findings(observer, report, result, plan, kernel, interrupt);
+        if (result.shapes) {
+            search::TimeLimit limit(options.timeout, search::patience_of(plan.kernel));
+            search::LimitedKernel kept(std::move(loaded), limit);
+            kept.keep_to(result.shapes);
+            write_findings(observer, report, result, plan, kept, interrupt);
+        } else {
+            write_findings(observer, report, result, plan, kernel, interrupt);
+        }
         observer.rethrow();
         report.sort();
         report.end = end_of(report, result);

@@ -156,28 +156,30 @@ RunPlan plan_run(const CommandOptions& options) {
 
 RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
     const CommandOptions& o = plan.options;
-    RunHeader run{.command = o.command,
-                  .argv = {},
-                  .attest_version = std::string(attest_version()),
-                  .catalogue = law::catalogue_digest(),
-                  .catalogue_laws = static_cast<std::int64_t>(law::catalogue().size()),
-                  .started = time_now(),
-                  .seed = plan.seed,
-                  .shard_index = o.shard_index,
-                  .shard_count = o.shard_count,
-                  .seconds = o.seconds,
-                  .cases = o.cases,
-                  .profile = plan.profile,
-                  .kernel = kernel_report(plan.kernel, manifest),
-                  .machine = this_machine(),
-                  .whole = o.match.empty() && !o.cases && !o.seconds && o.shard_count == 1,
-                  .source = o.source,
-                  .match = o.match,
-                  .all_cases = o.all_cases,
-                  .until_first = o.until_first,
-                  .recorded = o.record_cases || o.command == "certify" || o.shard_count > 1,
-                  .threads = o.jobs,
-                  .own_profile = o.profile.ends_with(".json") ? file_text(o.profile) : ""};
+    RunHeader run{
+        .command = o.command,
+        .argv = {},
+        .attest_version = std::string(attest_version()),
+        .catalogue = law::catalogue_digest(),
+        .catalogue_laws = static_cast<std::int64_t>(law::catalogue().size()),
+        .started = time_now(),
+        .seed = plan.seed,
+        .shard_index = o.shard_index,
+        .shard_count = o.shard_count,
+        .seconds = o.seconds,
+        .cases = o.cases,
+        .shapes = o.shapes,
+        .profile = plan.profile,
+        .kernel = kernel_report(plan.kernel, manifest),
+        .machine = this_machine(),
+        .whole = o.match.empty() && !o.cases && !o.seconds && !o.shapes && o.shard_count == 1,
+        .source = o.source,
+        .match = o.match,
+        .all_cases = o.all_cases,
+        .until_first = o.until_first,
+        .recorded = o.record_cases || o.command == "certify" || o.shard_count > 1,
+        .threads = o.jobs,
+        .own_profile = o.profile.ends_with(".json") ? file_text(o.profile) : ""};
     if (o.unconfined) run.kernel.options.push_back("--unconfined");
     for (const std::string& variable : o.variables)
         run.kernel.options.push_back("--env " + variable);

@@ -45,8 +45,9 @@ struct RunHeader {
     std::string started;
     std::uint64_t seed = 0;
     std::int64_t shard_index = 0, shard_count = 1;
-    std::optional<double> seconds;      ///< the budget
-    std::optional<std::int64_t> cases;  ///< a law
+    std::optional<double> seconds;       ///< the budget
+    std::optional<std::int64_t> cases;   ///< a law
+    std::optional<std::int64_t> shapes;  ///< that the kernel sees at most
     search::Profile profile;
     KernelReport kernel;
     Machine machine;

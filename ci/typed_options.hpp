@@ -9,8 +9,8 @@
 namespace attest::ci {
 
 struct TypedOptions {
-    std::string profile, seed, seeds, time, cases, jobs, shard, timeout, colour, record, out,
-        accuracy, rerun;
+    std::string profile, seed, seeds, time, cases, shapes, jobs, shard, timeout, colour, record,
+        out, accuracy, rerun;
 };
 
 void convert(CommandOptions& options, const TypedOptions& typed);

@@ -94,6 +94,9 @@ Judgement check_nonnegative(const Trial& trial) {
     };
     const UnitRun shown = run_units(trial, problem, trial.inputs(), stream,
                                     unit_columns(trial, problem, stream, key_of));
+    // Values less a mean show a weight within the bound, to either side.
+    if (trial.numerics().centred_values)
+        return trial.compare(shown.call.problem(), shown.call.inputs(), shown.call.outputs());
     Tally tally(problem);
     for (const Row& row : all_rows(problem)) {
         if (blind(shown.call, row)) continue;
@@ -152,6 +155,8 @@ Judgement check_masked_zero(const Trial& trial) {
     };
     inputs.put(Role::v, tensor_of(problem, Role::v, value));
     const TensorSet observed = trial.run(problem, inputs);
+    // Zeros less a mean are none: what comes back is zero within the bound.
+    if (trial.numerics().centred_values) return trial.compare(problem, inputs, observed);
 
     Tally tally(problem);
     const Tensor& values = inputs[Role::v];

@@ -147,10 +147,14 @@ bound::ExpectedElement single_key(const Trial& trial, const Problem& problem, do
                                   double score_max, double general_bound) {
     const bound::KernelModel m = bound::resolve(problem, trial.numerics());
     const double off = std::expm1(1.01 * m.ua * score_max + 3 * std::log1p(m.exp_error));
-    if (m.up > 0 && !(off < m.up / 2)) return {value, 0, general_bound};
+    // Where a score of half precision may overflow, the general bound claims nothing either.
+    const bool overflows = m.coarse_steps && !std::isfinite(general_bound);
+    if (overflows || m.centred_values || (m.up > 0 && !(off < m.up / 2)))
+        return {value, 0, general_bound};
     const double merge =
         m.may_split ? std::expm1(8 * m.ua * (score_max + 2) + 6 * m.exp_error + 4 * m.ua) : 0;
-    const double relative = 1.01 * ((m.up > 0 ? off : 0) + 6 * m.ua + merge + m.uo);
+    const double added = 3 * m.epsilon;  // to l, which is at least 1 - off, twice where merged
+    const double relative = 1.01 * ((m.up > 0 ? off : 0) + 6 * m.ua + merge + m.uo + added);
     const double size = std::abs(value);
     const double underflow = 16 * m.oma + 2 * (m.oma + m.weight_floor) * size + m.omo;
     return {value, 0, std::min(general_bound, relative * size + underflow)};

@@ -11,6 +11,7 @@
 
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
+#include "properties/law/statistics.hpp"
 #include "properties/law/tally.hpp"
 #include "reference/bound/kernel_model.hpp"
 
@@ -111,6 +112,7 @@ Judgement judge_ratio(const Trial& trial, const Problem& problem) {
 }
 
 Plan check_ratio(const Given& given) {
+    if (has_coarse_steps(given.numerics())) return not_applicable(coarse_steps);
     const std::optional<Problem> problem = two_keys(given);
     if (!problem) return not_applicable("the kernel takes no two keys alone");
     return [problem = *problem](const Trial& trial) { return judge_ratio(trial, problem); };

@@ -158,6 +158,7 @@ bool widen(const Given& given, Problem& problem) {
 
 Plan check_error_budget(const Given& given) {
     if (given.numerics().matrix_unit) return not_applicable(truncated_sums);
+    if (has_coarse_steps(given.numerics())) return not_applicable(coarse_steps);
     if (coarse_exp(given.numerics()))
         return not_applicable("a coarse exp errs alike at like scores, and not by chance");
     Problem problem =

@@ -82,6 +82,11 @@ void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
     section.choose("weights", manifest_words::number_words, n.weights);
     section.choose("output", manifest_words::number_words, n.output);
     section.positive_real("exp_ulp", n.exp_ulp);
+    for (const manifest_words::RoundedStep& step : manifest_words::steps)
+        section.choose(step.key, manifest_words::number_words, n.*step.format);
+    section.positive_real("epsilon", n.epsilon);
+    section.flag("centred_keys", n.centred_keys);
+    section.flag("centred_values", n.centred_values);
     section.count("tile", n.tile);
     section.count("sum_chunk", n.sum_chunk);
     section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
@@ -117,6 +122,9 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     }
     if (const Json* n = top.find("numerics")) {
         read_numerics(Section(source, *n, "numerics"), m.numerics, m.dropout_levels);
+        // A mean of all keys takes what is no number into every row.
+        if (m.numerics.centred_keys || m.numerics.centred_values)
+            m.dialect.nonfinite = Nonfinite::unspecified;
     }
     top.finish();
     return m;
@@ -131,6 +139,8 @@ FeatureSet inherent_features(const Manifest& m, const Problem& p) {
 
 std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
     if (p.want_grad && m.gradients.empty()) return "its manifest lists no gradients";
+    if (p.want_grad && has_coarse_steps(m.numerics))
+        return "gradients are not judged where a step is coarser than what it accumulates in";
     const FeatureSet used = features_of(p), inherent = inherent_features(m, p);
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);
@@ -189,6 +199,13 @@ std::string to_json(const Manifest& m) {
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};
     if (m.dropout_levels > 0) out["numerics"]["dropout_levels"] = m.dropout_levels;
+    for (const manifest_words::RoundedStep& step : manifest_words::steps)
+        if (m.numerics.*step.format != NumberFormat::unrounded)
+            out["numerics"][std::string(step.key)] =
+                word_of(manifest_words::number_words, m.numerics.*step.format);
+    if (m.numerics.epsilon > 0) out["numerics"]["epsilon"] = m.numerics.epsilon;
+    if (m.numerics.centred_keys) out["numerics"]["centred_keys"] = true;
+    if (m.numerics.centred_values) out["numerics"]["centred_values"] = true;
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

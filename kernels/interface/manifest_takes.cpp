@@ -78,6 +78,7 @@ void read_takes(const JsonSource& source, const Json& object, Takes& takes) {
     }
     section.choose("queries", manifest_words::queries_words, takes.queries);
     section.choose("padding", manifest_words::padding_words, takes.padding);
+    section.choose("lse", manifest_words::lse_words, takes.lse);
     if (const Json* v = section.find("dims")) {
         if (v->kind != Json::Kind::array || v->items.empty()) dims_of(source, *v);
         for (const Json& item : v->items) takes.dims.push_back(dims_of(source, item));
@@ -97,6 +98,7 @@ nlohmann::json takes_json(const Takes& takes) {
         out["queries"] = word_of(manifest_words::queries_words, takes.queries);
     if (takes.padding != Padding::any)
         out["padding"] = word_of(manifest_words::padding_words, takes.padding);
+    if (takes.lse != LseAsked::any) out["lse"] = word_of(manifest_words::lse_words, takes.lse);
     for (const DimPair& pair : takes.dims) out["dims"].push_back({pair.qk, pair.v});
     for (const RopeStyle style : takes.rope)
         out["rope"].push_back(word_of(manifest_words::rope_words, style));

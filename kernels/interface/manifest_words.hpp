@@ -18,8 +18,10 @@ struct Choice {
 
 inline constexpr Choice<CausalAlignment> causal_words[] = {
     {"bottom_right", CausalAlignment::bottom_right}, {"top_left", CausalAlignment::top_left}};
-inline constexpr Choice<EmptyRow> empty_row_words[] = {
-    {"zeros", EmptyRow::zeros}, {"nan", EmptyRow::nan}, {"refuse", EmptyRow::refuse}};
+inline constexpr Choice<EmptyRow> empty_row_words[] = {{"zeros", EmptyRow::zeros},
+                                                       {"nan", EmptyRow::nan},
+                                                       {"refuse", EmptyRow::refuse},
+                                                       {"mean", EmptyRow::mean}};
 inline constexpr Choice<SoftcapPlace> softcap_words[] = {{"before_bias", SoftcapPlace::before_bias},
                                                          {"after_bias", SoftcapPlace::after_bias}};
 inline constexpr Choice<WindowEnds> window_words[] = {{"inclusive", WindowEnds::inclusive},
@@ -41,7 +43,18 @@ inline constexpr Choice<NumberFormat> number_words[] = {{"same", NumberFormat::s
                                                         {"f16", NumberFormat::f16},
                                                         {"bf16", NumberFormat::bf16}};
 inline constexpr Choice<NumberFormat> accumulate_words[] = {{"f32", NumberFormat::f32},
-                                                            {"f64", NumberFormat::f64}};
+                                                            {"f64", NumberFormat::f64},
+                                                            {"f16", NumberFormat::f16},
+                                                            {"bf16", NumberFormat::bf16}};
+/// Steps that a kernel may round by themselves.
+struct RoundedStep {
+    std::string_view key;
+    NumberFormat Numerics::*format;
+};
+inline constexpr RoundedStep steps[] = {{"scores", &Numerics::scores},
+                                        {"query", &Numerics::query},
+                                        {"rotation", &Numerics::rotation},
+                                        {"bias", &Numerics::bias}};
 inline constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
                                                      {"f32", Precision::f32},
                                                      {"f16", Precision::f16},
@@ -51,6 +64,11 @@ inline constexpr Choice<Queries> queries_words[] = {
     {"any", Queries::any}, {"at_most_keys", Queries::at_most_keys}, {"as_keys", Queries::as_keys}};
 inline constexpr Choice<Padding> padding_words[] = {{"any", Padding::any},
                                                     {"right", Padding::right}};
+inline constexpr Choice<LseAsked> lse_words[] = {{"any", LseAsked::any},
+                                                 {"always", LseAsked::always},
+                                                 {"always_with_cache", LseAsked::always_with_cache},
+                                                 {"with_cache", LseAsked::with_cache},
+                                                 {"without_cache", LseAsked::without_cache}};
 inline constexpr Choice<RopeStyle> rope_words[] = {{"interleaved", RopeStyle::interleaved},
                                                    {"half", RopeStyle::half}};
 inline constexpr Choice<AxisOrder> order_words[] = {{"bhtd", AxisOrder::bhtd},

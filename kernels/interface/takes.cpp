@@ -150,6 +150,15 @@ void limit_words(std::vector<Limit>& limits, const Takes& takes) {
                       }});
 }
 
+bool may_ask_lse(LseAsked when, const Problem& p) {
+    if (when == LseAsked::with_cache) return p.cache.present;
+    return when != LseAsked::without_cache || !p.cache.present;
+}
+
+bool must_ask_lse(LseAsked when, const Problem& p) {
+    return when == LseAsked::always || (when == LseAsked::always_with_cache && p.cache.present);
+}
+
 /// Points into `takes`.
 std::vector<Limit> limits_of(const Takes& takes) {
     std::vector<Limit> limits;
@@ -163,6 +172,15 @@ std::vector<Limit> limits_of(const Takes& takes) {
     if (takes.padding == Padding::right)
         limits.push_back(
             {"lengths: as many queries as keys, where there is no cache", padded_right});
+    if (takes.lse != LseAsked::any) {
+        constexpr const char* said[] = {"any", "always asked for", "always asked for with a cache",
+                                        "asked for with a cache alone",
+                                        "asked for without a cache alone"};
+        limits.push_back({fmt::format("log-sum-exp: {}", said[static_cast<int>(takes.lse)]),
+                          [when = takes.lse](const Problem& p) {
+                              return p.want_lse ? may_ask_lse(when, p) : !must_ask_lse(when, p);
+                          }});
+    }
     if (!takes.dims.empty()) {
         std::vector<std::string> pairs;
         for (const DimPair& pair : takes.dims)
@@ -214,6 +232,11 @@ std::optional<std::string> refusal(const Takes& takes, const Problem& problem) {
     for (const Limit& limit : limits_of(takes))
         if (!limit.has(problem)) return "it takes " + limit.sentence;
     return std::nullopt;
+}
+
+void fit_lse(Problem& problem, LseAsked when) {
+    problem.want_lse =
+        must_ask_lse(when, problem) || (problem.want_lse && may_ask_lse(when, problem));
 }
 
 std::vector<std::string> described(const Takes& takes) {

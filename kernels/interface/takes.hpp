@@ -55,6 +55,9 @@ inline constexpr std::size_t quantity_count = 16;
 enum class Queries : std::uint8_t { any, at_most_keys, as_keys };
 /// right: without a cache, each sequence has as many queries as keys; rows past them are padding.
 enum class Padding : std::uint8_t { any, right };
+/// When the log-sum-exp is asked for: as a law wants it, always, always beside a cache, only beside
+/// one, only without one.
+enum class LseAsked : std::uint8_t { any, always, always_with_cache, with_cache, without_cache };
 
 struct DimPair {
     std::int64_t qk = 0, v = 0;
@@ -66,6 +69,7 @@ struct Takes {
     std::array<NumberSet, quantity_count> numbers{};
     Queries queries = Queries::any;
     Padding padding = Padding::any;
+    LseAsked lse = LseAsked::any;
     std::vector<DimPair> dims;
     std::vector<RopeStyle> rope;
     bool turns_all = false;         ///< a rope turns every channel
@@ -110,6 +114,7 @@ FeatureSet inherent_features(const Takes& takes, const Problem& problem);
 /// stand to keys as `wanted`, or closer.
 void fit_heads(Problem& problem, const Takes& takes);
 void fit_lengths(Problem& problem, const Takes& takes, Queries wanted);
+void fit_lse(Problem& problem, LseAsked when);
 /// Moves every number to the nearest that is taken, and gives up what no number can mend.
 void fit(Problem& problem, const Takes& takes);
 

@@ -87,6 +87,7 @@ void fit(Problem& p, const Takes& takes) {
     if (takes.padding == Padding::right && !padded_right(p)) pad_right(p);
     if (p.rope.style != RopeStyle::none && !among(takes.rope, p.rope.style))
         p.rope.style = takes.rope.front();
+    fit_lse(p, takes.lse);
     if (takes.turns_all && p.rope.dims != p.dim_qk) p.rope.dims = 0;
     const auto order = common_order(p);
     if (!takes.orders.empty() && !(order && among(takes.orders, *order)))

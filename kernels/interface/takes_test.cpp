@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "kernels/interface/manifest.hpp"
+#include "kernels/interface/manifest_words.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::kernel {
@@ -126,11 +127,57 @@ TEST(Takes, WhatIsNoChoiceIsNoFeature) {
               "its manifest does not list the feature mixed_formats");
 }
 
+// Steps that a kernel rounds by themselves are declared, told again, and in the manual.
+TEST(Takes, StepsAreReadAndTold) {
+    const Manifest m = parse_manifest(
+        R"({"name":"x","version":"1","formats":["f16"],"numerics":{"accumulate":"f16",)"
+        R"("scores":"f16","query":"same","rotation":"bf16","bias":"f32","epsilon":1e-6,)"
+        R"("centred_keys":true,"centred_values":true}})",
+        "x");
+    EXPECT_EQ(m.numerics.accumulate, NumberFormat::f16);
+    EXPECT_EQ(m.numerics.scores, NumberFormat::f16);
+    EXPECT_EQ(m.numerics.rotation, NumberFormat::bf16);
+    EXPECT_EQ(m.numerics.epsilon, 1e-6);
+    EXPECT_EQ(parse_manifest(to_json(m), "again").numerics, m.numerics) << to_json(m);
+    EXPECT_TRUE(has_coarse_steps(m.numerics));
+    EXPECT_FALSE(has_coarse_steps({}));
+}
+
+// A log-sum-exp is asked for where the kernel returns one, and left out where it need not.
+TEST(Takes, SayWhenTheLogSumExpIsAskedFor) {
+    const char* words[] = {"any", "always", "always_with_cache", "with_cache", "without_cache"};
+    // Asked for with a cache, without one; left out with a cache, without one.
+    const bool taken[][4] = {{true, true, true, true},
+                             {true, true, false, false},
+                             {true, true, false, true},
+                             {true, false, true, true},
+                             {false, true, true, true}};
+    for (std::size_t w = 0; w < std::size(words); ++w) {
+        Takes takes;
+        takes.lse = static_cast<LseAsked>(w);
+        for (int n = 0; n < 4; ++n) {
+            Problem p;
+            p.want_lse = n < 2;
+            p.cache.present = n % 2 == 0;
+            EXPECT_EQ(!refusal(takes, p).has_value(), taken[w][n]) << words[w] << n;
+            fit_lse(p, takes.lse);
+            EXPECT_FALSE(refusal(takes, p)) << words[w] << n;
+        }
+        const Manifest m = with_takes(R"({"lse":")" + std::string(words[w]) + R"("})");
+        EXPECT_EQ(m.takes.lse, takes.lse);
+        EXPECT_EQ(parse_manifest(to_json(m), "again").takes.lse, takes.lse);
+    }
+}
+
 TEST(Takes, TheManualNamesEveryKey) {
     std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "README.md");
     const std::string page{std::istreambuf_iterator<char>(file), {}};
     for (const QuantityRow& row : quantities())
         EXPECT_NE(page.find("`" + std::string(row.key) + "`"), page.npos) << row.key;
+    for (const manifest_words::RoundedStep& step : manifest_words::steps)
+        EXPECT_NE(page.find("`" + std::string(step.key) + "`"), page.npos) << step.key;
+    for (const std::string key : {"epsilon", "centred_keys", "centred_values", "lse", "empty_row"})
+        EXPECT_NE(page.find("`" + key + "`"), page.npos) << key;
 }
 
 TEST(Takes, WhatIsWrongIsSaid) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis/coarser_step.hpp"
 #include "properties/diagnosis/diagnose_backward.hpp"
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
@@ -198,6 +199,8 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
         if (const auto narrower = narrower_output(evidence.wrong)) accepted.push_back(*narrower);
     if (output)
         if (const auto beside = not_finite(evidence.wrong)) accepted.push_back(*beside);
+    if (accepted.empty())
+        if (const auto step = coarser_step(evidence.wrong)) accepted.push_back(*step);
     const auto more = [](const DeviationScore& a, const DeviationScore& b) {
         return a.count.agree < b.count.agree;
     };

@@ -59,6 +59,21 @@ TEST(Diagnose, OutputsOfALowerPrecisionAreNamed) {
     EXPECT_EQ(d.id, "output_bf16");
 }
 
+TEST(Diagnose, AStepThatHasAWordIsPointedTo) {
+    Actor low([](const Specification&, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        for (std::size_t n = 0; n < own.output.size(); ++n)
+            own.output[n].value *= 1 + (n % 2 == 0 ? 3e-4 : -2e-4);
+        return own;
+    });
+    search::Counterexample c;
+    c.smallest = c.found.tried = parse_case("b1 hq2 hkv2 tq4 tk16 d8 f32");
+    const Diagnosis d = diagnose(low, c, {});
+    EXPECT_TRUE(d.known);
+    EXPECT_TRUE(d.id.starts_with("step_")) << d.id;
+    EXPECT_NE(d.declared.find("declare numerics: "), d.declared.npos) << d.declared;
+}
+
 Diagnosis diagnosed(Answer answer, const char* line, const std::string& law = "reference.output") {
     Actor actor(std::move(answer));
     search::Counterexample c;

@@ -91,11 +91,16 @@ std::optional<bound::Expected> maximum_from_zero(const Specification& s,
 }  // namespace
 
 std::vector<Deviation> hidden_deviations() {
-    return {
+    Deviation mean =
         formula_deviation("hidden_finite",
                           "the plain mean of all values where a query sees no key: a finite score "
                           "stands for -inf",
-                          mean_in_empty_rows),
+                          mean_in_empty_rows);
+    mean.declares = [](const Specification&) -> std::string {
+        return "no such rows; by design? declare dialect: empty_row mean";
+    };
+    return {
+        mean,
         finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf",
                       [](const Problem&) { return -1e4; }),
         finite_hidden("softcap_over_mask",

@@ -156,6 +156,8 @@ Deviation empty_rows(std::string id, std::string says, EmptyRow policy) {
                 return out;
             },
             .declares = [](const Specification& s) -> std::string {
+                if (s.dialect.empty_row == EmptyRow::mean)
+                    return "mean: a query that sees no key gives the mean of all values";
                 return s.dialect.empty_row == EmptyRow::zeros
                            ? "zeros: a query that sees no key gives 0"
                            : "nan: a query that sees no key gives NaN";

@@ -13,6 +13,7 @@ Precision precision_of(NumberFormat format, Precision same) {
         case NumberFormat::same:
             return same;
         case NumberFormat::f64:
+        case NumberFormat::unrounded:
             return Precision::f64;
         case NumberFormat::f32:
             return Precision::f32;

@@ -93,11 +93,28 @@ HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double 
                  sum_l = bound::chain_error(chain + 3, ua);
     if (!(sum_o < 0.5) || !(sum_l < 0.5) || !(values_total < model.max_finite / 4))
         return {infinite, infinite};
+    // A score of half precision may overflow, with its scale or without: then nothing is claimed.
+    const double largest = score_max * std::max(1.0, 1 / model.scale);
+    if (model.coarse_steps && !(largest < model.score_max / 8)) return {infinite, infinite};
+    // Nor beside a bias near the largest number of all, which a product with log2(e) passes.
+    if (std::isfinite(score_max) && score_max >= model.max_finite / 8) return {infinite, infinite};
     HullSlack slack;
     slack.relative = (1 + model.up) * (1 + sum_o) * (1 + merge) / (1 - sum_l) - 1;
+    // What is added to l, at most 1 / (1 - gl) of itself a time, takes that part off the weights.
+    slack.relative += 2.1 * model.epsilon / (1 - sum_l);
     slack.relative = evaluation * (slack.relative + 2 * n * model.omp + model.uo);
     slack.absolute = 2 * model.oma * (n + rescales + 4) +
                      2 * (model.oma + model.weight_floor) * values_total + model.omo;
+    if (!model.centred_values) return slack;
+    // Values less a mean, and the mean added again (forward_bound.cpp): the hull holds for the
+    // differences, the largest of which is 2M; each is rounded to ua and to the format of P.
+    const double most = model.value_max, heaviest = 1 + slack.relative;
+    slack.absolute +=
+        evaluation * (1 + model.uo) *
+        (2 * slack.relative * most + 8 * ua * most +
+         heaviest * 2 * (most * (ua + model.up + ua * model.up) + model.oma + model.omp) +
+         2 * (model.oma + model.weight_floor) * n * most);
+    if (!(2 * n * most < model.max_finite / 8)) slack.absolute = infinite;
     return slack;
 }
 

@@ -92,7 +92,8 @@ std::vector<RowMatch> defined_rows(const PlannedCall& call) {
         // With a sink there is always one term in the denominator: nothing is undefined.
         const bool empty =
             policy != EmptyRow::zeros && !call.problem().sink && visibility.empty(row);
-        if (empty && policy == EmptyRow::refuse) continue;
+        // A mean of all keys changes with those that nobody sees.
+        if (empty && policy != EmptyRow::nan) continue;
         rows.push_back({row, row, !empty});
     }
     return rows;

@@ -223,7 +223,8 @@ Plan degenerate_shapes_work(const Given& given) {
     problems[2].len_kv = 0;
     problems[3].len_q = 0;
     problems[4].batch = 0;
-    const bool empty_defined = given.dialect().empty_row != EmptyRow::refuse;
+    const bool empty_defined =
+        given.dialect().empty_row == EmptyRow::zeros || given.dialect().empty_row == EmptyRow::nan;
     std::erase_if(problems, [&](const Problem& problem) {
         return (problem.len_kv == 0 && !empty_defined) || !given.supports(problem);
     });

@@ -12,7 +12,9 @@ Hulls::Hulls(const Run& call)
       visibility_(call.visibility()),
       model_(bound::resolve(call.problem(), call.trial().numerics())),
       scores_(call.problem(), call.inputs()),
-      values_(call.inputs()[Role::v].to_doubles()) {}
+      values_(call.inputs()[Role::v].to_doubles()) {
+    for (const double v : values_) model_.value_max = std::max(model_.value_max, std::abs(v));
+}
 
 double Hulls::value(const Row& row, std::int64_t key, std::int64_t channel) const {
     const Problem& p = call_->problem();

@@ -10,6 +10,8 @@
 namespace attest::law {
 
 /// Why a law of random roundings is not for a kernel on a matrix unit.
+constexpr const char* coarse_steps =
+    "steps coarser than what it accumulates in err alike at like scores, and not by chance";
 constexpr const char* truncated_sums =
     "sums of a matrix unit are truncated: their errors do not cancel";
 

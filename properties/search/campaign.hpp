@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "properties/search/ledger.hpp"
 
 namespace attest::search {
+
+class FewShapes;
 
 /// A case that a law is tried on before any is drawn, where it lies in the law's space and the
 /// kernel takes it.
@@ -28,10 +31,11 @@ struct CampaignOptions {
     Profile profile;
     std::vector<std::string> match;  ///< globs on law ids; empty: all
     std::uint64_t seed = 0;
-    std::optional<double> seconds;      ///< total, shared among laws
-    std::optional<std::int64_t> cases;  ///< a law
-    bool until_first = false;           ///< ends with the first violation that is proven
-    bool all_cases = false;             ///< of each law, also once one is violated
+    std::optional<double> seconds;       ///< total, shared among laws
+    std::optional<std::int64_t> cases;   ///< a law
+    std::optional<std::int64_t> shapes;  ///< that the kernel sees, at most
+    bool until_first = false;            ///< ends with the first violation that is proven
+    bool all_cases = false;              ///< of each law, also once one is violated
     int jobs = 2;
     std::int64_t shard_index = 0, shard_count = 1;
     std::string store;  ///< directory of stored failures; empty: none are kept
@@ -58,6 +62,7 @@ struct CampaignResult {
     std::vector<LawResult> laws;  ///< catalogue order, every law of the catalogue
     double seconds = 0;
     bool interrupted = false;
+    std::shared_ptr<const FewShapes> shapes;  ///< the only ones asked about; none: any
     /// What ended the campaign before its time, if anything did: a kernel that is gone, a law that
     /// threw. What was found before stands.
     std::exception_ptr error;

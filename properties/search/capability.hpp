@@ -16,6 +16,8 @@
 
 namespace attest::search {
 
+class FewShapes;
+
 /// The manifest, narrowed.
 struct Capability : kernel::Manifest {
     std::int64_t dim_max = 0;  ///< 0: no limit of the kernel's own
@@ -35,6 +37,7 @@ struct Capability : kernel::Manifest {
     std::shared_ptr<const Capability> backward{};
     bool window_right = true;  ///< takes windows that reach past the diagonal
     std::vector<Traits> refused_together;
+    std::shared_ptr<const FewShapes> shapes{};   ///< the only ones that are asked for; none: any
     bool refuses(const Problem& problem) const;  ///< as far as those tell
 };
 

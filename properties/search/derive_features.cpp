@@ -74,10 +74,17 @@ void set_mask_tensor(Problem& p, const Raw& raw, MaskKind kind) {
     mask.tile = p.len_kv > 16 ? one_below({16, 32, 64, 128}, p.len_kv, raw.tile)
                               : one_below({1, 2, 4, 8}, p.len_kv, raw.tile);
     if (kind == MaskKind::boolean || raw.floor % 3 != 0) return;
-    // What frameworks have for -inf, now and then throughout a row; -1e9 is none of f16.
-    const double floors[] = {-1e4, -65504, p.format_q == Precision::f16 ? -65504 : -1e9};
-    mask.floor = floors[static_cast<std::size_t>(raw.floor / 3) % 3];
-    if (raw.floor / 9 % 2 == 0) mask.pattern = MaskPattern::empty_rows;
+    // What frameworks have for -inf, now and then throughout a row; the largest are none of f16.
+    const double lowest = -traits(p.format_q).max_finite;
+    const double floors[] = {-1e4, -65504, std::max(-1e9, lowest), std::max(-1e30, lowest), lowest};
+    mask.floor = floors[static_cast<std::size_t>(raw.floor / 3) % 5];
+    if (raw.floor / 15 % 2 == 0) mask.pattern = MaskPattern::empty_rows;
+    // Nothing is said of a row where all is the lowest number: its product with log2(e) is -inf.
+    const bool whole_rows = mask.pattern == MaskPattern::iid ||
+                            mask.pattern == MaskPattern::empty_rows || p.mask.causal ||
+                            p.mask.window.limited() || !p.mask.lens_q.empty() ||
+                            !p.mask.lens_kv.empty() || !p.mask.documents_kv.empty();
+    if (whole_rows) mask.floor = std::max(-1e30, mask.floor);
 }
 
 void set_rope(Problem& p, const Raw& raw) {

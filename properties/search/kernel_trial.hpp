@@ -75,7 +75,7 @@ private:
 /// The same case with the reference in the kernel's place, and bounds twice as wide: what a law
 /// reads off its answers it can read off those of any correct kernel, whose own bounds lie within
 /// these.
-class TruthTrial final : public law::Trial {
+class TruthTrial : public law::Trial {
 public:
     explicit TruthTrial(const law::Given& given) : given_(given) {}
 

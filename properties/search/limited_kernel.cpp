@@ -7,6 +7,8 @@ namespace {
 // Kept of a process's past. What shows only after more is not repeated in reasonable time.
 constexpr std::size_t past_max = 1024;
 
+constexpr const char* not_chosen = "no shape of this run (--shapes)";
+
 // Of limits that are sums.
 constexpr std::chrono::milliseconds rounding{1};
 
@@ -30,6 +32,10 @@ void LimitedKernel::is_fresh() {
 }
 
 bool LimitedKernel::supports(const Problem& problem, std::string* reason) {
+    if (shapes_ && !shapes_->has(problem)) {
+        if (reason != nullptr) *reason = not_chosen;
+        return false;
+    }
     kernel_->set_timeout(limit_.hangs() ? limit_.of(0, fresh_) : limit_.patient(0));
     try {
         return kernel_->supports(problem, reason);
@@ -41,18 +47,25 @@ bool LimitedKernel::supports(const Problem& problem, std::string* reason) {
 }
 
 worker::CallResult LimitedKernel::forward(const Problem& problem, const TensorSet& inputs) {
-    return timed(products_of(problem), [&] { return kernel_->forward(problem, inputs); });
+    return timed(problem, products_of(problem), [&] { return kernel_->forward(problem, inputs); });
 }
 
 /// Two products of forward again, and three of its own.
 worker::CallResult LimitedKernel::backward(const Problem& problem, const TensorSet& inputs,
                                            const std::vector<Role>& wanted) {
-    return timed(2.5 * products_of(problem),
+    return timed(problem, 2.5 * products_of(problem),
                  [&] { return kernel_->backward(problem, inputs, wanted); });
 }
 
-worker::CallResult LimitedKernel::timed(double products,
+worker::CallResult LimitedKernel::timed(const Problem& problem, double products,
                                         const std::function<worker::CallResult()>& call) {
+    if (shapes_ && !shapes_->has(problem)) {
+        worker::CallResult refused;
+        refused.outcome = worker::Outcome::refused;
+        refused.reason = not_chosen;
+        return refused;
+    }
+    if (shapes_) shapes_->visit(problem);
     const auto limit = own_.count() > 0 ? own_ + limit_.of(products, fresh_) - limit_.of(0, false)
                                         : limit_.of(products, fresh_);
     kernel_->set_timeout(limit);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/interface/kernel_spec.hpp"
+#include "properties/search/few_shapes.hpp"
 #include "properties/search/kernel.hpp"
 #include "properties/search/time_limit.hpp"
 
@@ -36,14 +37,18 @@ public:
     }
     void judging(const Judging& judging) override;
     Past past() const override;
+    /// From now on nothing but these.
+    void keep_to(std::shared_ptr<const FewShapes> shapes) { shapes_ = std::move(shapes); }
 
 private:
     void is_fresh();
     /// A call of so many products.
-    worker::CallResult timed(double products, const std::function<worker::CallResult()>& call);
+    worker::CallResult timed(const Problem& problem, double products,
+                             const std::function<worker::CallResult()>& call);
 
     std::unique_ptr<Kernel> kernel_;
     TimeLimit& limit_;
+    std::shared_ptr<const FewShapes> shapes_;
     std::chrono::milliseconds own_{0};
     bool fresh_ = true;  ///< the process has made no call yet
     std::deque<std::shared_ptr<const Judging>> judged_;

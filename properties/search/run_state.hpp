@@ -53,6 +53,13 @@ public:
     void stop();  ///< hands out nothing more
     double progress() const;
     const law::Property& property(std::size_t law) const { return laws_[law]; }
+    bool selected(const law::Property& property) const;
+    std::vector<law::Property> selected_laws() const {
+        std::vector<law::Property> all;
+        for (const law::Property& law : laws_)
+            if (selected(law)) all.push_back(law);
+        return all;
+    }
 
     /// Laws whose verdict is final and that were not taken yet, in the order they became so.
     std::vector<std::size_t> take_concluded();
@@ -70,7 +77,6 @@ private:
         bool withdrawn = false;  ///< it was none
     };
 
-    bool selected(const law::Property& property) const;
     void skip(std::size_t law, law::Verdict verdict);
     void commit_in_order();
     void commit(std::size_t law);

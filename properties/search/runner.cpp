@@ -49,7 +49,7 @@ private:
     void work(std::size_t index);
     std::unique_ptr<Kernel> start(std::size_t index);
     Capability capability_of(Kernel& kernel);
-    void prepare(Kernel& kernel);
+    void prepare(LimitedKernel& kernel);
     void try_one(Kernel& kernel, const CaseTask& task, std::unique_lock<std::mutex>& lock);
     bool do_next(Kernel& kernel, std::size_t index);
     void report(const CaseTask& task, const SlotResult& result);
@@ -88,14 +88,18 @@ Capability Runner::capability_of(Kernel& kernel) {
     }
 }
 
-void Runner::prepare(Kernel& kernel) {
+void Runner::prepare(LimitedKernel& kernel) {
     Capability capability = capability_of(kernel);
     std::vector<StoredFailure> stored;
     if (!options_.store.empty()) stored = load_failures(options_.store, &result_.unread);
+    if (options_.shapes)
+        capability.shapes =
+            shapes_for(state_.selected_laws(), kernel, capability, options_, stored);
     const std::lock_guard lock(mutex_);
     result_.manifest = kernel.manifest();
     result_.narrow = capability.narrow();
     capability_ = std::move(capability);
+    kernel.keep_to(capability_.shapes);
     state_.prepare(capability_, stored);
     ready_ = true;
     changed_.notify_all();
@@ -114,7 +118,7 @@ void Runner::work(std::size_t index) {
         std::unique_ptr<Kernel> own = start(index);
         if (own == nullptr) return;
         LimitedKernel kernel(std::move(own), limit_);
-        if (index == 0) prepare(kernel);
+        index == 0 ? prepare(kernel) : kernel.keep_to(capability_.shapes);
         while (do_next(kernel, index)) {
         }
     } catch (...) {
@@ -254,9 +258,9 @@ void Runner::complete() {
     result_.error = error_;
     result_.interrupted = interrupted() || error_ != nullptr;
     result_.laws = state_.take_results();
-    constexpr std::chrono::seconds patience{5};
+    if ((result_.shapes = capability_.shapes)) result_.narrowed.push_back(result_.shapes->told());
     const bool insists = options_.interrupted && *options_.interrupted > 1;
-    const auto deadline = Clock::now() + (insists ? patience * 0 : patience);
+    const auto deadline = Clock::now() + std::chrono::seconds(insists ? 0 : 5);
     for (LawResult& law : result_.laws) {
         if (law.verdict.decision != law::Decision::violated || law.counterexample) continue;
         const auto found = std::find_if(law.records.begin(), law.records.end(),
@@ -292,8 +296,7 @@ CampaignResult Runner::run() {
 
 CampaignResult run_laws(std::span<const law::Property> laws, const KernelFactory& factory,
                         const CampaignOptions& options, CampaignObserver& observer) {
-    Runner runner(laws, factory, options, observer);
-    return runner.run();
+    return Runner(laws, factory, options, observer).run();
 }
 
 }  // namespace attest::search

@@ -101,9 +101,12 @@ SlotResult Workbench::try_slot(Kernel& kernel, const law::Property& property,
     for (std::int64_t n = 0; n < draws && asked < attempts_max && !result.record; ++n) {
         if (options_.interrupted && *options_.interrupted > 1) break;
         const std::optional<Case> tried =
-            slot.stored ? slot.stored : draw(space, options_.seed, slot.number, n);
+            slot.stored          ? slot.stored
+            : capability_.shapes ? capability_.shapes->draw(space, options_.seed, slot.number, n)
+                                 : draw(space, options_.seed, slot.number, n);
         if (!tried) {
             ++result.discarded;
+            if (capability_.shapes) break;  // there is no other case of this law among them
             continue;
         }
         ++asked;

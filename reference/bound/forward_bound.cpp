@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "reference/bound/entry_loops.hpp"
+#include "reference/bound/far_keys.hpp"
 #include "reference/bound/rounding.hpp"
 
 namespace attest::bound {
@@ -99,8 +100,14 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
     rescales_ += (row.sink ? 1 : 0) + (model_.may_split ? 2 : 0);
     // No intermediate may overflow: the dot product with and without its scale, log2(e) times it.
     const double unscaled = static_cast<double>(model_.dim_qk) * row.q_max * row.k_max;
-    valid_ = std::max({maxima_.magnitude, std::min(unscaled, maxima_.magnitude / model_.scale),
-                       maxima_.bias}) < model_.max_finite / 8;
+    const double centred = model_.centred_keys ? model_.scale * unscaled : 0;
+    const double product =
+        model_.centred_keys ? 2 * unscaled : std::min(unscaled, maxima_.magnitude / model_.scale);
+    valid_ = std::max({maxima_.magnitude + centred, product, maxima_.bias}) < model_.score_max / 8;
+    // q is rounded with its scale and log2(e), or without.
+    if (model_.uq > 0 && !(row.q_max * std::max(1.0, 1.45 * model_.scale) < model_.query_max))
+        valid_ = false;
+    if (!(maxima_.bias < model_.bias_max)) valid_ = false;
 
     const double per_split =
         8 * ua * (maxima_.score + std::log(row.entries + 1) + 2) + 6 * model_.exp_error + 4 * ua;
@@ -111,7 +118,8 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
 
     const double of_lost = 1 + sum_error_o_;
     EntryRule rule;
-    rule.common = 6 * ua * maxima_.error + ua * std::abs(row.max) + (1 + rescales_) * exp_exponent_;
+    rule.common = 6 * ua * maxima_.error + ua * (std::abs(row.max) + centred) +
+                  (1 + rescales_) * exp_exponent_;
     rule.per_distance = 3 * ua;
     rule.max = row.max;
     rule.lse = row.lse;
@@ -148,20 +156,57 @@ void RowBound::end(const EntryTotals& totals) {
     inverse_ =
         proof ? evaluation / ((1 - sum_error_l_) * (1 - h1_) * (1 - rounded_mass_)) : infinite;
     // Weights that sum to (1 + up)(1 + gO)/(1 - gl) at most; 1.1 covers the product up gO.
-    leak_ = 1.1 * (model_.up + sum_error_o_ + sum_error_l_) / (1 - sum_error_l_) +
+    leak_ = (1.1 * (model_.up + sum_error_o_ + sum_error_l_) + 2.1 * model_.epsilon) /
+                (1 - sum_error_l_) +
             2 * row_.entries * model_.omp;
     absolute_ = 2 * model_.oma * (row_.entries + rescales_ + 4);
+    shifted_ = model_.centred_values ? shifted_values() : 0;
     // L = m + log l: the relative error of l in a logarithm, the error of log on at most log n, the
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
     if (!proof) return;
+    // q.mean(k) is added to it again, a product like any other.
+    const double of_mean =
+        model_.centred_keys
+            ? (totals.relative_max + 8 * ua) *
+                  (1 + model_.scale * static_cast<double>(model_.dim_qk) * row_.q_max * row_.k_max)
+            : 0;
     lse_ = evaluation * (log_loss(h1_) + log_loss(sum_error_l_) + 2 * rounded_mass_ +
                          1.5 * model_.log_error * std::log(row_.entries + 1) +
-                         4 * ua * (std::abs(row_.max) + std::abs(row_.lse)) + 2 * ua) +
+                         4 * ua * (std::abs(row_.max) + std::abs(row_.lse)) + 2 * ua +
+                         model_.epsilon * inverse_ * (model_.may_split ? 2 : 1) + of_mean) +
            2 * row_.entries * model_.weight_floor + 4 * model_.oma;
 }
 
-void RowBound::weigh(const RowFacts& facts) {
+// Values less their mean: O = sum w_j (v_j - m) + m for whatever vector m is taken off and added
+// back, |m| <= M, the largest value of all keys. The theorem and the hull then hold for v_j - m:
+// v_j - O is what it was, |v_j - m| <= |v_j| + M, |O - m| <= |O| + M, the hull's largest value 2M.
+// Beyond what they give for the values themselves: M sum plain_j, with sum p_j (1+H_j) <= 1 + h1;
+// M of_size; M leak; n M in the total; each difference rounded to ua and to the format of P, among
+// weights that sum to (1+up)(1+gO)/(1-gl) at most; the quotient of 2M, and the sum with m.
+double RowBound::shifted_values() const noexcept {
+    const double most = model_.value_max, ua = model_.ua, up = model_.up;
+    const double heaviest = (1 + up) * (1 + sum_error_o_) / (1 - sum_error_l_);
+    const double plain = (1 + h1_) * ((1 + sum_error_o_) * up + sum_error_o_ * (1 + up)) +
+                         row_.entries * (1 + sum_error_o_) * model_.omp;
+    const double of_theorem = inverse_ * most * (plain + sum_error_l_ * (1 + h1_));
+    const double of_rounding =
+        heaviest * (2 * (most * (ua + up + ua * up) + model_.oma + model_.omp));
+    const double of_quotient =
+        8 * ua * most + 2 * most * model_.epsilon * inverse_ * (model_.may_split ? 2 : 1);
+    const double of_total = 2 * (model_.oma + model_.weight_floor) * row_.entries * most;
+    const bool in_range = 2 * row_.entries * most < model_.max_finite / 8;
+    const double all = of_theorem + 2 * leak_ * most + of_rounding + of_quotient + of_total;
+    return in_range && all < infinite ? evaluation * (1 + model_.uo) * all : infinite;
+}
+
+void RowBound::weigh(const RowFacts& every) {
+    RowFacts facts = every;
+    const FarKeys far(every, score_error(model_, every.q_max, every.k_max));
+    if (!far.score.empty()) {
+        facts.score = far.score;
+        facts.bias = far.bias;
+    }
     const std::size_t entries = facts.score.size(), keys = entries - (facts.sink ? 1 : 0);
     centred_.resize(entries);
     plain_.resize(entries);
@@ -207,19 +252,26 @@ void RowBound::outputs(std::size_t n, const double* exact, const ColumnArrays& s
             bounds[c] = evaluation * (beyond + leak_ * largest);
         }
     }
+    // N / (l + epsilon): off by epsilon / l of itself, 1 / l being at most inverse; twice where
+    // parts are merged.
+    const double of_quotient = model_.epsilon > 0 ? model_.ua + model_.epsilon * inverse_ *
+                                                                    (model_.may_split ? 2 : 1) / 2.5
+                                                  : model_.ua;
     output_bounds({.exact = exact,
                    .spread = sums.spread,
                    .plain = sums.plain,
                    .total = sums.value_total,
                    .of_size = sum_error_l_ * (1 + h1_),
                    .inverse = inverse_,
-                   .ua = model_.ua,
+                   .ua = of_quotient,
                    .absolute = absolute_,
                    .of_total = 2 * (model_.oma + model_.weight_floor),
                    .uo = model_.uo,
                    .omo = model_.omo,
                    .total_max = valid_ ? model_.max_finite / 4 : 0},
                   n, bounds);
+    if (model_.centred_values)
+        for (std::size_t c = 0; c < n; ++c) bounds[c] += shifted_;
 }
 
 Bound RowBound::output(double exact, const ColumnSums& sums) const noexcept {

@@ -103,6 +103,7 @@ public:
     Bound lse_base_two() const noexcept;
 
 private:
+    double shifted_values() const noexcept;
     KernelModel model_;
     double exp_exponent_ = 0;  ///< log(1 + exp_error)
     std::vector<double> centred_, plain_, scratch_;
@@ -117,6 +118,7 @@ private:
     double inverse_ = 0;   ///< 1 / ((1-gl)(1-h1)(1-rounded)); infinite where the proof fails
     double leak_ = 0;      ///< of the hull, relative to the largest value
     double absolute_ = 0;  ///< of the sums
+    double shifted_ = 0;   ///< of values less their mean, beyond those of the values themselves
     bool valid_ = false;
     bool wants_hull_ = true;
 };

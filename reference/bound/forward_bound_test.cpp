@@ -27,8 +27,10 @@ TEST(resolve, raises_the_accumulator_to_what_the_inputs_need) {
     Numerics n;
     n.accumulate = NumberFormat::bf16;
     p.format_q = p.format_kv = p.format_o = Precision::bf16;
-    EXPECT_EQ(resolve(p, n).ua, 0x1p-24);
-    EXPECT_EQ(resolve(p, n).up, 0x1p-8);
+    EXPECT_EQ(resolve(p, n).ua, 0x1p-8);
+    EXPECT_EQ(resolve(p, n).up, 0);
+    EXPECT_EQ(resolve(p, {}).ua, 0x1p-24);
+    EXPECT_EQ(resolve(p, {}).up, 0x1p-8);
     p.format_q = p.format_kv = p.format_o = Precision::f64;
     EXPECT_EQ(resolve(p, n).ua, 0x1p-53);
     EXPECT_EQ(resolve(p, n).up, 0);

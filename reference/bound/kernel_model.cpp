@@ -13,6 +13,7 @@ namespace {
 Precision format_of(NumberFormat format, Precision same) {
     switch (format) {
         case NumberFormat::f64:
+        case NumberFormat::unrounded:
             return Precision::f64;
         case NumberFormat::f32:
             return Precision::f32;
@@ -39,19 +40,49 @@ double underflow(const FormatTraits& t, bool flushes) {
                     std::numeric_limits<double>::denorm_min());
 }
 
+/// A step that is rounded coarser than to `a`; what it may not exceed.
+double rounded_to(const FormatTraits& t, const FormatTraits& a, bool flushes, double& unit,
+                  double& under) {
+    if (!(t.unit_roundoff > a.unit_roundoff)) return a.max_finite;
+    unit = t.unit_roundoff;
+    under = underflow(t, flushes);
+    return std::min(t.max_finite, a.max_finite);
+}
+
+/// The steps that a kernel declares apart.
+void resolve_steps(const Problem& problem, const Numerics& n, const FormatTraits& a,
+                   KernelModel& m) {
+    const auto step = [&](NumberFormat format, double& unit, double& under) {
+        return rounded_to(traits(format_of(format, problem.format_q)), a, n.flush_subnormals, unit,
+                          under);
+    };
+    m.score_max = step(n.scores, m.us, m.oms);
+    m.query_max = step(n.query, m.uq, m.omq);
+    step(n.rotation, m.ur, m.omr);
+    m.bias_max = step(n.bias, m.ub, m.omb);
+    m.epsilon = std::max(0.0, n.epsilon);
+    m.centred_keys = n.centred_keys;
+    m.centred_values = n.centred_values;
+    m.coarse_steps = has_coarse_steps(n);
+}
+
 }  // namespace
 
 KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     const bool wide = problem.format_q == Precision::f64 || problem.format_kv == Precision::f64;
     Precision accumulate = format_of(numerics.accumulate, problem.format_q);
     if (wide) accumulate = Precision::f64;
-    if (accumulate == Precision::f16 || accumulate == Precision::bf16) accumulate = Precision::f32;
     const FormatTraits a = traits(accumulate);
 
     KernelModel m;
     m.ua = a.unit_roundoff;
     m.oma = underflow(a, numerics.flush_subnormals);
-    m.weight_floor = smallest_normal(a);
+    // A library's exp of f32 may flush; one of half precision is worth having only where it does
+    // not: it is off by its ulps of the smallest number there.
+    const bool half = a.unit_roundoff > 0x1p-24;
+    m.weight_floor = half && !numerics.flush_subnormals
+                         ? 2 * m.oma * (1 + std::max(0.0, numerics.exp_ulp))
+                         : smallest_normal(a);
     m.max_finite = a.max_finite;
     const FormatTraits w = traits(format_of(numerics.weights, problem.format_q));
     if (w.unit_roundoff > a.unit_roundoff) {
@@ -92,6 +123,7 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.rope = problem.rope.style != RopeStyle::none;
     m.rope_keys = m.rope && !(problem.cache.present && problem.cache.keys_rotated);
     m.rope_log_base = m.rope ? std::abs(std::log(problem.rope.base)) : 0;
+    resolve_steps(problem, numerics, a, m);
     m.biases = (problem.mask.tensor.kind == MaskKind::additive ? 1 : 0) + (problem.alibi ? 1 : 0);
     m.factor_roundings = problem.dropout.p > 0 ? 3 : 0;
     return m;
@@ -127,6 +159,18 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
 // sum r_q r_k >= sum |q_c k_c| is what a_j is made of here; 1.01 covers the products of two errors
 // where they are below 1/100.
 //
+// Steps that are declared apart (us, uq, ur, ub; 0 where not): q is rounded before the product, or
+// before and after its turn; a score after the product, the scale, the cap and each bias, no step
+// larger than a_j + B_j; mask, slopes and sink once. cos and sin rounded to ur turn a pair of
+// length r wrong by at most sqrt(2) ur r and, where they underflow, 2 omr r; the three operations
+// of the turn cost 3 ur r more: 4.5 ur. Angles are computed in f32 at least. All relative errors
+// multiply.
+//
+// Centred keys: softmax is invariant to one number c added to all scores of a row, here -q.mean(k):
+// the same key vector is taken off, whatever it is worth. k - mean(k) is at most 2 k_max and so its
+// magnitude a_j at most a_j + A, A = |scale| d q_max k_max; it is rounded once to ua, and to the
+// format of P as an operand.
+//
 // Underflow: d products lose oma each, times scale; if q (or k) was scaled first, oma d k_max (or
 // d q_max). Flushed inputs lose the smallest normal number times the other factor.
 ScoreError score_error(const KernelModel& model, double q_max, double k_max) noexcept {
@@ -134,15 +178,35 @@ ScoreError score_error(const KernelModel& model, double q_max, double k_max) noe
     const double u = model.ua;
     ScoreError e;
     e.dot = chain_error(model.dot_depth(d) + 4 + model.biases + (model.softcap > 0 ? 2 : 0), u);
+    const double under = model.scale * d;  // times what each operand is off by, times the other
     if (model.rope) {
-        const double one = 9 * u + model.up;
-        e.dot += 1.01 * (model.rope_keys ? 2 : 1) * one;
-        e.angle = 1.01 * (2 * model.rope_log_base + 7) * u;
+        const double one = 9 * u + model.up + 4.5 * model.ur + 2 * model.omr;
+        e.dot += std::max(1.01, 1 + one) * (model.rope_keys ? 2 : 1) * one * (1 + e.dot);
+        e.angle = 1.01 * (2 * model.rope_log_base + 7) * std::max(u, std::min(model.ur, 0x1p-24));
     }
     e.bias = chain_error(4 + model.biases, u);
     e.absolute = model.softcap > 0 ? model.softcap * (model.exp_error / 2 + 7 * u) : 0;
     e.absolute += 2 * d * model.oma * (model.scale + q_max + k_max) + 4 * model.oma;
     if (model.flushes) e.absolute += model.scale * model.weight_floor * d * (q_max + k_max);
+    if (!model.coarse_steps) return e;
+    const double steps = 2 + model.biases + (model.softcap > 0 ? 1 : 0);
+    const double of_q = chain_error(2, model.uq), of_s = chain_error(steps, model.us);
+    const double more = of_q + of_s + of_q * of_s;
+    e.dot += (1 + e.dot) * more;
+    e.angle *= 1 + more;
+    e.bias += (1 + e.bias) * (model.ub + of_s + model.ub * of_s);
+    e.absolute = (1 + more) *
+                 (e.absolute +
+                  5 * under * std::max(model.oma, model.omr) * (model.rope ? q_max + k_max : 0) +
+                  1.01 * d * k_max * model.omq * (1 + model.scale) +
+                  model.oms * (model.scale + steps) + 2 * model.omb);
+    // Keys less their mean are at most twice as large as the largest; the difference is rounded
+    // twice, the second time to the format of P.
+    if (model.centred_keys) {
+        const double of_k = 2 * u + model.up;
+        e.dot += of_k * (1 + e.dot);
+        e.absolute += 1.01 * (e.dot + of_k) * under * q_max * k_max + under * q_max * model.omp;
+    }
     return e;
 }
 

@@ -23,13 +23,22 @@ struct KernelModel {
     double uo = 0, omo = 0;   ///< a rounding of the output coarser than the format it is stored in
     double exp_error = 0;     ///< relative, one call
     double log_error = 0;     ///< relative, one call
+    double us = 0, oms = 0;   ///< rounding of a score's steps; 0: none of its own
+    double uq = 0, omq = 0;   ///< of q before the product
+    double ur = 0, omr = 0;   ///< of cos, sin and the turn
+    double ub = 0, omb = 0;   ///< of mask, slopes and sink
+    double epsilon = 0;       ///< added to l
     double max_finite = 0;    ///< of the accumulator
+    double score_max = 0, query_max = 0, bias_max = 0;  ///< the largest finite numbers there
     bool sums_rounded_weights = false;
     bool flushes = false;  ///< subnormal inputs count as zero too
     bool matrix_unit = false;
-    bool may_split = false;  ///< keys may be split and the parts merged by their LSE
-    std::int64_t tile = 0;   ///< 0: unknown
-    std::int64_t chunk = 0;  ///< keys summed by themselves; 0: unknown
+    bool centred_keys = false, centred_values = false;
+    double value_max = 0;       ///< where values are centred: the largest |v|, of hidden keys too
+    bool coarse_steps = false;  ///< nothing is claimed but by bound (a)
+    bool may_split = false;     ///< keys may be split and the parts merged by their LSE
+    std::int64_t tile = 0;      ///< 0: unknown
+    std::int64_t chunk = 0;     ///< keys summed by themselves; 0: unknown
     std::int64_t dim_qk = 0, len_kv = 0;
     double scale = 1, softcap = 0, rope_log_base = 0;
     bool rope = false, rope_keys = false;
@@ -43,7 +52,7 @@ struct KernelModel {
     double sum_depth(double n) const noexcept { return matrix_unit ? 6 * n : n; }
 };
 
-/// Resolves `same`, and raises the accumulator to at least f32 (f64 for f64 inputs).
+/// Resolves `same`, and raises the accumulator to f64 for f64 inputs.
 KernelModel resolve(const Problem& problem, const Numerics& numerics);
 
 /// How far one computation's scores may be from the exact ones:

@@ -16,7 +16,8 @@ constexpr double evaluation = 1.0001;  // as in forward_bound.cpp
 }  // namespace
 
 bool structure_declared(const KernelModel& model, std::int64_t splits) noexcept {
-    return model.up > 0 && model.tile > 0 && (splits == 1 || model.len_kv <= model.tile);
+    return !model.coarse_steps && model.up > 0 && model.tile > 0 &&
+           (splits == 1 || model.len_kv <= model.tile);
 }
 
 // The running maximum before and in each tile, in the kernel's order. A tile's maximum may exceed

@@ -60,7 +60,7 @@ bound::Expected attend_places(const Prepared& call, const Numerics& numerics,
         scale_values(stand_in);
     }
     const Prepared& clean = stand_in.q.empty() ? call : stand_in;
-    const bound::KernelModel model = bound::resolve(p, numerics);
+    const bound::KernelModel model = model_of(call, numerics);
     if (arithmetic == Arithmetic::filtered) {
         escalate(call, clean, model, rows, out);
     } else {

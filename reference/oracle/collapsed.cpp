@@ -85,7 +85,7 @@ std::optional<bound::Expected> attend_collapsed(const Problem& problem, const Di
     out.output.resize(rows * static_cast<std::size_t>(call.dim_v));
     out.lse.resize(rows);
     out.row_empty.resize(rows);
-    Collapsed collapsed(call, bound::resolve(problem, numerics), out);
+    Collapsed collapsed(call, model_of(call, numerics), out);
     for (std::int64_t b = 0; b < problem.batch; ++b)
         for (std::int64_t h = 0; h < problem.heads_q; ++h)
             if (!collapsed.head(b, h, classes_max)) return std::nullopt;

@@ -109,7 +109,8 @@ void DeviceRun::ask(const RowSlot& at) {
     const bool empty = range.first >= range.last;
     out_.row_empty[static_cast<std::size_t>(at.slot)] = empty ? 1 : 0;
     if (!range.is_query || (empty && !p_.sink)) {
-        put_empty(call_, range, out_.output.data() + at.slot * call_.dim_v,
+        put_empty(call_, model_, range, {b_, h / call_.group},
+                  out_.output.data() + at.slot * call_.dim_v,
                   out_.lse[static_cast<std::size_t>(at.slot)]);
         return;
     }
@@ -264,7 +265,7 @@ std::optional<bound::Expected> attend_on_device(DeviceRows& device, const Proble
     out.output.resize(slots.size() * static_cast<std::size_t>(call.dim_v));
     out.lse.resize(slots.size());
     out.row_empty.resize(slots.size());
-    const bound::KernelModel model = bound::resolve(problem, numerics);
+    const bound::KernelModel model = model_of(call, numerics);
     DeviceRun run(device, call, model, out);
     const std::int64_t each = call.group * problem.len_q;  // rows that share a head of keys
     for (std::size_t first = 0, last = 0; first < slots.size(); first = last) {

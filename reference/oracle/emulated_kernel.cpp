@@ -5,19 +5,13 @@
 #include <limits>
 #include <type_traits>
 
+#include "reference/oracle/emulated_steps.hpp"
 #include "reference/oracle/matrix_unit.hpp"
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
 
 namespace attest::oracle {
 namespace {
-
-/// Partial results over some keys: running maximum, sum and output.
-template <typename F>
-struct Part {
-    F max = -std::numeric_limits<F>::infinity(), sum = 0;
-    std::vector<F> output;
-};
 
 template <typename F>
 class KernelEmulator {
@@ -37,18 +31,28 @@ public:
         if (!range_.is_query || (keys_.empty() && !p_.sink)) return;
         if (how_.backwards) std::reverse(keys_.begin(), keys_.end());
         scores(i);
+        value_mean_ = value_mean<F>(call_, b_, h_ / call_.group, how_.centred_values && !p_.sink);
         Part<F> all = merged();
-        F natural = all.max * (how_.base_two ? F(0.6931471805599453) : F(1)) + std::log(all.sum);
+        const F epsilon = static_cast<F>(how_.epsilon);
+        F natural = all.max * (how_.base_two ? F(0.6931471805599453) : F(1)) +
+                    std::log(all.sum + epsilon) + shift_;
         if (p_.sink) natural = apply_sink(all, natural);
-        for (std::int64_t c = 0; c < call_.dim_v; ++c)
-            output[c] = stored(static_cast<double>(
-                all.sum > 0 ? all.output[static_cast<std::size_t>(c)] / all.sum : F(0)));
+        for (std::size_t c = 0; c < value_mean_.size(); ++c) {
+            const F quotient = all.output[c] / (all.sum + epsilon) + value_mean_[c];
+            output[c] = stored(static_cast<double>(all.sum > 0 ? quotient : F(0)));
+        }
         if (call_.dialect.lse_base == LseBase::two) natural *= F(1.4426950408889634);
         *lse = round_to(static_cast<double>(natural),
                         p_.format_q == Precision::f64 ? Precision::f64 : Precision::f32);
     }
 
 private:
+    /// A cap and a sink see the scores themselves.
+    bool centred() const { return how_.centred_keys && p_.softcap == 0 && !p_.sink; }
+    F value(std::int64_t key, std::size_t c) const {
+        const F v = static_cast<F>(call_.value(b_, h_ / call_.group, key)[c]);
+        return value_mean_[c] == 0 ? v : low(v - value_mean_[c]);
+    }
     bool by_unit() const { return how_.unit_block > 0 && std::is_same_v<F, float>; }
     F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
     F power(F x) const {
@@ -69,23 +73,6 @@ private:
         return round_to(nearest - std::copysign(step, nearest), p_.format_o);
     }
 
-    std::vector<F> rotated(const double* x, std::int64_t position) const {
-        std::vector<F> y(x, x + p_.dim_qk);
-        const std::int64_t dims = p_.rope.dims == 0 ? p_.dim_qk : p_.rope.dims;
-        for (std::int64_t c = 0; c < dims / 2; ++c) {
-            const bool pairs = p_.rope.style == RopeStyle::interleaved;
-            const std::size_t r = static_cast<std::size_t>(pairs ? 2 * c : c);
-            const std::size_t s = static_cast<std::size_t>(pairs ? 2 * c + 1 : c + dims / 2);
-            const F frequency = F(1) / std::pow(static_cast<F>(p_.rope.base),
-                                                static_cast<F>(2 * c) / static_cast<F>(dims));
-            const F angle = static_cast<F>(position) * frequency;
-            const F u = y[r], v = y[s];
-            y[r] = u * std::cos(angle) - v * std::sin(angle);
-            y[s] = u * std::sin(angle) + v * std::cos(angle);
-        }
-        return y;
-    }
-
     F dot(const std::vector<F>& q, const std::vector<F>& k) const {
         const auto product = [&](std::size_t c) { return double{q[c]} * double{k[c]}; };
         if (by_unit()) return static_cast<F>(sum_by_unit(how_.unit_block, q.size(), 0, product));
@@ -101,31 +88,42 @@ private:
     void scores(std::int64_t i) {
         const double* from = call_.query(b_, h_, i);
         const bool rope = p_.rope.style != RopeStyle::none;
-        const std::vector<F> q = rope ? rotated(from, p_.rope.offset + range_.position)
-                                      : std::vector<F>(from, from + p_.dim_qk);
+        auto q = turned<F>(p_, from, p_.rope.offset + range_.position, how_.rotation, rope);
+        for (F& x : q) x = rounded(x, how_.query);
         const bool rotate_keys = rope && !(p_.cache.present && p_.cache.keys_rotated);
         F scale = static_cast<F>(call_.scale);
         if (defect_ == EmulatedDefect::scale_off) scale *= F(1 + 0x1p-12);
         const F cap = static_cast<F>(p_.softcap);
         const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
         score_.clear();
+        std::vector<std::vector<F>> keys;
+        std::vector<F> mean(static_cast<std::size_t>(p_.dim_qk), F(0));
         for (const std::int64_t j : keys_) {
             const double* key = call_.key(b_, h_ / call_.group, j);
-            const std::vector<F> k = rotate_keys
-                                         ? rotated(key, p_.rope.offset + key_position(p_, j))
-                                         : std::vector<F>(key, key + p_.dim_qk);
-            F x = dot(q, k) * scale;
+            keys.push_back(turned<F>(p_, key, p_.rope.offset + key_position(p_, j), how_.rotation,
+                                     rotate_keys));
+            for (std::size_t c = 0; centred() && c < mean.size(); ++c)
+                mean[c] += keys.back()[c] / static_cast<F>(keys_.size());
+        }
+        const auto step = [&](F x) { return rounded(x, how_.scores); };
+        std::size_t at = 0;
+        shift_ = centred() ? dot(q, mean) * scale : F(0);
+        for (const std::int64_t j : keys_) {
+            std::vector<F>& k = keys[at++];
+            for (std::size_t c = 0; centred() && c < k.size(); ++c) k[c] = low(k[c] - mean[c]);
+            F x = step(step(dot(q, k)) * scale);
             F bias = 0;
             if (p_.mask.tensor.kind == MaskKind::additive)
-                bias = static_cast<F>(call_.mask_at(b_, h_, i, j));
+                bias = rounded(static_cast<F>(call_.mask_at(b_, h_, i, j)), how_.bias);
             if (p_.alibi) {
                 const std::int64_t apart = std::abs(range_.position - (j - range_.key_base));
-                bias -= static_cast<F>(call_.slopes[static_cast<std::size_t>(h_)]) *
-                        static_cast<F>(apart);
+                bias -=
+                    rounded(static_cast<F>(call_.slopes[static_cast<std::size_t>(h_)]), how_.bias) *
+                    static_cast<F>(apart);
             }
-            if (late) x += bias;
-            if (cap > 0) x = cap * std::tanh(x / cap);
-            if (!late) x += bias;
+            if (late) x = step(x + bias);
+            if (cap > 0) x = step(cap * std::tanh(x / cap));
+            if (!late) x = step(x + bias);
             score_.push_back(how_.base_two ? x * F(1.4426950408889634) : x);
         }
     }
@@ -182,17 +180,16 @@ private:
 
     void accumulate_by_unit(const std::vector<double>& weights, std::size_t t, Part<F>& out) const {
         for (std::size_t c = 0; c < out.output.size(); ++c)
-            out.output[c] = static_cast<F>(sum_by_unit(
-                how_.unit_block, weights.size(), static_cast<double>(out.output[c]),
-                [&](std::size_t n) {
-                    return weights[n] * call_.value(b_, h_ / call_.group, keys_[t + n])[c];
-                }));
+            out.output[c] = static_cast<F>(
+                sum_by_unit(how_.unit_block, weights.size(), static_cast<double>(out.output[c]),
+                            [&](std::size_t n) {
+                                return weights[n] * static_cast<double>(value(keys_[t + n], c));
+                            }));
     }
 
     void accumulate(F weight, std::size_t j, Part<F>& out) const {
-        const double* v = call_.value(b_, h_ / call_.group, keys_[j]);
         for (std::size_t c = 0; c < out.output.size(); ++c)
-            out.output[c] = mul_add(weight, static_cast<F>(v[c]), out.output[c]);
+            out.output[c] = mul_add(weight, value(keys_[j], c), out.output[c]);
     }
 
     Part<F> merged() const {
@@ -244,7 +241,8 @@ private:
 
     /// Returns the LSE with the sink, and leaves sum and output so that their quotient holds it.
     F apply_sink(Part<F>& all, F natural) const {
-        const F sink = static_cast<F>(call_.sinks[static_cast<std::size_t>(h_)]);
+        const F sink =
+            rounded(static_cast<F>(call_.sinks[static_cast<std::size_t>(h_)]), how_.bias);
         if (keys_.empty()) return sink;
         if (how_.sink_afterwards) {
             const F share = F(1) / (F(1) + std::exp(sink - natural));
@@ -270,6 +268,8 @@ private:
     KeyRange range_;
     std::vector<std::int64_t> keys_;
     std::vector<F> score_;
+    F shift_ = 0;                ///< taken off every score
+    std::vector<F> value_mean_;  ///< taken off every value
 };
 
 template <typename F>

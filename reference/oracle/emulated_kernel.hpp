@@ -26,7 +26,12 @@ struct Emulation {
     bool sum_tiles = false;      ///< a tile is summed by itself, then added to the rest
     bool aligned_tiles = false;  ///< tiles are [t tile, (t+1) tile) of the keys, not of the visible
     bool sink_afterwards = false;  ///< O times sigmoid(L - sink)
-    std::int64_t unit_block = 0;   ///< products a matrix unit adds at a time; 0: none
+    /// Steps rounded coarser, as Numerics declares them.
+    NumberFormat scores = NumberFormat::unrounded, query = NumberFormat::unrounded;
+    NumberFormat rotation = NumberFormat::unrounded, bias = NumberFormat::unrounded;
+    double epsilon = 0;
+    bool centred_keys = false, centred_values = false;
+    std::int64_t unit_block = 0;  ///< products a matrix unit adds at a time; 0: none
 };
 
 /// Structure `number` of a fixed sequence of all of them.

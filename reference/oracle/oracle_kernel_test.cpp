@@ -103,6 +103,75 @@ TEST(bound_a, a_matrix_unit_needs_its_own) {
     EXPECT_EQ(agreement(plain), bound::Agreement::disagrees);
 }
 
+// A step that is rounded coarser, and not declared, is beyond the bound; declared it is within it;
+// coarser than declared it is beyond again. (no_correct_kernel_violates_it draws such kernels too.)
+TEST(bound_a, a_step_of_its_own_needs_its_word) {
+    using enum NumberFormat;
+    Emulation steps[7], beyond[7];
+    steps[0].scores = steps[1].query = steps[2].rotation = steps[3].bias = f16;
+    beyond[0].scores = beyond[1].query = beyond[2].rotation = beyond[3].bias = bf16;
+    steps[4].epsilon = 1e-3;
+    beyond[4].epsilon = 1e-2;
+    for (Emulation* how : {steps, beyond}) how[5].centred_keys = how[6].centred_values = true;
+    for (int n : {5, 6}) steps[n].round_weights = beyond[n].round_weights = true;
+    beyond[5].query = beyond[6].scores = bf16;
+    for (std::size_t step = 0; step < std::size(steps); ++step) {
+        std::int64_t undeclared = 0, more = 0;
+        for (std::uint64_t number = 9000; number < 9300; ++number) {
+            const RandomCase c = random_case(number, 60, 16);
+            const Problem& p = c.tried.problem;
+            if (p.format_q == Precision::f64 || p.format_kv == Precision::f64) continue;
+            const TensorSet inputs = make_inputs(c.tried);
+            const Numerics word = declared(steps[step]);
+            Numerics plain = word;
+            plain.scores = plain.query = plain.rotation = plain.bias = unrounded;
+            plain.epsilon = 0;
+            plain.centred_keys = plain.centred_values = false;
+            const bound::Expected e = attend(p, c.dialect, word, inputs);
+            const bound::Expected bare = attend(p, c.dialect, plain, inputs);
+            const auto count = [&](const Emulation& how, const bound::Expected& allowed) {
+                const Observed seen = emulate(c.tried, c.dialect, inputs, how);
+                CheckCount all;
+                for (std::size_t x = 0; x < seen.output.size(); ++x)
+                    all.add(seen.output[x], allowed.output[x], p.format_o, 1);
+                for (std::size_t x = 0; x < seen.lse.size(); ++x)
+                    all.add(seen.lse[x], allowed.lse[x], Precision::f32, 1);
+                return all;
+            };
+            const CheckCount with = count(steps[step], e);
+            EXPECT_EQ(with.violated, 0) << step << ": " << print(c.tried) << " " << with.worst;
+            undeclared += count(steps[step], bare).violated > 0;
+            more += count(beyond[step], e).violated > 0;
+        }
+        EXPECT_GE(undeclared, 5) << step;
+        EXPECT_GE(more, 5) << step;
+        std::printf("step %zu: undeclared caught in %lld of 300, coarser than declared in %lld\n",
+                    step, static_cast<long long>(undeclared), static_cast<long long>(more));
+    }
+}
+
+// Keys that a finite number hides, a format's lowest number too, leave the others' bounds as they
+// are.
+TEST(bound_a, keys_far_below_cost_nothing) {
+    for (const char* floor : {"-10000", "-1e+30", "-3.4028234663852886e+38"}) {
+        const Case c = parse_case(std::string("b1 hq1 hkv1 tq4 tk16 d8 mask additive pattern "
+                                              "left_pad tile 4 floor ") +
+                                  floor + " f32 seed 5");
+        const TensorSet inputs = make_inputs(c);
+        Case hidden = c;
+        hidden.problem.mask.tensor.floor = 0;
+        const bound::Expected far = attend(c.problem, {}, {}, inputs);
+        const bound::Expected none = attend(hidden.problem, {}, {}, make_inputs(hidden));
+        const Observed seen = emulate(c, {}, inputs, {});
+        for (std::size_t x = 0; x < seen.output.size(); ++x) {
+            EXPECT_LT(far.output[x].bound, 4 * none.output[x].bound) << floor;
+            EXPECT_EQ(bound::judge(seen.output[x], far.output[x], Precision::f32),
+                      bound::Agreement::agrees)
+                << floor;
+        }
+    }
+}
+
 TEST(bound_a, defects_violate_it) {
     struct Expectation {
         EmulatedDefect defect;

@@ -17,6 +17,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 Precision weights_format(const Problem& problem, const Numerics& numerics) {
     switch (numerics.weights) {
         case NumberFormat::f64:
+        case NumberFormat::unrounded:
             return Precision::f64;
         case NumberFormat::f32:
             return Precision::f32;

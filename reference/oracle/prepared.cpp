@@ -143,6 +143,12 @@ std::size_t head_count(const Prepared& call) {
 
 }  // namespace
 
+bound::KernelModel model_of(const Prepared& call, const Numerics& numerics) {
+    bound::KernelModel model = bound::resolve(call.problem, numerics);
+    if (model.centred_values) model.value_max = extent(call.v.data(), std::ssize(call.v)).largest;
+    return model;
+}
+
 void scale_values(Prepared& call) {
     const std::size_t each = static_cast<std::size_t>(call.problem.len_kv * call.dim_v);
     call.value_exponent.assign(head_count(call), 0);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/bound/kernel_model.hpp"
 #include "reference/problem/case.hpp"
 #include "reference/problem/dialect.hpp"
 #include "reference/problem/problem.hpp"
@@ -42,6 +43,9 @@ enum class DropoutIn : std::uint8_t { call, values };
 /// of the kernel's own), or a tensor is absent or of another shape.
 Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
                  DropoutIn dropout = DropoutIn::call);
+
+/// What the kernel declares, resolved; with the largest value where that matters.
+bound::KernelModel model_of(const Prepared& call, const Numerics& numerics);
 
 /// Scales up the values of heads whose largest is below 2^-400, by a power of two and so exactly:
 /// the low words of what is computed from them then do not underflow.

@@ -20,6 +20,21 @@ Emulation random_emulation(std::uint64_t number) {
     how.sink_afterwards = bit(9);
     how.sum_tiles = how.tile > 0 && bit(10);
     constexpr std::int64_t blocks[] = {0, 0, 0, 4, 8, 16};
+    // In one of three, one or two steps.
+    const auto step = [&](std::uint64_t which, NumberFormat& format) {
+        constexpr NumberFormat formats[] = {NumberFormat::f16, NumberFormat::bf16};
+        if (counter_bits(number, 81, which) % 8 == 0)
+            format = formats[counter_bits(number, 82, which) % 2];
+    };
+    if (counter_bits(number, 83, 0) % 3 == 0) {
+        step(0, how.scores);
+        step(1, how.query);
+        step(2, how.rotation);
+        step(3, how.bias);
+        if (counter_bits(number, 81, 4) % 8 == 0) how.epsilon = 0x1p-20;
+        how.centred_keys = counter_bits(number, 81, 5) % 8 == 0;
+        how.centred_values = counter_bits(number, 81, 6) % 8 == 0;
+    }
     if (!how.normalise_first) how.unit_block = blocks[counter_bits(number, 80, 0) % 6];
     return how;
 }
@@ -31,6 +46,13 @@ Numerics declared(const Emulation& how) {
     numerics.tile = how.tile;
     numerics.matrix_unit = how.unit_block > 0;
     numerics.sum_chunk = how.sum_tiles && how.splits == 1 ? how.tile : 0;
+    numerics.scores = how.scores;
+    numerics.query = how.query;
+    numerics.rotation = how.rotation;
+    numerics.bias = how.bias;
+    numerics.epsilon = how.epsilon;
+    numerics.centred_keys = how.centred_keys;
+    numerics.centred_values = how.centred_values;
     return numerics;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/bound/rounding.hpp"
 #include "reference/oracle/nonfinite.hpp"
 
 namespace attest::oracle {
@@ -12,10 +13,52 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
+/// The mean of all the sequence's values: where a finite number is put in the place of every hidden
+/// score, n weights exp(0) = 1 are left, each off by exp_error: a sum of n products over a sum of n
+/// such ones, each within chain_error(depth + 5) (the product, the rescaling, the quotient); parts
+/// merged, P's rounding, epsilon and underflow as in forward_bound.cpp. Centred values are up to
+/// value_max larger. What is no plain mask, or adds to the score, claims nothing.
+void put_mean(const Prepared& call, const bound::KernelModel& model, HeadPlace place,
+              bound::ExpectedElement* o) {
+    constexpr double evaluation = 1.0001;  // as in forward_bound.cpp
+    const Problem& p = call.problem;
+    const std::int64_t keys = keys_valid(p, place.batch);
+    const double n = static_cast<double>(keys), ua = model.ua;
+    const bool told = keys > 0 && !call.any_nonfinite && p.mask.documents_kv.empty() &&
+                      p.mask.tensor.kind != MaskKind::additive;
+    const double sums = bound::chain_error(model.sum_depth(n) + 5, ua);
+    const double merge =
+        model.may_split ? std::expm1(8 * ua * (std::log(n + 1) + 2) + 6 * model.exp_error + 4 * ua)
+                        : 0;
+    const double most = model.centred_values ? model.value_max : 0;
+    const double off = (1 + sums) * (1 + model.exp_error) / (1 - sums) / (1 - model.exp_error);
+    const double relative =
+        (1 + model.up) * (1 + merge) * off * (1 + model.epsilon) * (1 + model.uo) - 1;
+    for (std::int64_t c = 0; c < call.dim_v; ++c) {
+        if (!told || !(sums < 0.5)) {
+            o[c] = claimed(Claim::nothing);
+            continue;
+        }
+        double sum = 0, size = 0;
+        for (std::int64_t j = 0; j < keys; ++j) {
+            const double v = call.value(place.batch, place.head_kv, j)[c];
+            sum += v;
+            size += std::abs(v);
+        }
+        const double own = (n + 2) * 0x1p-53 * size / n;
+        const double under = 2 * model.oma * (n + 4) +
+                             2 * (model.oma + model.weight_floor + model.omp) * (size + n * most);
+        o[c] = {.value = sum / n,
+                .error = own,
+                .bound = evaluation * (relative * (size / n + 3 * most) + under + model.omo)};
+        if (!(size + n * most < model.max_finite / 8)) o[c] = claimed(Claim::nothing);
+    }
+}
+
 }  // namespace
 
-void put_empty(const Prepared& call, const KeyRange& range, bound::ExpectedElement* o,
-               bound::ExpectedElement& lse) {
+void put_empty(const Prepared& call, const bound::KernelModel& model, const KeyRange& range,
+               HeadPlace place, bound::ExpectedElement* o, bound::ExpectedElement& lse) {
     const bool sink = call.problem.sink;
     const EmptyRow rule = call.dialect.empty_row;
     bound::ExpectedElement zero;
@@ -23,6 +66,10 @@ void put_empty(const Prepared& call, const KeyRange& range, bound::ExpectedEleme
     if (range.is_query && !sink && rule == EmptyRow::nan) {
         zero = claimed(Claim::nan);
         lse = claimed(Claim::nothing);
+    }
+    if (range.is_query && !sink && rule == EmptyRow::mean) {
+        lse = claimed(Claim::nothing);
+        return put_mean(call, model, place, o);
     }
     // refuse; or a sink that is no number, and nothing else.
     if (range.is_query && (sink || rule == EmptyRow::refuse)) zero = lse = claimed(Claim::nothing);

@@ -115,7 +115,7 @@ bool RowRunner::open(const RowSlot& at, Work& work, RowQuery& query, bound::Expe
     const bool sink =
         p_.sink && std::isfinite(call_.sinks[static_cast<std::size_t>(h)]) && !claims.drop_sink;
     if (!query.range.is_query || (empty && !sink)) {
-        put_empty(call_, query.range, o, lse);
+        put_empty(call_, model_, query.range, {b, h / call_.group}, o, lse);
         return false;
     }
     work.mask.clear();

@@ -12,7 +12,8 @@
 namespace attest {
 
 enum class CausalAlignment : std::uint8_t { bottom_right, top_left };
-enum class EmptyRow : std::uint8_t { zeros, nan, refuse };
+/// `mean`: of all the sequence's values, as where a finite number stands for -inf.
+enum class EmptyRow : std::uint8_t { zeros, nan, refuse, mean };
 enum class SoftcapPlace : std::uint8_t { before_bias, after_bias };
 enum class WindowEnds : std::uint8_t { inclusive, exclusive };
 enum class LseBase : std::uint8_t { e, two };
@@ -29,16 +30,17 @@ struct Dialect {
 };
 
 /// `same` stands for the format of the inputs (q); it is resolved against a problem by the bounds.
-enum class NumberFormat : std::uint8_t { same, f64, f32, f16, bf16 };
+/// `unrounded`, for a step of its own: no coarser than what is accumulated in.
+enum class NumberFormat : std::uint8_t { same, f64, f32, f16, bf16, unrounded };
 enum class SumWeights : std::uint8_t { unrounded, rounded };
 
 struct Numerics {
     NumberFormat accumulate =
-        NumberFormat::f32;  ///< scores, softmax, both sums; at least f32, f64 for f64 inputs
+        NumberFormat::f32;                      ///< scores, softmax, both sums; f64 for f64 inputs
     NumberFormat weights = NumberFormat::same;  ///< P as fed to the second product
     NumberFormat output = NumberFormat::same;
-    double exp_ulp = 2.0;   ///< error of one exp call in ulps of `accumulate`
-    std::int64_t tile = 0;  ///< keys a tile; 0: undeclared
+    double exp_ulp = 2.0;        ///< error of one exp call in ulps of `accumulate`
+    std::int64_t tile = 0;       ///< keys a tile; 0: undeclared
     std::int64_t sum_chunk = 0;  ///< keys that are summed by themselves before their sum is added
                                  ///< to the rest, in both sums over keys; 0: undeclared
     SumWeights sum_weights = SumWeights::unrounded;
@@ -50,9 +52,27 @@ struct Numerics {
     NumberFormat gradient_scores = NumberFormat::same;
     bool deterministic_backward = false;  ///< atomic sums are not
     bool flush_subnormals = false;  ///< FTZ/DAZ arithmetic
-    bool matrix_unit = false;       ///< the two products are summed by a unit that adds several
-                                    ///< products at a time and truncates, as tensor cores do
+    NumberFormat scores = NumberFormat::unrounded;    ///< each step of a score is rounded to it
+    NumberFormat query = NumberFormat::unrounded;     ///< q is, before the product
+    NumberFormat rotation = NumberFormat::unrounded;  ///< cos, sin and the turn are
+    NumberFormat bias = NumberFormat::unrounded;      ///< additive mask, slopes and sinks are
+    double epsilon = 0;         ///< added to the sum of the weights, the largest of which is 1
+    bool centred_keys = false;  ///< the keys' mean is taken off before they are rounded
+    bool centred_values = false;  ///< the values' mean is, and added to the output
+    bool matrix_unit = false;   ///< the two products are summed by a unit that adds several
+                                ///< products at a time and truncates, as tensor cores do
     bool operator==(const Numerics&) const = default;
 };
+
+/// Whether some step is coarser than the f32 that errors on average were derived for.
+constexpr bool has_coarse_steps(const Numerics& n) noexcept {
+    const auto is_half = [](NumberFormat f) {
+        return f == NumberFormat::f16 || f == NumberFormat::bf16;
+    };
+    bool coarse = is_half(n.accumulate) || n.epsilon > 0 || n.centred_keys || n.centred_values;
+    for (const NumberFormat step : {n.scores, n.query, n.rotation, n.bias})
+        coarse = coarse || step != NumberFormat::unrounded;
+    return coarse;
+}
 
 }  // namespace attest
