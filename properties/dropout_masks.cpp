@@ -67,9 +67,9 @@ Judgement check_rate(const Trial& trial) {
     return lie ? *lie : judge_counts({dropped});
 }
 
-/// Pairs of cells of one mask, no cell in two of them: one that is `shift` away along the axes, or
-/// the one with query and key exchanged.
-struct Pairs {
+/// Pairs of cells of one mask, no cell in two of them: one that is `shift` away along the
+/// axes, or the one with query and key exchanged.
+struct DistantPairs {
     Shape shift{};
     bool exchanged = false;
     KeptCount alike;
@@ -102,10 +102,10 @@ struct Pairs {
 
 // Distances at which real generators repeat themselves: neighbours, tiles, heads of one group; and
 // cells that one sum, one difference or one unordered pair of numbers stands for.
-std::vector<Pairs> pairs_of(const Problem& p, double chance) {
+std::vector<DistantPairs> pairs_of(const Problem& p, double chance) {
     const char* names[] = {"sequences", "heads", "queries", "keys"};
     const Shape shape{p.batch, p.heads_q, p.len_q, p.len_kv};
-    std::vector<Pairs> all;
+    std::vector<DistantPairs> all;
     const auto add = [&](const Shape& shift, bool exchanged, const std::string& which) {
         all.push_back({shift, exchanged, {"weights of " + which + " are alike", chance}});
     };
@@ -127,20 +127,20 @@ std::vector<Pairs> pairs_of(const Problem& p, double chance) {
 
 Judgement check_independent(const Trial& trial) {
     const double p = trial.problem().dropout.p, chance = p * p + (1 - p) * (1 - p);
-    std::vector<Pairs> pairs = pairs_of(trial.problem(), chance);
+    std::vector<DistantPairs> pairs = pairs_of(trial.problem(), chance);
     std::vector<KeptCount> counts;
     for (const std::uint64_t step : seed_steps)
         counts.push_back({fmt::format("weights of seeds {} apart are alike", step), chance});
     Tensor before;
     const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t number) {
-        for (Pairs& one : pairs) one.add(mask);
+        for (DistantPairs& one : pairs) one.add(mask);
         KeptCount& seeds = counts[number / 2 % seed_steps.size()];
         for (std::int64_t at = 0; number % 2 == 1 && at < mask.keep.size(); ++at)
             if (mask.sees(at)) seeds.add(mask.keep.bits(at) == before.bits(at));
         before = mask.keep;
     });
     if (lie) return *lie;
-    for (Pairs& one : pairs) counts.push_back(std::move(one.alike));
+    for (DistantPairs& one : pairs) counts.push_back(std::move(one.alike));
     return judge_counts(counts);
 }
 
@@ -242,7 +242,8 @@ std::vector<Property> dropout_masks() {
         of_masks("dropout.independent",
                  "Weights are dropped independently across keys, queries, heads, sequences, seeds.",
                  "each weight is dropped by itself",
-                 "Two cells are alike with probability p^2 + (1-p)^2. Pairs that share no cell are "
+                 "Two cells are alike with probability p^2 + (1-p)^2. Pairs that share no "
+                 "cell are "
                  "counted along each axis, at the distances of neighbours, tiles and groups, on "
                  "diagonals, and between seeds; Chernoff's bounds on all counts are left with "
                  "probability 1e-9.",

@@ -56,10 +56,12 @@ private:
     mutable std::set<std::string> visited_;
 };
 
+/// None where the options bound no number of shapes.
 inline std::shared_ptr<const FewShapes> shapes_for(const std::vector<law::Property>& laws,
                                                    Kernel& kernel, const Capability& capability,
                                                    const CampaignOptions& options,
                                                    const std::vector<StoredFailure>& stored) {
+    if (!options.shapes) return nullptr;
     return std::make_shared<const FewShapes>(laws, kernel, capability, options, stored);
 }
 

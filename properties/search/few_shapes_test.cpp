@@ -28,12 +28,12 @@ std::vector<law::Property> laws() {
     return all;
 }
 
-struct Seen {
+struct SeenShapes {
     std::mutex mutex;
     std::set<std::string> shapes;
 };
 
-CampaignResult run_few(Seen& seen, std::int64_t shapes, int jobs,
+CampaignResult run_few(SeenShapes& seen, std::int64_t shapes, int jobs,
                        std::function<bool(const Problem&)> fails = {}) {
     KernelPlan plan = plan_with(PlantedDefect::wrong);
     plan.fails = [&seen, fails](const Problem& p, const TensorSet&) {
@@ -50,7 +50,7 @@ CampaignResult run_few(Seen& seen, std::int64_t shapes, int jobs,
 }
 
 TEST(FewShapes, AreNoMoreThanAskedForAndTheSameOnAnyNumberOfThreads) {
-    Seen one, four;
+    SeenShapes one, four;
     const CampaignResult result = run_few(one, 8, 1);
     run_few(four, 8, 4);
     EXPECT_LE(one.shapes.size(), 8u);
@@ -67,7 +67,7 @@ TEST(FewShapes, AreNoMoreThanAskedForAndTheSameOnAnyNumberOfThreads) {
 }
 
 TEST(FewShapes, SeeWhatIsWrong) {
-    Seen seen;
+    SeenShapes seen;
     const CampaignResult result =
         run_few(seen, 8, 2, [](const Problem& p) { return p.mask.causal; });
     for (const LawResult& law : result.laws)
