@@ -40,13 +40,13 @@ std::string absent_barriers(const KernelReport& kernel);
 struct RunHeader {
     std::string command;
     std::vector<std::string> argv;
-    std::string attest_version, catalogue, started;
+    std::string attest_version, catalogue;
     std::int64_t catalogue_laws = 0;
+    std::string started;
     std::uint64_t seed = 0;
     std::int64_t shard_index = 0, shard_count = 1;
-    std::optional<double> seconds;       ///< the budget
-    std::optional<std::int64_t> cases;   ///< a law
-    std::optional<std::int64_t> shapes;  ///< that the kernel sees at most
+    std::optional<double> seconds;              ///< the budget
+    std::optional<std::int64_t> cases, shapes;  ///< a law; that the kernel sees at most
     search::Profile profile;
     KernelReport kernel;
     Machine machine;
