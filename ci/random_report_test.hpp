@@ -67,10 +67,12 @@ inline std::optional<worker::Fault> fault() {
 }
 
 inline RunHeader header() {
-    RunHeader run{text(),  texts(), text(), text(), count(), text(), generate::seed(), count(),
-                  count(), {},      {},     {},     {},      {},     coin(),           text()};
+    RunHeader run{text(),  texts(), text(), text(), count(), text(), generate::seed(),
+                  count(), count(), {},     {},     {},      {},     {},
+                  {},      coin(),  text()};
     if (coin()) run.seconds = real();
     if (coin()) run.cases = count();
+    if (coin()) run.shapes = count();
     run.profile.name = text();
     run.profile.version = count();
     run.profile.cases_per_law = count();
