@@ -9,6 +9,7 @@
 #include "ci/case_source.hpp"
 #include "ci/check_screen.hpp"
 #include "ci/commands.hpp"
+#include "ci/escape.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/explain_backward.hpp"
 #include "ci/explain_steps.hpp"
@@ -163,11 +164,11 @@ int explain_command(const CommandOptions& options) {
                    law::read_mask(search::KernelTrial(kernel, tried), p, inputs).keep);
     const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
     const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
-    const std::string replay =
-        "attest replay " + clean(options.arguments.front()) + " --kernel " + clean(spec.text);
+    const std::string replay = "attest replay " + shell_word(clean(options.arguments.front())) +
+                               " --kernel " + shell_word(clean(spec.text));
     // Nobody hands backward a mask: its steps are not told apart from that of another mask.
-    const bool backward = p.dropout.p == 0 && divergence.elements.empty() &&
-                          explain_backward(s, kernel, tried);
+    const bool backward =
+        p.dropout.p == 0 && divergence.elements.empty() && explain_backward(s, kernel, tried);
     if (!backward) draw_tables(s, tables(s, view), p, view.query, view.key);
     if (backward) {
         end_explaining(s, kernel, tried, replay);
