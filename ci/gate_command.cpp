@@ -99,8 +99,8 @@ int gate_command(const CommandOptions& options) {
         compare_runs(baseline, candidate, {options.accuracy}, waivers, time_now().substr(0, 10));
     write_ci_files(candidate, options.files, directory, directory + "/report.html",
                    gate_page(gate, baseline, candidate));
-    write_out(draw_gate(gate, baseline, candidate,
-                        style_of(STDOUT_FILENO, options.colour, options.ascii)));
+    const auto style = style_of(STDOUT_FILENO, options.colour, options.ascii);
+    write_out(printed(candidate, draw_gate(gate, baseline, candidate, style), directory));
     return gate.exit;
 }
 

@@ -13,7 +13,8 @@ from cpp_reading import bare_decimals, blocks, code_of, name_of
 from repository_names import namespaces, type_names
 
 CPP = (".cpp", ".hpp", ".h", ".c", ".cu", ".cuh")
-TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE"}
+TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json", "README.md", "CHANGELOG.md",
+       "LICENSE"}
 
 # folder prefix -> prefixes of ours it may include; the longest matching prefix decides.
 LAYERS = {

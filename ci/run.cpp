@@ -237,8 +237,11 @@ FinishedRun run_and_record(const CommandOptions& options) {
     for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
         if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
             report.run.kernel.barriers.emplace_back(worker::barrier_names[n]);
-    if (report.run.recorded)
+    if (report.run.recorded) {
         report.run.kernel.libraries = process_files(kernel.process_id(), plan.kernel);
+        report.run.kernel.libraries.insert(kernel.manifest().sources.begin(),
+                                           kernel.manifest().sources.end());
+    }
     report.end.reset();
     Journal journal(run.directory, first_lines(report));
 

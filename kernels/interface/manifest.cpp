@@ -67,6 +67,18 @@ void read_gradients(Section& top, Manifest& m) {
     }
 }
 
+void read_sources(Section section, const Json& listed, Manifest& m) {
+    constexpr std::size_t digits = 64;  // of a SHA-256
+    for (const JsonMember& one : listed.members) {
+        const Json& digest = *section.find(one.key);
+        const bool hexadecimal =
+            digest.text.find_first_not_of("0123456789abcdef") == std::string::npos;
+        if (digest.kind != Json::Kind::string || digest.text.size() != digits || !hexadecimal)
+            section.fail(digest, "sources." + one.key + " is no SHA-256", "64 digits 0-9 a-f");
+        m.sources[one.key] = digest.text;
+    }
+}
+
 void read_dialect(Section section, Dialect& d) {
     section.choose("causal", manifest_words::causal_words, d.causal);
     section.choose("empty_row", manifest_words::empty_row_words, d.empty_row);
@@ -126,6 +138,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
         if (m.numerics.centred_keys || m.numerics.centred_values)
             m.dialect.nonfinite = Nonfinite::unspecified;
     }
+    if (const Json* s = top.find("sources")) read_sources(Section(source, *s, "sources"), *s, m);
     top.finish();
     return m;
 }

@@ -2,6 +2,7 @@
 // What a kernel says of itself: its manifest (JSON; README.md, "The manifest"), read strictly.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,8 @@ struct Manifest {
     std::int64_t dropout_levels = 0;
     Dialect dialect;
     Numerics numerics;
+    /// What it is made of beyond its file: name and SHA-256 in hexadecimal. Recorded, not judged.
+    std::map<std::string, std::string> sources;
 };
 
 /// The features that are nobody's choice beside such a kernel: those of its takes, and formats that

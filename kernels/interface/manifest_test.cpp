@@ -106,6 +106,15 @@ TEST(Manifest, WhatBeginsWithXIsItsAuthorsOwn) {
     EXPECT_EQ(m.features, FeatureSet(Feature::causal));
 }
 
+TEST(Manifest, SourcesAreNamesAndDigests) {
+    const std::string digest(64, 'a');
+    const Manifest m = parse(with(R"("sources":{"a.cubin":")" + digest + R"("})"));
+    EXPECT_EQ(m.sources, (std::map<std::string, std::string>{{"a.cubin", digest}}));
+    const std::string longer = "\"" + digest + "a\"", other = "\"" + std::string(64, 'G') + "\"";
+    for (const std::string& wrong : {longer, other, std::string("7")})
+        EXPECT_THROW(parse(with(R"("sources":{"a.cubin":)" + wrong + "}")), BadInput) << wrong;
+}
+
 TEST(Manifest, WhatIsNotListedIsRefused) {
     Problem p{.len_kv = 2, .want_lse = false};
     const Manifest bare = parse(R"({"name": "x", "version": "1", "formats": ["f32"]})");
@@ -157,7 +166,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
     const std::string at = "./libmine.so: manifest:1:50: ";
     EXPECT_EQ(error_of(with(R"("memry":"host")")),
               at + "no key memry is known; did you mean memory? | one of name, version, formats, "
-                   "memory, simulated, features, gradients, takes, dialect, numerics");
+                   "memory, simulated, features, gradients, takes, dialect, numerics, sources");
     EXPECT_EQ(error_of(with(R"("memory":"gpu")")),
               "./libmine.so: manifest:1:59: memory is \"gpu\" | one of host, cuda");
     EXPECT_EQ(

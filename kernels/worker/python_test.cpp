@@ -53,6 +53,16 @@ TEST_F(Python, ReturningOnlyTheOutput) {
     EXPECT_FALSE(result.outputs_unwritten);
 }
 
+TEST_F(Python, SaysWhatItIsMadeOf) {
+    call("returns_only_o");
+    std::string names;
+    for (const auto& [name, digest] : session_->manifest().sources) names += name + "\n";
+    EXPECT_NE(names.find("Python 3."), std::string::npos) << names;
+    EXPECT_NE(names.find("numpy "), std::string::npos) << names;
+    EXPECT_NE(names.find("misbehaving\n"), std::string::npos) << names;
+    EXPECT_EQ(names.find("attest_worker"), std::string::npos) << names;
+}
+
 TEST_F(Python, FillingInPlace) {
     const CallResult result = call("fills_in_place");
     EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;

@@ -7,6 +7,8 @@ import os
 import sys
 import traceback
 
+from attest_worker.sources import sources
+
 
 class LoadError(Exception):
     """The sentence, then lines of detail."""
@@ -99,7 +101,9 @@ class Kernel:
                 f'ATTEST = {{"name": "{function_name}", "version": "1", "formats": ["f32"]}}'
             )
         try:
-            self.manifest = json.dumps(self._with_backward(module, manifest), allow_nan=False)
+            manifest = self._with_backward(module, manifest)
+            made_of = {**sources(), **manifest.get("sources", {})}
+            self.manifest = json.dumps({**manifest, "sources": made_of}, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
         self.supports = getattr(module, "supports", None)
