@@ -104,7 +104,7 @@ Variant variant_of(std::uint64_t call_number, std::uint64_t seed, bool aligned) 
 }
 
 Arena::Arena() {
-    fd_ = ::memfd_create("attest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    fd_ = ::memfd_create("tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     // A worker that made the file smaller would take pages from under the host, which dies of it.
     if (fd_ < 0 || ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
         throw InternalError("no memory to share with a worker");
