@@ -84,7 +84,8 @@ Property scaled() {
         .compares = Compares::statistic,
         .cases = space(),
         .check = check_scaled,
-        .turned_red_by = {planted::scale_times(0.25), planted::scale_times(1.03)},
+        .turned_red_by = {planted::scale_times(0.25), planted::scale_times(1.03),
+                          planted::scale_times(0.97)},
     };
 }
 

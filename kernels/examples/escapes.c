@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -115,6 +116,35 @@ static int handle_faults_once(void* s, const attest_call* c, char* error, size_t
     return fill(c, 1);
 }
 
+static int speaks_of(const char* text, size_t bytes, const char* name) {
+    return memmem(text, bytes, name, strlen(name)) != NULL;
+}
+static int file_speaks_of(const char* path, const char* name) {
+    char text[65536];
+    const int file = open(path, O_RDONLY);
+    const ssize_t bytes = file < 0 ? 0 : read(file, text, sizeof text);
+    close(file);
+    return bytes > 0 && speaks_of(text, (size_t)bytes, name);
+}
+static int link_speaks_of(const char* path, const char* name) {
+    char text[4096];
+    const ssize_t bytes = readlink(path, text, sizeof text);
+    return bytes > 0 && speaks_of(text, (size_t)bytes, name);
+}
+
+/* A kernel that is right for its judge alone has to know who asks. */
+static int know_the_judge(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const int program = link_speaks_of("/proc/self/exe", "attest");
+    const int name = file_speaks_of("/proc/self/comm", "attest");
+    const int command = file_speaks_of("/proc/self/cmdline", "attest");
+    const int variable = file_speaks_of("/proc/self/environ", "ATTEST_");
+    const int parent = file_speaks_of("/proc/1/comm", "attest");
+    const int memory = link_speaks_of("/proc/self/fd/4", "attest");
+    return fill(c, (float)(program | name << 1 | command << 2 | variable << 3 | parent << 4 |
+                           memory << 5));
+}
+
 static const kernel kernels[] = {
     {"signal_the_host", signal_the_host, NULL, NULL, yes},
     {"trace_the_host", trace_the_host, NULL, NULL, yes},
@@ -125,6 +155,7 @@ static const kernel kernels[] = {
     {"write_into_the_folder", write_into_the_folder, NULL, NULL, yes},
     {"leave_children_in_sessions_of_their_own", leave_children, NULL, NULL, yes},
     {"see_the_environment", see_the_environment, NULL, NULL, yes},
+    {"know_the_judge", know_the_judge, NULL, NULL, yes},
     {"handle_faults", handle_faults, NULL, NULL, yes},
     {"handle_faults_once", handle_faults_once, NULL, NULL, yes},
 };

@@ -68,7 +68,7 @@ ATTEST_EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes, int kind)
 }
 static int last_error = 0;
 static int is_too_much(size_t bytes) {
-    const char* all = getenv("ATTEST_TEST_MEMORY");
+    const char* all = getenv("CUDA_STAND_IN_MEMORY");
     return all != NULL && bytes > strtoull(all, NULL, 10);
 }
 ATTEST_EXPORT int cudaGetLastError(void) {
@@ -92,7 +92,7 @@ ATTEST_EXPORT int cudaStreamCreateWithFlags(void** stream, unsigned flags) {
     return flags == 1 ? lost : not_supported; /* one that waits for the default stream */
 }
 ATTEST_EXPORT int cudaGetDeviceCount(int* count) {
-    *count = getenv("ATTEST_TEST_NO_DEVICE") != NULL ? 0 : 1;
+    *count = getenv("CUDA_STAND_IN_NO_DEVICE") != NULL ? 0 : 1;
     return 0;
 }
 ATTEST_EXPORT const char* cudaGetErrorString(int code) {
@@ -103,7 +103,7 @@ ATTEST_EXPORT const char* cudaGetErrorString(int code) {
 ATTEST_EXPORT int cuMemGetAllocationGranularity(size_t* bytes, const void* allocation, int option) {
     (void)allocation, (void)option;
     *bytes = granule;
-    return getenv("ATTEST_TEST_GUARDS") != NULL ? 0 : not_supported;
+    return getenv("CUDA_STAND_IN_GUARDS") != NULL ? 0 : not_supported;
 }
 ATTEST_EXPORT int cuMemAddressReserve(uint64_t* begin, size_t bytes, size_t alignment,
                                       uint64_t wanted, unsigned long long flags) {

@@ -2,9 +2,9 @@
  * this process's, device code is a function that runs when somebody waits for it. A fault of device
  * code loses the context: what was launched behind it never runs, and every call returns 700.
  *
- * The environment's ATTEST_TEST_NO_DEVICE leaves no device; ATTEST_TEST_MEMORY says how many bytes
- * one allocation may have; ATTEST_TEST_GUARDS makes a driver that maps memory where it is told,
- * without it the driver refuses. */
+ * The environment's CUDA_STAND_IN_NO_DEVICE leaves no device; CUDA_STAND_IN_MEMORY says how many
+ * bytes one allocation may have; CUDA_STAND_IN_GUARDS makes a driver that maps memory where it is
+ * told, without it the driver refuses. */
 #ifndef ATTEST_STAND_IN_CUDA_H
 #define ATTEST_STAND_IN_CUDA_H
 

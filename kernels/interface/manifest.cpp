@@ -150,7 +150,20 @@ FeatureSet inherent_features(const Manifest& m, const Problem& p) {
     return listed ? inherent.with(Feature::mixed_formats) : inherent;
 }
 
+namespace {
+
+/// Whether the rows of a tensor lie so far apart that all of its pages could not be copied.
+bool lies_apart(const Problem& p) {
+    constexpr std::int64_t copied_max = 1 << 20;
+    return std::max({p.layout_q.row_pad, p.layout_k.row_pad, p.layout_v.row_pad,
+                     p.layout_o.row_pad}) > copied_max;
+}
+
+}  // namespace
+
 std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
+    if (m.memory == Memory::cuda && lies_apart(p))
+        return "its tensors are copied to a device whole, which rows so far apart do not allow";
     if (p.want_grad && m.gradients.empty()) return "its manifest lists no gradients";
     if (p.want_grad && has_coarse_steps(m.numerics))
         return "gradients are not judged where a step is coarser than what it accumulates in";

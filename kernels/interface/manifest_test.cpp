@@ -141,6 +141,16 @@ TEST(Manifest, WhatIsNotListedIsRefused) {
     EXPECT_EQ(refused(other), "its manifest does not list the format f16");
 }
 
+TEST(Manifest, RowsFarApartAreNotCopiedToADevice) {
+    Problem far;
+    far.len_kv = 2;
+    far.want_lse = false;
+    far.layout_k.row_pad = std::int64_t{1} << 31;
+    EXPECT_EQ(refusal(parse(with(R"("features":["layout"])")), far), std::nullopt);
+    const auto no = refusal(parse(with(R"("features":["layout"],"memory":"cuda")")), far);
+    EXPECT_NE(no.value_or("").find("device"), std::string::npos);
+}
+
 TEST(Manifest, TheManualNamesEveryFeature) {
     std::string words = "list:";
     for (int f = 0; f < feature_count; ++f) words.append(" ").append(name(static_cast<Feature>(f)));

@@ -4,11 +4,33 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "kernels/mutants/planted.hpp"
 
 namespace attest::museum {
+namespace {
+
+kernel::Mutant far_bug(std::string_view id, std::string_view change, std::string_view trigger) {
+    return {.id = id,
+            .bug_class = "I3",
+            .operation = "flash forward",
+            .change = change,
+            .trigger = trigger,
+            .source = "https://github.com/Dao-AILab/flash-attention/issues/2611",
+            .must = {"hygiene.large_index"}};
+}
+
+/// A row of q, k or v, read where its offset, in elements or bytes, says as an Offset.
+template <typename Offset, bool in_bytes>
+void load_at(const cpu::Operand& operand, const std::byte* from, std::int64_t count, float* to) {
+    const std::int64_t unit = in_bytes ? 1 : operand.element_bytes;
+    const auto offset = static_cast<Offset>((from - operand.data) / unit);
+    cpu::plain::load(operand, operand.data + std::int64_t{offset} * unit, count, to);
+}
+
+}  // namespace
 
 std::vector<PlantedBug> addressing() {
     return {
@@ -179,6 +201,18 @@ std::vector<PlantedBug> addressing() {
                                  std::fill_n(output, row.block.call.problem.dim_v,
                                              std::numeric_limits<float>::quiet_NaN());
                                  cpu::plain::store(row, output, lse);
+                             }}},
+        {far_bug("M409", "offsets are int32 elements", "rows past 2^31 elements"),
+         cpu::FlashSteps{.load = load_at<std::int32_t, false>}},
+        {far_bug("M410", "offsets are uint32 elements", "rows past 2^32 elements"),
+         cpu::FlashSteps{.load = load_at<std::uint32_t, false>}},
+        {far_bug("M411", "offsets are uint32 bytes", "rows past 2^32 bytes"),
+         cpu::FlashSteps{.load = load_at<std::uint32_t, true>}},
+        {far_bug("M412", "the strides of the output are int32", "a stride of 2^31 elements"),
+         cpu::FlashSteps{.call =
+                             [](cpu::Call& call) {
+                                 for (std::int64_t& stride : call.o.stride)
+                                     stride = static_cast<std::int32_t>(stride);
                              }}},
         {{.id = "E03",
           .bug_class = "N1",

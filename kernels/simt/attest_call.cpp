@@ -75,7 +75,9 @@ AttestCall::~AttestCall() {
 }
 
 void AttestCall::add(void* p, std::int64_t bytes, const char* name, bool defined) {
-    if (p == nullptr || bytes <= 0) return;
+    // A tensor that is almost all holes has more cells than there is memory for.
+    constexpr std::int64_t watched_max = std::int64_t{1} << 28;
+    if (p == nullptr || bytes <= 0 || bytes > watched_max) return;
     // Beside it lie guard pages, which no run-time check can improve on.
     checker()->add_buffer(p, static_cast<std::size_t>(bytes), name, defined, 0);
     known_[count_++] = p;

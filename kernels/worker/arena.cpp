@@ -22,6 +22,8 @@ constexpr std::uint64_t lane_bytes_min = 64 * 1024;
 constexpr std::uint64_t lanes_min = 12;
 constexpr std::uint64_t alignment = 64;
 constexpr std::uint64_t large_bytes = 64ull << 20;
+/// Poison between rows that lie farther apart than this would cost more than it shows.
+constexpr std::uint64_t hole_bytes_min = 1 << 20;
 
 std::uint64_t unit() {
     static const auto bytes = std::max(page, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
@@ -55,6 +57,27 @@ bool always_ends_at_guard(const TensorSlot& slot) {
     }
 }
 
+bool lies_far_apart(const TensorSlot& slot) {
+    const Placement& p = slot.placement;
+    return p.rows > 1 &&
+           static_cast<std::uint64_t>(p.row_stride - p.row) * size_of(p.type) >= hole_bytes_min;
+}
+
+/// The pages of a slot that has its place.
+void find_filled(TensorSlot& slot) {
+    const std::uint64_t pages_end = slot.pages + slot.pages_bytes;
+    slot.filled.clear();
+    if (!lies_far_apart(slot)) return slot.filled.push_back({slot.pages, pages_end});
+    const Placement& p = slot.placement;
+    const std::uint64_t size = size_of(p.type);
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+        const auto row = slot.data + static_cast<std::uint64_t>(r * p.row_stride) * size;
+        const std::uint64_t begin = r == 0 ? slot.block() : row;
+        const std::uint64_t end = row + static_cast<std::uint64_t>(p.row) * size;
+        slot.filled.push_back({begin / unit() * unit(), round_up(end, unit())});
+    }
+}
+
 /// Where a slot's first element lies.
 std::uint64_t place_of(const TensorSlot& slot, const Variant& variant) {
     const std::uint64_t begin = slot.pages + slot.lead_bytes;
@@ -81,7 +104,7 @@ Variant variant_of(std::uint64_t call_number, std::uint64_t seed, bool aligned) 
 }
 
 Arena::Arena() {
-    fd_ = ::memfd_create("attest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    fd_ = ::memfd_create("tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     // A worker that made the file smaller would take pages from under the host, which dies of it.
     if (fd_ < 0 || ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
         throw InternalError("no memory to share with a worker");
@@ -111,12 +134,13 @@ void Arena::add_workspace(std::uint64_t bytes) {
     slots_.push_back(slot);
 }
 
-void Arena::require_bytes(std::uint64_t lane_bytes) {
+void Arena::require_bytes(std::uint64_t lane_bytes, std::uint64_t far_bytes) {
     const std::uint64_t lanes = std::max<std::uint64_t>({lanes_, lanes_min, slots_.size()});
     lane_bytes = std::max(lane_bytes, lane_bytes_);
-    if (lanes == lanes_ && lane_bytes == lane_bytes_) return;
+    far_bytes = std::max(far_bytes, far_bytes_);
+    if (lanes == lanes_ && lane_bytes == lane_bytes_ && far_bytes == far_bytes_) return;
     // Sparse: only pages that are touched take memory.
-    const std::uint64_t bytes = guard_bytes + lanes * (lane_bytes + guard_bytes);
+    const std::uint64_t bytes = guard_bytes + lanes * (lane_bytes + guard_bytes) + far_bytes;
     if (base_ != nullptr) ::munmap(base_, bytes_);
     base_ = nullptr;
     // The old places hold nothing anybody needs.
@@ -134,92 +158,63 @@ void Arena::require_bytes(std::uint64_t lane_bytes) {
     bytes_ = bytes;
     lanes_ = lanes;
     lane_bytes_ = lane_bytes;
+    far_bytes_ = far_bytes;
 }
 
 void Arena::lay(const Variant& variant) {
     variant_ = variant;
-    std::uint64_t largest = lane_bytes_min;
+    std::uint64_t largest = lane_bytes_min, far_bytes = 0;
     for (TensorSlot& slot : slots_) {
         // One byte at least, so that an empty tensor too has a place next to a guard.
         slot.pages_bytes =
             round_up(std::max<std::uint64_t>(slot.lead_bytes + slot.span_bytes, 1), unit());
-        largest = std::max(largest, slot.pages_bytes);
+        if (lies_far_apart(slot)) {
+            far_bytes += slot.pages_bytes + guard_bytes;
+        } else {
+            largest = std::max(largest, slot.pages_bytes);
+        }
     }
-    require_bytes(std::bit_ceil(largest));
-    std::uint64_t lane = guard_bytes;
+    require_bytes(std::bit_ceil(largest), far_bytes);
+    std::uint64_t lane = guard_bytes, far = guard_bytes + lanes_ * (lane_bytes_ + guard_bytes);
     for (TensorSlot& slot : slots_) {
-        slot.pages = lane;
-        lane += lane_bytes_ + guard_bytes;
-        const std::uint64_t pages_end = slot.pages + slot.pages_bytes;
+        const bool is_far = lies_far_apart(slot);
+        std::uint64_t& next = is_far ? far : lane;
+        slot.pages = next;
+        next += (is_far ? slot.pages_bytes : lane_bytes_) + guard_bytes;
         slot.data = place_of(slot, variant);
-        const bool output = slot.access == protocol::Access::write;
-        fill(base_, slot.pages, slot.block(), variant.canary);
-        fill(base_, slot.block(), slot.end(),
-             !output               ? variant.canary
-             : slot.is_workspace() ? variant.workspace
-                                   : variant.poison);
-        fill(base_, slot.end(), pages_end, variant.canary);
+        find_filled(slot);
+        fill_slot(slot);
+    }
+}
+
+void Arena::fill_slot(const TensorSlot& slot) const {
+    const bool output = slot.access == protocol::Access::write;
+    const std::uint16_t inside = !output               ? variant_.canary
+                                 : slot.is_workspace() ? variant_.workspace
+                                                       : variant_.poison;
+    for (const PageRange& range : slot.filled) {
+        const std::uint64_t begin = std::clamp(slot.block(), range.begin, range.end);
+        const std::uint64_t end = std::clamp(slot.end(), range.begin, range.end);
+        fill(base_, range.begin, begin, variant_.canary);
+        fill(base_, begin, end, inside);
+        fill(base_, end, range.end, variant_.canary);
     }
 }
 
 void Arena::seal() {
     std::size_t total = 0;
     for (const TensorSlot& slot : slots_) {
-        if (slot.access == protocol::Access::read) total += slot.pages_bytes;
+        if (slot.access == protocol::Access::read) total += slot.filled_bytes();
     }
     if (image_.size() < total) image_.resize(total);
     std::size_t to = 0;
     for (const TensorSlot& slot : slots_) {
         if (slot.access != protocol::Access::read) continue;
-        std::memcpy(image_.data() + to, base_ + slot.pages, slot.pages_bytes);
-        to += slot.pages_bytes;
-    }
-}
-
-std::optional<std::uint64_t> Arena::find_changed(const TensorSlot& slot) const {
-    const auto changed = [&](std::uint64_t begin, std::uint64_t end,
-                             std::uint16_t pattern) -> std::optional<std::uint64_t> {
-        const std::uint64_t at = first_other(base_, begin, end, pattern);
-        return at == end ? std::nullopt : std::optional(at);
-    };
-    if (auto at = changed(slot.pages, slot.block(), variant_.canary)) return at;
-    if (auto at = changed(slot.end(), slot.pages + slot.pages_bytes, variant_.canary)) return at;
-    if (slot.is_workspace()) return std::nullopt;
-    if (auto at = changed(slot.block(), slot.data, variant_.poison)) return at;
-    const Placement& p = slot.placement;
-    if (p.row == p.row_stride || p.span == 0) return std::nullopt;
-    const std::uint64_t size = size_of(p.type);
-    for (std::int64_t r = 0; r + 1 < p.rows; ++r) {
-        const auto row = slot.data + static_cast<std::uint64_t>(r * p.row_stride) * size;
-        const auto gap = row + static_cast<std::uint64_t>(p.row) * size;
-        const auto next = row + static_cast<std::uint64_t>(p.row_stride) * size;
-        if (auto at = changed(gap, next, variant_.poison)) return at;
-    }
-    return std::nullopt;
-}
-
-std::optional<Breach> Arena::find_breach() const {
-    std::size_t from = 0;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        const TensorSlot& slot = slots_[i];
-        std::optional<std::uint64_t> at;
-        if (slot.access == protocol::Access::read) {
-            const std::byte* now = base_ + slot.pages;
-            const std::byte* then = image_.data() + from;
-            from += slot.pages_bytes;
-            if (std::memcmp(now, then, slot.pages_bytes) == 0) continue;
-            const auto difference = std::mismatch(now, now + slot.pages_bytes, then).first - now;
-            at = slot.pages + static_cast<std::uint64_t>(difference);
-        } else {
-            at = find_changed(slot);
+        for (const PageRange& range : slot.filled) {
+            std::memcpy(image_.data() + to, base_ + range.begin, range.end - range.begin);
+            to += range.end - range.begin;
         }
-        if (!at) continue;
-        const bool in_tensor =
-            slot.access == protocol::Access::read && *at >= slot.data && *at < slot.end();
-        return Breach{i, static_cast<std::int64_t>(*at) - static_cast<std::int64_t>(slot.data),
-                      in_tensor};
     }
-    return std::nullopt;
 }
 
 Tensor Arena::collect(const TensorSlot& slot, std::int64_t& poison_at) const {

@@ -30,6 +30,11 @@ struct Variant {
 /// The variant of a call: flush right where the number is even. Seeds permute the patterns.
 Variant variant_of(std::uint64_t call_number, std::uint64_t seed, bool aligned) noexcept;
 
+/// Whole pages, from the memory's start.
+struct PageRange {
+    std::uint64_t begin = 0, end = 0;
+};
+
 struct TensorSlot {
     std::uint16_t role = 0;
     protocol::Access access = protocol::Access::read;
@@ -37,6 +42,10 @@ struct TensorSlot {
     std::uint64_t pages = 0, pages_bytes = 0;  ///< whole pages, from the memory's start
     std::uint64_t data = 0;                    ///< the first element
     std::uint64_t lead_bytes = 0, span_bytes = 0;
+    /// The pages that hold anything: all of them, or those of each row where rows lie far apart.
+    /// Between them the memory file has holes.
+    std::vector<PageRange> filled;
+    std::uint64_t filled_bytes() const noexcept;
 
     bool is_workspace() const noexcept { return role == protocol::workspace_role; }
     std::uint64_t block() const noexcept { return data - lead_bytes; }
@@ -80,13 +89,18 @@ public:
     void release_large();
 
 private:
-    void require_bytes(std::uint64_t lane_bytes);
+    void require_bytes(std::uint64_t lane_bytes, std::uint64_t far_bytes);
+    void fill_slot(const TensorSlot& slot) const;
     std::optional<std::uint64_t> find_changed(const TensorSlot& slot) const;
+    std::optional<std::uint64_t> find_in_holes(const TensorSlot& slot) const;
+    std::optional<std::uint64_t> find_changed_input(const TensorSlot& slot,
+                                                    const std::byte* image) const;
 
     int fd_ = -1;
     std::byte* base_ = nullptr;
     std::uint64_t bytes_ = 0;
     std::uint64_t lane_bytes_ = 0, lanes_ = 0;
+    std::uint64_t far_bytes_ = 0;  ///< behind the lanes
     Variant variant_;
     std::vector<TensorSlot> slots_;
     std::vector<std::byte> image_;  ///< of all input slots, one after the other

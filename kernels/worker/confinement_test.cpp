@@ -95,6 +95,17 @@ TEST_F(Confined, TheEnvironmentIsSmall) {
     ::unsetenv("PYTHON_TOKEN");
 }
 
+TEST_F(Confined, NothingTellsItWhoAsks) {
+    ::setenv("ATTEST_WORKER_OUTPUT", "/dev/null", 1);
+    open("know_the_judge");
+    NEEDS(processes);
+    expect_ok(call(), 0);
+    options_.confinement.confined = false;
+    open("know_the_judge");
+    EXPECT_EQ(static_cast<int>(call().outputs[Role::o].to_doubles()[0]) & 1, 1) << "its program";
+    ::unsetenv("ATTEST_WORKER_OUTPUT");
+}
+
 TEST_F(Confined, AHandlerThatHidesReadsIsSeen) {
     open("handle_faults_once");  // as a library does that is set up when it is first used
     expect_ok(call(), 1);

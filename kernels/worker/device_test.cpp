@@ -132,7 +132,7 @@ TEST(DeviceMemory, WhatRestsOnAnEarlierCallIsSeen) {
 }
 
 TEST(DeviceGuards, OutputsComeBackFromRoomsThatGrow) {
-    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", "");
+    const EnvironmentSetting guards("CUDA_STAND_IN_GUARDS", "");
     DeviceSession device(write_ones);
     for (std::int64_t len : {3, 3, 4000, 4000, 5, 70000, 70000, 5}) {
         device.problem.len_q = len;
@@ -141,7 +141,7 @@ TEST(DeviceGuards, OutputsComeBackFromRoomsThatGrow) {
 }
 
 TEST(DeviceGuards, AlignmentIsThatOfTheHost) {
-    for (const char* guarded : {"ATTEST_TEST_GUARDS", "ATTEST_TEST_NOTHING"}) {
+    for (const char* guarded : {"CUDA_STAND_IN_GUARDS", "CUDA_STAND_IN_NOTHING"}) {
         const EnvironmentSetting guards(guarded, "");
         DeviceSession device(write_ones_where_aligned);
         device.problem.dim_qk = device.problem.dim_v = 5;
@@ -153,7 +153,7 @@ TEST(DeviceGuards, AlignmentIsThatOfTheHost) {
 }
 
 TEST(DeviceGuards, WhatReachesPastATensorLosesTheContext) {
-    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", "");
+    const EnvironmentSetting guards("CUDA_STAND_IN_GUARDS", "");
     for (DeviceKernel kernel : {write_behind, look_behind}) {
         DeviceSession device(kernel);
         device.expect_lost(std::string(illegal) + "; each tensor ends at a guard page");
@@ -164,7 +164,7 @@ TEST(DeviceGuards, WhatReachesPastATensorLosesTheContext) {
 }
 
 TEST(DeviceGuards, OnTheOtherSideLiesAZone) {
-    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", "");
+    const EnvironmentSetting guards("CUDA_STAND_IN_GUARDS", "");
     DeviceSession device(write_behind);
     device.problem.len_q = 64;  // of 16 elements: a page
     device.session.begin_case(1);
@@ -176,8 +176,8 @@ TEST(DeviceGuards, OnTheOtherSideLiesAZone) {
 TEST(DeviceGuards, WhereTheDriverRefusesThereAreZonesAlone) {
     DeviceSession without(look_behind);
     without.expect_ones();
-    const EnvironmentSetting guards("ATTEST_TEST_GUARDS", ""),
-        room("ATTEST_TEST_MEMORY", "6000000");
+    const EnvironmentSetting guards("CUDA_STAND_IN_GUARDS", ""),
+        room("CUDA_STAND_IN_MEMORY", "6000000");
     DeviceSession device(write_behind);
     device.problem.dim_v = 1;
     device.problem.len_q = 80000;  // q takes 5 MB, and with guards 8 MiB
@@ -185,7 +185,7 @@ TEST(DeviceGuards, WhereTheDriverRefusesThereAreZonesAlone) {
 }
 
 TEST(DeviceMemory, ADeviceThatIsFullAccusesNobody) {
-    const EnvironmentSetting room("ATTEST_TEST_MEMORY", "1000000");
+    const EnvironmentSetting room("CUDA_STAND_IN_MEMORY", "1000000");
     DeviceSession device(write_ones);
     device.expect_ones();
     device.problem.len_q = 80000;
@@ -197,7 +197,7 @@ TEST(DeviceMemory, ADeviceThatIsFullAccusesNobody) {
 }
 
 TEST(DeviceMemory, WithoutADeviceThereIsOneLine) {
-    const EnvironmentSetting none("ATTEST_TEST_NO_DEVICE", "1");
+    const EnvironmentSetting none("CUDA_STAND_IN_NO_DEVICE", "1");
     try {
         DeviceSession device(write_ones);
         ADD_FAILURE() << "it was loaded";

@@ -6,8 +6,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include "kernels/worker/protocol.hpp"
 
@@ -16,10 +18,16 @@ namespace {
 
 /// Prints go nowhere, or are appended to the file that ATTEST_WORKER_OUTPUT names.
 void redirect_output() {
-    const char* path = std::getenv("ATTEST_WORKER_OUTPUT");
+    constexpr const char* variable = "ATTEST_WORKER_OUTPUT";
+    char* const path = std::getenv(variable);
     const int file = path == nullptr
                          ? ::open("/dev/null", O_WRONLY | O_CLOEXEC)
                          : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (path != nullptr) {
+        char* const begin = path - std::strlen(variable) - 1;
+        ::unsetenv(variable);
+        std::fill_n(begin, std::strlen(begin), '\0');
+    }
     if (file < 0) return;
     ::dup2(file, STDOUT_FILENO);
     ::dup2(file, STDERR_FILENO);
@@ -41,6 +49,14 @@ void die_with_parent() {
     // The host may have died before the line above: then its end of the socket is closed.
     pollfd socket{protocol::socket_fd, 0, 0};
     if (::poll(&socket, 1, 0) != 0) ::_exit(0);
+}
+
+void forget_names(int argc, char** argv) {
+    constexpr const char* name = "worker";
+    for (int i = 0; i < argc; ++i) std::fill_n(argv[i], std::strlen(argv[i]), '\0');
+    // The file's own name lies there, and is longer.
+    std::copy_n(name, std::strlen(name), argv[0]);
+    ::prctl(PR_SET_NAME, name);
 }
 
 void accept_discipline() {

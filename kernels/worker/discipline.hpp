@@ -11,6 +11,9 @@ namespace attest::worker {
 /// meanwhile.
 void accept_discipline();
 
+/// The command line and the process's name tell the kernel neither who started it nor how.
+void forget_names(int argc, char** argv);
+
 /// The part of it that a child does not inherit.
 void die_with_parent();
 

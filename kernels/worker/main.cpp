@@ -95,6 +95,7 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "attest_worker is started by attest\n");
         return 2;
     }
+    attest::worker::forget_names(argc, argv);
     attest::worker::accept_discipline();
     if (confined) {
         const auto number = [](const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <set>
@@ -198,6 +199,55 @@ RC_GTEST_PROP(Arena, AnyStrayByteIsFound, ()) {
         RC_ASSERT(breach->offset_bytes ==
                   static_cast<std::int64_t>(at) - static_cast<std::int64_t>(data));
     }
+}
+
+/// Three rows of five f32, 2^31 elements and more apart.
+Placement far_rows() {
+    return place(Role::q, ElementType::f32, {1, 1, 3, 5},
+                 {AxisOrder::bhtd, (std::int64_t{1} << 31) + 3, 2});
+}
+
+TEST(Arena, RowsThatLieFarApartTakeTheirOwnPagesAlone) {
+    const Placement p = far_rows();
+    LaidCall laid(p, p, 0);
+    for (const TensorSlot& slot : laid.arena.slots()) EXPECT_LE(slot.filled_bytes(), 6u * 4096);
+    const TensorSlot& output = laid.arena.slots()[1];
+    EXPECT_EQ(output.end(), output.pages + output.pages_bytes);
+    scatter(p, numbered(p).bytes(), laid.arena.at(output.data));
+    EXPECT_FALSE(laid.arena.find_breach().has_value());
+    std::int64_t poison_at = 0;
+    EXPECT_EQ(laid.arena.collect(output, poison_at), numbered(p));
+    EXPECT_EQ(poison_at, -1);
+    struct stat file {};
+    ASSERT_EQ(::fstat(laid.arena.fd(), &file), 0);
+    constexpr std::int64_t block = 512;
+    EXPECT_LT(file.st_blocks * block, 1 << 20);
+    EXPECT_GT(file.st_size, std::int64_t{1} << 35);
+}
+
+TEST(Arena, AStrayByteBetweenFarRowsIsFound) {
+    const Placement p = far_rows();
+    for (const std::size_t which : {0u, 1u})
+        for (const std::int64_t at : {std::int64_t{5 * 4}, std::int64_t{1} << 32, -4l,
+                                      p.row_stride * 4 - 1, std::int64_t{1} << 20}) {
+            LaidCall laid(p, p, 1);
+            const TensorSlot& slot = laid.arena.slots()[which];
+            *laid.arena.at(slot.data + static_cast<std::uint64_t>(at)) ^= std::byte{1};
+            const std::optional<Breach> breach = laid.arena.find_breach();
+            ASSERT_TRUE(breach.has_value()) << which << " " << at;
+            EXPECT_EQ(breach->slot, which);
+            EXPECT_EQ(breach->offset_bytes, at);
+        }
+}
+
+/// Reading a hole leaves a page of zeros, which nobody wrote.
+TEST(Arena, AHoleThatWasReadIsNoBreach) {
+    const Placement p = far_rows();
+    LaidCall laid(p, p, 0);
+    const TensorSlot& output = laid.arena.slots()[1];
+    const std::byte hole = *laid.arena.at(output.data + (std::uint64_t{1} << 32));
+    EXPECT_EQ(hole, std::byte{0});
+    EXPECT_FALSE(laid.arena.find_breach().has_value());
 }
 
 }  // namespace

@@ -72,6 +72,8 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
     command.memory_fd = memory_fd;
     command.processors = options.processors;
     command.namespaces = hold.confined;
+    // What is built in finds its plug-ins by the program's own place.
+    command.nameless = hold.confined && !arguments.empty() && arguments.front() == "library";
     try {
         const StartedWorker started = spawn_worker(command);
         pid_ = started.pid;

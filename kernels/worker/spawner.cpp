@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,7 +63,7 @@ private:
 struct Becoming {
     char* const* arguments;
     char* const* environment;
-    int socket_fd, memory_fd;
+    int socket_fd, memory_fd, program_fd;
     bool in_user_namespace = false;
     int error = 0;
 };
@@ -90,11 +93,32 @@ int become(void* data) {
     ::dup2(becoming.memory_fd, protocol::memory_fd);
     // Here, not in the worker: what is preloaded into it (compute-sanitizer) opens its own before
     // main() and is lost without them.
-    ::close_range(protocol::memory_fd + 1, ~0u, 0);
+    const int program = protocol::memory_fd + 1;
+    if (becoming.program_fd >= 0) ::dup3(becoming.program_fd, program, O_CLOEXEC);
+    ::close_range(becoming.program_fd >= 0 ? program + 1 : program, ~0u, 0);
     if (becoming.in_user_namespace) keep_right_to_mount();
+    // Where the machine runs nothing from memory, the file itself.
+    if (becoming.program_fd >= 0)
+        ::execveat(program, "", becoming.arguments, becoming.environment, AT_EMPTY_PATH);
     ::execve(becoming.arguments[0], becoming.arguments, becoming.environment);
     becoming.error = errno;
     ::_exit(127);
+}
+
+/// A copy of a program in memory; -1 where it cannot be made.
+int copy_in_memory(const std::string& path) {
+    const int from = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int copy = ::memfd_create("program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct stat file {};
+    bool whole = from >= 0 && copy >= 0 && ::fstat(from, &file) == 0;
+    off_t done = 0;
+    while (whole && done < file.st_size)
+        whole = ::sendfile(copy, from, &done, static_cast<std::size_t>(file.st_size - done)) > 0;
+    whole = whole && ::fcntl(copy, F_ADD_SEALS,
+                             F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0;
+    if (from >= 0) ::close(from);
+    if (!whole && copy >= 0) ::close(copy);
+    return whole ? copy : -1;
 }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -109,10 +133,14 @@ StartedWorker spawn(const WorkerCommand& command) {
     const std::vector<char*> arguments = pointers_to(command.arguments);
     const std::vector<char*> environment = pointers_to(command.environment);
     // The duplicates lie above every target, so that no dup2 overwrites what the next one needs.
-    const int above = protocol::memory_fd + 1;
+    const int above = protocol::memory_fd + 2;
+    static const int nameless_program = copy_in_memory(command.arguments.front());
     Becoming becoming{arguments.data(), environment.data(),
                       ::fcntl(command.socket_fd, F_DUPFD_CLOEXEC, above),
-                      ::fcntl(command.memory_fd, F_DUPFD_CLOEXEC, above)};
+                      ::fcntl(command.memory_fd, F_DUPFD_CLOEXEC, above),
+                      command.nameless && nameless_program >= 0
+                          ? ::fcntl(nameless_program, F_DUPFD_CLOEXEC, above)
+                          : -1};
     constexpr std::size_t stack_bytes = 64 * 1024;
     std::vector<std::max_align_t> stack(stack_bytes / sizeof(std::max_align_t));
     const OnProcessors on(command.processors);
@@ -131,6 +159,7 @@ StartedWorker spawn(const WorkerCommand& command) {
     }
     ::close(becoming.socket_fd);
     ::close(becoming.memory_fd);
+    if (becoming.program_fd >= 0) ::close(becoming.program_fd);
     if (started.pid > 0 && becoming.error == 0) return started;
     if (started.pid > 0) ::waitpid(started.pid, nullptr, 0);
     throw InternalError("cannot start " + command.arguments.front() + ": " +

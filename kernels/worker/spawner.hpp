@@ -19,6 +19,8 @@ struct WorkerCommand {
     int socket_fd = -1, memory_fd = -1;
     Processors processors = Processors::all;
     bool namespaces = false;  ///< of processes and mounts, where the machine gives them
+    /// Run a copy of the program in memory, whose path and name tell nobody what it is.
+    bool nameless = false;
 };
 
 struct StartedWorker {

@@ -223,14 +223,15 @@ Found check_cache(const Problem& p) {
 }
 
 Found check_layout(const char* field, const Layout& layout) {
-    constexpr std::int64_t gap_max = 1 << 20;  // a page of guard memory is far smaller
-    if (std::min(layout.row_pad, layout.offset) >= 0 &&
-        std::max(layout.row_pad, layout.offset) <= gap_max)
+    constexpr std::int64_t offset_max = 1 << 20;  // a page of guard memory is far smaller
+    constexpr std::int64_t pad_max = std::int64_t{1} << 33;  // past every offset of 32 bits
+    if (std::min(layout.row_pad, layout.offset) >= 0 && layout.row_pad <= pad_max &&
+        layout.offset <= offset_max)
         return std::nullopt;
     return Contradiction{
         field,
         fmt::format("{} pad {} offset {} is out of range", field, layout.row_pad, layout.offset),
-        fmt::format("both count elements, from 0 to {}", gap_max)};
+        fmt::format("both count elements, the pad to {}, the offset to {}", pad_max, offset_max)};
 }
 
 Found check_layouts(const Problem& p) {
