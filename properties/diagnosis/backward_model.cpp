@@ -114,6 +114,12 @@ private:
     }
     friend Near attest::diagnosis::plain_probability(const ModelPair&);
 
+    /// A dropped weight is left out, whatever it would multiply.
+    Near dropped(Near x, double factor) const {
+        if (factor == 0) return {};
+        return rounded(factor * x, call_.model.factor_roundings * call_.model.ua, 0);
+    }
+
     void pair(ModelPair pair, std::int64_t key_head) {
         const ModelRow& row = pair.row;
         const bound::KernelModel& m = call_.model;
@@ -121,12 +127,14 @@ private:
         const BackwardCall::RowFacts& given = s_.d_o ? s_.d_o(row) : row.facts;
         pair.dp =
             s_.d_o ? call_.dp_of(given, row.b, row.h / call_.call.group, pair.j) : pair.facts.dp;
+        pair.dp = dropped(pair.dp, s_.dp_kept ? s_.dp_kept(pair) : pair.facts.kept);
         pair.p = held(s_.probability ? s_.probability(pair) : plain_probability(pair), m);
         pair.ds = held(s_.ds ? s_.ds(pair) : plain_ds(pair, row.delta), m);
         const Near slope = s_.slope ? s_.slope(pair) : plain_slope(pair);
         const Near dx = rounded(pair.ds * slope, p_.softcap > 0 ? 2 * m.ua : 0, m.oma);
         const Near weight =
-            s_.value_weight ? s_.value_weight(pair) : rounded(pair.p, m.ugp, 2 * m.omgp);
+            dropped(s_.value_weight ? s_.value_weight(pair) : rounded(pair.p, m.ugp, 2 * m.omgp),
+                    s_.value_kept ? s_.value_kept(pair) : pair.facts.kept);
         if (has_mask_) {
             const bool late = call_.call.dialect.softcap == SoftcapPlace::after_bias;
             Near term = late ? dx : pair.ds;
