@@ -78,9 +78,16 @@ private:
             discards_ = s_.groups == Joining::last && h % group != group - 1;
         for (std::int64_t i = 0; i < p_.len_q; ++i) {
             const BackwardCall::RowFacts& facts = call_.row(b, h, i);
-            if (facts.is_query || s_.past_lengths)
+            if (facts.is_query || i < rows_end(b))
                 row({call_, b, h, i, facts, facts.lse, facts.delta});
         }
+    }
+
+    /// Behind the last row that is taken for a query.
+    std::int64_t rows_end(std::int64_t b) const {
+        const std::int64_t tile = s_.past_lengths;
+        if (tile == 0 || p_.mask.lens_q.empty()) return tile == 0 ? 0 : p_.len_q;
+        return (p_.mask.lens_q[static_cast<std::size_t>(b)] + tile - 1) / tile * tile;
     }
 
     void row(ModelRow row) {

@@ -127,8 +127,8 @@ struct ModelSteps {
     std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
     std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
-    bool past_lengths = false;  ///< rows past a length are rows like any other
-    int turns_back = 1;         ///< 0: not at all, -1: the other way
+    std::int64_t past_lengths = 0;  ///< rows up to its next multiple are rows like any other
+    int turns_back = 1;             ///< 0: not at all, -1: the other way
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };
 
