@@ -79,7 +79,7 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
             "not known; " + count_text(d.tried) + " known deviations tried, none accepted";
     } else if (!one.died()) {
         out.computes = one.example.smallest.problem.dropout.p > 0
-                           ? "not known; what is dropped is not analysed"
+                           ? "not known; what forward drops is not analysed"
                            : "not known; each answer is within the bounds of the reference";
     }
 }

@@ -15,13 +15,15 @@ using BackSteps = cpu::BackwardSteps<float>;
 using DroppedPair = cpu::BackPair<float>;
 
 kernel::Mutant dropout_bug(std::string_view id, std::string_view operation, std::string_view change,
-                           kernel::LawIds must, std::string_view trigger = "dropout") {
+                           kernel::LawIds must, std::string_view trigger = "dropout",
+                           std::string_view diagnosis = {}) {
     return {.id = id,
             .bug_class = "B3",
             .operation = operation,
             .change = change,
             .trigger = trigger,
-            .must = must};
+            .must = must,
+            .diagnosis = diagnosis};
 }
 constexpr std::string_view forward = "flash forward", backward_pass = "backward";
 
@@ -74,31 +76,34 @@ bool kept_by_another_generator(const attest_problem& p, const WeightCell& at) {
 std::vector<PlantedBug> of_backward() {
     return {
         {dropout_bug("M122", backward_pass, "dP is not multiplied by the dropout mask",
-                     {"dropout.gradients"}),
+                     {"dropout.gradients"}, "dropout", "dropout_missing_in_dp"),
          BackSteps{.dropped_dp = [](const DroppedPair& pair) { return pair.dp; }}},
-        {dropout_bug("M123", backward_pass, "dV misses the factor 1/(1-p)", {"dropout.gradients"}),
+        {dropout_bug("M123", backward_pass, "dV misses the factor 1/(1-p)", {"dropout.gradients"},
+                     "dropout", "dropout_factor_missing_in_dv"),
          BackSteps{
              .value_weight =
                  [](const DroppedPair& pair) { return pair.factor == 0 ? 0 : pair.probability; }}},
         {dropout_bug("M300", backward_pass, "backward draws the mask of the next seed",
-                     {"dropout.gradients"}),
+                     {"dropout.gradients"}, "dropout", "dropout_next_seed"),
          BackSteps{.factor = factor_of_another_seed}},
         {dropout_bug("M305", backward_pass, "backward takes the mask of the group's first head",
-                     {"dropout.gradients"}, "grouped heads"),
+                     {"dropout.gradients"}, "grouped heads", "dropout_first_of_group"),
          BackSteps{.factor = factor_of_first_head}},
-        {dropout_bug("M301", backward_pass, "dV adds dropped weights", {"dropout.gradients"}),
+        {dropout_bug("M301", backward_pass, "dV adds dropped weights", {"dropout.gradients"},
+                     "dropout", "dropout_missing_in_dv"),
          BackSteps{.value_weight = [](const DroppedPair& pair) { return pair.probability; }}},
         {dropout_bug("M302", backward_pass, "dS takes the weights after dropout",
-                     {"dropout.gradients"}),
+                     {"dropout.gradients"}, "dropout", "dropout_in_ds"),
          BackSteps{.ds =
                        [](const DroppedPair& pair) {
                            return pair.probability * pair.factor * (pair.dp - pair.row.delta);
                        }}},
-        {dropout_bug("M303", backward_pass, "dP misses the factor 1/(1-p)", {"dropout.gradients"}),
+        {dropout_bug("M303", backward_pass, "dP misses the factor 1/(1-p)", {"dropout.gradients"},
+                     "dropout", "dropout_factor_missing_in_dp"),
          BackSteps{
              .dropped_dp = [](const DroppedPair& pair) { return pair.factor == 0 ? 0 : pair.dp; }}},
         {dropout_bug("M304", backward_pass, "the mask of backward has query and key exchanged",
-                     {"dropout.gradients"}),
+                     {"dropout.gradients"}, "dropout", "dropout_transposed"),
          BackSteps{.factor = factor_turned_over}},
     };
 }

@@ -50,11 +50,16 @@ std::int64_t document_of(const std::vector<std::int64_t>& documents, std::int64_
     return document;
 }
 
+double kept(const Tensor& keep, const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i,
+            std::int64_t j) {
+    return keep.bits(keep.flat(b, h, i, j)) != 0 ? 1 / (1 - p.dropout.p) : 0;
+}
+
 }  // namespace
 
 BackwardCall::BackwardCall(const Specification& asked, const Specification& visible,
                            const bound::Expected& forward)
-    : call(oracle::prepare(asked.problem, asked.dialect, asked.inputs)),
+    : call(oracle::prepare(asked.problem, asked.dialect, asked.inputs, oracle::DropoutIn::values)),
       model(bound::resolve(asked.problem, asked.numerics)),
       inputs(asked.inputs) {
     fill_rows(forward);
@@ -125,7 +130,8 @@ void BackwardCall::fill_rows(const bound::Expected& forward) {
 
 void BackwardCall::fill_scores(const Specification& shown) {
     const Problem& p = call.problem;
-    const oracle::Prepared seen = oracle::prepare(shown.problem, shown.dialect, shown.inputs);
+    const oracle::Prepared seen =
+        oracle::prepare(shown.problem, shown.dialect, shown.inputs, oracle::DropoutIn::values);
     oracle::RotatedHead<double> head(call);
     const bool turned = p.rope.style != RopeStyle::none;
     scores_.resize(static_cast<std::size_t>(score_count(p)));
@@ -169,6 +175,7 @@ void BackwardCall::fill_scores(const Specification& shown) {
             s.magnitude = sizes.magnitude[y];
             if (turned) s.turn = sizes.turn[y];
             s.dp = dp_of(row, b, h_kv, j);
+            if (p.dropout.p > 0) s.kept = kept(inputs[Role::dropout_keep], p, b, h, i, j);
         }
         if (!row.is_query) visible = visible_past(p, call.dialect, b, row.position);
         if (!row.is_query && !call.mask.empty())

@@ -13,6 +13,8 @@
 
 namespace attest::diagnosis {
 
+struct BackwardEvidence;
+
 struct BackwardDeviation {
     std::string id;    ///< two entries of one id are two forms of one defect
     std::string says;  ///< completes "it computes ..."
@@ -22,6 +24,8 @@ struct BackwardDeviation {
     std::function<std::optional<Specification>(const Specification&)> respecify{};
     /// With `respecify`: O and LSE are those of that problem too, not what forward returned.
     bool renewed = false;
+    /// Which weights backward keeps, where those are not forward's.
+    std::function<std::optional<Tensor>(const BackwardEvidence&)> keeps{};
     /// It misses its tensors, so that writing or reading elsewhere is the same defect.
     bool strays = false;
 };
@@ -29,13 +33,13 @@ struct BackwardDeviation {
 /// All of them, the more particular first.
 std::span<const BackwardDeviation> backward_deviations();
 
-/// The families the list is made of; each in a file of its own. (Those of dropout are to come: its
-/// mask missing in dP, its factor in dV.)
+/// The families the list is made of; each in a file of its own.
 std::vector<BackwardDeviation> delta_deviations();
 std::vector<BackwardDeviation> weight_deviations();
 std::vector<BackwardDeviation> sum_deviations();
 std::vector<BackwardDeviation> factor_deviations();
 std::vector<BackwardDeviation> place_deviations();
+std::vector<BackwardDeviation> dropout_deviations();
 
 /// The row `up` rows above in memory; none before the first.
 std::optional<ModelRow> row_above(const ModelRow& row, std::int64_t up);

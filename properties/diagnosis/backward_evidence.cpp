@@ -7,7 +7,9 @@
 #include "properties/diagnosis/call_listener.hpp"
 #include "properties/diagnosis/evidence.hpp"
 #include "properties/diagnosis/relatives.hpp"
+#include "properties/law/dropout_mask.hpp"
 #include "properties/law/gradient_run.hpp"
+#include "properties/search/kernel_trial.hpp"
 #include "reference/oracle/gradients.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
@@ -36,15 +38,47 @@ bool forward_is_right(const Specification& asked, const bound::Expected& truth) 
            !any_outside(asked.inputs[Role::lse], truth.lse, lse_format(asked.problem));
 }
 
+/// Which weights forward keeps of a problem, read off its outputs.
+std::optional<Tensor> kept_by(search::Kernel& kernel, const Problem& problem,
+                              const TensorSet& inputs) try {
+    constexpr std::int64_t calls_max = 16;
+    if (law::reading_calls(problem) > calls_max) return std::nullopt;
+    const Case asked{problem, {}};
+    law::KeptMask mask = law::read_mask(search::KernelTrial(kernel, asked), problem, inputs);
+    if (mask.contradiction) return std::nullopt;
+    return std::move(mask.keep);
+} catch (const search::NoAnswer&) {
+    return std::nullopt;
+}
+
+/// A weight's fate is one of its cell, whatever the lengths: the mask with cells that the problem
+/// does not have.
+std::optional<Tensor> kept_in_square(search::Kernel& kernel, const Problem& problem) {
+    Case square{problem, {}};
+    Problem& p = square.problem;
+    p.len_q = p.len_kv = std::max(p.len_q, p.len_kv);
+    p.mask = {};
+    p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
+    p.want_grad = false;
+    if (!kernel.supports(p, nullptr)) return std::nullopt;
+    return kept_by(kernel, p, make_inputs(square));
+}
+
 /// None where it ended otherwise, or means nothing to the reference.
-std::optional<BackwardEvidence> judged(Specification asked, worker::CallResult result,
+std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification asked,
+                                       worker::CallResult result,
                                        bool* forward_wrong = nullptr) try {
     if (result.outcome != worker::Outcome::ok || products(asked.problem) > products_max)
         return std::nullopt;
-    // The model has no dropout, nor have the deviations.
-    if (features_of(asked.problem).has(Feature::dropout)) return std::nullopt;
     BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
-    const Specification& s = e.asked;
+    Specification& s = e.asked;
+    if (s.problem.dropout.p > 0) {
+        std::optional<Tensor> keep = kept_by(kernel, s.problem, s.inputs);
+        if (!keep) return std::nullopt;
+        s.inputs.put(Role::dropout_keep, std::move(*keep));
+        e.next_keep = kept_by(kernel, law::reseeded(s.problem, 1), s.inputs);
+        e.square_keep = kept_in_square(kernel, s.problem);
+    }
     e.forward = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
     if (!forward_is_right(s, e.forward)) {
         if (forward_wrong != nullptr) *forward_wrong = true;
@@ -82,7 +116,7 @@ std::optional<BackwardEvidence> asked_again(search::Kernel& kernel, Specificatio
     for (const Role role : law::gradient_roles)
         if (observed.has(role)) wanted.push_back(role);
     worker::CallResult result = call_both(kernel, asked, wanted);
-    return judged(std::move(asked), std::move(result));
+    return judged(kernel, std::move(asked), std::move(result));
 }
 
 /// The same call, first in a fresh process.
@@ -96,7 +130,7 @@ void add_calls_of_the_law(AllBackwardEvidence& all, search::Kernel& kernel,
                           const search::Counterexample& c) {
     CallListener heard = listen(kernel, c);
     for (auto& [asked, result] : heard.backwards) {
-        auto e = judged(std::move(asked), std::move(result), &all.forward_wrong);
+        auto e = judged(kernel, std::move(asked), std::move(result), &all.forward_wrong);
         if (e && !e->wrong.empty() && right_alone(kernel, *e))
             all.remembers = true;
         else
@@ -147,7 +181,7 @@ std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, con
         Specification asked{c.problem, kernel.manifest().dialect, kernel.manifest().numerics,
                             make_inputs(c)};
         worker::CallResult result = call_both(kernel, asked, wanted_of(kernel, c.problem));
-        return judged(std::move(asked), std::move(result));
+        return judged(kernel, std::move(asked), std::move(result));
     } catch (const BadInput&) {
         return std::nullopt;
     }

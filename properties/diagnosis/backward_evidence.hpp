@@ -12,12 +12,15 @@
 namespace attest::diagnosis {
 
 struct BackwardEvidence {
-    Specification asked;  ///< inputs hold d_o and what forward gave
+    Specification asked;  ///< inputs hold d_o, what forward gave, and what it kept
     bound::Expected forward;
     bound::ExpectedGradients truth;
     TensorSet observed;
     std::vector<Role> wrong;
     std::shared_ptr<const BackwardCall> call;
+    /// Which weights forward keeps with the next seed; and with this one, of as many queries as
+    /// keys that all see each other. Both where weights are dropped and a kernel shows it.
+    std::optional<Tensor> next_keep{}, square_keep{};
 };
 
 struct AllBackwardEvidence {

@@ -78,9 +78,16 @@ private:
             discards_ = s_.groups == Joining::last && h % group != group - 1;
         for (std::int64_t i = 0; i < p_.len_q; ++i) {
             const BackwardCall::RowFacts& facts = call_.row(b, h, i);
-            if (facts.is_query || s_.past_lengths)
+            if (facts.is_query || i < rows_end(b))
                 row({call_, b, h, i, facts, facts.lse, facts.delta});
         }
+    }
+
+    /// Behind the last row that is taken for a query.
+    std::int64_t rows_end(std::int64_t b) const {
+        const std::int64_t tile = s_.past_lengths;
+        if (tile == 0 || p_.mask.lens_q.empty()) return tile == 0 ? 0 : p_.len_q;
+        return (p_.mask.lens_q[static_cast<std::size_t>(b)] + tile - 1) / tile * tile;
     }
 
     void row(ModelRow row) {
@@ -114,6 +121,12 @@ private:
     }
     friend Near attest::diagnosis::plain_probability(const ModelPair&);
 
+    /// A dropped weight is left out, whatever it would multiply.
+    Near dropped(Near x, double factor) const {
+        if (factor == 0) return {};
+        return rounded(factor * x, call_.model.factor_roundings * call_.model.ua, 0);
+    }
+
     void pair(ModelPair pair, std::int64_t key_head) {
         const ModelRow& row = pair.row;
         const bound::KernelModel& m = call_.model;
@@ -121,12 +134,14 @@ private:
         const BackwardCall::RowFacts& given = s_.d_o ? s_.d_o(row) : row.facts;
         pair.dp =
             s_.d_o ? call_.dp_of(given, row.b, row.h / call_.call.group, pair.j) : pair.facts.dp;
+        pair.dp = dropped(pair.dp, s_.dp_kept ? s_.dp_kept(pair) : pair.facts.kept);
         pair.p = held(s_.probability ? s_.probability(pair) : plain_probability(pair), m);
         pair.ds = held(s_.ds ? s_.ds(pair) : plain_ds(pair, row.delta), m);
         const Near slope = s_.slope ? s_.slope(pair) : plain_slope(pair);
         const Near dx = rounded(pair.ds * slope, p_.softcap > 0 ? 2 * m.ua : 0, m.oma);
         const Near weight =
-            s_.value_weight ? s_.value_weight(pair) : rounded(pair.p, m.ugp, 2 * m.omgp);
+            dropped(s_.value_weight ? s_.value_weight(pair) : rounded(pair.p, m.ugp, 2 * m.omgp),
+                    s_.value_kept ? s_.value_kept(pair) : pair.facts.kept);
         if (has_mask_) {
             const bool late = call_.call.dialect.softcap == SoftcapPlace::after_bias;
             Near term = late ? dx : pair.ds;

@@ -6,7 +6,7 @@
 //   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
 //   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
 //
-// O and L are those that the kernel's own forward returned.
+// O and L are those that the kernel's own forward returned. Dropout multiplies dP, and P in dV.
 
 #include <cstdint>
 #include <functional>
@@ -35,13 +35,15 @@ struct BackwardScore {
     Near dp;                              ///< dO . v
     bool visible = false;
     bool inside = false;  ///< a key of the row's own sequence or document, hidden or not
+    double kept = 1;      ///< what dropout multiplies the weight by
 };
 
 /// A call of backward, with all that its steps are made of.
 class BackwardCall {
 public:
-    /// `asked` holds d_o, o and, where the kernel returns one, lse. `visible` is the problem whose
-    /// mask says what is seen, of the same shape; `forward` the truth. Throws BadInput.
+    /// `asked` holds d_o, o, where the kernel returns one lse, and dropout_keep where weights are
+    /// dropped. `visible` is the problem whose mask says what is seen, of the same shape; `forward`
+    /// the truth. Throws BadInput.
     BackwardCall(const Specification& asked, const Specification& visible,
                  const bound::Expected& forward);
 
@@ -119,13 +121,14 @@ struct ModelSteps {
     std::function<bool(const ModelRow&, std::int64_t j, bool is)> sees{};
     std::function<Near(const ModelRow&)> lse{}, delta{};
     std::function<Near(const ModelPair&)> probability{}, ds{}, slope{}, value_weight{};
+    std::function<double(const ModelPair&)> dp_kept{}, value_kept{};  ///< dropout's factor on each
     std::function<Near(const ModelPair&, Near term)> mask_term{};
     std::function<Near(const ModelRow&, Near weight)> sink_term{};
     std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
     std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
-    bool past_lengths = false;  ///< rows past a length are rows like any other
-    int turns_back = 1;         ///< 0: not at all, -1: the other way
+    std::int64_t past_lengths = 0;  ///< rows up to its next multiple are rows like any other
+    int turns_back = 1;             ///< 0: not at all, -1: the other way
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };
 

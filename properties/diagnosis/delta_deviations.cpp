@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "properties/diagnosis/backward_deviation.hpp"
 
 namespace attest::diagnosis {
@@ -38,6 +41,12 @@ Near delta_with(const ModelRow& row, Change change) {
     }
     sum.error += row.call.of_products(static_cast<double>(row.facts.d_o.size())) * size;
     return sum;
+}
+
+/// exp(x), to within two units of the accumulator beside what x is off by.
+Near exponential(Near x) {
+    const double e = std::exp(x.value);
+    return {e, e * std::expm1(std::min(x.error, 700.0))};
 }
 
 void add_rows(std::vector<BackwardDeviation>& list) {
@@ -119,6 +128,9 @@ void add_values(std::vector<BackwardDeviation>& list) {
                          }));
     list.push_back(delta("delta_scaled", "a delta multiplied by the softmax scale",
                          [](const ModelRow& row) { return row.call.call.scale * row.delta; }));
+    list.push_back(delta(
+        "delta_unnormalised", "a delta of O before it is divided by the row's sum",
+        [](const ModelRow& row) { return exponential(row.lse - largest_score(row)) * row.delta; }));
     for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
         list.push_back(delta(
             fmt::format("delta_channels_{}", lane),

@@ -221,8 +221,8 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
                    const std::vector<search::CaseRecord>& records) {
     if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
-    if (counterexample.smallest.problem.dropout.p > 0) return {};  // its mask is the kernel's own
     if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
+    if (counterexample.smallest.problem.dropout.p > 0) return {};  // its mask is the kernel's own
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
     if (evidence.wrong.empty() &&

@@ -170,7 +170,7 @@ std::span<const BackwardDeviation> backward_deviations() {
     static const std::vector<BackwardDeviation> list = [] {
         std::vector<BackwardDeviation> all;
         for (auto part : {delta_deviations(), sum_deviations(), weight_deviations(),
-                          factor_deviations(), place_deviations()})
+                          factor_deviations(), dropout_deviations(), place_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();
@@ -199,6 +199,13 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
             other->inputs.erase(Role::lse);
         }
         call = std::make_shared<BackwardCall>(*other, *other, forward);
+    }
+    if (d.keeps) {
+        std::optional<Tensor> keep = d.keeps(e);
+        if (!keep) return std::nullopt;
+        Specification other = e.asked;
+        other.inputs.put(Role::dropout_keep, std::move(*keep));
+        call = std::make_shared<BackwardCall>(other, other, e.forward);
     }
     ModelSteps steps;
     if (d.change) d.change(*call, steps);

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "properties/diagnosis/cause.hpp"
+#include "properties/law/compare.hpp"
+#include "properties/law/dropout_mask.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "reference/oracle/gradients.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -30,6 +33,12 @@ constexpr const char* lines[] = {
     "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 lens_q 2,4 f32 grad",
     "b1 hq2 hkv2 tq3 tk5 d4 bf16 grad",
 };
+constexpr const char* dropped_lines[] = {
+    "b2 hq4 hkv2 tq5 tk7 d6 dropout 0.25 seed 3 f32 grad",
+    "b1 hq2 hkv1 tq6 tk4 d4 causal dropout 0.5 seed 4 f32 grad",
+    "b1 hq2 hkv2 tq4 tk6 d3 dv5 sink dropout 0.125 seed 5 f32 grad",
+    "b2 hq2 hkv2 tq4 tk4 d4 mask additive dropout 0.75 seed 6 bf16 grad",
+};
 
 using GradientNumbers = std::map<Role, std::vector<double>>;
 using AnswerOf = std::function<GradientNumbers(const Specification&)>;
@@ -45,7 +54,13 @@ GradientNumbers reference(const Specification& s) {
 
 BackwardEvidence evidence_of(const Case& c, const AnswerOf& answer) {
     BackwardEvidence e;
-    e.asked = {c.problem, {}, {}, make_inputs(c)};
+    e.asked = {c.problem, {}, {}, law::with_drawn_keep(c.problem, make_inputs(c))};
+    if (c.problem.dropout.p > 0) {
+        e.next_keep = law::drawn_keep(law::reseeded(c.problem, 1));
+        Problem square = c.problem;
+        square.len_q = square.len_kv = std::max(c.problem.len_q, c.problem.len_kv);
+        e.square_keep = law::drawn_keep(square);
+    }
     Specification& s = e.asked;
     e.forward = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
     Tensor o(type_of(s.problem, Role::o), e.forward.output_shape);
@@ -74,9 +89,9 @@ BackwardEvidence evidence_of(const Case& c, const AnswerOf& answer) {
     return e;
 }
 
-Diagnosis diagnosis_of(const AnswerOf& answer) {
+Diagnosis diagnosis_of(const AnswerOf& answer, std::span<const char* const> asked = lines) {
     AllBackwardEvidence all;
-    for (const char* line : lines) all.add(evidence_of(parse_case(line), answer));
+    for (const char* line : asked) all.add(evidence_of(parse_case(line), answer));
     return explain_backward(all);
 }
 
@@ -102,7 +117,9 @@ AnswerOf of_other(std::function<void(Specification&)> ask, std::vector<Role> rol
 
 /// Where nothing is exchanged the model is the truth, and no wider than a few bounds.
 TEST(BackwardModel, IsTheTruthWhereNothingIsExchanged) {
-    for (const char* line : lines) {
+    std::vector<const char*> all(std::begin(lines), std::end(lines));
+    all.insert(all.end(), std::begin(dropped_lines), std::end(dropped_lines));
+    for (const char* line : all) {
         const BackwardEvidence e = evidence_of(parse_case(line), reference);
         EXPECT_TRUE(e.wrong.empty()) << line;
         Predicted plain = run_backward(*e.call, {});
@@ -171,6 +188,35 @@ TEST(DiagnoseBackward, StepsAreNamed) {
                   for (double& x : v[Role::d_q]) x = std::nan("");
               })).id,
               "not_cleared");
+}
+
+// Another mask in dV, which no delta is in, whose O would be another one too; a factor it has not.
+TEST(DiagnoseBackward, DropoutIsNamed) {
+    const auto keeps = [&](auto drawn) {
+        return diagnosis_of(of_other([=](Specification& s) { drawn(s); }, {Role::d_v}),
+                            dropped_lines)
+            .id;
+    };
+    EXPECT_FALSE(diagnosis_of(reference, dropped_lines).known);
+    EXPECT_EQ(keeps([](Specification& s) {
+                  const Problem other = law::reseeded(s.problem, 1);
+                  s.inputs.put(Role::dropout_keep, law::drawn_keep(other));
+              }),
+              "dropout_next_seed");
+    EXPECT_EQ(keeps([](Specification& s) {
+                  Tensor& keep = s.inputs[Role::dropout_keep];
+                  for (std::int64_t at = 0; at < keep.size(); ++at) {
+                      const Shape place = law::index_of(keep.shape(), at);
+                      keep.set_bits(at, keep.bits(keep.flat(place[0], 0, place[2], place[3])));
+                  }
+              }),
+              "dropout_first_head");
+    EXPECT_EQ(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {
+                               for (double& x : v[Role::d_v]) x *= 1 - s.problem.dropout.p;
+                           }),
+                           dropped_lines)
+                  .id,
+              "dropout_factor_missing_in_dv");
 }
 
 // Each by itself has a name; together they are another defect, and no one's.

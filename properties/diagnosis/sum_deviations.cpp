@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/law/compare.hpp"
 #include "reference/oracle/visibility.hpp"
 
 namespace attest::diagnosis {
@@ -100,6 +101,33 @@ void add_joined(std::vector<BackwardDeviation>& list) {
                              [](const ModelRow&, Near) { return Near{}; }));
 }
 
+/// What belongs apart along one axis of the mask, added up at its first.
+void add_shared_axes(std::vector<BackwardDeviation>& list) {
+    constexpr const char* names[] = {"sequences", "heads", "queries"};
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        list.push_back(step(
+            fmt::format("mask_{}_joined", names[axis]),
+            fmt::format("a bias gradient summed over {}, which have masks of their own, at the "
+                        "first of them",
+                        names[axis]),
+            [axis](const BackwardCall&, ModelSteps& s) {
+                s.afterwards = [axis](const BackwardCall& call, Predicted& out) {
+                    std::vector<Near>& all = out[Role::d_mask];
+                    const Shape shape = call.call.mask_shape;
+                    for (std::size_t at = 0; at < all.size(); ++at) {
+                        Shape place = law::index_of(shape, static_cast<std::int64_t>(at));
+                        if (place[axis] == 0) continue;
+                        place[axis] = 0;
+                        Near& first = all[static_cast<std::size_t>(
+                            ((place[0] * shape[1] + place[1]) * shape[2] + place[2]) * shape[3] +
+                            place[3])];
+                        first = first + all[at];
+                        all[at] = {};
+                    }
+                };
+            }));
+}
+
 /// Keys (or queries) for which `kept` is false add to nothing.
 using Kept = std::function<bool(std::int64_t at, std::int64_t length)>;
 
@@ -131,6 +159,7 @@ std::vector<BackwardDeviation> sum_deviations() {
     std::vector<BackwardDeviation> list;
     add_heads(list);
     add_joined(list);
+    add_shared_axes(list);
     add_dropped(list, "last_one", "the last of its",
                 [](std::int64_t at, std::int64_t n) { return at != n - 1; });
     add_dropped(list, "first_one", "the first of its",

@@ -1,0 +1,120 @@
+// Deviations of backward under dropout: its mask or its factor missing in dP or in dV, in dS where
+// it has no place, another factor, another mask.
+
+#include <utility>
+
+#include "properties/diagnosis/backward_evidence.hpp"
+#include "properties/law/compare.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+double factor_of(const ModelPair& pair) {
+    return 1 / (1 - pair.row.call.problem().dropout.p);
+}
+double kept_alone(const ModelPair& pair) {
+    return pair.facts.kept == 0 ? 0 : 1;
+}
+double one(const ModelPair&) {
+    return 1;
+}
+
+using Kept = double (*)(const ModelPair&);
+
+/// No factor: as forward has it.
+BackwardDeviation kept(std::string id, std::string says, Kept in_dp, Kept in_values) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .change = [in_dp, in_values](const BackwardCall& call, ModelSteps& s) {
+                if (call.problem().dropout.p == 0) return;
+                if (in_dp != nullptr) s.dp_kept = in_dp;
+                if (in_values != nullptr) s.value_kept = in_values;
+            }};
+}
+
+void add_factors(std::vector<BackwardDeviation>& list) {
+    list.push_back(kept("dropout_ignored", "in backward no dropout", one, one));
+    list.push_back(kept("dropout_missing_in_dp", "dP without dropout", one, nullptr));
+    list.push_back(kept("dropout_missing_in_dv", "dV of the weights before dropout", nullptr, one));
+    list.push_back(kept("dropout_mask_missing_in_dp",
+                        "dP of all keys, dropped ones among them, times 1/(1-p)", factor_of,
+                        nullptr));
+    list.push_back(kept("dropout_mask_missing_in_dv",
+                        "dV of all weights, dropped ones among them, times 1/(1-p)", nullptr,
+                        factor_of));
+    list.push_back(kept("dropout_factor_missing", "kept weights without the factor 1/(1-p)",
+                        kept_alone, kept_alone));
+    list.push_back(
+        kept("dropout_factor_missing_in_dp", "dP without the factor 1/(1-p)", kept_alone, nullptr));
+    list.push_back(
+        kept("dropout_factor_missing_in_dv", "dV without the factor 1/(1-p)", nullptr, kept_alone));
+    const Kept kept_rate = [](const ModelPair& pair) {
+        return pair.facts.kept == 0 ? 0 : 1 - pair.row.call.problem().dropout.p;
+    };
+    list.push_back(kept("dropout_times_kept_rate", "kept weights times 1-p instead of 1/(1-p)",
+                        kept_rate, kept_rate));
+    const Kept over_rate = [](const ModelPair& pair) {
+        return pair.facts.kept == 0 ? 0 : 1 / pair.row.call.problem().dropout.p;
+    };
+    list.push_back(kept("dropout_over_rate", "kept weights times 1/p instead of 1/(1-p)", over_rate,
+                        over_rate));
+    const Kept twice = [](const ModelPair& pair) { return pair.facts.kept * pair.facts.kept; };
+    list.push_back(kept("dropout_factor_twice", "kept weights times 1/(1-p) twice", twice, twice));
+    list.push_back({.id = "dropout_in_ds",
+                    .says = "dS of the weights after dropout",
+                    .change = [](const BackwardCall& call, ModelSteps& s) {
+                        if (call.problem().dropout.p == 0) return;
+                        s.ds = [](const ModelPair& pair) {
+                            return pair.facts.kept * plain_ds(pair, pair.row.delta);
+                        };
+                    }});
+}
+
+/// `from` turns the place of a cell, [batch, head, query, key], into that whose fate it has.
+BackwardDeviation mask(std::string id, std::string says,
+                       void (*from)(const Problem& problem, Shape& place)) {
+    return {.id = std::move(id),
+            .says = "in backward " + std::move(says),
+            .keeps = [from](const BackwardEvidence& e) -> std::optional<Tensor> {
+                if (!e.square_keep) return std::nullopt;
+                const Tensor& right = *e.square_keep;
+                Tensor keep = e.asked.inputs[Role::dropout_keep];
+                for (std::int64_t at = 0; at < keep.size(); ++at) {
+                    Shape place = law::index_of(keep.shape(), at);
+                    from(e.asked.problem, place);
+                    keep.set_bits(at,
+                                  right.bits(right.flat(place[0], place[1], place[2], place[3])));
+                }
+                return keep;
+            }};
+}
+
+void add_masks(std::vector<BackwardDeviation>& list) {
+    list.push_back({.id = "dropout_next_seed",
+                    .says = "in backward the dropout mask of the next seed",
+                    .keeps = [](const BackwardEvidence& e) { return e.next_keep; }});
+    list.push_back(mask("dropout_first_head", "the dropout mask of the first head",
+                        [](const Problem&, Shape& at) { at[1] = 0; }));
+    list.push_back(mask("dropout_first_of_group", "the dropout mask of the group's first head",
+                        [](const Problem& p, Shape& at) { at[1] -= at[1] % group_size(p); }));
+    list.push_back(mask("dropout_key_head", "the dropout mask of the key head's number",
+                        [](const Problem& p, Shape& at) { at[1] /= group_size(p); }));
+    list.push_back(mask("dropout_first_sequence", "the dropout mask of the first sequence",
+                        [](const Problem&, Shape& at) { at[0] = 0; }));
+    list.push_back(mask("dropout_first_row", "the dropout mask of the first query",
+                        [](const Problem&, Shape& at) { at[2] = 0; }));
+    list.push_back(mask("dropout_transposed", "the dropout mask with queries and keys exchanged",
+                        [](const Problem&, Shape& at) { std::swap(at[2], at[3]); }));
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> dropout_deviations() {
+    std::vector<BackwardDeviation> list;
+    add_factors(list);
+    add_masks(list);
+    return list;
+}
+
+}  // namespace attest::diagnosis
