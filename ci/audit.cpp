@@ -90,7 +90,8 @@ std::vector<double> values_of(const bound::Expected& expected) {
 }
 
 /// Cases of the first law, outputs against the truth, as others would draw them: normal numbers.
-void ask_peers(BugAudit& sum, AuditBench& bench, const AuditOptions& options) {
+PeerCount ask_peers(AuditBench& bench, const AuditOptions& options) {
+    PeerCount sum;
     const law::Property& law = law::catalogue().front();
     AuditBench plain("cpu_naive");
     const kernel::Manifest& manifest = bench.kernel().manifest();
@@ -109,7 +110,7 @@ void ask_peers(BugAudit& sum, AuditBench& bench, const AuditOptions& options) {
             return on.kernel().forward(tried->problem, inputs);
         };
         const worker::CallResult observed = run(bench), naive = run(plain);
-        ++sum.peer_cases;
+        ++sum.cases;
         std::array<bool, peer_rule_count> accepted{};
         if (observed.outcome == worker::Outcome::ok && naive.outcome == worker::Outcome::ok)
             accepted = accepted_by_peers(values_of(oracle::attend(tried->problem, manifest.dialect,
@@ -117,67 +118,55 @@ void ask_peers(BugAudit& sum, AuditBench& bench, const AuditOptions& options) {
                                          observed.outputs[Role::o].to_doubles(),
                                          naive.outputs[Role::o].to_doubles());
         for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
-            sum.rejected_by_peers[rule] += accepted[rule] ? 0 : 1;
+            sum.rejected[rule] += accepted[rule] ? 0 : 1;
     }
+    return sum;
 }
 
-void ask_diagnosis(BugAudit& sum, AuditBench& bench, const law::Property& law,
-                   const std::vector<search::CaseRecord>& records) {
+void ask_diagnosis(BugAudit& sum, AuditBench& bench, const kernel::Mutant& mutant,
+                   const law::Property& law, const std::vector<search::CaseRecord>& records) {
     const auto told = diagnosis::diagnose(bench.kernel(),
                                           search::counterexample_of(law, records.back()), records);
     sum.says = told.known ? told.id : "";
-    if (!sum.mutant->diagnosis.empty())
-        sum.told = !told.known                        ? Told::silent
-                   : told.id == sum.mutant->diagnosis ? Told::right
-                                                      : Told::wrong;
+    if (!mutant.diagnosis.empty())
+        sum.told = !told.known                   ? Told::silent
+                   : told.id == mutant.diagnosis ? Told::right
+                                                 : Told::wrong;
 }
 
 }  // namespace
 
-const LawOnBug* BugAudit::quickest() const {
-    const LawOnBug* best = nullptr;
-    for (const LawOnBug& law : laws)
-        if (law.seen == seeds && (best == nullptr || law.cases < best->cases)) best = &law;
-    return best;
-}
-
-std::int64_t BugAudit::killers() const {
-    return std::ranges::count(laws, seeds, &LawOnBug::seen);
-}
-
-std::vector<std::string> BugAudit::missed() const {
-    std::vector<std::string> list;
-    for (const std::string_view law : mutant->must) {
-        const auto at = std::ranges::find(laws, law, &LawOnBug::law);
-        if (at != laws.end() && at->seen < seeds) list.emplace_back(law);
-    }
-    return list;
+std::string_view name(Told told) {
+    constexpr std::string_view names[] = {"", "right", "silent", "wrong"};  // not asked: nothing
+    return names[static_cast<std::size_t>(told)];
 }
 
 BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
     const auto begin = Clock::now();
     BugAudit sum;
-    sum.mutant = &mutant;
+    sum.bug = mutant.id;
+    sum.bug_class = mutant.bug_class;
+    sum.kernel = mutant.kernel;
+    sum.equivalent = mutant.equivalent;
+    sum.must.assign(mutant.must.begin(), mutant.must.end());
     sum.seeds = options.seeds;
-    AuditBench bench("mutant:" + std::string(mutant.id));
+    AuditBench bench("mutant:" + sum.bug);
     for (const law::Property& law : law::catalogue()) {
         if (!options.match.empty() && !search::matches_any(options.match, law.id)) continue;
         if (!bench.applies(law)) continue;
         std::vector<search::CaseRecord> first;
         sum.laws.push_back(try_law(bench, law, options, first));
-        if (!first.empty() && !mutant.must.empty() && law.id == *mutant.must.begin())
-            ask_diagnosis(sum, bench, law, first);
+        if (!first.empty() && !sum.must.empty() && law.id == sum.must.front())
+            ask_diagnosis(sum, bench, mutant, law, first);
     }
-    ask_peers(sum, bench, options);
+    sum.peers = ask_peers(bench, options);
     sum.seconds = since(begin);
     return sum;
 }
 
-BugAudit audit_peers(const std::string& kernel, const AuditOptions& options) {
-    BugAudit sum;
+RightAudit audit_right(const std::string& kernel, const AuditOptions& options) {
     AuditBench bench(kernel);
-    ask_peers(sum, bench, options);
-    return sum;
+    return {kernel, ask_peers(bench, options)};
 }
 
 }  // namespace attest::ci

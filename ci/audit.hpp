@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ci/peer_rules.hpp"
@@ -30,25 +31,59 @@ struct LawOnBug {
 
 /// What the diagnosis made of the first counterexample of the first law that must see the bug.
 enum class Told : std::uint8_t { not_asked, right, silent, wrong };
+std::string_view name(Told told);
+
+/// How many outputs each rule of others rejected, and of how many.
+struct PeerCount {
+    std::array<std::int64_t, peer_rule_count> rejected{};
+    std::int64_t cases = 0;
+};
 
 struct BugAudit {
-    const kernel::Mutant* mutant = nullptr;
-    std::vector<LawOnBug> laws;  ///< those that apply
+    std::string bug, bug_class, kernel;
+    bool equivalent = false;        ///< it is none: no law may see it
+    std::vector<std::string> must;  ///< laws that its row names
+    std::vector<LawOnBug> laws;     ///< those that apply
     std::int64_t seeds = 1;
     Told told = Told::not_asked;
     std::string says;
-    std::array<std::int64_t, peer_rule_count> rejected_by_peers{};
-    std::int64_t peer_cases = 0;
+    PeerCount peers;
     double seconds = 0;
 
     const LawOnBug* quickest() const;  ///< of those that see it under every seed; null: none
     std::int64_t killers() const;
-    /// Laws that its row names and that do not see it.
-    std::vector<std::string> missed() const;
+    /// What must not be: no law sees it, a law of its row does not, an equivalent is accused.
+    std::string fault() const;
+};
+
+/// A kernel that is right, as others see it.
+struct RightAudit {
+    std::string kernel;
+    PeerCount peers;
+};
+
+struct AuditReport {
+    std::string attest, catalogue;
+    std::uint64_t seed = 1;
+    std::int64_t cases = 0, seeds = 1;
+    bool whole = false;  ///< the museum by all laws
+    std::vector<BugAudit> bugs;
+    std::vector<RightAudit> right;
+
+    std::int64_t planted() const;  ///< bugs that are some
+    std::int64_t caught() const;
+    std::int64_t caught_by_peers(std::size_t rule) const;
+    /// Laws that were tried and see none of these bugs.
+    std::vector<std::string> idle_laws() const;
+    bool faultless() const;
 };
 
 BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options);
-/// The same of a kernel that is right.
-BugAudit audit_peers(const std::string& kernel, const AuditOptions& options);
+RightAudit audit_right(const std::string& kernel, const AuditOptions& options);
+
+/// audit.jsonl: the report's head, then a line a bug and a line a right kernel.
+std::string audit_records(AuditReport report);
+/// Strictly: BadInput "PATH:LINE:COLUMN: ...".
+AuditReport read_audit(const std::string& path);
 
 }  // namespace attest::ci

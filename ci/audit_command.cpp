@@ -7,12 +7,12 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <thread>
 
 #include "ci/audit.hpp"
 #include "ci/commands.hpp"
+#include "ci/embedded.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/interrupt.hpp"
 #include "ci/number.hpp"
@@ -40,60 +40,23 @@ std::vector<const kernel::Mutant*> chosen(const std::vector<std::string>& ids) {
     return all;
 }
 
-/// What must not be: a bug that no law sees, a law of a bug's row that misses it, an equivalent one
-/// that is accused.
-std::string fault_of(const BugAudit& bug) {
-    if (bug.mutant->equivalent) {
-        const auto accuser =
-            std::ranges::find_if(bug.laws, [](const LawOnBug& law) { return law.seen > 0; });
-        return accuser == bug.laws.end() ? "" : "accused by " + accuser->law;
-    }
-    if (bug.killers() == 0) return "seen by no law";
-    std::string missed;
-    for (const std::string& law : bug.missed()) missed += (missed.empty() ? "" : ", ") + law;
-    return missed.empty() ? "" : "not seen by " + missed;
-}
-
-std::string_view name(Told told) {
-    constexpr std::string_view names[] = {"", "right", "silent", "wrong"};
-    return names[static_cast<std::size_t>(told)];
-}
-
 std::string line_of(const BugAudit& bug) {
-    std::string text = fmt::format("{:<9} {:<4} ", bug.mutant->id, bug.mutant->bug_class);
+    std::string text = fmt::format("{:<9} {:<4} ", bug.bug, bug.bug_class);
     if (const LawOnBug* first = bug.quickest())
         text += fmt::format("{:>3} laws  {:<28} {:>3} cases {:>7}  ", bug.killers(), first->law,
                             first->cases, time_text(first->seconds));
     else
-        text += fmt::format("{:<53}  ", bug.mutant->equivalent ? "equivalent: holds" : "no law");
-    for (const std::int64_t rejected : bug.rejected_by_peers) text += rejected > 0 ? '+' : '-';
+        text += fmt::format("{:<53}  ", bug.equivalent ? "equivalent: holds" : "no law");
+    for (const std::int64_t rejected : bug.peers.rejected) text += rejected > 0 ? '+' : '-';
     if (bug.told != Told::not_asked) text.append("  ").append(name(bug.told));
-    const std::string fault = fault_of(bug);
+    const std::string fault = bug.fault();
     return fault.empty() ? text : text + "  " + fault;
-}
-
-std::string record_of(const BugAudit& bug) {
-    nlohmann::ordered_json record = {{"record", "audit"},
-                                     {"mutant", bug.mutant->id},
-                                     {"class", bug.mutant->bug_class},
-                                     {"kernel", bug.mutant->kernel},
-                                     {"seeds", bug.seeds},
-                                     {"seconds", bug.seconds},
-                                     {"diagnosis", name(bug.told)},
-                                     {"says", bug.says},
-                                     {"peer_cases", bug.peer_cases}};
-    for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
-        record["peers"][std::string(peer_rules[rule])] = bug.rejected_by_peers[rule];
-    for (const LawOnBug& law : bug.laws)
-        record["laws"].push_back(
-            {{"law", law.law}, {"seen", law.seen}, {"cases", law.cases}, {"seconds", law.seconds}});
-    return record.dump() + "\n";
 }
 
 struct Work {
     AuditOptions options;
     std::vector<const kernel::Mutant*> mutants;
-    std::vector<BugAudit> done;
+    std::vector<std::optional<BugAudit>> done;
     std::atomic<std::size_t> next{0};
     const std::atomic<int>* interrupted = nullptr;
     std::mutex mutex;
@@ -104,8 +67,8 @@ struct Work {
             try {
                 BugAudit bug = audit(*mutants[n], options);
                 const std::lock_guard lock(mutex);
+                write_out(line_of(bug) + "\n");
                 done[n] = std::move(bug);
-                write_out(line_of(done[n]) + "\n");
             } catch (const std::exception& e) {
                 const std::lock_guard lock(mutex);
                 error = std::string(mutants[n]->id) + ": " + e.what();
@@ -114,34 +77,18 @@ struct Work {
     }
 };
 
-void write_summary(const Work& work) {
-    std::set<std::string> seeing, tried;
-    std::int64_t bugs = 0, caught = 0;
-    std::array<std::int64_t, peer_rule_count> peers{};
-    for (const BugAudit& bug : work.done) {
-        for (const LawOnBug& law : bug.laws) {
-            tried.insert(law.law);
-            if (law.seen == bug.seeds && !bug.mutant->equivalent) seeing.insert(law.law);
-        }
-        if (bug.mutant->equivalent) continue;
-        ++bugs;
-        caught += bug.killers() > 0;
-        for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
-            peers[rule] += bug.rejected_by_peers[rule] > 0;
-    }
-    std::string text = fmt::format("\n{} of {} planted bugs seen by a law", caught, bugs);
+void write_summary(const AuditReport& report) {
+    std::string text = fmt::format("\n{} of {} planted bugs seen by a law", report.caught(), report.planted());
     for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
-        text += fmt::format("; {} by {}", peers[rule], peer_rules[rule]);
-    for (const char* kernel : {"cpu_flash_plain", "cpu_decode"}) {
-        const BugAudit right = audit_peers(kernel, work.options);
-        text += fmt::format("\n{}, which is right, rejected in", kernel);
+        text += fmt::format("; {} by {}", report.caught_by_peers(rule), peer_rules[rule]);
+    for (const RightAudit& right : report.right) {
+        text += fmt::format("\n{}, which is right, rejected in", right.kernel);
         for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
             text += fmt::format("{} {} of {} cases by {}", rule > 0 ? "," : "",
-                                right.rejected_by_peers[rule], right.peer_cases, peer_rules[rule]);
+                                right.peers.rejected[rule], right.peers.cases, peer_rules[rule]);
     }
     std::string none;
-    for (const std::string& law : tried)
-        if (!seeing.contains(law)) none += " " + law;
+    for (const std::string& law : report.idle_laws()) none += " " + law;
     if (!none.empty()) text += "\nlaws that see none of these bugs:" + none;
     write_out(text + "\n");
 }
@@ -170,22 +117,32 @@ int audit_command(const CommandOptions& options) {
     for (int n = 1; n < options.jobs; ++n) threads.emplace_back([&] { work.loop(); });
     work.loop();
     threads.clear();
-    std::erase_if(work.done, [](const BugAudit& bug) { return bug.mutant == nullptr; });
-    std::string records;
-    bool faultless = true;
-    for (const BugAudit& bug : work.done) {
-        records += record_of(bug);
-        // Where the laws are chosen a bug may be beyond all of them.
-        faultless = faultless && (fault_of(bug).empty() || !options.match.empty());
-    }
-    write_file_atomically(options.out + "/audit.jsonl", records);
+    AuditReport report{.attest = std::string(attest_version()),
+                       .catalogue = law::catalogue_digest(),
+                       .seed = work.options.seed,
+                       .cases = work.options.cases,
+                       .seeds = work.options.seeds,
+                       .bugs = {},
+                       .right = {}};
+    for (std::optional<BugAudit>& bug : work.done)
+        if (bug) report.bugs.push_back(std::move(*bug));
+    const bool all = report.bugs.size() == work.mutants.size();
+    report.whole = all && options.arguments.empty() && options.match.empty();
+    if (all)
+        for (const char* kernel : {"cpu_flash_plain", "cpu_decode"})
+            report.right.push_back(audit_right(kernel, work.options));
+    // Where the laws are chosen a bug may be beyond all of them.
+    const bool faultless = !options.match.empty() || report.faultless();
+    const std::string path = options.out + "/audit.jsonl";
+    write_file_atomically(path, audit_records(report));
     if (!work.error.empty()) throw InternalError("audit of " + work.error);
-    if (work.done.size() < work.mutants.size()) {
-        write_out(fmt::format("stopped: {} of {} planted bugs, in {}/audit.jsonl\n",
-                              work.done.size(), work.mutants.size(), options.out));
+    if (!all) {
+        write_out(fmt::format("stopped: {} of {} planted bugs, in {}\n", report.bugs.size(),
+                              work.mutants.size(), path));
         return faultless ? exit_inconclusive : exit_violated;
     }
-    write_summary(work);
+    write_summary(report);
+    write_out(fmt::format("records: {}; attest report {} draws a page of them\n", path, path));
     return faultless ? exit_holds : exit_violated;
 }
 

@@ -4,11 +4,14 @@
 
 #include <string>
 
+#include "ci/audit.hpp"
 #include "ci/run_report.hpp"
 
 namespace attest::ci {
 
 /// Of a run with an end. `directory` is where its results lie, as replay lines name it.
 std::string draw_page(const RunReport& report, const std::string& directory);
+/// Of an audit.
+std::string draw_audit_page(const AuditReport& report);
 
 }  // namespace attest::ci

@@ -130,7 +130,45 @@ class PageTest(unittest.TestCase):
         return self.altered("check_fail", change)
 
 
+    def audit(self, says="a causal mask aligned top-left"):
+        """Records of an audit: a bug that two laws see, one that none sees, an equivalent that is accused."""
+        def bug(name, seen, **changes):
+            laws = [{"law": law, "seen": int(law in seen), "cases": 3, "seconds": 0.5} for law in ("masking.causal", "rank.output")]
+            rejected = {"torch.allclose": 2, "FlashAttention": 0, "ggml NMSE 5e-4": 1, "KernelBench 1e-2": 0}
+            return {"record": "bug", "v": 1, "bug": name, "class": "M1", "kernel": "cpu_flash", "equivalent": False, "laws": laws,
+                    "must": ["masking.causal"], "seeds": 1, "diagnosis": "right", "says": says, "seconds": 2.5,
+                    "peers": {"cases": 24, "rejected": rejected}, **changes}
+        records = [{"record": "audit", "v": 1, "attest": "0.2.0", "catalogue": "ab", "seed": "1", "cases": 120, "seeds": 1, "whole": True},
+                   bug("M001", ["masking.causal", "rank.output"]), bug("M002", []), bug("E01", ["rank.output"], equivalent=True, must=[]),
+                   {"record": "right", "v": 1, "kernel": "cpu_decode", "peers": bug("", [])["peers"]}]
+        os.makedirs(os.path.join(self.cwd, "audited"), exist_ok=True)
+        path = os.path.join(self.cwd, "audited", "audit.jsonl")
+        with open(path, "w", encoding="utf-8") as out:
+            out.writelines(json.dumps(record) + "\n" for record in records)
+        return path
+
+
 class Bytes(PageTest):
+    def test_an_audit_says_what_escaped_first(self):
+        for result in (self.audit(), os.path.dirname(self.audit())):
+            _, text = self.draw(result)
+            self.assertIn("1 of 2</span> planted bugs", text.replace("\u202f", " ").replace("\u00a0", " "))
+            order = [text.index(part) for part in ("seen by no law", "accused by rank.output", "torch.allclose", "Each bug")]
+            self.assertEqual(order, sorted(order))
+        _, text = self.draw(self.audit(EVIL), "evil")
+        walk = Tags()
+        walk.feed(text)
+        self.assertEqual(walk.open, [])
+        self.assertEqual(walk.names.count("script"), 1)
+        path = self.audit()
+        with open(path, encoding="utf-8") as file:
+            whole = file.read()
+        for wrong in (whole.replace('"seeds": 1', '"seeds": -1', 1), whole.split("\n", 1)[1], whole.replace('"says"', '"sais"', 1), ""):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(wrong)
+            run = subprocess.run([ATTEST, "report", path], cwd=self.cwd, capture_output=True, text=True, check=False)
+            self.assertEqual((run.returncode, run.stderr.count("audit.jsonl")), (2, 1), run.stderr)
+
     def test_the_same_records_give_the_same_bytes(self):
         self.assertEqual(self.draw(golden("check_fail"))[1], self.draw(golden("check_fail"), "again")[1])
 
@@ -244,10 +282,7 @@ class InABrowser(PageTest):
                 self.assertGreater(seen, 100)
                 self.assertEqual(bad, [], f"{name} dark={dark}")
 
-    def test_a_certificate_is_quiet_fits_and_is_readable(self):
-        subprocess.run([ATTEST, "certify", "cpu_naive", "--cases", "2", "--seed", "7", "--match", "reference.*", "--out",
-                        "cert"], cwd=self.cwd, stdout=subprocess.DEVNULL, check=False, timeout=120)
-        path = os.path.join(self.cwd, "cert", "certificate.html")
+    def holds_in_a_browser(self, path):
         walk = Tags()
         with open(path, encoding="utf-8") as file:
             walk.feed(file.read())
@@ -257,6 +292,15 @@ class InABrowser(PageTest):
             self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
             self.assertEqual(self.browser.run(CONTRAST)[1], [])
             self.assertEqual(self.browser.of("Runtime.consoleAPICalled") + self.browser.of("Log.entryAdded"), [])
+
+    def test_an_audit_is_quiet_fits_and_is_readable(self):
+        self.holds_in_a_browser(self.draw(self.audit())[0])
+
+    def test_a_certificate_is_quiet_fits_and_is_readable(self):
+        subprocess.run([ATTEST, "certify", "cpu_naive", "--cases", "2", "--seed", "7", "--match", "reference.*", "--out",
+                        "cert"], cwd=self.cwd, stdout=subprocess.DEVNULL, check=False, timeout=120)
+        path = os.path.join(self.cwd, "cert", "certificate.html")
+        self.holds_in_a_browser(path)
         size = "getComputedStyle(document.querySelector('%s')).fontSize"
         self.assertEqual(self.browser.run(size % "#limits li"), self.browser.run(size % "#judged p, body"))
 

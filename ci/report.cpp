@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "ci/ci_files.hpp"
 #include "ci/commands.hpp"
+#include "ci/page.hpp"
 #include "ci/record.hpp"
 #include "ci/recorded_run.hpp"
 #include "ci/screen.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/file.hpp"
 
 namespace attest::ci {
 
@@ -43,6 +46,34 @@ RunReport read_run(const std::string& result, std::string& directory) {
     return report;
 }
 
+namespace {
+
+/// audit.jsonl, or a folder that holds it and no run.
+std::optional<std::string> audit_named(const std::string& result) {
+    if (fs::path(result).filename() == "audit.jsonl") return result;
+    const std::string inside = without_slashes(result) + "/audit.jsonl";
+    if (!fs::exists(inside) || fs::exists(without_slashes(result) + "/result.jsonl")) return {};
+    return inside;
+}
+
+/// Where the page of a result in `directory` goes; no two are the same.
+std::string page_of(const CommandOptions& options, const std::string& directory,
+                    std::vector<std::string>& pages) {
+    std::string page = directory + "/report.html";
+    if (!options.out.empty()) {
+        fs::create_directories(options.out);
+        const std::string stem = fs::path(directory).filename().string();
+        page = options.out + "/" + (options.arguments.size() > 1 ? stem : "report") + ".html";
+    }
+    if (std::ranges::find(pages, page) != pages.end())
+        throw BadInput(page + ": two of the results would be this page",
+                       {"name folders that end differently"});
+    pages.push_back(page);
+    return page;
+}
+
+}  // namespace
+
 int report_command(const CommandOptions& options) {
     if (options.arguments.empty())
         throw BadInput("report: no result named", {"attest report attest-out"});
@@ -55,21 +86,21 @@ int report_command(const CommandOptions& options) {
     prepare_ci_files(named);
     std::vector<std::string> pages;
     for (const std::string& result : options.arguments) {
-        std::string directory;
-        const RunReport report = read_run(result, directory);
-        std::string page = directory + "/report.html";
-        if (!options.out.empty()) {
-            fs::create_directories(options.out);
-            const std::string stem = fs::path(directory).filename().string();
-            page = options.out + "/" + (options.arguments.size() > 1 ? stem : "report") + ".html";
+        std::string directory, page;
+        if (const auto audit = audit_named(result)) {
+            if (files)
+                throw BadInput("report: an audit has a page, and no file for CI",
+                               {"attest report " + *audit});
+            directory = fs::path(*audit).parent_path().string();
+            page = page_of(options, directory.empty() ? "." : directory, pages);
+            write_file_atomically(page, draw_audit_page(read_audit(*audit)));
+        } else {
+            const RunReport report = read_run(result, directory);
+            page = page_of(options, directory, pages);
+            ReportFiles wanted = named;
+            wanted.page = true;
+            write_ci_files(report, wanted, directory, page);
         }
-        if (std::ranges::find(pages, page) != pages.end())
-            throw BadInput(page + ": two of the results would be this page",
-                           {"name folders that end differently"});
-        pages.push_back(page);
-        ReportFiles wanted = named;
-        wanted.page = true;
-        write_ci_files(report, wanted, directory, page);
         Screen screen(style_of(STDOUT_FILENO, "auto", false));
         screen.line("page: " + clean(page));
         write_out(screen.text());
