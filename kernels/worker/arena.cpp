@@ -1,7 +1,9 @@
 #include "kernels/worker/arena.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +19,6 @@ namespace attest::worker {
 namespace {
 
 constexpr std::uint64_t page = 4096;  // of x86-64; a multiple of it elsewhere is handled by `unit`
-constexpr std::uint64_t guard_bytes = 1 << 20;
 constexpr std::uint64_t lane_bytes_min = 64 * 1024;
 constexpr std::uint64_t lanes_min = 12;
 constexpr std::uint64_t alignment = 64;
@@ -78,6 +79,12 @@ void find_filled(TensorSlot& slot) {
     }
 }
 
+/// A file that grows past this process's limit would end it.
+bool may_grow_to(std::uint64_t bytes) {
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+}
+
 /// Where a slot's first element lies.
 std::uint64_t place_of(const TensorSlot& slot, const Variant& variant) {
     const std::uint64_t begin = slot.pages + slot.lead_bytes;
@@ -112,7 +119,7 @@ Arena::Arena() {
 }
 
 Arena::~Arena() {
-    if (base_ != nullptr) ::munmap(base_, bytes_);
+    unmap();
     ::close(fd_);
 }
 
@@ -135,30 +142,43 @@ void Arena::add_workspace(std::uint64_t bytes) {
 }
 
 void Arena::require_bytes(std::uint64_t lane_bytes, std::uint64_t far_bytes) {
-    const std::uint64_t lanes = std::max<std::uint64_t>({lanes_, lanes_min, slots_.size()});
-    lane_bytes = std::max(lane_bytes, lane_bytes_);
-    far_bytes = std::max(far_bytes, far_bytes_);
-    if (lanes == lanes_ && lane_bytes == lane_bytes_ && far_bytes == far_bytes_) return;
+    Extent wanted = extent_;
+    wanted.lanes = std::max<std::uint64_t>({wanted.lanes, lanes_min, slots_.size()});
+    wanted.lane_bytes = std::max(wanted.lane_bytes, lane_bytes);
+    wanted.far_bytes = std::max(wanted.far_bytes, far_bytes);
+    if (wanted == extent_ || map(wanted)) return;
+    // Once more, with no more addresses than this call needs.
+    unmap();
+    wanted.far_bytes = far_bytes;
+    if (map(wanted)) return;
+    wanted.far_bytes = 0;
+    if (far_bytes == 0 || !map(wanted))
+        throw InternalError("the memory shared with a worker cannot grow");
+    throw NoAddresses(fmt::format("this machine gives no {} GiB of addresses", far_bytes >> 30));
+}
+
+bool Arena::map(const Extent& extent) {
     // Sparse: only pages that are touched take memory.
-    const std::uint64_t bytes = guard_bytes + lanes * (lane_bytes + guard_bytes) + far_bytes;
-    if (base_ != nullptr) ::munmap(base_, bytes_);
-    base_ = nullptr;
-    // The old places hold nothing anybody needs.
-    if (bytes_ > 0) {
-        ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes_));
-    }
+    const std::uint64_t bytes = extent.lanes_end() + extent.far_bytes;
     struct stat now {};  // a worker may have made it larger
     const bool large = ::fstat(fd_, &now) == 0 && now.st_size >= static_cast<off_t>(bytes);
-    if (!large && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
-        throw InternalError("the memory shared with a worker cannot grow");
-    }
-    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-    if (mapped == MAP_FAILED) throw InternalError("the memory shared with a worker cannot grow");
+    if (!large && !(may_grow_to(bytes) && ::ftruncate(fd_, static_cast<off_t>(bytes)) == 0))
+        return false;
+    void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (mapped == MAP_FAILED) return false;
+    unmap();
     base_ = static_cast<std::byte*>(mapped);
     bytes_ = bytes;
-    lanes_ = lanes;
-    lane_bytes_ = lane_bytes;
-    far_bytes_ = far_bytes;
+    extent_ = extent;
+    return true;
+}
+
+void Arena::unmap() {
+    if (base_ == nullptr) return;
+    ::munmap(base_, bytes_);
+    base_ = nullptr;
+    // The old places hold nothing anybody needs.
+    ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes_));
 }
 
 void Arena::lay(const Variant& variant) {
@@ -175,12 +195,12 @@ void Arena::lay(const Variant& variant) {
         }
     }
     require_bytes(std::bit_ceil(largest), far_bytes);
-    std::uint64_t lane = guard_bytes, far = guard_bytes + lanes_ * (lane_bytes_ + guard_bytes);
+    std::uint64_t lane = guard_bytes, far = extent_.lanes_end();
     for (TensorSlot& slot : slots_) {
         const bool is_far = lies_far_apart(slot);
         std::uint64_t& next = is_far ? far : lane;
         slot.pages = next;
-        next += (is_far ? slot.pages_bytes : lane_bytes_) + guard_bytes;
+        next += (is_far ? slot.pages_bytes : extent_.lane_bytes) + guard_bytes;
         slot.data = place_of(slot, variant);
         find_filled(slot);
         fill_slot(slot);

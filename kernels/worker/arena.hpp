@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,12 @@ struct Breach {
     bool in_tensor = false;         ///< an element of an input
 };
 
+/// A tensor whose rows lie far apart reaches over more addresses than this process may have.
+class NoAddresses : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
 class Arena {
 public:
     Arena();
@@ -76,7 +83,7 @@ public:
     void add_workspace(std::uint64_t bytes);
 
     /// Gives every slot its place and fills it with canary, outputs and workspace with poison. The
-    /// caller then scatters the inputs to at(slot.data).
+    /// caller then scatters the inputs to at(slot.data). Throws NoAddresses, and stays as it was.
     void lay(const Variant& variant);
     /// Remembers the inputs as they are now.
     void seal();
@@ -89,7 +96,19 @@ public:
     void release_large();
 
 private:
+    static constexpr std::uint64_t guard_bytes = 1 << 20;
+    struct Extent {
+        std::uint64_t lanes = 0, lane_bytes = 0;
+        std::uint64_t far_bytes = 0;  ///< behind the lanes
+        bool operator==(const Extent&) const = default;
+        std::uint64_t lanes_end() const noexcept {
+            return guard_bytes + lanes * (lane_bytes + guard_bytes);
+        }
+    };
+
     void require_bytes(std::uint64_t lane_bytes, std::uint64_t far_bytes);
+    bool map(const Extent& extent);  ///< false: as it was
+    void unmap();
     void fill_slot(const TensorSlot& slot) const;
     std::optional<std::uint64_t> find_changed(const TensorSlot& slot) const;
     std::optional<std::uint64_t> find_in_holes(const TensorSlot& slot) const;
@@ -99,8 +118,7 @@ private:
     int fd_ = -1;
     std::byte* base_ = nullptr;
     std::uint64_t bytes_ = 0;
-    std::uint64_t lane_bytes_ = 0, lanes_ = 0;
-    std::uint64_t far_bytes_ = 0;  ///< behind the lanes
+    Extent extent_;
     Variant variant_;
     std::vector<TensorSlot> slots_;
     std::vector<std::byte> image_;  ///< of all input slots, one after the other

@@ -48,10 +48,18 @@ void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
 
 }  // namespace
 
-void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
-                  std::uint64_t workspace_bytes, const Variant& variant, const Asked& asked) {
+std::optional<CallResult> lay_out_call(Arena& arena, const Problem& problem,
+                                       const TensorSet& inputs, std::uint64_t workspace_bytes,
+                                       const Variant& variant, const Asked& asked) {
     add_slots(arena, problem, inputs, workspace_bytes, asked);
-    arena.lay(variant);
+    try {
+        arena.lay(variant);
+    } catch (const NoAddresses& none) {
+        CallResult refused;
+        refused.outcome = Outcome::refused;
+        refused.reason = none.what();
+        return refused;
+    }
     for (const TensorSlot& slot : arena.slots()) {
         if (slot.access != protocol::Access::read) continue;
         const auto role = static_cast<Role>(slot.role);
@@ -64,6 +72,7 @@ void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
         }
     }
     arena.seal();
+    return std::nullopt;
 }
 
 }  // namespace attest::worker

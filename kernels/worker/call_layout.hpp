@@ -2,9 +2,11 @@
 // One call's tensors in shared memory: inputs as their problem lays them, outputs and workspace
 // poisoned.
 
+#include <optional>
 #include <vector>
 
 #include "kernels/worker/arena.hpp"
+#include "kernels/worker/call_result.hpp"
 #include "reference/problem/problem.hpp"
 
 namespace attest::worker {
@@ -15,9 +17,11 @@ struct Asked {
     std::vector<Role> outputs = {Role::o, Role::lse};
 };
 
-/// Lays all of it out and remembers the inputs. Throws InternalError where an input is not of its
+/// Lays all of it out and remembers the inputs; refuses a problem whose tensors reach over more
+/// addresses than this process may have. Throws InternalError where an input is not of its
 /// problem's type, BadInput where the block table names no page.
-void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
-                  std::uint64_t workspace_bytes, const Variant& variant, const Asked& asked = {});
+std::optional<CallResult> lay_out_call(Arena& arena, const Problem& problem,
+                                       const TensorSet& inputs, std::uint64_t workspace_bytes,
+                                       const Variant& variant, const Asked& asked = {});
 
 }  // namespace attest::worker

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmath>
@@ -238,6 +239,22 @@ TEST(Arena, AStrayByteBetweenFarRowsIsFound) {
             EXPECT_EQ(breach->slot, which);
             EXPECT_EQ(breach->offset_bytes, at);
         }
+}
+
+TEST(Arena, AMachineWithoutTheAddressesLosesNothing) {
+    const Placement p = place(Role::q, ElementType::f32, {1, 1, 2, 2}, {});
+    LaidCall laid(p, p, 0);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    rlimit few = before;
+    few.rlim_cur = 1 << 30;
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &few), 0);
+    laid.arena.add(Role::k, protocol::Access::read, far_rows());
+    EXPECT_THROW(laid.arena.lay(variant_of(1, 0, false)), NoAddresses);
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    laid.arena.lay(variant_of(1, 0, false));
+    laid.arena.seal();
+    EXPECT_FALSE(laid.arena.find_breach().has_value());
 }
 
 /// Reading a hole leaves a page of zeros, which nobody wrote.
