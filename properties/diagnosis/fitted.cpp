@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -151,7 +152,7 @@ double nearest_epsilon(const Evidence& e) {
 }  // namespace
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
-    std::vector<Deviation> list;
+    std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         if (const std::int64_t n = dropped_from(evidence, extent); n > 0)
             list.push_back(dropped(n));

@@ -91,6 +91,20 @@ std::vector<Deviation> lse_deviations() {
                           return in_base(s,
                                          row.max * effective_scale(s.problem) + std::log(row.sum));
                       }),
+        lse_deviation("lse_mixed_bases",
+                      "a log-sum-exp whose maximum and sum are of different bases",
+                      [](const Specification& s, const oracle::RowDetail& row, double) {
+                          return s.dialect.lse_base == LseBase::e
+                                     ? row.max + std::log2(row.sum)
+                                     : row.max * std::numbers::log2e + std::log(row.sum);
+                      }),
+        lse_deviation("lse_without_sink", "a log-sum-exp that leaves out the sink",
+                      [](const Specification& s, const oracle::RowDetail& row, double right) {
+                          if (!s.problem.sink) return right;
+                          double keys = 0;
+                          for (const double weight : row.weights) keys += weight;
+                          return right + in_base(s, std::log(keys));
+                      }),
         lse_deviation(
             "lse_negated", "the negated log-sum-exp",
             [](const Specification&, const oracle::RowDetail&, double right) { return -right; }),

@@ -2,7 +2,9 @@
 // larger maximum.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "properties/diagnosis/row_weights.hpp"
 
@@ -73,10 +75,50 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
         });
 }
 
+// Where the splits that a problem asks for begin: each takes ceil(keys / splits) keys.
+std::int64_t keys_each(const Specification& s, KeyExtent span) {
+    const std::int64_t keys = span.end - span.begin;
+    const std::int64_t n =
+        std::clamp<std::int64_t>(s.problem.splits, 1, std::max<std::int64_t>(1, keys));
+    return (keys + n - 1) / n;
+}
+
+// exp(S - m_s) of split s instead of exp(S - m): m - m_s is added.
+std::optional<WeightChange> splits_added_up(const Specification& s, const oracle::RowDetail& row,
+                                            KeyExtent span) {
+    if (s.problem.splits < 2 || s.problem.sink) return std::nullopt;
+    const std::int64_t each = keys_each(s, span);
+    WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+    for (std::int64_t from = span.begin; from < span.end; from += each) {
+        const auto to = std::min(from + each, span.end);
+        const double most = *std::max_element(row.scores.begin() + from, row.scores.begin() + to);
+        if (std::isfinite(most))
+            std::fill(change.numerator.begin() + from, change.numerator.begin() + to,
+                      row.max - most);
+    }
+    return change;
+}
+
+std::optional<WeightChange> splits_overlapping(const Specification& s, const oracle::RowDetail& row,
+                                               KeyExtent span) {
+    if (s.problem.splits < 2) return std::nullopt;
+    const std::int64_t each = keys_each(s, span);
+    WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+    for (std::int64_t from = span.begin + each; from < span.end; from += each)
+        change.numerator[static_cast<std::size_t>(from - 1)] = std::numbers::ln2;
+    return change;
+}
+
 }  // namespace
 
 std::vector<Deviation> online_deviations() {
-    std::vector<Deviation> list;
+    std::vector<Deviation> list{
+        weight_deviation("splits_not_rescaled",
+                         "sums of the splits added up without regard to their maxima",
+                         splits_added_up),
+        weight_deviation("splits_overlap", "splits that each take the key before their first too",
+                         splits_overlapping),
+    };
     for (const std::int64_t tile : {1, 16, 32, 64, 128}) {
         for (const NotRescaled what : {NotRescaled::both, NotRescaled::output, NotRescaled::sum})
             list.push_back(not_rescaled(what, InTiles::all, tile));
