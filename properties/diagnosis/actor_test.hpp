@@ -83,6 +83,8 @@ inline std::vector<Case> read_stages() {
              "b1 hq4 hkv2 tq3 tk5 d4 sink f32",
              "b1 hq4 hkv4 tq5 tk5 d4 alibi slopes random f32",
              "b1 hq4 hkv2 tq5 tk5 d4 mask bool f32",
+             "b1 hq4 hkv2 tq9 tk2 d4 sink f32 values logit1e4",
+             "b2 hq2 hkv2 tq6 tk6 d4 causal mask bool f32",
          }) {
         list.push_back(parse_case(line));
     }

@@ -11,4 +11,7 @@ namespace attest::diagnosis {
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence);
 
+/// Running maxima that start at another number than -inf or 0.
+std::vector<Deviation> starting_maxima();
+
 }  // namespace attest::diagnosis

@@ -1,6 +1,7 @@
 // The log-sum-exp taken wrongly while the output is right: another base, the maximum or the sum
 // alone, the sink left out.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -58,6 +59,36 @@ Deviation empty_lse(std::string id, std::string says, double value) {
             }};
 }
 
+// exp(sink - m) of an f32 with m of the keys alone: beyond log(FLT_MAX) = 88.72 it is infinite, and
+// so is the sum that the output is divided by. Next to that, and without a key, nothing is claimed.
+std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
+                                                    const bound::Expected& truth) {
+    if (!s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    bool any = false;
+    bound::Expected out = truth;
+    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        double most = -infinite;
+        for (const double score : rows[row].scores) most = std::max(most, score);
+        const auto flat = static_cast<std::int64_t>(row);
+        const double above =
+            s.inputs[Role::sinks].get(flat / s.problem.len_q % s.problem.heads_q) - most;
+        if (!(above > 88)) continue;
+        const bool known = above > 89 && std::isfinite(most);
+        any = any || known;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+            out.output[n].bound =
+                known ? out.output[n].bound + std::abs(out.output[n].value) : infinite;
+        if (row < out.lse.size())
+            out.lse[row] = known ? bound::ExpectedElement{infinite, 0, 0}
+                                 : bound::ExpectedElement{0, 0, infinite};
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
 double in_base(const Specification& s, double natural) {
     return s.dialect.lse_base == LseBase::two ? natural * std::numbers::log2e : natural;
 }
@@ -110,6 +141,10 @@ std::vector<Deviation> lse_deviations() {
             [](const Specification&, const oracle::RowDetail&, double right) { return -right; }),
         lse_deviation("lse_zero", "a log-sum-exp of 0 everywhere",
                       [](const Specification&, const oracle::RowDetail&, double) { return 0.0; }),
+        {.id = "sink_outside_maximum",
+         .says = "a sink left out of the running maximum: far above all scores its exponential is "
+                 "infinite",
+         .formula = sink_outside_maximum},
         empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0),
         empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key",
                   std::numeric_limits<double>::infinity()),

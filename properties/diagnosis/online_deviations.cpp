@@ -99,14 +99,21 @@ std::optional<WeightChange> splits_added_up(const Specification& s, const oracle
     return change;
 }
 
-std::optional<WeightChange> splits_overlapping(const Specification& s, const oracle::RowDetail& row,
-                                               KeyExtent span) {
-    if (s.problem.splits < 2) return std::nullopt;
-    const std::int64_t each = keys_each(s, span);
-    WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
-    for (std::int64_t from = span.begin + each; from < span.end; from += each)
-        change.numerator[static_cast<std::size_t>(from - 1)] = std::numbers::ln2;
-    return change;
+// The key before each split's first, which the one before has too, or the key behind its last. A
+// split behind the last key may have that one.
+Deviation overlapping_splits(const std::string& id, const std::string& says, std::int64_t to) {
+    return weight_deviation(
+        id, says,
+        [to](const Specification& s, const oracle::RowDetail& row,
+             KeyExtent span) -> std::optional<WeightChange> {
+            if (s.problem.splits < 2) return std::nullopt;
+            const std::int64_t each = keys_each(s, span);
+            WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+            for (std::int64_t n = 1; n < s.problem.splits && n < span.end - span.begin; ++n)
+                if (const std::int64_t key = span.begin + n * each + to; key < span.end)
+                    change.numerator[static_cast<std::size_t>(key)] = std::numbers::ln2;
+            return change;
+        });
 }
 
 }  // namespace
@@ -116,8 +123,10 @@ std::vector<Deviation> online_deviations() {
         weight_deviation("splits_not_rescaled",
                          "sums of the splits added up without regard to their maxima",
                          splits_added_up),
-        weight_deviation("splits_overlap", "splits that each take the key before their first too",
-                         splits_overlapping),
+        overlapping_splits("splits_overlap", "splits that each take the key before their first too",
+                           -1),
+        overlapping_splits("splits_overlap_behind",
+                           "splits that each take the key behind their last too", 0),
     };
     for (const std::int64_t tile : {1, 16, 32, 64, 128}) {
         for (const NotRescaled what : {NotRescaled::both, NotRescaled::output, NotRescaled::sum})
