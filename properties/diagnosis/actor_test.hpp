@@ -57,6 +57,7 @@ inline std::vector<Case> read_stages() {
              "b2 hq2 hkv2 tq4 tk6 d4 mask bool f32",
              "b2 hq2 hkv2 tq4 tk6 d4 mask additive f32",
              "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 lens_q 2,3 f32",
              "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 3,3 f32",
              "b1 hq6 hkv2 tq3 tk3 d13 scale 0.5 f32",
              "b1 hq3 hkv3 tq3 tk5 d13 dv7 f32",

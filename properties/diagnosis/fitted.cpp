@@ -153,7 +153,8 @@ double nearest_epsilon(const Evidence& e) {
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
-    for (Deviation& start : starting_maxima()) list.push_back(std::move(start));
+    for (auto part : {starting_maxima(), tile_candidates()})
+        list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         if (const std::int64_t n = dropped_from(evidence, extent); n > 0)
             list.push_back(dropped(n));

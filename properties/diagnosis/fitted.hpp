@@ -14,4 +14,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence);
 /// Running maxima that start at another number than -inf or 0.
 std::vector<Deviation> starting_maxima();
 
+/// Tiles that are skipped where their weights are small, or counted where they lack keys.
+std::vector<Deviation> tile_candidates();
+
 }  // namespace attest::diagnosis

@@ -1,8 +1,6 @@
 // What a kernel does where nothing, or next to nothing, has a weight: a finite score for what is
 // hidden, a running maximum that starts too high.
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <limits>
 
@@ -90,14 +88,14 @@ std::optional<bound::Expected> maximum_from(double start, double underflow, cons
     return out;
 }
 
+// Scores far below it do not tell where it starts: it is not said.
 Deviation starting_maximum(double start, bool guarded) {
     const double underflow = guarded ? 0.0 : std::nan("");
-    const std::string value = start == 0 ? "zero" : fmt::format("minus_{:g}", -start);
     return formula_deviation(
-        "maximum_from_" + value + (guarded ? "_guarded" : ""),
-        fmt::format("a running maximum that starts at {:g}: where all scores are far below, every "
-                    "weight underflows and the output is {}",
-                    start, guarded ? "0" : "NaN"),
+        guarded ? "maximum_finite_guarded" : "maximum_finite",
+        std::string("a running maximum that starts at some number, not at -inf: where all scores "
+                    "are far below it, every weight underflows and the output is ") +
+            (guarded ? "0" : "NaN"),
         [start, underflow](const Specification& s, const bound::Expected& truth) {
             return maximum_from(start, underflow, s, truth);
         });

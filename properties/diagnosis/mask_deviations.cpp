@@ -1,6 +1,7 @@
 // Which keys a query sees, wrongly: alignment, off by one, ignored.
 
 #include <algorithm>
+#include <limits>
 
 #include "properties/diagnosis/respecify.hpp"
 
@@ -129,10 +130,29 @@ std::vector<Deviation> window_deviations() {
     };
 }
 
+// Rows past a sequence's queries like any other, aligned by all of the axis or as its own are.
+Deviation query_lengths_ignored(bool aligned) {
+    return {.id = aligned ? "queries_past_length" : "query_lengths_ignored",
+            .says = aligned ? "the rows past a sequence's queries too"
+                            : "every query of the axis, whatever the lengths say",
+            .respecify = [aligned](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.mask.lens_q.empty()) return std::nullopt;
+                Specification out = aligned ? with_rules(s, rules_of(s)) : s;
+                out.problem.mask.lens_q.clear();
+                out.inputs.erase(Role::lens_q);
+                return out;
+            }};
+}
+
 std::vector<Deviation> length_deviations() {
     std::vector<Deviation> list{
         rule_deviation("key_lengths_ignored", "every key of the axis, whatever the lengths say",
                        has_key_lengths, [](Rules& r) { r.key_lengths = false; }),
+        rule_deviation("key_lengths_no_limit", "the keys past a sequence's length too",
+                       has_key_lengths,
+                       [](Rules& r) { r.keys_behind = std::numeric_limits<std::int32_t>::max(); }),
+        query_lengths_ignored(false),
+        query_lengths_ignored(true),
         rule_deviation("documents_ignored", "one sequence instead of packed documents",
                        has_documents, [](Rules& r) { r.documents = false; }),
         rule_deviation(
