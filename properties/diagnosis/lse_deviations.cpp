@@ -60,9 +60,10 @@ Deviation empty_lse(std::string id, std::string says, double value) {
 }
 
 // exp(sink - m) of an f32 with m of the keys alone: beyond log(FLT_MAX) = 88.72 it is infinite, and
-// so is the sum that the output is divided by. Next to that, and without a key, nothing is claimed.
+// so is the sum that the output is divided by; next to that nothing is claimed. Without a key m is
+// -inf: the log-sum-exp is the sum of that and inf, unless that is guarded against.
 std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
-                                                    const bound::Expected& truth) {
+                                                    const bound::Expected& truth, bool guarded) {
     if (!s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
     constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = false;
@@ -76,13 +77,13 @@ std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
         const double above =
             s.inputs[Role::sinks].get(flat / s.problem.len_q % s.problem.heads_q) - most;
         if (!(above > 88)) continue;
-        const bool known = above > 89 && std::isfinite(most);
+        const bool keys = std::isfinite(most), known = above > 89 && (keys || !guarded);
         any = any || known;
         for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
             out.output[n].bound =
                 known ? out.output[n].bound + std::abs(out.output[n].value) : infinite;
         if (row < out.lse.size())
-            out.lse[row] = known ? bound::ExpectedElement{infinite, 0, 0}
+            out.lse[row] = known ? bound::ExpectedElement{keys ? infinite : std::nan(""), 0, 0}
                                  : bound::ExpectedElement{0, 0, infinite};
     }
     if (!any) return std::nullopt;
@@ -144,7 +145,13 @@ std::vector<Deviation> lse_deviations() {
         {.id = "sink_outside_maximum",
          .says = "a sink left out of the running maximum: far above all scores its exponential is "
                  "infinite",
-         .formula = sink_outside_maximum},
+         .formula = [](const Specification& s,
+                       const bound::Expected& t) { return sink_outside_maximum(s, t, false); }},
+        {.id = "sink_outside_maximum_guarded",
+         .says = "a sink left out of the running maximum, where there are keys: far above all "
+                 "scores its exponential is infinite",
+         .formula = [](const Specification& s,
+                       const bound::Expected& t) { return sink_outside_maximum(s, t, true); }},
         empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0),
         empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key",
                   std::numeric_limits<double>::infinity()),
