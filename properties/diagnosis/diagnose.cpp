@@ -151,6 +151,20 @@ std::optional<Explanation> narrower_output(const std::vector<Evidence>& wrong) {
     return std::nullopt;
 }
 
+// What only the evidence can tell, where nothing else explains it. And a small case has several
+// diagonals, or ways to count a tail: those of other cases decide.
+std::vector<Deviation> further_deviations(const std::vector<Explanation>& accepted,
+                                          const AllEvidence& evidence) {
+    const auto some_of = [&accepted](const char* family) {
+        return std::ranges::any_of(
+            accepted, [family](const Explanation& e) { return e.id.starts_with(family); });
+    };
+    if (std::ranges::all_of(accepted, &Explanation::refuted)) return fitted_deviations(evidence);
+    if (some_of("causal_")) return diagonal_candidates(evidence.wrong);
+    if (some_of("tail_padded_")) return tile_candidates();
+    return {};
+}
+
 Diagnosis known(const Explanation& explanation, Diagnosis rest) {
     static_cast<Explanation&>(rest) = explanation;
     rest.known = true;
@@ -194,13 +208,8 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     };
     try_all(deviations());
     std::vector<Explanation> accepted = accept();
-    // A small case has several diagonals; those of other cases decide.
-    const auto diagonal = [](const Explanation& e) { return e.id.starts_with("causal_"); };
-    const bool refuted = std::ranges::all_of(accepted, &Explanation::refuted);
-    std::vector<Deviation> more_deviations;
-    if (refuted || std::ranges::any_of(accepted, diagonal))
-        try_all(more_deviations =
-                    refuted ? fitted_deviations(evidence) : diagonal_candidates(evidence.wrong));
+    const std::vector<Deviation> more_deviations = further_deviations(accepted, evidence);
+    try_all(more_deviations);
     if (!more_deviations.empty()) accepted = accept();
     found.tried = static_cast<std::int64_t>(scores.size());
     // What right calls refute is said where it is known where it holds, and behind what they agree
