@@ -153,6 +153,38 @@ TEST(Diagnose, CausalMasksThatEndElsewhereAreNamed) {
     EXPECT_FALSE(diagnosed(causal_to(longest), line).known);  // a diagonal that no list holds
 }
 
+TEST(Diagnose, AMaximumOverHiddenKeysIsNamed) {
+    const auto underflows = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        Rules none;
+        none.mask_tensor = false;
+        const Specification open = with_rules(s, none);
+        const auto all = oracle::row_details(open.problem, open.dialect, open.inputs);
+        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+        for (std::size_t n = 0; n < own.output.size(); ++n)
+            if (all[n / dim].max > rows[n / dim].max + 104) own.output[n].value = 0;
+        return own;
+    };
+    const char* line = "b1 hq2 hkv2 tq6 tk6 d4 causal f32 values logit1e4";
+    EXPECT_EQ(diagnosed(underflows, line).id, "maximum_of_hidden_guarded");
+}
+
+TEST(Diagnose, AMaximumThatIsNotSubtractedIsNamed) {
+    const auto overflows = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+        for (std::size_t n = 0; n < own.output.size(); ++n) {
+            const double most = rows[n / dim].max;
+            if (most > 89 || most < -104) own.output[n].value = most > 0 ? std::nan("") : 0;
+        }
+        return own;
+    };
+    const char* line = "b1 hq2 hkv2 tq9 tk2 d4 f32 values logit1e4";
+    EXPECT_EQ(diagnosed(overflows, line).id, "maximum_not_subtracted_guarded");
+}
+
 // An answer that is right in some cases is not called wrong everywhere.
 TEST(Diagnose, WhatRightCasesRefuteIsSaidOfTheFailingOnes) {
     const auto zeros_where = [](bool (*wrong)(const Specification&)) {

@@ -63,20 +63,22 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
     return out;
 }
 
-// exp(S - m) of an f32 with m = `start` where every S is below that. 104 below it is 0, whatever
+// exp(S - m) of an f32 with m at its start where every S is below that. 104 below it is 0, whatever
 // the arithmetic: half the least subnormal is exp(-103.97). Between there and 87 below, where exp
 // becomes subnormal, nothing is claimed, and of such a row's log-sum-exp never. A denominator of 0
 // leaves NaN, or 0 where it is guarded.
-std::optional<bound::Expected> maximum_from(double start, double underflow, const Specification& s,
-                                            const bound::Expected& truth) {
+using StartOf = std::function<std::vector<double>(const Specification&, std::size_t rows)>;
+std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
+                                            const Specification& s, const bound::Expected& truth) {
     if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
     constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = false;
     bound::Expected out = truth;
     const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const std::vector<double> starts = start_of(s, rows.size());
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        const double below = start - rows[row].max;
+        const double below = starts[row] - rows[row].max;
         if (truth.row_empty[row] != 0 || !(below > 87)) continue;
         any = any || below > 104;
         for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
@@ -88,6 +90,45 @@ std::optional<bound::Expected> maximum_from(double start, double underflow, cons
     return out;
 }
 
+// exp(S) of an f32: beyond log(FLT_MAX) = 88.72 the sums are infinite and their quotient is NaN;
+// where all are that small it is 0 as above. A sum of some hundred may be infinite from 80 on.
+std::optional<bound::Expected> not_subtracted(double underflow, const Specification& s,
+                                              const bound::Expected& truth) {
+    std::optional<bound::Expected> low = maximum_from(
+        [](const Specification&, std::size_t rows) { return std::vector<double>(rows, 0.0); },
+        underflow, s, truth);
+    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    bool any = low.has_value();
+    bound::Expected out = low ? std::move(*low) : truth;
+    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (!(rows[row].max > 80)) continue;
+        const bool known = rows[row].max > 89;
+        any = any || known;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+            out.output[n] = known ? bound::ExpectedElement{std::nan(""), 0, 0}
+                                  : bound::ExpectedElement{0, 0, infinite};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
+Deviation maximum_not_subtracted(bool guarded) {
+    const double underflow = guarded ? 0.0 : std::nan("");
+    return formula_deviation(
+        guarded ? "maximum_not_subtracted_guarded" : "maximum_not_subtracted",
+        std::string(
+            "weights exp(S) without the maximum: beyond 88 they are infinite, and where all "
+            "are below -104 the output is ") +
+            (guarded ? "0" : "NaN"),
+        [underflow](const Specification& s, const bound::Expected& truth) {
+            return not_subtracted(underflow, s, truth);
+        });
+}
+
 // Scores far below it do not tell where it starts: it is not said.
 Deviation starting_maximum(double start, bool guarded) {
     const double underflow = guarded ? 0.0 : std::nan("");
@@ -97,7 +138,34 @@ Deviation starting_maximum(double start, bool guarded) {
                     "are far below it, every weight underflows and the output is ") +
             (guarded ? "0" : "NaN"),
         [start, underflow](const Specification& s, const bound::Expected& truth) {
-            return maximum_from(start, underflow, s, truth);
+            return maximum_from(
+                [start](const Specification&, std::size_t rows) {
+                    return std::vector<double>(rows, start);
+                },
+                underflow, s, truth);
+        });
+}
+
+// The largest score of all keys of the sequence or document, with nothing hidden.
+std::vector<double> maxima_of_all(const Specification& s, std::size_t) {
+    Rules lengths_alone;
+    lengths_alone.mask_tensor = false;
+    const Specification all = with_rules(s, lengths_alone);
+    std::vector<double> maxima;
+    for (const oracle::RowDetail& row : oracle::row_details(all.problem, all.dialect, all.inputs))
+        maxima.push_back(row.max);
+    return maxima;
+}
+
+Deviation maximum_of_hidden(bool guarded) {
+    const double underflow = guarded ? 0.0 : std::nan("");
+    return formula_deviation(
+        guarded ? "maximum_of_hidden_guarded" : "maximum_of_hidden",
+        std::string("a maximum over hidden keys too: where one of them stands far above all that "
+                    "are seen, every weight underflows and the output is ") +
+            (guarded ? "0" : "NaN"),
+        [underflow](const Specification& s, const bound::Expected& truth) {
+            return maximum_from(maxima_of_all, underflow, s, truth);
         });
 }
 
@@ -147,6 +215,10 @@ std::vector<Deviation> starting_maxima() {
     std::vector<Deviation> list;
     for (const double start : {-10.0, -50.0, -100.0, -1e3, -1e4, -5e4, -65504.0, -1e5, -1e6})
         for (const bool guarded : {false, true}) list.push_back(starting_maximum(start, guarded));
+    for (const bool guarded : {false, true}) {
+        list.push_back(maximum_of_hidden(guarded));
+        list.push_back(maximum_not_subtracted(guarded));
+    }
     return list;
 }
 
