@@ -57,6 +57,7 @@ inline std::vector<Case> read_stages() {
              "b2 hq2 hkv2 tq4 tk6 d4 mask bool f32",
              "b2 hq2 hkv2 tq4 tk6 d4 mask additive f32",
              "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 f32",
+             "b2 hq2 hkv2 tq4 tk6 d4 lens_q 2,3 f32",
              "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 3,3 f32",
              "b1 hq6 hkv2 tq3 tk3 d13 scale 0.5 f32",
              "b1 hq3 hkv3 tq3 tk5 d13 dv7 f32",
@@ -80,6 +81,11 @@ inline std::vector<Case> read_stages() {
              "b1 hq2 hkv2 tq2 tk6 d4 alibi cache 4 f32",
              "b1 hq4 hkv2 tq5 tk5 d4 alibi f32",
              "b1 hq2 hkv2 tq3 tk5 d4 bf16",
+             "b1 hq4 hkv2 tq3 tk5 d4 sink f32",
+             "b1 hq4 hkv4 tq5 tk5 d4 alibi slopes random f32",
+             "b1 hq4 hkv2 tq5 tk5 d4 mask bool f32",
+             "b1 hq4 hkv2 tq9 tk2 d4 sink f32 values logit1e4",
+             "b2 hq2 hkv2 tq6 tk6 d4 causal mask bool f32",
          }) {
         list.push_back(parse_case(line));
     }

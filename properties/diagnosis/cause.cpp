@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <tuple>
 
+#include "properties/diagnosis/coarser_step.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/law_report.hpp"
 #include "properties/search/size_order.hpp"
@@ -84,6 +86,25 @@ std::vector<Explanation> accepted_for(const CounterexampleReport& c) {
     return list;
 }
 
+// An arithmetic coarser than declared shows in every law that is broken, or it is not that: its
+// bounds are wide, and a single case of one law lies within them by chance.
+void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& counterexamples) {
+    const auto asked = [](const CounterexampleReport& c) {
+        return !c.died() && c.diagnosis.cases > 0;
+    };
+    const auto by_step = [](const CounterexampleReport& c) {
+        return c.diagnosis.known && is_coarser_step(c.diagnosis.id);
+    };
+    if (std::ranges::all_of(counterexamples,
+                            [&](const CounterexampleReport& c) { return !asked(c) || by_step(c); }))
+        return;
+    for (CounterexampleReport& c : counterexamples)
+        if (asked(c) && by_step(c)) {
+            static_cast<Explanation&>(c.diagnosis) = {};
+            c.diagnosis.known = false;
+        }
+}
+
 // A backward that ignores the mask is another defect than a forward that does.
 std::string which_of(const CounterexampleReport& c, const Explanation& e) {
     return (c.diagnosis.backward ? "backward: " : "") + e.id;
@@ -123,6 +144,32 @@ void group_explained(Groups& groups, std::vector<CounterexampleReport>& countere
             return true;
         });
     }
+}
+
+// What agrees with a known defect of other counterexamples in too few elements to tell it from the
+// truth is put down to it.
+void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
+    const auto open = groups.find(unexplained);
+    if (open == groups.end()) return;
+    std::vector<Group> known;
+    for (const auto& [group, members] : groups)
+        if (group.kind == Group::Kind::deviation) known.push_back(group);
+    std::ranges::stable_sort(known, std::greater{},
+                             [&](const Group& group) { return groups[group].size(); });
+    std::erase_if(open->second, [&](std::size_t n) {
+        Diagnosis& d = counterexamples[n].diagnosis;
+        for (const Group& group : known) {
+            const auto fits = std::ranges::find(d.also, group.which, &Explanation::id);
+            if (fits == d.also.end()) continue;
+            static_cast<Explanation&>(d) = Explanation(*fits);
+            d.known = true;
+            groups[group].push_back(n);
+            return true;
+        }
+        return false;
+    });
+    if (open->second.empty()) groups.erase(open);
+    for (const Group& group : known) std::ranges::sort(groups[group]);
 }
 
 // Of a backward, what agrees with a known defect in too few elements to tell it from the truth is
@@ -169,6 +216,12 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
     std::vector<Group> others;
     for (const auto& [group, members] : groups)
         if (group != earlier_calls && group.kind != Group::Kind::death) others.push_back(group);
+    const auto known = [](const Group& group) { return group.kind == Group::Kind::deviation; };
+    const auto size = [&groups](const Group& group) { return groups[group].size(); };
+    // Beside what is not known, the one defect that is, where it breaks most laws.
+    if (others.size() > 1 && std::ranges::count_if(others, known) == 1 &&
+        known(*std::ranges::max_element(others, {}, size)))
+        std::erase_if(others, std::not_fn(known));
     if (others.size() != 1) return;
     // A backward's defect breaks no law of forward.
     const bool backward = std::ranges::all_of(
@@ -210,8 +263,10 @@ std::string capitalised(std::string text) {
 }  // namespace
 
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples) {
+    drop_steps_that_leave_something_open(counterexamples);
     Groups groups = deaths_and_unexplained(counterexamples);
     group_explained(groups, counterexamples);
+    join_what_fits(groups, counterexamples);
     join_backward(groups, counterexamples);
     join_company(groups, counterexamples);
 

@@ -101,6 +101,28 @@ TEST(Cause, WhatNothingExplainsIsNotJoinedToWhatIs) {
     EXPECT_EQ(group_causes(all).size(), 1u);
 }
 
+TEST(Cause, WhatAgreesInFewElementsIsPutDownToWhatIsKnown) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";
+    std::vector<CounterexampleReport> all{counterexample("reference.lse", "last_key", line),
+                                          counterexample("reference.decode", "", line)};
+    all[1].diagnosis.also = {explanation("first_key"), explanation("last_key")};
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    EXPECT_EQ(all[1].diagnosis.id, "last_key");
+    EXPECT_TRUE(all[1].diagnosis.known);
+}
+
+// Bounds of a coarser arithmetic are wide: it explains all, or a single case by chance.
+TEST(Cause, AStepThatLeavesSomethingOpenIsNone) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";
+    std::vector<CounterexampleReport> all{counterexample("reference.lse", "step_scores_f16", line),
+                                          counterexample("reference.decode", "", line)};
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    EXPECT_FALSE(all[0].diagnosis.known);
+    all = {counterexample("reference.lse", "step_scores_f16", line),
+           counterexample("reference.decode", "step_scores_f16", line)};
+    EXPECT_TRUE(group_causes(all).front().known);
+}
+
 TEST(Cause, TheSameDeathIsOneCause) {
     const std::string small = "b1 hq1 hkv1 tq1 tk1 d1 f32";
     std::vector<CounterexampleReport> all{counterexample("masking.causal", "", small),

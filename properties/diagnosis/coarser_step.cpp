@@ -1,5 +1,6 @@
 #include "properties/diagnosis/coarser_step.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -90,16 +91,21 @@ bool explains(const WordOfStep& step, const std::vector<Evidence>& wrong, Explan
 
 }  // namespace
 
-std::optional<Explanation> coarser_step(const std::vector<Evidence>& wrong) {
+std::vector<Explanation> coarser_steps(const std::vector<Evidence>& wrong) {
+    std::vector<Explanation> all;
     for (const WordOfStep& step : steps) {
         Explanation found;
         if (wrong.empty() || !explains(step, wrong, found)) continue;
         found.id = step.id;
         found.says = step.says;
         found.declared = "no such step; by design? declare numerics: " + std::string(step.word);
-        return found;
+        all.push_back(std::move(found));
     }
-    return std::nullopt;
+    return all;
+}
+
+bool is_coarser_step(const std::string& id) {
+    return std::ranges::any_of(steps, [&id](const WordOfStep& step) { return id == step.id; });
 }
 
 }  // namespace attest::diagnosis

@@ -75,12 +75,10 @@ void add_heads(std::vector<Condition>& list) {
     add("Dv ≠ D", "dim_qk", "dim_v", [](const Problem& p) { return value_dim(p) != p.dim_qk; });
     add("splits > 1", "splits", "len_kv", [](const Problem& p) { return p.splits > 1; });
     const auto paged = [](const Problem& p) { return p.cache.page_size > 0; };
-    add("the cache fills its last page", "page_size", "len_kv", [paged](const Problem& p) {
-        return paged(p) && p.cache.len % p.cache.page_size == 0;
-    });
-    add("the keys do not fill their last page", "page_size", "len_kv", [paged](const Problem& p) {
-        return paged(p) && p.len_kv % p.cache.page_size != 0;
-    });
+    add("the cache fills its last page", "page_size", "len_kv",
+        [paged](const Problem& p) { return paged(p) && p.cache.len % p.cache.page_size == 0; });
+    add("the keys do not fill their last page", "page_size", "len_kv",
+        [paged](const Problem& p) { return paged(p) && p.len_kv % p.cache.page_size != 0; });
 }
 
 std::string feature_words(Feature f) {
@@ -161,13 +159,15 @@ void add_formats_and_values(std::vector<Condition>& list) {
     for (int n = 0; n < value_kind_count; ++n) {
         const ValueKind kind = static_cast<ValueKind>(n);
         list.push_back({"for values " + std::string(name(kind)), "", "",
-                        [kind](const Case& c) { return c.values.kind == kind; }});
+                        [kind](const Case& c) { return c.values.kind == kind; }, "", true});
     }
-    list.push_back({"for large logits", "", "", [](const Case& c) {
+    list.push_back({"for large logits", "", "",
+                    [](const Case& c) {
                         return c.values.kind == ValueKind::logit1e3 ||
                                c.values.kind == ValueKind::logit1e4 ||
                                c.values.kind == ValueKind::negative_logits;
-                    }});
+                    },
+                    "", true});
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct Condition {
     std::string other;     ///< a second axis; empty: none
     std::function<bool(const Case&)> holds;
     std::string condition{};  ///< "Tq ≠ Tk", where says is "when" it; two of these are joined
+    bool of_values = false;   ///< and not of the problem
 };
 
 /// Every relation tried, the simplest first: where two separate equally well, the earlier is

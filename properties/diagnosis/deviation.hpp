@@ -51,7 +51,8 @@ struct Deviation {
 std::span<const Deviation> deviations();
 
 /// The families the list is made of; each in a file of its own.
-std::vector<Deviation> mask_deviations();
+std::vector<Deviation> mask_deviations();  ///< with those of the mask tensor
+std::vector<Deviation> mask_tensor_deviations();
 std::vector<Deviation> score_deviations();
 std::vector<Deviation> position_deviations();
 std::vector<Deviation> head_deviations();

@@ -30,10 +30,14 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"causal_one_less", "causal_unasked"},
         {"causal_bottom_right", "diagonal_bottom_right"},  // where there is no window
         {"causal_bottom_right", "window_top_left"},
-        {"uniform_visible", "uniform_all"},         // where nothing is hidden
-        {"scale_one", "scale_times_root"},          // where the scale is the default one
-        {"window_ignored", "window_left_ignored"},  // where there is no right limit
-        {"scores_rounded_bf16", "scaled_products_rounded_bf16"},  // without cap and bias
+        {"uniform_visible", "uniform_all"},               // where nothing is hidden
+        {"scale_one", "scale_times_root"},                // where the scale is the default one
+        {"hidden_finite", "tensor_finite"},               // where nothing else hides
+        {"key_lengths_ignored", "key_lengths_no_limit"},  // where no diagonal is aligned by them
+        {"query_lengths_ignored", "queries_past_length"},
+        {"sink_outside_maximum", "sink_outside_maximum_guarded"},  // where every row has a key
+        {"window_ignored", "window_left_ignored"},                 // where there is no right limit
+        {"scores_rounded_bf16", "scaled_products_rounded_bf16"},   // without cap and bias
         {"scores_rounded_f16", "scaled_products_rounded_f16"},
     };
     // A window hides most added keys, whatever the tile.

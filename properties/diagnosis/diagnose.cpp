@@ -5,9 +5,11 @@
 
 #include "properties/diagnosis/coarser_step.hpp"
 #include "properties/diagnosis/diagnose_backward.hpp"
+#include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/relatives.hpp"
+#include "properties/diagnosis/scope.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -101,12 +103,17 @@ Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence,
     Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
     if (part == JudgedPart::lse && !d.formula) found.says = "in the log-sum-exp alone: " + d.says;
     if (d.declares) found.declared = d.declares(evidence.wrong.front().asked);
-    const auto refutes = [&](const Evidence& e) {
+    std::vector<Problem> wrong, refuting;
+    for (const Evidence& e : evidence.right) {
         const auto count = count_call(d, e, part);
-        return count && !count->all();
-    };
-    found.refuted = std::ranges::any_of(evidence.right, refutes);
-    if (found.refuted) found.says += ", in the cases that fail";
+        if (count && !count->all()) refuting.push_back(e.asked.problem);
+    }
+    found.refuted = !refuting.empty();
+    if (!found.refuted) return found;
+    for (const Evidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
+    const std::optional<std::string> scope = scope_of(wrong, refuting);
+    found.unlimited = !scope;
+    found.says += scope ? ", " + *scope : ", in the cases that fail";
     return found;
 }
 
@@ -142,6 +149,20 @@ std::optional<Explanation> narrower_output(const std::vector<Evidence>& wrong) {
             return d;
     }
     return std::nullopt;
+}
+
+// What only the evidence can tell, where nothing else explains it. And a small case has several
+// diagonals, or ways to count a tail: those of other cases decide.
+std::vector<Deviation> further_deviations(const std::vector<Explanation>& accepted,
+                                          const AllEvidence& evidence) {
+    const auto some_of = [&accepted](const char* family) {
+        return std::ranges::any_of(
+            accepted, [family](const Explanation& e) { return e.id.starts_with(family); });
+    };
+    if (std::ranges::all_of(accepted, &Explanation::refuted)) return fitted_deviations(evidence);
+    if (some_of("causal_")) return diagonal_candidates(evidence.wrong);
+    if (some_of("tail_padded_")) return tile_candidates();
+    return {};
 }
 
 Diagnosis known(const Explanation& explanation, Diagnosis rest) {
@@ -187,20 +208,19 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     };
     try_all(deviations());
     std::vector<Explanation> accepted = accept();
-    std::vector<Deviation> fitted;
-    if (std::ranges::all_of(accepted, &Explanation::refuted)) {
-        try_all(fitted = fitted_deviations(evidence));
-        accepted = accept();
-    }
+    const std::vector<Deviation> more_deviations = further_deviations(accepted, evidence);
+    try_all(more_deviations);
+    if (!more_deviations.empty()) accepted = accept();
     found.tried = static_cast<std::int64_t>(scores.size());
-    // What the right calls agree with as well stands before what they refute.
+    // What right calls refute is said where it is known where it holds, and behind what they agree
+    // with.
+    std::erase_if(accepted, &Explanation::unlimited);
     std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });
     if (accepted.empty() && output)
         if (const auto narrower = narrower_output(evidence.wrong)) accepted.push_back(*narrower);
     if (output)
         if (const auto beside = not_finite(evidence.wrong)) accepted.push_back(*beside);
-    if (accepted.empty())
-        if (const auto step = coarser_step(evidence.wrong)) accepted.push_back(*step);
+    if (accepted.empty()) accepted = coarser_steps(evidence.wrong);
     const auto more = [](const DeviationScore& a, const DeviationScore& b) {
         return a.count.agree < b.count.agree;
     };
@@ -213,7 +233,13 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
             found.of = next->count.of;
         }
     }
-    if (accepted.empty()) return found;
+    if (accepted.empty()) {
+        for (const DeviationScore& s : scores)
+            if (2 * s.silent <= found.cases && s.count.all() && s.count.telling > 0)
+                if (Explanation weak = explanation_of(s, evidence, part); !weak.refuted)
+                    found.also.push_back(std::move(weak));
+        return found;
+    }
     found.also.assign(accepted.begin() + 1, accepted.end());
     return known(accepted.front(), std::move(found));
 }

@@ -20,6 +20,7 @@ struct Explanation {
         law::Tells::nothing;         ///< what a law has to tell to show this kind of defect best
     std::int64_t agree = 0, of = 0;  ///< elements within the bound, of those compared
     bool refuted = false;            ///< by a call in which the kernel was right; `says` tells
+    bool unlimited = false;          ///< refuted, and no relation tells the calls in which it holds
     bool narrowed = false;  ///< of a backward: it says that of some gradients what holds of others
     bool strays = false;    ///< reading or writing elsewhere is the same defect
 };
@@ -33,7 +34,8 @@ struct Diagnosis : Explanation {
     std::string next_id;     ///< the second best, and how many elements it explains
     std::int64_t next_agree = 0;
     /// Whatever else explains the same calls: the cause decides, once all counterexamples are
-    /// there.
+    /// there. Where nothing is known, what agrees with them in too few elements to be told from the
+    /// truth by these alone.
     std::vector<Explanation> also{};
     /// Ids of those that agree with every call and are told from the truth in too few elements.
     std::vector<std::string> fits{};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -151,7 +152,9 @@ double nearest_epsilon(const Evidence& e) {
 }  // namespace
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
-    std::vector<Deviation> list;
+    std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
+    for (auto part : {starting_maxima(), tile_candidates()})
+        list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         if (const std::int64_t n = dropped_from(evidence, extent); n > 0)
             list.push_back(dropped(n));
@@ -159,13 +162,17 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     from([](const Problem& p) { return p.len_kv; }, keys_dropped);
     from([](const Problem& p) { return p.dim_qk; }, channels_dropped);
     from([](const Problem& p) { return value_dim(p); }, outputs_dropped);
+    const auto wrong = [](const Evidence& e) { return e.output_wrong; };
     const auto fits = [](const Evidence& e) {
         return e.output_wrong && e.observed[Role::o].size() > 1 && e.asked.problem.len_kv > 1;
     };
     const auto e = std::ranges::find_if(evidence.wrong, fits);
-    if (e == evidence.wrong.end()) return list;
-    if (const double epsilon = nearest_epsilon(*e); epsilon > 0)
+    const bool several = e != evidence.wrong.end();
+    const auto any = several ? e : std::ranges::find_if(evidence.wrong, wrong);
+    if (any == evidence.wrong.end()) return list;
+    if (const double epsilon = nearest_epsilon(*any); epsilon > 0)
         for (const bool in_lse : {true, false}) list.push_back(with_epsilon(epsilon, in_lse));
+    if (!several) return list;
     list.push_back(other_temperature(nearest_factor(*e)));
     return list;
 }

@@ -11,4 +11,11 @@ namespace attest::diagnosis {
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence);
 
+/// Running maxima that start at another number than -inf or 0, that hidden keys share in, or that
+/// nobody subtracts.
+std::vector<Deviation> starting_maxima();
+
+/// Tiles that are skipped where their weights are small, or counted where they lack keys.
+std::vector<Deviation> tile_candidates();
+
 }  // namespace attest::diagnosis

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -37,9 +38,8 @@ Deviation finite_hidden(std::string id, std::string says,
 // A large finite score instead of -inf: where every key of a query is hidden, all of them weigh the
 // same; where one is visible, the others vanish beside it as they should.
 std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
-                                                  const bound::Expected& truth) {
-    Rules rules;
-    rules.documents = rules.mask_tensor = false;
+                                                  const bound::Expected& truth,
+                                                  const Rules& rules) {
     const std::optional<Specification> flat = uniform(s, rules);
     if (!flat) return std::nullopt;
     const bound::Expected mean =
@@ -63,29 +63,110 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
     return out;
 }
 
-// exp(S - m) of an f32 with m = 0 where every S is negative. Below -104 it is 0, whatever the
-// arithmetic: half the least subnormal is exp(-103.97). Between there and -87, where exp becomes
-// subnormal, nothing is claimed. A denominator of 0 leaves NaN, or 0 where it is guarded.
-std::optional<bound::Expected> maximum_from_zero(const Specification& s,
-                                                 const bound::Expected& truth) {
+// exp(S - m) of an f32 with m at its start where every S is below that. 104 below it is 0, whatever
+// the arithmetic: half the least subnormal is exp(-103.97). Between there and 87 below, where exp
+// becomes subnormal, nothing is claimed, and of such a row's log-sum-exp never. A denominator of 0
+// leaves NaN, or 0 where it is guarded.
+using StartOf = std::function<std::vector<double>(const Specification&, std::size_t rows)>;
+std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
+                                            const Specification& s, const bound::Expected& truth) {
     if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
     constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = false;
-    std::size_t n = 0;
-    double largest = 0;
-    bound::Expected out =
-        output_of(s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-            const std::size_t row = n / static_cast<std::size_t>(value_dim(s.problem));
-            const bound::ExpectedElement& o = truth.output[n++];
-            if (truth.row_empty[row] != 0) return o;
-            if (c == 0) largest = oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i).max;
-            if (largest > -87) return o;
-            any = any || largest < -104;
-            return largest < -104 ? bound::ExpectedElement{std::nan(""), 0, 0}
-                                  : bound::ExpectedElement{0, 0, infinite};
-        });
+    bound::Expected out = truth;
+    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const std::vector<double> starts = start_of(s, rows.size());
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        const double below = starts[row] - rows[row].max;
+        if (truth.row_empty[row] != 0 || !(below > 87)) continue;
+        any = any || below > 104;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+            out.output[n] = below > 104 ? bound::ExpectedElement{underflow, 0, 0}
+                                        : bound::ExpectedElement{0, 0, infinite};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
+    }
     if (!any) return std::nullopt;
     return out;
+}
+
+// exp(S) of an f32: beyond log(FLT_MAX) = 88.72 the sums are infinite and their quotient is NaN;
+// where all are that small it is 0 as above. A sum of some hundred may be infinite from 80 on.
+std::optional<bound::Expected> not_subtracted(double underflow, const Specification& s,
+                                              const bound::Expected& truth) {
+    std::optional<bound::Expected> low = maximum_from(
+        [](const Specification&, std::size_t rows) { return std::vector<double>(rows, 0.0); },
+        underflow, s, truth);
+    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    bool any = low.has_value();
+    bound::Expected out = low ? std::move(*low) : truth;
+    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (!(rows[row].max > 80)) continue;
+        const bool known = rows[row].max > 89;
+        any = any || known;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+            out.output[n] = known ? bound::ExpectedElement{std::nan(""), 0, 0}
+                                  : bound::ExpectedElement{0, 0, infinite};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
+Deviation maximum_not_subtracted(bool guarded) {
+    const double underflow = guarded ? 0.0 : std::nan("");
+    return formula_deviation(
+        guarded ? "maximum_not_subtracted_guarded" : "maximum_not_subtracted",
+        std::string(
+            "weights exp(S) without the maximum: beyond 88 they are infinite, and where all "
+            "are below -104 the output is ") +
+            (guarded ? "0" : "NaN"),
+        [underflow](const Specification& s, const bound::Expected& truth) {
+            return not_subtracted(underflow, s, truth);
+        });
+}
+
+// Scores far below it do not tell where it starts: it is not said.
+Deviation starting_maximum(double start, bool guarded) {
+    const double underflow = guarded ? 0.0 : std::nan("");
+    return formula_deviation(
+        guarded ? "maximum_finite_guarded" : "maximum_finite",
+        std::string("a running maximum that starts at some number, not at -inf: where all scores "
+                    "are far below it, every weight underflows and the output is ") +
+            (guarded ? "0" : "NaN"),
+        [start, underflow](const Specification& s, const bound::Expected& truth) {
+            return maximum_from(
+                [start](const Specification&, std::size_t rows) {
+                    return std::vector<double>(rows, start);
+                },
+                underflow, s, truth);
+        });
+}
+
+// The largest score of all keys of the sequence or document, with nothing hidden.
+std::vector<double> maxima_of_all(const Specification& s, std::size_t) {
+    Rules lengths_alone;
+    lengths_alone.mask_tensor = false;
+    const Specification all = with_rules(s, lengths_alone);
+    std::vector<double> maxima;
+    for (const oracle::RowDetail& row : oracle::row_details(all.problem, all.dialect, all.inputs))
+        maxima.push_back(row.max);
+    return maxima;
+}
+
+Deviation maximum_of_hidden(bool guarded) {
+    const double underflow = guarded ? 0.0 : std::nan("");
+    return formula_deviation(
+        guarded ? "maximum_of_hidden_guarded" : "maximum_of_hidden",
+        std::string("a maximum over hidden keys too: where one of them stands far above all that "
+                    "are seen, every weight underflows and the output is ") +
+            (guarded ? "0" : "NaN"),
+        [underflow](const Specification& s, const bound::Expected& truth) {
+            return maximum_from(maxima_of_all, underflow, s, truth);
+        });
 }
 
 }  // namespace
@@ -95,12 +176,28 @@ std::vector<Deviation> hidden_deviations() {
         formula_deviation("hidden_finite",
                           "the plain mean of all values where a query sees no key: a finite score "
                           "stands for -inf",
-                          mean_in_empty_rows);
+                          [](const Specification& s, const bound::Expected& truth) {
+                              Rules rules;
+                              rules.documents = rules.mask_tensor = false;
+                              return mean_in_empty_rows(s, truth, rules);
+                          });
     mean.declares = [](const Specification&) -> std::string {
         return "no such rows; by design? declare dialect: empty_row mean";
     };
+    Deviation of_tensor = formula_deviation(
+        "tensor_finite",
+        "the mean of the values that nothing but the mask tensor hides where a query sees no key: "
+        "a finite score stands for its -inf",
+        [](const Specification& s, const bound::Expected& truth) -> std::optional<bound::Expected> {
+            if (s.problem.mask.tensor.kind == MaskKind::none) return std::nullopt;
+            Rules rules = rules_of(s);
+            rules.mask_tensor = false;
+            return mean_in_empty_rows(s, truth, rules);
+        });
+    of_tensor.declares = mean.declares;
     return {
         mean,
+        of_tensor,
         finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf",
                       [](const Problem&) { return -1e4; }),
         finite_hidden("softcap_over_mask",
@@ -109,11 +206,20 @@ std::vector<Deviation> hidden_deviations() {
                           if (p.softcap > 0) return -p.softcap;
                           return std::nullopt;
                       }),
-        formula_deviation("maximum_from_zero",
-                          "a running maximum that starts at 0: where all scores are far below, "
-                          "every weight underflows",
-                          maximum_from_zero),
+        starting_maximum(0, false),
+        starting_maximum(0, true),
     };
+}
+
+std::vector<Deviation> starting_maxima() {
+    std::vector<Deviation> list;
+    for (const double start : {-10.0, -50.0, -100.0, -1e3, -1e4, -5e4, -65504.0, -1e5, -1e6})
+        for (const bool guarded : {false, true}) list.push_back(starting_maximum(start, guarded));
+    for (const bool guarded : {false, true}) {
+        list.push_back(maximum_of_hidden(guarded));
+        list.push_back(maximum_not_subtracted(guarded));
+    }
+    return list;
 }
 
 }  // namespace attest::diagnosis

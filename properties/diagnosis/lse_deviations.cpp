@@ -1,6 +1,7 @@
 // The log-sum-exp taken wrongly while the output is right: another base, the maximum or the sum
 // alone, the sink left out.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -58,6 +59,37 @@ Deviation empty_lse(std::string id, std::string says, double value) {
             }};
 }
 
+// exp(sink - m) of an f32 with m of the keys alone: beyond log(FLT_MAX) = 88.72 it is infinite, and
+// so is the sum that the output is divided by; next to that nothing is claimed. Without a key m is
+// -inf: the log-sum-exp is the sum of that and inf, unless that is guarded against.
+std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
+                                                    const bound::Expected& truth, bool guarded) {
+    if (!s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    bool any = false;
+    bound::Expected out = truth;
+    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        double most = -infinite;
+        for (const double score : rows[row].scores) most = std::max(most, score);
+        const auto flat = static_cast<std::int64_t>(row);
+        const double above =
+            s.inputs[Role::sinks].get(flat / s.problem.len_q % s.problem.heads_q) - most;
+        if (!(above > 88)) continue;
+        const bool keys = std::isfinite(most), known = above > 89 && (keys || !guarded);
+        any = any || known;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+            out.output[n].bound =
+                known ? out.output[n].bound + std::abs(out.output[n].value) : infinite;
+        if (row < out.lse.size())
+            out.lse[row] = known ? bound::ExpectedElement{keys ? infinite : std::nan(""), 0, 0}
+                                 : bound::ExpectedElement{0, 0, infinite};
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
 double in_base(const Specification& s, double natural) {
     return s.dialect.lse_base == LseBase::two ? natural * std::numbers::log2e : natural;
 }
@@ -91,11 +123,35 @@ std::vector<Deviation> lse_deviations() {
                           return in_base(s,
                                          row.max * effective_scale(s.problem) + std::log(row.sum));
                       }),
+        lse_deviation("lse_mixed_bases",
+                      "a log-sum-exp whose maximum and sum are of different bases",
+                      [](const Specification& s, const oracle::RowDetail& row, double) {
+                          return s.dialect.lse_base == LseBase::e
+                                     ? row.max + std::log2(row.sum)
+                                     : row.max * std::numbers::log2e + std::log(row.sum);
+                      }),
+        lse_deviation("lse_without_sink", "a log-sum-exp that leaves out the sink",
+                      [](const Specification& s, const oracle::RowDetail& row, double right) {
+                          if (!s.problem.sink) return right;
+                          double keys = 0;
+                          for (const double weight : row.weights) keys += weight;
+                          return right + in_base(s, std::log(keys));
+                      }),
         lse_deviation(
             "lse_negated", "the negated log-sum-exp",
             [](const Specification&, const oracle::RowDetail&, double right) { return -right; }),
         lse_deviation("lse_zero", "a log-sum-exp of 0 everywhere",
                       [](const Specification&, const oracle::RowDetail&, double) { return 0.0; }),
+        {.id = "sink_outside_maximum",
+         .says = "a sink left out of the running maximum: far above all scores its exponential is "
+                 "infinite",
+         .formula = [](const Specification& s,
+                       const bound::Expected& t) { return sink_outside_maximum(s, t, false); }},
+        {.id = "sink_outside_maximum_guarded",
+         .says = "a sink left out of the running maximum, where there are keys: far above all "
+                 "scores its exponential is infinite",
+         .formula = [](const Specification& s,
+                       const bound::Expected& t) { return sink_outside_maximum(s, t, true); }},
         empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0),
         empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key",
                   std::numeric_limits<double>::infinity()),

@@ -1,4 +1,4 @@
-// Which keys a query sees, wrongly: alignment, off by one, ignored, inverted.
+// Which keys a query sees, wrongly: alignment, off by one, ignored.
 
 #include <algorithm>
 #include <limits>
@@ -45,15 +45,6 @@ bool has_key_lengths(const Specification& s) {
 }
 bool has_documents(const Specification& s) {
     return !s.problem.mask.documents_q.empty();
-}
-bool has_mask(const Specification& s) {
-    return s.problem.mask.tensor.kind != MaskKind::none;
-}
-bool has_boolean(const Specification& s) {
-    return s.problem.mask.tensor.kind == MaskKind::boolean;
-}
-bool has_additive(const Specification& s) {
-    return s.problem.mask.tensor.kind == MaskKind::additive;
 }
 
 bool has_bottom_right_causal(const Specification& s) {
@@ -139,76 +130,29 @@ std::vector<Deviation> window_deviations() {
     };
 }
 
-Deviation mask_values_deviation(std::string id, std::string says,
-                                std::function<bool(const Specification&)> has,
-                                std::function<double(const Specification&, double)> value_of) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .respecify = [has = std::move(has), value_of = std::move(value_of)](
-                             const Specification& s) -> std::optional<Specification> {
-                if (!has(s)) return std::nullopt;
-                return with_mask_values(s, [&](double v) { return value_of(s, v); });
-            }};
-}
-
-// The mask of index 0 of one of its axes, for all.
-Deviation mask_of_first(std::size_t axis, const std::string& what) {
-    return {.id = "mask_of_first_" + what,
-            .says = "the mask tensor of the first " + what + " for all",
-            .respecify = [axis](const Specification& s) -> std::optional<Specification> {
-                if (!has_mask(s) || s.inputs[Role::mask].shape()[axis] < 2) return std::nullopt;
-                Specification out = s;
-                const Tensor& mask = s.inputs[Role::mask];
-                out.inputs.put(Role::mask, remake(mask.type(), mask.shape(),
-                                                  [&](std::int64_t a, std::int64_t b,
-                                                      std::int64_t c, std::int64_t d) {
-                                                      std::int64_t at[] = {a, b, c};
-                                                      at[axis] = 0;
-                                                      return mask.at(at[0], at[1], at[2], d);
-                                                  }));
+// Rows past a sequence's queries like any other, aligned by all of the axis or as its own are.
+Deviation query_lengths_ignored(bool aligned) {
+    return {.id = aligned ? "queries_past_length" : "query_lengths_ignored",
+            .says = aligned ? "the rows past a sequence's queries too"
+                            : "every query of the axis, whatever the lengths say",
+            .respecify = [aligned](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.mask.lens_q.empty()) return std::nullopt;
+                Specification out = aligned ? with_rules(s, rules_of(s)) : s;
+                out.problem.mask.lens_q.clear();
+                out.inputs.erase(Role::lens_q);
                 return out;
             }};
-}
-
-std::vector<Deviation> tensor_deviations() {
-    const double minus_infinity = -std::numeric_limits<double>::infinity();
-    return {
-        mask_values_deviation("mask_inverted", "a boolean mask with 0 and 1 exchanged", has_boolean,
-                              [minus_infinity](const Specification&, double v) {
-                                  return v != 0 ? minus_infinity : 0.0;
-                              }),
-        mask_values_deviation("mask_boolean_added", "a boolean mask added to the scores as 0 and 1",
-                              has_boolean, [](const Specification&, double v) { return v; }),
-        mask_values_deviation("mask_additive_as_boolean",
-                              "an additive mask read as boolean: visible where not zero",
-                              has_additive,
-                              [minus_infinity](const Specification&, double v) {
-                                  return v != 0 ? 0.0 : minus_infinity;
-                              }),
-        mask_of_first(0, "sequence"),
-        mask_of_first(1, "head"),
-        mask_of_first(2, "query"),
-        rule_deviation("mask_ignored", "no mask tensor at all", has_mask,
-                       [](Rules& r) { r.mask_tensor = false; }),
-        mask_values_deviation("mask_additive_sign_alone",
-                              "an additive mask that hides keys, but adds nothing", has_additive,
-                              [minus_infinity](const Specification&, double v) {
-                                  return v == minus_infinity ? v : 0.0;
-                              }),
-        mask_values_deviation("bias_negated", "an additive mask subtracted instead of added",
-                              has_additive,
-                              [minus_infinity](const Specification&, double v) {
-                                  return v == minus_infinity ? v : -v;
-                              }),
-        mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
-                              [](const Specification&, double v) { return 2 * v; }),
-    };
 }
 
 std::vector<Deviation> length_deviations() {
     std::vector<Deviation> list{
         rule_deviation("key_lengths_ignored", "every key of the axis, whatever the lengths say",
                        has_key_lengths, [](Rules& r) { r.key_lengths = false; }),
+        rule_deviation("key_lengths_no_limit", "the keys past a sequence's length too",
+                       has_key_lengths,
+                       [](Rules& r) { r.keys_behind = std::numeric_limits<std::int32_t>::max(); }),
+        query_lengths_ignored(false),
+        query_lengths_ignored(true),
         rule_deviation("documents_ignored", "one sequence instead of packed documents",
                        has_documents, [](Rules& r) { r.documents = false; }),
         rule_deviation(
@@ -270,7 +214,7 @@ std::vector<Deviation> length_deviations() {
 
 std::vector<Deviation> mask_deviations() {
     std::vector<Deviation> all = causal_deviations();
-    for (auto part : {window_deviations(), tensor_deviations(), length_deviations()})
+    for (auto part : {window_deviations(), mask_tensor_deviations(), length_deviations()})
         all.insert(all.end(), part.begin(), part.end());
     for (Deviation& d : all) d.tells = law::Tells::visibility;
     return all;

@@ -1,54 +1,68 @@
 // The online softmax done wrongly: what is summed so far is not rescaled where a later tile has a
 // larger maximum.
 
-#include <algorithm>
-#include <limits>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
 
 namespace {
 
+/// The maxima after each tile of keys, and the last of them.
+struct RunningMaxima {
+    std::vector<double> after;
+    double last = -std::numeric_limits<double>::infinity();
+};
+
+RunningMaxima running_maxima(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile) {
+    RunningMaxima m;
+    for (std::int64_t from = span.begin; from < span.end; from += tile) {
+        for (std::int64_t j = from; j < std::min(from + tile, span.end); ++j)
+            m.last = std::max(m.last, row.scores[static_cast<std::size_t>(j)]);
+        m.after.push_back(m.last);
+    }
+    return m;
+}
+
 /// What is left as it was when the maximum grows.
 enum class NotRescaled : std::uint8_t { both, output, sum };
 /// last_seen: the last one that the query sees a key of.
 enum class InTiles : std::uint8_t { all, last, last_seen };
 
-// For each key the running maximum its weight was taken by, by tiles of `tile` keys.
-std::vector<double> maximum_at(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile) {
-    std::vector<double> at(row.scores.size(), row.max);
-    double running = -std::numeric_limits<double>::infinity();
-    for (std::int64_t from = span.begin; from < span.end; from += tile) {
-        const auto to = std::min(from + tile, span.end);
-        for (std::int64_t j = from; j < to; ++j)
-            running = std::max(running, row.scores[static_cast<std::size_t>(j)]);
-        std::fill(at.begin() + from, at.begin() + to, running);
-    }
-    return at;
-}
-
-// exp(S - m_t) instead of exp(S - m): m - m_t is added, of every tile t, or of those before the
-// last one, by the maximum before that.
-std::vector<double> changes(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile,
-                            InTiles in) {
-    if (span.begin == span.end) return {};
-    const std::vector<double> at = maximum_at(row, span, tile);
+// exp(S - m_t) instead of exp(S - m) in one split: m - m_t is added, of every tile t, or of those
+// before the last one, by the maximum before that.
+void add_changes(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile, InTiles in,
+                 std::vector<double>& change) {
+    const auto [at, most] = running_maxima(row, span, tile);
     std::int64_t last_key = span.begin;
     for (std::int64_t j = span.begin; j < span.end; ++j)
         if (in == InTiles::last || row.weights[static_cast<std::size_t>(j)] > 0) last_key = j;
     const std::int64_t last = span.begin + (last_key - span.begin) / tile * tile;
-    const double most =
-        at[static_cast<std::size_t>(span.end - 1)];  // the sink comes after the keys
-    std::vector<double> change(at.size(), 0.0);
     for (std::int64_t j = span.begin; j < span.end; ++j) {
         const auto n = static_cast<std::size_t>(j);
         if (row.weights[n] <= 0) continue;
+        const auto of = [&](std::int64_t key) {
+            return at[static_cast<std::size_t>((key - span.begin) / tile)];
+        };
         if (in == InTiles::all)
-            change[n] = most - at[n];
+            change[n] = most - of(j);
         else if (j < last)
-            change[n] = most - at[static_cast<std::size_t>(last - 1)];
+            change[n] = most - of(last - 1);
     }
+}
+
+std::vector<double> changes(const Problem& problem, const oracle::RowDetail& row, KeyExtent span,
+                            std::int64_t tile, InTiles in) {
+    std::vector<double> change(row.scores.size(), 0.0);
+    for (const KeyExtent part : split_extents(problem, span))
+        add_changes(row, part, tile, in, change);
     return change;
 }
 
@@ -64,19 +78,104 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
         std::string("not_rescaled") + places[k] + ids[n] + "_" + std::to_string(tile),
         std::string(subjects[n]) + " not rescaled where " + where[k] + tiles +
             " has a larger maximum",
-        [what, in, tile](const Specification&, const oracle::RowDetail& row,
+        [what, in, tile](const Specification& s, const oracle::RowDetail& row,
                          KeyExtent span) -> std::optional<WeightChange> {
-            std::vector<double> change = changes(row, span, tile, in);
+            std::vector<double> change = changes(s.problem, row, span, tile, in);
             if (what == NotRescaled::both) return WeightChange{std::move(change), {}};
             if (what == NotRescaled::output) return WeightChange{std::move(change), 0.0};
             return WeightChange{{}, log_sum_change(row, change)};
         });
 }
 
+// exp(S - m_s) of split s instead of exp(S - m): m - m_s is added.
+std::optional<WeightChange> splits_added_up(const Specification& s, const oracle::RowDetail& row,
+                                            KeyExtent span) {
+    if (s.problem.splits < 2 || s.problem.sink) return std::nullopt;
+    WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+    for (const KeyExtent part : split_extents(s.problem, span)) {
+        const auto from = change.numerator.begin() + part.begin;
+        const double most =
+            *std::max_element(row.scores.begin() + part.begin, row.scores.begin() + part.end);
+        if (std::isfinite(most)) std::fill(from, from + (part.end - part.begin), row.max - most);
+    }
+    return change;
+}
+
+// The key before each split's first, which the one before has too, or the key behind its last. A
+// split behind the last key may have that one.
+Deviation overlapping_splits(const std::string& id, const std::string& says, std::int64_t to) {
+    return weight_deviation(
+        id, says,
+        [to](const Specification& s, const oracle::RowDetail& row,
+             KeyExtent span) -> std::optional<WeightChange> {
+            if (s.problem.splits < 2) return std::nullopt;
+            const std::vector<KeyExtent> parts = split_extents(s.problem, span);
+            WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+            for (std::int64_t n = 1; n < s.problem.splits && n < span.end - span.begin; ++n)
+                if (const std::int64_t key =
+                        span.begin + n * (parts.front().end - parts.front().begin) + to;
+                    key < span.end)
+                    change.numerator[static_cast<std::size_t>(key)] = std::numbers::ln2;
+            return change;
+        });
+}
+
+// exp(0 - m) added to the sum for each key that the last tile of a split lacks:
+// l' / l = 1 + n exp(-LSE).
+Deviation tail_counted(std::int64_t tile) {
+    return weight_deviation(
+        fmt::format("tail_counted_{}", tile),
+        fmt::format("a sum of weights with one of score 0 for each key that the last tile of {} "
+                    "lacks",
+                    tile),
+        [tile](const Specification& s, const oracle::RowDetail& row,
+               KeyExtent span) -> std::optional<WeightChange> {
+            std::int64_t lacking = 0;
+            for (const KeyExtent part : split_extents(s.problem, span))
+                lacking += (tile - (part.end - part.begin) % tile) % tile;
+            return WeightChange{{}, std::log1p(static_cast<double>(lacking) * std::exp(-row.lse))};
+        });
+}
+
+// Tiles left out whose largest score is so far below the maximum of those before them.
+Deviation tiles_skipped(std::int64_t tile, double below) {
+    return weight_deviation(
+        fmt::format("tiles_skipped_{}_{:g}", tile, below),
+        fmt::format("attention without tiles of {} keys whose largest score is {:g} below the "
+                    "running maximum",
+                    tile, below),
+        [tile, below](const Specification& s, const oracle::RowDetail& row,
+                      KeyExtent span) -> std::optional<WeightChange> {
+            constexpr double infinite = std::numeric_limits<double>::infinity();
+            WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+            for (const KeyExtent part : split_extents(s.problem, span)) {
+                double most = -infinite;
+                for (std::int64_t from = part.begin; from < part.end; from += tile) {
+                    const auto to = std::min(from + tile, part.end);
+                    const double own =
+                        *std::max_element(row.scores.begin() + from, row.scores.begin() + to);
+                    if (own < most - below)
+                        std::fill(change.numerator.begin() + from, change.numerator.begin() + to,
+                                  -infinite);
+                    most = std::max(most, own);
+                }
+            }
+            return change;
+        });
+}
+
 }  // namespace
 
 std::vector<Deviation> online_deviations() {
-    std::vector<Deviation> list;
+    std::vector<Deviation> list{
+        weight_deviation("splits_not_rescaled",
+                         "sums of the splits added up without regard to their maxima",
+                         splits_added_up),
+        overlapping_splits("splits_overlap", "splits that each take the key before their first too",
+                           -1),
+        overlapping_splits("splits_overlap_behind",
+                           "splits that each take the key behind their last too", 0),
+    };
     for (const std::int64_t tile : {1, 16, 32, 64, 128}) {
         for (const NotRescaled what : {NotRescaled::both, NotRescaled::output, NotRescaled::sum})
             list.push_back(not_rescaled(what, InTiles::all, tile));
@@ -84,6 +183,16 @@ std::vector<Deviation> online_deviations() {
         for (const NotRescaled what : {NotRescaled::both, NotRescaled::output})
             for (const InTiles last : {InTiles::last, InTiles::last_seen})
                 list.push_back(not_rescaled(what, last, tile));
+    }
+    return list;
+}
+
+std::vector<Deviation> tile_candidates() {
+    std::vector<Deviation> list;
+    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+        list.push_back(tail_counted(tile));
+        for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0})
+            list.push_back(tiles_skipped(tile, below));
     }
     return list;
 }

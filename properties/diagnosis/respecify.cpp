@@ -216,7 +216,7 @@ Specification with_scale(const Specification& s, double scale) {
 std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile) {
     const Problem& problem = s.problem;
     if (problem.alibi || problem.rope.style != RopeStyle::none || problem.cache.present ||
-        !problem.mask.documents_q.empty())
+        !problem.mask.documents_q.empty() || problem.splits > 1)
         return std::nullopt;
     const auto padded = [&](std::int64_t n) { return (n + tile - 1) / tile * tile; };
     const auto keys = [&](std::int64_t b) {

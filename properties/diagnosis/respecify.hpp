@@ -68,7 +68,7 @@ Specification with_scale(const Specification& s, double scale);
 
 /// Each sequence's keys are followed by keys and values of zeros, up to a multiple of `tile`, that
 /// the causal mask and window alone can hide. None where no key is added, or where positions
-/// matter.
+/// matter, or splits, each of which has a last tile.
 std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile);
 
 /// What is expected of an output, element by element.

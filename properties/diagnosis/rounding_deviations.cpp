@@ -142,9 +142,11 @@ std::optional<bound::Expected> cut_off(const Specification& s, const bound::Expe
     for (bound::ExpectedElement& o : out.output) {
         const double low = cut(o.value - o.bound - o.error),
                      high = cut(o.value + o.bound + o.error);
-        any = any || (low == high && low != round_to(o.value, format));
-        o = low == high ? bound::ExpectedElement{low, 0, 0}
-                        : bound::ExpectedElement{0, 0, std::numeric_limits<double>::infinity()};
+        // Next to a number of the format it may become that one or its neighbour.
+        any = any || low != high || low != round_to(o.value, format);
+        o = std::isfinite(low) && std::isfinite(high)
+                ? bound::ExpectedElement{(low + high) / 2, 0, std::abs(high - low) / 2}
+                : bound::ExpectedElement{0, 0, std::numeric_limits<double>::infinity()};
     }
     if (!any) return std::nullopt;
     return out;

@@ -1,5 +1,6 @@
 #include "properties/diagnosis/row_weights.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -97,6 +98,17 @@ std::optional<bound::Expected> answer(const Specification& s, const bound::Expec
 }
 
 }  // namespace
+
+std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span) {
+    const std::int64_t keys = span.end - span.begin;
+    const std::int64_t n =
+        std::clamp<std::int64_t>(problem.splits, 1, std::max<std::int64_t>(1, keys));
+    const std::int64_t each = std::max<std::int64_t>(1, (keys + n - 1) / n);
+    std::vector<KeyExtent> list;
+    for (std::int64_t from = span.begin; from < span.end; from += each)
+        list.push_back({from, std::min(from + each, span.end)});
+    return list;
+}
 
 // log(sum_j P_j exp(c_j) + P_sink): the weights and the sink's add up to 1.
 double log_sum_change(const oracle::RowDetail& row, const std::vector<double>& change) {

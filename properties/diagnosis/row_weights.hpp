@@ -15,6 +15,10 @@ struct KeyExtent {
     std::int64_t begin = 0, end = 0;
 };
 
+/// The ranges that the problem's splits take of them: ceil(keys / splits) keys each. All in one
+/// where it asks for none.
+std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span);
+
 /// What a kernel makes of the weights of one row.
 struct WeightChange {
     /// For each key of the axis, the logarithm of its weight in the sum over values by what it

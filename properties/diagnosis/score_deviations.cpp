@@ -55,6 +55,8 @@ std::vector<Deviation> scale_deviations() {
                             const double scale = effective_scale(s.problem);
                             return scale * scale;
                         }),
+        scale_deviation("scale_dim_and_one", "a scale of 1/sqrt(d + 1)",
+                        [](const Specification& s) { return root_of_dim(s.problem.dim_qk + 1); }),
         scale_deviation("scale_value_dim", "a scale made from the dimension of V",
                         [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
         scale_deviation("scale_model_dim", "a scale made from heads times d",
@@ -144,6 +146,21 @@ std::vector<Deviation> softcap_deviations() {
              if (!capped(s)) return std::nullopt;
              Specification out = s;
              out.problem.softcap = 0;
+             return out;
+         }},
+        // c tanh(scale c q.k / c), and 1 tanh(scale / c q.k / 1).
+        {.id = "softcap_undivided",
+         .says = "a soft cap c tanh(S) without the division by c",
+         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
+             if (!capped(s)) return std::nullopt;
+             return with_scale(s, effective_scale(s.problem) * s.problem.softcap);
+         }},
+        {.id = "softcap_unmultiplied",
+         .says = "a soft cap tanh(S / c) that is not multiplied by c",
+         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
+             if (!capped(s)) return std::nullopt;
+             Specification out = with_scale(s, effective_scale(s.problem) / s.problem.softcap);
+             out.problem.softcap = 1;
              return out;
          }},
         {.id = "softcap_other_place",
@@ -237,6 +254,16 @@ std::vector<Deviation> score_deviations() {
     all.push_back(sink_deviation(
         "sink_scaled", "a sink multiplied by the scale",
         [](const Specification& s, double v) { return v * effective_scale(s.problem); }));
+    all.push_back({.id = "sink_of_key_head",
+                   .says = "the sink of the head with the key head's number",
+                   .respecify = [](const Specification& s) -> std::optional<Specification> {
+                       if (!s.problem.sink || group_size(s.problem) == 1) return std::nullopt;
+                       Specification out = s;
+                       Tensor& sinks = out.inputs[Role::sinks];
+                       for (std::int64_t h = 0; h < sinks.size(); ++h)
+                           sinks.set(h, s.inputs[Role::sinks].get(h / group_size(s.problem)));
+                       return out;
+                   }});
     all.push_back(sink_deviation(
         "sink_each_split", "the sink once for each split", [](const Specification& s, double v) {
             const std::int64_t n = std::clamp<std::int64_t>(

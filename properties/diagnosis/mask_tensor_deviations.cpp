@@ -1,0 +1,131 @@
+// A mask tensor taken wrongly: inverted, added, ignored, of another head or query.
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+bool has_mask(const Specification& s) {
+    return s.problem.mask.tensor.kind != MaskKind::none;
+}
+bool has_boolean(const Specification& s) {
+    return s.problem.mask.tensor.kind == MaskKind::boolean;
+}
+bool has_additive(const Specification& s) {
+    return s.problem.mask.tensor.kind == MaskKind::additive;
+}
+
+Deviation mask_values_deviation(std::string id, std::string says,
+                                std::function<bool(const Specification&)> has,
+                                std::function<double(const Specification&, double)> value_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [has = std::move(has), value_of = std::move(value_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!has(s)) return std::nullopt;
+                return with_mask_values(s, [&](double v) { return value_of(s, v); });
+            }};
+}
+
+using MaskIndex = std::array<std::int64_t, 4>;
+
+// Each element of the mask taken from another place of it.
+Deviation mask_elsewhere(std::string id, std::string says,
+                         std::function<bool(const Specification&)> has,
+                         std::function<MaskIndex(const Specification&, MaskIndex)> place) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [has = std::move(has), place = std::move(place)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!has_mask(s) || !has(s)) return std::nullopt;
+                Specification out = s;
+                const Tensor& mask = s.inputs[Role::mask];
+                out.inputs.put(Role::mask, remake(mask.type(), mask.shape(),
+                                                  [&](std::int64_t a, std::int64_t b,
+                                                      std::int64_t c, std::int64_t d) {
+                                                      const auto at = place(s, {a, b, c, d});
+                                                      return mask.at(at[0], at[1], at[2], at[3]);
+                                                  }));
+                return out;
+            }};
+}
+
+// The mask of index 0 of one of its axes, for all.
+Deviation mask_of_first(std::size_t axis, const std::string& what) {
+    return mask_elsewhere(
+        "mask_of_first_" + what, "the mask tensor of the first " + what + " for all",
+        [axis](const Specification& s) { return s.inputs[Role::mask].shape()[axis] > 1; },
+        [axis](const Specification&, MaskIndex at) {
+            at[axis] = 0;
+            return at;
+        });
+}
+
+}  // namespace
+
+std::vector<Deviation> mask_tensor_deviations() {
+    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    return {
+        mask_values_deviation("mask_inverted", "a boolean mask with 0 and 1 exchanged", has_boolean,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v != 0 ? minus_infinity : 0.0;
+                              }),
+        mask_values_deviation("mask_boolean_added", "a boolean mask added to the scores as 0 and 1",
+                              has_boolean, [](const Specification&, double v) { return v; }),
+        mask_values_deviation("mask_additive_as_boolean",
+                              "an additive mask read as boolean: visible where not zero",
+                              has_additive,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v != 0 ? 0.0 : minus_infinity;
+                              }),
+        mask_of_first(0, "sequence"),
+        mask_of_first(1, "head"),
+        mask_of_first(2, "query"),
+        mask_elsewhere(
+            "mask_of_key_head", "the mask tensor of the head with the key head's number",
+            [](const Specification& s) {
+                return group_size(s.problem) > 1 && s.inputs[Role::mask].shape()[1] > 1;
+            },
+            [](const Specification& s, MaskIndex at) {
+                at[1] /= group_size(s.problem);
+                return at;
+            }),
+        mask_elsewhere(
+            "mask_transposed", "a mask tensor with queries and keys exchanged",
+            [](const Specification& s) {
+                const Shape& shape = s.inputs[Role::mask].shape();
+                return shape[2] == shape[3] && shape[2] > 1;
+            },
+            [](const Specification&, MaskIndex at) {
+                std::swap(at[2], at[3]);
+                return at;
+            }),
+        {.id = "mask_ignored",
+         .says = "no mask tensor at all",
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             if (!has_mask(s)) return std::nullopt;
+             Rules rules = rules_of(s);
+             rules.mask_tensor = false;
+             return with_rules(s, rules);
+         }},
+        mask_values_deviation("mask_additive_sign_alone",
+                              "an additive mask that hides keys, but adds nothing", has_additive,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v == minus_infinity ? v : 0.0;
+                              }),
+        mask_values_deviation("bias_negated", "an additive mask subtracted instead of added",
+                              has_additive,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v == minus_infinity ? v : -v;
+                              }),
+        mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
+                              [](const Specification&, double v) { return 2 * v; }),
+    };
+}
+
+}  // namespace attest::diagnosis

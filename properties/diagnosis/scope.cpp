@@ -1,0 +1,76 @@
+#include "properties/diagnosis/scope.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/diagnosis/condition.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+struct ScopeAxis {
+    const char *id, *symbol;
+};
+constexpr ScopeAxis axes[] = {{"len_q", "Tq"},     {"len_kv", "Tk"},    {"dim_qk", "D"},
+                              {"dim_v", "Dv"},     {"batch", "B"},      {"heads_q", "Hq"},
+                              {"heads_kv", "Hkv"}, {"splits", "splits"}};
+
+/// One of so many relations that are none is stated.
+constexpr double by_chance = 1.0 / 100;
+
+// log(C(wrong + right, wrong)): into so many pairs of lists the problems may be parted.
+double log_partings(std::size_t wrong, std::size_t right) {
+    const auto all = static_cast<double>(wrong + right);
+    return std::lgamma(all + 1) - std::lgamma(static_cast<double>(wrong) + 1) -
+           std::lgamma(static_cast<double>(right) + 1);
+}
+
+// Neighbours that differ in nothing else: what was tried on both sides of a limit.
+bool differ_in_one_step(const Problem& a, const Problem& b, const std::string& axis) {
+    if (std::abs(quantity_of(a, axis) - quantity_of(b, axis)) != 1) return false;
+    return std::ranges::all_of(axes, [&](const ScopeAxis& other) {
+        return other.id == axis || quantity_of(a, other.id) == quantity_of(b, other.id);
+    });
+}
+
+std::optional<std::string> limit_between(const ScopeAxis& axis, const std::vector<Problem>& wrong,
+                                         const std::vector<Problem>& refuting, bool likely) {
+    const auto of = [&axis](const Problem& p) { return quantity_of(p, axis.id); };
+    const auto [least, most] = std::ranges::minmax(wrong, {}, of);
+    const auto [least_right, most_right] = std::ranges::minmax(refuting, {}, of);
+    const bool above = of(least) == of(most_right) + 1, below = of(most) + 1 == of(least_right);
+    if (!above && !below) return std::nullopt;
+    const bool tried = std::ranges::any_of(wrong, [&](const Problem& w) {
+        return std::ranges::any_of(
+            refuting, [&](const Problem& r) { return differ_in_one_step(w, r, axis.id); });
+    });
+    if (!tried && !likely) return std::nullopt;
+    if (below && of(most) == 1) return fmt::format("when {} = 1", axis.symbol);
+    return above ? fmt::format("when {} > {}", axis.symbol, of(most_right))
+                 : fmt::format("when {} ≤ {}", axis.symbol, of(most));
+}
+
+}  // namespace
+
+std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
+                                    const std::vector<Problem>& refuting) {
+    if (wrong.empty() || refuting.empty()) return std::nullopt;
+    const double partings = log_partings(wrong.size(), refuting.size());
+    double tried = 0;
+    const auto likely = [&] { return std::log(++tried / by_chance) <= partings; };
+    for (const ScopeAxis& axis : axes)
+        if (auto limit = limit_between(axis, wrong, refuting, likely())) return limit;
+    for (const Condition& condition : conditions()) {
+        if (condition.of_values) continue;
+        const auto holds = [&condition](const Problem& p) { return condition.holds({p, {}}); };
+        if (!likely()) return std::nullopt;
+        if (std::ranges::all_of(wrong, holds) && std::ranges::none_of(refuting, holds))
+            return condition.says;
+    }
+    return std::nullopt;
+}
+
+}  // namespace attest::diagnosis
