@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/worker/arena.hpp"
+#include "kernels/worker/call_result.hpp"
 #include "reference/problem/problem.hpp"
 
 namespace attest::worker {
@@ -19,5 +20,8 @@ struct Asked {
 /// problem's type, BadInput where the block table names no page.
 void lay_out_call(Arena& arena, const Problem& problem, const TensorSet& inputs,
                   std::uint64_t workspace_bytes, const Variant& variant, const Asked& asked = {});
+
+/// The outputs that the kernel says it wrote (a bit each), and whether it did.
+void collect_outputs(Arena& arena, std::uint64_t returned, CallResult& result);
 
 }  // namespace attest::worker

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 #include "kernels/worker/protocol.hpp"
@@ -14,12 +15,13 @@
 namespace attest::worker {
 namespace {
 
-/// Prints go nowhere, or are appended to the file that ATTEST_WORKER_OUTPUT names.
+/// Prints go to the host, which keeps the last of each call, or are appended to the file that
+/// ATTEST_WORKER_OUTPUT names. Line by line: what stands in a buffer dies with the process.
 void redirect_output() {
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
     const char* path = std::getenv("ATTEST_WORKER_OUTPUT");
-    const int file = path == nullptr
-                         ? ::open("/dev/null", O_WRONLY | O_CLOEXEC)
-                         : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (path == nullptr) return;
+    const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (file < 0) return;
     ::dup2(file, STDOUT_FILENO);
     ::dup2(file, STDERR_FILENO);
