@@ -183,6 +183,7 @@ inline diagnosis::CounterexampleReport counterexample() {
     c.smallest = a_case();
     c.outcome = one_of<worker::Outcome>(7);
     c.fault = fault();
+    c.printed = text();
     c.verdict.violation = {text(),
                            one_of<Role>(role_count),
                            list(4, count),

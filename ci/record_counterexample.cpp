@@ -207,6 +207,7 @@ void counterexample_fields(V& v, diagnosis::CounterexampleReport& report) {
     v.same_case("case", c.smallest);
     v("outcome", c.outcome);
     v("fault", c.fault);
+    v.unless_empty("printed", c.printed);
     violation_fields(v, V::reading ? c.verdict.violation.emplace() : *c.verdict.violation);
     v("ulps", report.ulps);
     v("found", c.found);

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "ci/case_source.hpp"
 #include "ci/check_screen.hpp"
@@ -54,6 +56,10 @@ void draw_violation(Screen& s, const search::CaseRecord& record) {
     const law::Violation& v = *record.verdict.violation;
     s.fact("problem", s.bold(clean(v.problem)));
     if (record.outcome == worker::Outcome::ok) draw_element(s, element_words(v));
+    std::istringstream printed(record.printed);
+    const char* key = "it printed";
+    for (std::string line; std::getline(printed, line);)
+        s.fact(std::exchange(key, ""), clean(line));
 }
 
 void draw_law(Screen& s, const law::Property& law, const search::CaseRecord& record) {
@@ -135,6 +141,7 @@ int replay_stored(const CommandOptions& options) {
     search::TimeLimit limit(options.timeout, search::patience_of(spec));
     search::LimitedKernel kernel(
         std::make_unique<search::SessionKernel>(spec, session_options(options)), limit);
+    kernel.set_timeout(limit.patient(0));  // each call decides
     std::size_t fixed = 0, failing = 0;
     for (const search::StoredFailure& failure : failures) {
         const law::Property* law = law::find_property(failure.law);
@@ -174,6 +181,7 @@ int replay_command(const CommandOptions& options) {
     session.farewell = std::chrono::seconds(5);
     search::TimeLimit limit(options.timeout, search::patience_of(spec));
     search::LimitedKernel kernel(std::make_unique<search::SessionKernel>(spec, session), limit);
+    kernel.set_timeout(limit.patient(0));  // the one call decides
     named.tried = search::asked_of(kernel.manifest().features, std::move(named.tried));
     const std::vector<const law::Property*> laws = laws_for(named, options, kernel);
     if (const auto no = kernel::refusal(kernel.manifest(), named.tried.problem))

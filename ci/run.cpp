@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "ci/explanations.hpp"
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
 #include "ci/machine.hpp"
@@ -89,38 +90,33 @@ std::vector<Item> taken_if(std::vector<Item>& all, Is is) {
     return taken;
 }
 
-// With its explanation, unless the kernel cannot be asked any more.
-diagnosis::CounterexampleReport explained(const search::LawResult& law, search::Kernel& kernel) {
-    try {
-        return diagnosis::counterexample_report(law, &kernel);
-    } catch (const worker::KernelDied&) {
-    } catch (const worker::KernelGone&) {
-    }
-    return diagnosis::counterexample_report(law, nullptr);
-}
-
 // Violated laws, counterexamples, causes, coverage: what needs the whole run to be said.
 void write_findings(RunObserver& out, RunReport& report, const search::CampaignResult& result,
-                    const RunPlan& plan, search::Kernel& kernel, const InterruptGuard& interrupt) {
+                    const RunPlan& plan, search::Kernel& kernel,
+                    const search::KernelFactory& another, const InterruptGuard& interrupt) {
     const auto failed = [](const search::LawReport& law) { return !law.counterexample.empty(); };
     std::vector<search::LawReport> failed_laws = taken_if(report.laws, failed);
     auto counterexamples = std::exchange(report.counterexamples, {});
+    std::vector<const search::LawResult*> open;
     for (const search::LawResult& law : result.laws) {
         if (plan.earlier.law(law.property->id) != nullptr || out.wrote_law(law.property->id))
             continue;
         if (law.counterexample) {
             failed_laws.push_back(search::law_report(law));
-            counterexamples.push_back(explained(law, kernel));
+            open.push_back(&law);
         } else {
             out.write_law(law);
         }
     }
+    // A device may be one process's alone.
+    const bool on_device = kernel.manifest().memory == kernel::Memory::cuda;
+    for (auto& c : explanations(open, kernel, another, on_device ? 1 : plan.options.jobs))
+        counterexamples.push_back(std::move(c));
     auto unproven = taken_if(counterexamples, [](const diagnosis::CounterexampleReport& c) {
         return !search::is_proven(c.example.confirmed.how);
     });
     const std::vector<diagnosis::CauseReport> causes = diagnosis::group_causes(counterexamples);
-    if (kernel.manifest().memory == kernel::Memory::cuda)
-        ask_of_leads(counterexamples, causes, plan, interrupt);
+    if (on_device) ask_of_leads(counterexamples, causes, plan, interrupt);
     for (search::LawReport& law : failed_laws) {
         for (const diagnosis::CounterexampleReport& c : counterexamples)
             if (c.example.law == law.law) law.cause = c.cause;
@@ -257,14 +253,18 @@ FinishedRun run_and_record(const CommandOptions& options) {
         result.manifest = kernel.manifest();
         progress.clear();
         observer.rethrow();
-        if (result.shapes) {
-            search::TimeLimit limit(options.timeout, search::patience_of(plan.kernel));
-            search::LimitedKernel kept(std::move(loaded), limit);
-            kept.keep_to(result.shapes);
-            write_findings(observer, report, result, plan, kept, interrupt);
-        } else {
-            write_findings(observer, report, result, plan, kernel, interrupt);
-        }
+        search::TimeLimit limit(options.timeout, search::patience_of(plan.kernel));
+        const auto kept = [&](std::unique_ptr<search::Kernel> one) {
+            auto limited = std::make_unique<search::LimitedKernel>(std::move(one), limit);
+            if (result.shapes) limited->keep_to(result.shapes);
+            return limited;
+        };
+        const search::KernelFactory another = [&]() -> std::unique_ptr<search::Kernel> {
+            return kept(
+                std::make_unique<search::SessionKernel>(plan.kernel, session_options(options)));
+        };
+        const auto first = kept(std::move(loaded));
+        write_findings(observer, report, result, plan, *first, another, interrupt);
         observer.rethrow();
         report.sort();
         report.end = end_of(report, result);

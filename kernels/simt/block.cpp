@@ -156,6 +156,7 @@ bool Block::run(uint3 index, std::uint32_t linear) {
     ::gridDim = shape_.grid;
     switch_to(pop());
     self_ = nullptr;
+    if (checker() != nullptr) checker()->end_block();
     runtime_depth = 0;
     running_block = nullptr;
     check_red_zones();

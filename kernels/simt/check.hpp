@@ -25,6 +25,7 @@ public:
                             std::size_t margin) = 0;
     virtual void remove_buffer(const void* p) = 0;
     virtual void new_launch() = 0;
+    virtual void end_block() = 0;  ///< all its threads have stopped, and it can still report
 };
 
 /// Null in the fast build.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -32,11 +33,16 @@ std::vector<std::uint32_t> block_order(std::size_t count, const Options& options
     return order;
 }
 
-void add(Report& total, const Report& part) {
+/// `told`: what is new in it is printed, for whoever ends the process before it can be asked.
+void add(Report& total, const Report& part, bool told = false) {
     for (const Diagnostic& d : part.diagnostics)
         if (std::find(total.diagnostics.begin(), total.diagnostics.end(), d) ==
-            total.diagnostics.end())
+            total.diagnostics.end()) {
             total.diagnostics.push_back(d);
+            if (told)
+                std::fprintf(stderr, "%s%s: %s\n", d.warning ? "warning: " : "", d.kind.c_str(),
+                             d.text.c_str());
+        }
     total.blocks += part.blocks;
     total.switches += part.switches;
     total.barriers += part.barriers;
@@ -69,7 +75,7 @@ cudaError_t launch_blocks(const LaunchShape& shape, const std::function<void()>&
     if (!valid(shape)) {
         report.diagnostics.push_back(
             {"launch_configuration", "the launch configuration is invalid", false});
-        add(last_report(), report);
+        add(last_report(), report, options().told);
         return cudaErrorInvalidConfiguration;
     }
     if (checker() != nullptr) checker()->new_launch();
@@ -109,8 +115,8 @@ cudaError_t launch_blocks(const LaunchShape& shape, const std::function<void()>&
         for (std::thread& t : threads) t.join();
         for (const Report& part : parts) add(report, part);
     }
-    add(last_report(), report);
-    return report.clean() ? cudaSuccess : cudaErrorLaunchFailure;
+    add(last_report(), report, chosen.told);
+    return stop ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
 }  // namespace simt

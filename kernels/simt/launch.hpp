@@ -12,8 +12,9 @@
 
 namespace simt {
 
-/// Runs every block of the grid to its end. Diagnostics are in last_report(); they make the launch
-/// fail.
+/// Runs every block of the grid to its end. Diagnostics are in last_report(). A launch fails where
+/// one fails on a GPU: of a configuration it does not take, and where a block was stopped; a race
+/// or an undefined read leaves it a success there too.
 cudaError_t launch_blocks(const LaunchShape& shape, const std::function<void()>& body);
 
 template <typename... P, typename... A>

@@ -20,7 +20,8 @@ struct Options {
     std::uint64_t seed = 1;
     unsigned workers = 1;  ///< OS threads that run blocks side by side
     std::uint64_t switches_max =
-        200'000'000;                       ///< of one block: beyond it the launch is called hung
+        200'000'000;    ///< of one block: beyond it the launch is called hung
+    bool told = false;  ///< diagnostics are printed when the launch that found them ends
     bool warn_exit_before_barrier = true;  ///< legal since sm_70, rarely meant
 };
 

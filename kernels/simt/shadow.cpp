@@ -13,13 +13,16 @@
 #include <string>
 
 #include "kernels/simt/block.hpp"
+#include "kernels/simt/block_order.hpp"
 #include "kernels/simt/check.hpp"
+#include "kernels/simt/overwrite.hpp"
 #include "kernels/simt/symbol.hpp"
 
 namespace simt {
 namespace {
 
 constexpr std::size_t granule = 2;
+constexpr const char* write_write = "write-write";
 
 struct CellAccess {
     std::uint32_t launch = 0, block = 0, epoch = 0;
@@ -60,34 +63,46 @@ public:
         buffers_.erase(reinterpret_cast<std::uintptr_t>(p));
     }
     void new_launch() override;
+    void end_block() override { settle(); }
 
 private:
+    void settle();
     Region* find(std::uintptr_t address);
     bool ordered(const CellAccess& before) const;
     CellAccess now(const void* pc) const;
-    void meet_blocks(std::uintptr_t address);
     void check_cell(Cell& cell, const CellPlace& at, bool write, bool atomic, const CellAccess& me);
     void race(const char* what, const CellAccess& before, const CellAccess& me,
               const CellPlace& at);
     std::string array_at(const CellPlace& at) const;
+    enum class Weight { warning, defect, race };
     void report(const std::string& kind, const void* pc, const void* other, const std::string& text,
-                bool race = false);
+                Weight weight = Weight::defect);
 
     Region arena_;
     std::size_t arena_used_ = 0;
     std::map<std::uintptr_t, std::string> arrays_;
     std::map<std::uintptr_t, Region> buffers_;
     std::set<std::pair<std::string, std::pair<const void*, const void*>>> reported_;
-    std::map<std::uintptr_t, std::set<std::uint32_t>>
-        released_;                      // by the address of an atomic: blocks before it
-    std::set<std::uint32_t> acquired_;  // blocks ordered before the running one
-    std::uint32_t acquired_by_ = ~0u;
+    BlockOrder blocks_;
+    std::vector<Overwrite> overwrites_;
+    bool lands_later_ = false;  ///< what is written now: a copy that only begins
 };
 
 void Shadow::report(const std::string& kind, const void* pc, const void* other,
-                    const std::string& text, bool race) {
-    if (reported_.insert({kind, {pc, other}}).second)
-        current_block()->report(kind, text, false, race);
+                    const std::string& text, Weight weight) {
+    const std::string key = weight == Weight::warning ? kind + ", the same value" : kind;
+    if (reported_.insert({key, {pc, other}}).second)
+        current_block()->report(kind, text, weight == Weight::warning, weight == Weight::race);
+}
+
+/// Threads that write the same value where one would do are a habit, and harmless on every GPU.
+void Shadow::settle() {
+    for (const Overwrite& o : overwrites_) {
+        const bool same = o.changed_nothing();
+        report(o.shared ? "shared_race" : "global_race", o.pc, o.other,
+               o.text + (same ? ", the same value" : ""), same ? Weight::warning : Weight::race);
+    }
+    overwrites_.clear();
 }
 
 CellAccess Shadow::now(const void* pc) const {
@@ -102,23 +117,14 @@ bool Shadow::ordered(const CellAccess& before) const {
     Block* block = current_block();
     const BlockThread& self = block->self();
     if (before.launch != block->launch()) return true;
-    if (before.block != block->linear()) return acquired_.count(before.block) != 0;
+    if (before.block != block->linear()) return blocks_.before_running(before.block);
     if (before.epoch < block->epoch() || before.thread == self.linear) return true;
     return before.thread / 32u == self.warp && self.clock[before.thread % 32] >= before.clock;
 }
 
 void Shadow::new_launch() {
     reported_.clear();
-    released_.clear();
-    acquired_.clear();
-    acquired_by_ = ~0u;
-}
-
-void Shadow::meet_blocks(std::uintptr_t address) {
-    auto& before = released_[address];
-    acquired_.insert(before.begin(), before.end());
-    before.insert(acquired_.begin(), acquired_.end());
-    before.insert(current_block()->linear());
+    blocks_ = {};
 }
 
 Region* Shadow::find(std::uintptr_t address) {
@@ -141,11 +147,14 @@ std::string Shadow::array_at(const CellPlace& at) const {
 
 void Shadow::race(const char* what, const CellAccess& before, const CellAccess& me,
                   const CellPlace& at) {
-    report(at.shared ? "shared_race" : "global_race", me.pc, before.pc,
-           std::string(what) + " race on " + array_at(at) + ": " + line_of(before.pc) +
-               " (thread " + std::to_string(before.thread) + ") and " + line_of(me.pc) +
-               " (thread " + std::to_string(me.thread) + ")",
-           true);
+    const std::string text = std::string(what) + " race on " + array_at(at) + ": " +
+                             line_of(before.pc) + " (thread " + std::to_string(before.thread) +
+                             ") and " + line_of(me.pc) + " (thread " + std::to_string(me.thread) +
+                             ")";
+    if (what == write_write && !lands_later_)
+        overwrites_.emplace_back(at.address, at.shared, me.pc, before.pc, text);
+    else
+        report(at.shared ? "shared_race" : "global_race", me.pc, before.pc, text, Weight::race);
 }
 
 void Shadow::check_cell(Cell& cell, const CellPlace& at, bool write, bool atomic,
@@ -155,13 +164,13 @@ void Shadow::check_cell(Cell& cell, const CellPlace& at, bool write, bool atomic
         report("async_race", me.pc, cell.copy_pc,
                std::string(verb) + array_at(at) + " at " + line_of(me.pc) +
                    " while the cp.async of " + line_of(cell.copy_pc) + " is in flight",
-               true);
+               Weight::race);
     if (!write && !cell.defined && !cell.in_flight)
         report(at.shared ? "shared_undefined" : "global_undefined", me.pc, nullptr,
                std::string(verb) + array_at(at) + " at " + line_of(me.pc) +
                    ", which nothing has written");
     if (cell.write.happened() && !(atomic && cell.atomic_write) && !ordered(cell.write))
-        race(write ? "write-write" : "write-read", cell.write, me, at);
+        race(write ? write_write : "write-read", cell.write, me, at);
     if (!write) {
         const bool other_warp = cell.reader.thread / 32 != me.thread / 32;
         if (cell.reader.happened() && cell.reader.thread != me.thread &&
@@ -184,15 +193,13 @@ void Shadow::check_cell(Cell& cell, const CellPlace& at, bool write, bool atomic
 void Shadow::access(const void* p, std::size_t n, bool write, bool atomic, const void* pc) {
     Block* block = current_block();
     if (block == nullptr || !block->in_flight()) return;
+    if (!overwrites_.empty()) settle();
     const auto address = reinterpret_cast<std::uintptr_t>(p);
     Region* region = find(address);
     if (region == nullptr) return;
     const bool shared = region == &arena_;
-    if (acquired_by_ != block->linear()) {
-        acquired_by_ = block->linear();
-        acquired_.clear();
-    }
-    if (atomic && !shared) meet_blocks(address);
+    blocks_.runs(block->linear());
+    if (atomic && !shared) blocks_.meet(address);
     if (address < region->low || address + n > region->high) {
         report("global_out_of_bounds", pc, nullptr,
                std::string(write ? "write" : "read") + " outside " + region->name + " at " +
@@ -237,7 +244,9 @@ void Shadow::arena_array(const void* p, std::size_t n, const char* array) {
 }
 
 void Shadow::async_issue(const void* p, std::size_t n, const void* pc) {
+    lands_later_ = true;
     access(p, n, true, false, pc);
+    lands_later_ = false;
     const auto address = reinterpret_cast<std::uintptr_t>(p);
     Region* region = find(address);
     if (region == nullptr || address < region->low) return;

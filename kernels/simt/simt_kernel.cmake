@@ -16,7 +16,7 @@ function(attest_simt_objects name)
             find_package(Python3 COMPONENTS Interpreter REQUIRED)
             add_custom_command(OUTPUT ${unit}
                 COMMAND ${Python3_EXECUTABLE} ${translator} ${path} ${unit}
-                DEPENDS ${path} ${translator} VERBATIM)
+                DEPENDS ${path} ${translator} DEPFILE ${unit}.d VERBATIM)
         else()
             file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${path}\"\n")
         endif()
@@ -28,6 +28,8 @@ function(attest_simt_objects name)
     target_include_directories(${name} PRIVATE ${folders})
     target_compile_features(${name} PRIVATE cxx_std_20)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+    # nvcc and GPUs know no strict aliasing: a half2 read as a uint32_t is what was written.
+    target_compile_options(${name} PRIVATE -fno-strict-aliasing)
     # `#pragma unroll` is nvcc's and clang's.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-unknown-pragmas>)
     if(ARG_CHECKED)

@@ -7,107 +7,21 @@ Two things of CUDA are not C++ and are rewritten, each in its place, so that eve
     extern __shared__ T name[];                 a pointer to the block's dynamic shared memory
     kernel<<<grid, block, bytes, stream>>>(a)   ::simt::launcher(grid, block, bytes, stream)(kernel, a)
 
-It is strict. What it does not understand, and what the runtime cannot run, is an error with file and line: inline
+Headers beside the source that need it are translated too (included.py). It is strict. What it does not understand, and what the runtime cannot run, is an error with file and line: inline
 PTX, either of the above inside a macro, shared memory outside a function. Nothing is guessed.
 """
 import os
-import re
 import sys
 
-TOKEN = re.compile(r"""
-    (?P<space>\s+)
-  | (?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)
-  | (?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
-  | (?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*")
-  | (?P<number>\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)
-  | (?P<character>(?:u8|[uUL])?'(?:\\.|[^'\\\n])+')
-  | (?P<word>[A-Za-z_]\w*)
-  | (?P<launch><<<|>>>)
-  | (?P<other>::|.)
-""", re.S | re.X)
+from cuda_tokens import (CLOSING, OPENING, Refusal, bare_text, matching, refuse, solid, split_at_commas, text_of,
+                         tokens_of)
+from included import Headers
 
-OPENING, CLOSING = "([{", ")]}"
 PTX = {"asm", "__asm__", "__asm"}
 NOT_SIMULATED = {"__cluster_dims__": "thread block clusters", "__grid_constant__": "grid constants",
                  "texture": "texture references", "cudaLaunchCooperativeKernel": "cooperative launches",
                  "__nanosleep": "spinning threads"}
 ALIGNMENT = {"__align__", "alignas"}
-
-
-class Refusal(Exception):
-    """A sentence, and the token it is about."""
-
-
-class Token:
-    __slots__ = ("kind", "text", "line", "directive")
-
-    def __init__(self, kind, text, line, directive):
-        self.kind, self.text, self.line, self.directive = kind, text, line, directive
-
-
-def tokens_of(text):
-    """Every token with its line; directive is true inside a preprocessor line."""
-    tokens, line, at_line_start, directive = [], 1, True, False
-    for match in TOKEN.finditer(text):
-        kind, piece = match.lastgroup, match.group()
-        if kind == "mark":
-            kind = "raw"
-        if kind == "other" and piece == "#" and at_line_start:
-            directive = True
-        tokens.append(Token(kind, piece, line, directive))
-        if kind == "space" and "\n" in piece and not (tokens[-2:-1] and tokens[-2].text == "\\"):
-            directive, at_line_start = False, True
-        elif kind not in ("space", "comment"):
-            at_line_start = False
-        line += piece.count("\n")
-    return tokens
-
-
-def refuse(token, sentence):
-    raise Refusal(token.line, sentence)
-
-
-def solid(tokens, i, step=1):
-    """The next token that is neither space nor comment, from i on; len(tokens) or -1 past the end."""
-    while 0 <= i < len(tokens) and tokens[i].kind in ("space", "comment"):
-        i += step
-    return i
-
-
-def text_of(tokens):
-    return "".join(t.text for t in tokens)
-
-
-def bare_text(tokens):
-    """Without comments, on one line."""
-    return " ".join("".join(" " if t.kind in ("space", "comment") else t.text for t in tokens).split())
-
-
-def matching(tokens, i):
-    """The index of the bracket that closes the one at i."""
-    depth = 0
-    for j in range(i, len(tokens)):
-        if tokens[j].kind == "other" and tokens[j].text in OPENING:
-            depth += 1
-        elif tokens[j].kind == "other" and tokens[j].text in CLOSING:
-            depth -= 1
-            if depth == 0:
-                return j
-    return refuse(tokens[i], f"this {tokens[i].text} is never closed")
-
-
-def split_at_commas(tokens):
-    parts, depth = [[]], 0
-    for t in tokens:
-        if t.kind == "other" and t.text in OPENING + "<":
-            depth += 1
-        elif t.kind == "other" and t.text in CLOSING + ">":
-            depth -= 1
-        if t.text == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(t)
-    return parts
 
 
 def inside_function(tokens, i):
@@ -220,11 +134,28 @@ def kernel_before(tokens, i):
         j = scope if scope >= 0 and tokens[scope].kind == "word" else colons
 
 
+def template_end(tokens, i):
+    """The > of the template arguments that the < at i opens, where what follows can only follow such."""
+    depth = 0
+    for j in range(i, len(tokens)):
+        text = tokens[j].text
+        if text in ("<", ">"):
+            depth += 1 if text == "<" else -1
+        elif tokens[j].kind == "launch" or text in (";", "{", "}", "&", "|", "=", "?"):
+            return None
+        if depth == 0:
+            follows = solid(tokens, j + 1)
+            return j if follows < len(tokens) and tokens[follows].text in ("::", "(", "{") else None
+    return None
+
+
 def launch(tokens, i):
     """The launch whose <<< is token i: (first token, token behind it, text)."""
     first = kernel_before(tokens, i)
-    depth, close = 0, None
+    depth, close, skip_to = 0, None, i
     for j in range(i + 1, len(tokens)):
+        if j < skip_to:
+            continue
         text = tokens[j].text if tokens[j].kind in ("other", "launch") else ""
         if text in tuple(OPENING):
             depth += 1
@@ -233,6 +164,10 @@ def launch(tokens, i):
         elif text == ">>>" and depth == 0:
             close = j
             break
+        elif text == "<" and depth == 0 and template_end(tokens, j) is not None:
+            skip_to = template_end(tokens, j)
+        elif text == ">" and j == skip_to:
+            continue
         elif text in ("<", ">", "<<<", ";") and depth == 0:
             refuse(tokens[i], "this launch configuration is not understood: put its parts into variables")
     if close is None:
@@ -280,16 +215,17 @@ def translate(text):
 
 
 def main(source, output):
-    with open(source, encoding="utf-8") as file:
-        text = file.read()
+    headers = Headers(translate, os.path.dirname(os.path.abspath(output)))
     try:
-        body = translate(text)
+        body = headers.read(os.path.abspath(source))
     except Refusal as refusal:
         line, sentence = refusal.args
-        sys.exit(f"{source}:{line}: error: {sentence}")
+        sys.exit(f"{refusal.file or source}:{line}: error: {sentence}")
     name = os.path.abspath(source).replace("\\", "\\\\").replace('"', '\\"')
     with open(output, "w", encoding="utf-8") as file:
         file.write(f'#include "kernels/simt/simt.hpp"\n#line 1 "{name}"\n{body}')
+    with open(output + ".d", "w", encoding="utf-8") as file:
+        file.write(" ".join(path.replace(" ", "\\ ") for path in [output + ":", source, *headers.files]) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 """What the translator makes of CUDA, and what it refuses, each with its line."""
+import os
+import shutil
+import tempfile
 import unittest
 
-from translate import Refusal, translate
+from cuda_tokens import Refusal
+from included import SIMULATED, Headers
+from translate import translate
 
 
 def kernel(*lines):
@@ -49,12 +54,68 @@ class Translates(unittest.TestCase):
                 ("k<<<1, 32>>>();", "::simt::launcher(1, 32)(k);"),
                 ("k<<<grid, dim3(8, 4), bytes, stream>>>(o, 1);", "::simt::launcher(grid, dim3(8, 4), bytes, stream)(k, o, 1);"),
                 ("ns::k<float, 64> <<< f(a, b), t >>> (o);", "::simt::launcher( f(a, b), t )(ns::k<float, 64>, o);"),
+                ("k<<<p->grid, this->block(q->n)>>>(o);", "::simt::launcher(p->grid, this->block(q->n))(k, o);"),
+                ("k<<<grid, Traits<64>::threads, s->bytes>>>(o);", "::simt::launcher(grid, Traits<64>::threads, s->bytes)(k, o);"),
+                ("k<<<div_up<int>(n, 2), A<B<int>>::n>>>(o);", "::simt::launcher(div_up<int>(n, 2), A<B<int>>::n)(k, o);"),
+                ("k<T, 4><<<n, dim3{1, 2}>>>(a->b);", "::simt::launcher(n, dim3{1, 2})(k<T, 4>, a->b);"),
                 ("k<A<B<int>>><<<1, 2>>>(o);", "::simt::launcher(1, 2)(k<A<B<int>>>, o);")):
             self.assertIn(wanted, self.same_lines(f"void f() {{ {source} }}\n"))
 
     def test_a_launch_over_several_lines_keeps_them(self):
         text = self.same_lines("void f() {\n  k<64>\n    <<<grid,\n       block>>>\n    (a,\n     b);\n  g();\n}\n")
         self.assertEqual(text.split("\n")[6], "  g();")
+
+
+class Includes(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.headers = Headers(translate, self.folder)
+
+    def read(self, **files):
+        for name, text in files.items():
+            with open(os.path.join(self.folder, name.replace("_", ".")), "w", encoding="utf-8") as file:
+                file.write(text)
+        return self.headers.read(os.path.join(self.folder, "main.cu"))
+
+    def test_one_with_shared_memory_is_translated(self):
+        text = self.read(main_cu='#include <vector>\n#include "tile.cuh"\nint a;\n',
+                         tile_cuh='#pragma once\n#include "plain.h"\n' + kernel("__shared__ float t[4];"),
+                         plain_h="int b;\n")
+        lines = text.split("\n")
+        self.assertEqual((lines[0], lines[2]), ("#include <vector>", "int a;"))
+        with open(lines[1].split('"')[1], encoding="utf-8") as file:
+            header = file.read().split("\n")
+        self.assertIn("tile.cuh", header[0])
+        self.assertIn(os.path.join(self.folder, "plain.h"), header[2])
+        self.assertIn("t_simt_type", header[4])
+        self.assertEqual([os.path.basename(f) for f in self.headers.files], ["tile.cuh", "plain.h"])
+
+    def test_one_deeper_too(self):
+        text = self.read(main_cu='#include "outer.h"\n', outer_h='#include "inner.h"\n',
+                         inner_h="void f() { k<<<1, 2>>>(); }\n")
+        self.assertNotIn('"outer.h"', text)
+
+    def test_others_are_left_where_they_are(self):
+        source = '#include "plain.h"\n#include "elsewhere.h"\n#include <cuda_runtime.h>\n// #include "tile.cuh"\n'
+        self.assertEqual(self.read(main_cu=source, plain_h="// __shared__\n", tile_cuh="__shared__"), source)
+
+    def test_one_that_cannot_be_says_where_it_stands(self):
+        with self.assertRaises(Refusal) as caught:
+            self.read(main_cu='#include "tile.cuh"\n', tile_cuh="int a;\n#define S __shared__ float x[4];\n")
+        self.assertEqual(caught.exception.args[0], 2)
+        self.assertEqual(os.path.basename(caught.exception.file), "tile.cuh")
+
+    def test_one_of_a_toolkit_is_said_to_be_missing(self):
+        for line in ("#include <cooperative_groups.h>", '#include "cub/cub.cuh"', "#include <cuda/barrier>"):
+            with self.assertRaises(Refusal) as caught:
+                self.read(main_cu="int a;\n" + line + "\n")
+            self.assertEqual(caught.exception.args[0], 2)
+            self.assertIn("the simulation does not have", caught.exception.args[1])
+
+    def test_those_that_are_simulated_are_known(self):
+        own = os.path.join(os.path.dirname(os.path.realpath(__file__)), "include")
+        self.assertEqual(sorted(os.listdir(own)), sorted(SIMULATED))
 
 
 class Refuses(unittest.TestCase):

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "kernels/worker/printed.hpp"
+
 namespace attest::worker {
 namespace {
 
@@ -113,6 +115,11 @@ Fault of_signal(const protocol::FaultFrame& words, std::span<const TensorSlot> s
         fault.sentence = "called abort()";
         return fault;
     }
+    if (signal == SIGSEGV && words.code > 0 && words.address == words.instruction) {
+        fault.kind = Fault::Kind::outside_all;
+        fault.sentence = fmt::format("jumped to address {:#x}, where no code is", words.address);
+        return fault;
+    }
     if (signal != SIGSEGV || words.code <= 0) {
         fault.sentence = fmt::format("died of {}", fault.signal);
         return fault;
@@ -214,6 +221,12 @@ Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
             fmt::format("did not return within {}", seconds_text(options.timeout));
         return finding;
     }
+    if (death.event == WorkerProcess::Event::silence) {
+        finding.outcome = Outcome::hang;
+        finding.fault.sentence = fmt::format("did not return, and showed no sign of life for {}",
+                                             seconds_text(options.silence));
+        return finding;
+    }
     const bool too_much =
         death.killed_by_host || (death.last_words && death.last_words->allocation_failed != 0);
     if (too_much) {
@@ -233,11 +246,18 @@ Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
         finding.fault = of_signal(*death.last_words, slots);
         finding.fault.sentence += where(death.last_words->phase);
     }
-    // abort() itself lies in the C library, which says nothing of who called it.
-    const bool tells = finding.fault.kind != Fault::Kind::abort_called;
-    if (tells && !death.location.empty()) {
+    if (left_its_thread(death.printed)) {
+        finding.fault.sentence =
+            "called pthread_exit() or was cancelled: the thread is the judge's";
+        return finding;
+    }
+    if (!death.location.empty()) {
         finding.fault.sentence += fmt::format(", at {}", death.location);
     }
+    const bool ended_itself = finding.fault.kind == Fault::Kind::abort_called ||
+                              finding.fault.kind == Fault::Kind::exit_called;
+    const std::string word = ended_itself ? telling_line(death.printed) : "";
+    if (!word.empty()) finding.fault.sentence += "; it had printed: " + word;
     return finding;
 }
 

@@ -16,6 +16,7 @@ struct WorkerDeath {
     std::optional<protocol::FaultFrame> last_words;
     std::string location;  ///< "libmine.so+0x1a40 (flash_row)", from the worker
     ExitStatus status;
+    std::string printed;          ///< since the question
     bool killed_by_host = false;  ///< timeout or memory: then `event` says which
     WorkerProcess::Event event = WorkerProcess::Event::ended;
 };

@@ -1,5 +1,6 @@
 #include "kernels/worker/call_layout.hpp"
 
+#include "kernels/worker/patterns.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/feature.hpp"
 
@@ -73,6 +74,24 @@ std::optional<CallResult> lay_out_call(Arena& arena, const Problem& problem,
     }
     arena.seal();
     return std::nullopt;
+}
+
+void collect_outputs(Arena& arena, std::uint64_t returned, CallResult& result) {
+    for (const TensorSlot& slot : arena.slots()) {
+        if (slot.access != protocol::Access::write || slot.is_workspace()) continue;
+        if ((returned >> slot.role & 1) == 0) continue;
+        std::int64_t poison_at = -1;
+        const auto role = static_cast<Role>(slot.role);
+        Tensor output = arena.collect(slot, poison_at);
+        if (role == Role::dropout_keep && !holds_answers(output)) continue;
+        result.outputs.put(role, std::move(output));
+        if (role == Role::dropout_keep) continue;  // cells that are hidden are free
+        if (poison_at >= 0 && !result.outputs_unwritten) {
+            result.outputs_unwritten = true;
+            result.unwritten_role = role;
+            result.unwritten_index = poison_at;
+        }
+    }
 }
 
 }  // namespace attest::worker

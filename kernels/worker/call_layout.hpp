@@ -24,4 +24,7 @@ std::optional<CallResult> lay_out_call(Arena& arena, const Problem& problem,
                                        const TensorSet& inputs, std::uint64_t workspace_bytes,
                                        const Variant& variant, const Asked& asked = {});
 
+/// The outputs that the kernel says it wrote (a bit each), and whether it did.
+void collect_outputs(Arena& arena, std::uint64_t returned, CallResult& result);
+
 }  // namespace attest::worker

@@ -65,6 +65,8 @@ struct CallResult {
     Role unwritten_role = Role::o;
     std::int64_t unwritten_index = 0;  ///< flat index of the first such element
     double seconds = 0;
+    /// The last lines of what the kernel printed in the call, made printable
+    std::string printed;
 };
 
 /// Nobody here sent the SIGKILL it died of: on Linux that is the system out of memory, or a person.

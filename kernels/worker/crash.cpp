@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <array>
 #include <csignal>
@@ -41,6 +42,42 @@ MachineState machine_state([[maybe_unused]] const ucontext_t& context) {
     state.instruction = context.uc_mcontext.pc;
 #endif
     return state;
+}
+
+/// The system's own libraries say nothing of who called them.
+bool is_system(const char* file) {
+    constexpr std::array<const char*, 6> own = {"libc.so", "libstdc++.so", "libgcc_s.so",
+                                                "libm.so", "libpthread",   "ld-linux"};
+    for (const char* name : own)
+        if (std::strstr(file, name) != nullptr) return true;
+    return false;
+}
+
+/// The innermost frame of somebody else's code above an instruction of the system's libraries.
+struct Walk {
+    std::uint64_t instruction = 0, found = 0;
+    bool begun = false;
+};
+
+_Unwind_Reason_Code step(_Unwind_Context* context, void* data) {
+    auto& walk = *static_cast<Walk*>(data);
+    const std::uint64_t at = _Unwind_GetIP(context);
+    walk.begun = walk.begun || at == walk.instruction;
+    Dl_info info{};
+    if (!walk.begun || ::dladdr(reinterpret_cast<void*>(at), &info) == 0 ||
+        info.dli_fname == nullptr || is_system(info.dli_fname))
+        return _URC_NO_REASON;
+    walk.found = at - 1;  // of the call, not of what comes behind it
+    return _URC_END_OF_STACK;
+}
+
+std::uint64_t telling_instruction(std::uint64_t instruction) {
+    Dl_info info{};
+    const bool known = ::dladdr(reinterpret_cast<void*>(instruction), &info) != 0;
+    if (!known || info.dli_fname == nullptr || !is_system(info.dli_fname)) return instruction;
+    Walk walk{instruction};
+    _Unwind_Backtrace(step, &walk);
+    return walk.found != 0 ? walk.found : instruction;
 }
 
 void send_now(const void* frame, std::size_t size) {
@@ -91,7 +128,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     fault.instruction = machine.instruction;
     fault.allocation_failed = circumstances.allocation_failed ? 1 : 0;
     send_now(&fault, sizeof fault);
-    send_location(machine.instruction);
+    send_location(telling_instruction(machine.instruction));
     // Now for good: with the default action an access that faults again, and abort() after its
     // handler returns, both end the process; a signal that was sent is sent once more.
     std::signal(signal, SIG_DFL);

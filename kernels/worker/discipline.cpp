@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,18 +17,17 @@
 namespace attest::worker {
 namespace {
 
-/// Prints go nowhere, or are appended to the file that ATTEST_WORKER_OUTPUT names.
+/// Prints go to the host, which keeps the last of each call, or are appended to the file that
+/// ATTEST_WORKER_OUTPUT names. Line by line: what stands in a buffer dies with the process.
 void redirect_output() {
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
     constexpr const char* variable = "ATTEST_WORKER_OUTPUT";
     char* const path = std::getenv(variable);
-    const int file = path == nullptr
-                         ? ::open("/dev/null", O_WRONLY | O_CLOEXEC)
-                         : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (path != nullptr) {
-        char* const begin = path - std::strlen(variable) - 1;
-        ::unsetenv(variable);
-        std::fill_n(begin, std::strlen(begin), '\0');
-    }
+    if (path == nullptr) return;
+    const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    char* const begin = path - std::strlen(variable) - 1;
+    ::unsetenv(variable);
+    std::fill_n(begin, std::strlen(begin), '\0');
     if (file < 0) return;
     ::dup2(file, STDOUT_FILENO);
     ::dup2(file, STDERR_FILENO);

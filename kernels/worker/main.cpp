@@ -54,6 +54,7 @@ void become_python(const std::vector<std::string>& a) {
     ::setenv("PYTHONPATH", folders.c_str(), 1);
     // Workers run side by side; BLAS threads of each would only get in the others' way.
     ::setenv("OPENBLAS_NUM_THREADS", "1", 0);
+    ::setenv("PYTHONUNBUFFERED", "1", 0);  // what stands in a buffer dies with the process
     // Not -m: it would put the working directory first, where a file numpy.py hides numpy.
     become({a[0], "-c",
             "import sys; sys.path.append(sys.path.pop(0)); import attest_worker.__main__", a[2],

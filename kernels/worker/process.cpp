@@ -1,8 +1,9 @@
 #include "kernels/worker/process.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,11 +16,13 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "kernels/interface/worker_directory.hpp"
 #include "kernels/worker/protocol_process.hpp"
 #include "kernels/worker/queue_time.hpp"
 #include "kernels/worker/session.hpp"
+#include "kernels/worker/signs_of_life.hpp"
 #include "kernels/worker/spawner.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -29,6 +32,32 @@ namespace {
 /// How long a wait lasts before the deadline, the memory and the process itself are looked at. Only
 /// calls that take longer than this pay for the looking.
 constexpr std::chrono::milliseconds slice{20};
+
+/// How long a process has shown no sign of life. It is looked at seldom: what is looked for lasts
+/// seconds.
+class Silence {
+public:
+    explicit Silence(pid_t process) : signs_(process) {}
+
+    /// Of which the process had a processor, or wanted none.
+    std::chrono::nanoseconds lasts(WorkerProcess::Clock::time_point now,
+                                   std::chrono::nanoseconds waited) {
+        constexpr std::chrono::milliseconds look_every{100};
+        if (now >= looked_ + look_every) {
+            looked_ = now;
+            if (signs_.seen()) {
+                since_ = now;
+                waited_ = waited;
+            }
+        }
+        return now - since_ - (waited - waited_);
+    }
+
+private:
+    SignsOfLife signs_;
+    WorkerProcess::Clock::time_point since_ = WorkerProcess::Clock::now(), looked_ = since_;
+    std::chrono::nanoseconds waited_{0};
+};
 
 /// The answer that is waited for, or what may come at any time.
 bool is_wanted(std::span<const std::byte> frame, protocol::FrameKind kind, std::uint32_t sequence) {
@@ -57,9 +86,15 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         throw InternalError(fmt::format("no socket for a worker: {}", std::strerror(errno)));
     }
-    const timeval wait{0, std::chrono::microseconds(slice).count()};
-    ::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    std::array<int, 2> output{};
+    if (::pipe2(output.data(), O_CLOEXEC) != 0) {
+        ::close(ends[0]);
+        ::close(ends[1]);
+        throw InternalError(fmt::format("no pipe for a worker: {}", std::strerror(errno)));
+    }
+    ::fcntl(output[0], F_SETFL, O_NONBLOCK);
     socket_ = ends[0];
+    output_ = output[0];
     const ConfinementOptions& hold = options.confinement;
     WorkerCommand command;
     command.arguments = {kernel::worker_program(), "free"};
@@ -70,6 +105,7 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
     command.environment = kernel_environment(hold);
     command.socket_fd = ends[1];
     command.memory_fd = memory_fd;
+    command.output_fd = output[1];
     command.processors = options.processors;
     command.namespaces = hold.confined;
     // What is built in finds its plug-ins by the program's own place.
@@ -79,17 +115,18 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
         pid_ = started.pid;
         in_namespace_ = started.in_namespace;
     } catch (...) {
-        ::close(ends[0]);
-        ::close(ends[1]);
+        for (const int end : {ends[0], ends[1], output[0], output[1]}) ::close(end);
         throw;
     }
     ::close(ends[1]);
+    ::close(output[1]);
 }
 
 WorkerProcess::~WorkerProcess() {
     if (farewell_.count() > 0) ::shutdown(socket_, SHUT_WR);  // which tells it to end
     end(farewell_);
     ::close(socket_);
+    ::close(output_);
 }
 
 bool WorkerProcess::send(const void* frame, std::size_t bytes) noexcept {
@@ -101,11 +138,13 @@ bool WorkerProcess::send(const void* frame, std::size_t bytes) noexcept {
 }
 
 WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::uint32_t sequence,
-                                               Clock::time_point deadline,
-                                               std::uint64_t memory_bytes) {
+                                               const Patience& patience) {
     std::optional<QueueTime> queue;  // of calls that take long alone
+    std::optional<Silence> silence;
     for (;;) {
-        const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+        wait();
+        take_output();
+        const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         // The other end died with frames unread. That is told once, before what it had sent itself.
         if (got < 0 && errno == ECONNRESET) continue;
         if (got > 0) {
@@ -117,13 +156,42 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
             const bool waited = got < 0 && (errno == EAGAIN || errno == EINTR);
             // A child of the kernel's may hold the socket open after the worker has died.
             if (!waited || has_ended()) return {Event::ended, {}};
-            if (memory_bytes != 0 && private_memory() > memory_bytes) return {Event::memory, {}};
+            if (patience.memory_bytes != 0 && private_memory() > patience.memory_bytes)
+                return {Event::memory, {}};
             if (!queue) queue.emplace(id());
+            if (!silence && patience.silence.count() > 0) silence.emplace(id());
         }
         const Clock::time_point now = Clock::now();
-        if (now >= deadline && (!queue || now >= deadline + queue->waited()))
+        if (now >= patience.deadline && (!queue || now >= patience.deadline + queue->waited()))
             return {Event::timeout, {}};
+        if (silence && silence->lasts(now, queue->waited()) >= patience.silence)
+            return {Event::silence, {}};
     }
+}
+
+void WorkerProcess::wait() const {
+    std::array<pollfd, 2> ends{pollfd{socket_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
+    // Whoever closed its end of the pipe prints no more, and is not waited for.
+    const nfds_t count = output_closed_ ? 1 : 2;
+    ::poll(ends.data(), count, static_cast<int>(slice.count()));
+}
+
+/// The pipe is emptied whatever comes, or a kernel that prints much would wait for its reader.
+void WorkerProcess::take_output() {
+    constexpr std::size_t kept = 8192, rounds_max = 64;
+    std::array<char, 65536> bytes;
+    for (std::size_t round = 0; round < rounds_max; ++round) {
+        const ssize_t got = ::read(output_, bytes.data(), bytes.size());
+        output_closed_ = got == 0;
+        if (got <= 0) return;
+        printed_.append(bytes.data(), static_cast<std::size_t>(got));
+        if (printed_.size() > kept) printed_.erase(0, printed_.size() - kept);
+    }
+}
+
+std::string WorkerProcess::take_printed() {
+    take_output();
+    return std::exchange(printed_, {});
 }
 
 bool WorkerProcess::take(std::span<const std::byte> frame) {

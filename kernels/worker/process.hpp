@@ -28,10 +28,17 @@ std::string signal_name(int signal);  ///< "SIGSEGV"; "signal 40" where it has n
 class WorkerProcess {
 public:
     using Clock = std::chrono::steady_clock;
-    enum class Event { frame, ended, timeout, memory };
+    enum class Event { frame, ended, timeout, silence, memory };
     struct Received {
         Event event = Event::ended;
         std::span<const std::byte> frame;  ///< valid until the next receive()
+    };
+
+    /// When to give up.
+    struct Patience {
+        Clock::time_point deadline;
+        std::uint64_t memory_bytes = 0;        ///< private and resident; 0: no limit
+        std::chrono::milliseconds silence{0};  ///< without a sign of life; 0: no limit
     };
 
     /// Starts `attest_worker HOLD arguments...` with the memory file as its descriptor 4. Throws
@@ -53,14 +60,15 @@ public:
     /// The next frame of this kind and sequence, or of the kinds that may come at any time
     /// (load_error, fault). Frames that are malformed are dropped: what comes from a kernel's
     /// process is not to be trusted. The time in which the process was ready to run and had no
-    /// processor does not count. memory_bytes: private resident memory at which to give up, 0 for
-    /// none.
-    Received receive(protocol::FrameKind kind, std::uint32_t sequence, Clock::time_point deadline,
-                     std::uint64_t memory_bytes);
+    /// processor does not count.
+    Received receive(protocol::FrameKind kind, std::uint32_t sequence, const Patience& patience);
 
     /// Kills the process and everything in its group, and says how it had ended. Waits `patience`
     /// first for it to end by itself.
     ExitStatus end(std::chrono::milliseconds patience);
+
+    /// What it printed since this was last asked: the last of it.
+    std::string take_printed();
 
     std::uint64_t private_memory() const;  ///< resident bytes it shares with nobody; 0 if unknown
 
@@ -69,13 +77,17 @@ private:
     /// A frame about the process, which is for nobody else. True where the process has ended.
     bool take(std::span<const std::byte> frame);
     void take_what_came();
+    void take_output();
+    void wait() const;  ///< for a frame or for output, one slice long
 
     pid_t pid_ = -1;             ///< that was started, and is waited for
     bool in_namespace_ = false;  ///< pid_ looks after the kernel's process, its only child
     mutable pid_t kernel_ = 0;
     Barriers barriers_;
     std::optional<ExitStatus> told_;  ///< by the process that looks after it
-    int socket_ = -1;
+    int socket_ = -1, output_ = -1;
+    bool output_closed_ = false;
+    std::string printed_;
     std::chrono::milliseconds farewell_;
     bool reaped_ = false;
     int status_ = 0;

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "kernels/worker/call_layout.hpp"
+#include "kernels/worker/crash_site.hpp"
 #include "kernels/worker/known_answers.hpp"
 #include "kernels/worker/patterns.hpp"
+#include "kernels/worker/printed.hpp"
 #include "kernels/worker/wire_problem.hpp"
 #include "kernels/worker/worker_link.hpp"
 #include "reference/problem/errors.hpp"
@@ -39,6 +41,7 @@ struct Session::State {
     bool aligned = false;
     std::uint64_t call_number = 0;
     KnownAnswers answers;
+    CrashSites sites;
 
     void start() {
         answers.clear();
@@ -100,9 +103,11 @@ struct Session::State {
         return answer;
     }
 
-    CallResult died(const WorkerDeath& death, std::span<const TensorSlot> slots,
+    CallResult died(WorkerDeath death, std::span<const TensorSlot> slots,
                     std::string_view where = "") {
         link.reset();
+        if (!death.location.empty())
+            death.location = sites.told(death.location, spec.path, options);
         CallResult result;
         Finding finding = examine(death, slots, options);
         // The worker's last words say where; where there are none, what was asked does.
@@ -110,25 +115,8 @@ struct Session::State {
         result.outcome = finding.outcome;
         result.reason = finding.fault.sentence;
         result.fault = std::move(finding.fault);
+        result.printed = last_lines(death.printed);
         return result;
-    }
-
-    void collect_outputs(std::uint64_t returned, CallResult& result) {
-        for (const TensorSlot& slot : arena.slots()) {
-            if (slot.access != protocol::Access::write || slot.is_workspace()) continue;
-            if ((returned >> slot.role & 1) == 0) continue;
-            std::int64_t poison_at = -1;
-            const auto role = static_cast<Role>(slot.role);
-            Tensor output = arena.collect(slot, poison_at);
-            if (role == Role::dropout_keep && !holds_answers(output)) continue;
-            result.outputs.put(role, std::move(output));
-            if (role == Role::dropout_keep) continue;  // cells that are hidden are free
-            if (poison_at >= 0 && !result.outputs_unwritten) {
-                result.outputs_unwritten = true;
-                result.unwritten_role = role;
-                result.unwritten_index = poison_at;
-            }
-        }
     }
 
     CallResult call(const Problem& problem, const TensorSet& inputs, const Asked& asked) {
@@ -153,9 +141,11 @@ struct Session::State {
             double seconds = 0;
             auto answer = send(question.problem, workspace_bytes, asked, seconds);
             const auto* replied = std::get_if<WorkerLink::CallAnswer>(&answer);
+            std::string printed = replied != nullptr ? link->take_printed() : std::string();
             result = replied != nullptr ? judge(*replied)
                                         : died(std::get<WorkerDeath>(answer), arena.slots());
             result.seconds = seconds;
+            if (replied != nullptr) result.printed = last_lines(printed);
             if (replied == nullptr) break;
             // A library may take the signals when it is first used; a kernel that takes them again
             // does so by itself.
@@ -173,7 +163,7 @@ struct Session::State {
         switch (answer.reply.status) {
             case protocol::Status::done:
                 result.reason.clear();
-                collect_outputs(answer.reply.outputs, result);
+                collect_outputs(arena, answer.reply.outputs, result);
                 break;
             case protocol::Status::exception:
                 return failed(Outcome::crash, Fault::Kind::exception,
@@ -215,7 +205,7 @@ Session::Session(const kernel::KernelSpec& spec, const SessionOptions& options)
     const std::string source =
         spec.interface == kernel::KernelInterface::python ? "python" : spec.text;
     state_->manifest = kernel::parse_manifest(state_->link->manifest_text(), source);
-    set_timeout(options.timeout);
+    set_timeout(options.timeout, options.silence);
     // A kernel that says nothing of layouts may count on the alignment that every allocator gives.
     state_->aligned = !state_->manifest.features.has(Feature::layout);
 }
@@ -272,11 +262,16 @@ void Session::begin_case(std::uint64_t first) noexcept {
     state_->call_number = first;
 }
 
-void Session::set_timeout(std::chrono::milliseconds timeout) noexcept {
+void Session::set_timeout(std::chrono::milliseconds timeout,
+                          std::chrono::milliseconds silence) noexcept {
     // Thousands of threads by turns: a call that is slow on a loaded machine is not hung, and what
     // really waits for ever the runtime itself reports as a deadlock.
     constexpr int simulated_patience = 6;
-    state_->options.timeout = timeout * (state_->manifest.simulated ? simulated_patience : 1);
+    const int patience = state_->manifest.simulated ? simulated_patience : 1;
+    state_->options.timeout = timeout * patience;
+    // Who waits for a GPU shows no sign of life.
+    const bool on_device = state_->manifest.memory == kernel::Memory::cuda;
+    state_->options.silence = on_device ? std::chrono::milliseconds(0) : silence * patience;
 }
 
 void Session::restart() {

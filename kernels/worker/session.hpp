@@ -24,6 +24,9 @@ struct Asked;
 
 struct SessionOptions {
     std::chrono::milliseconds timeout{10'000};  ///< one call; six times as long where simulated
+    /// A call that showed no sign of life for so long is hung, whatever is left of its timeout; 0:
+    /// it has all of that.
+    std::chrono::milliseconds silence{0};
     /// Resident in the worker beyond what it held when its kernel was loaded; more, or a workspace
     /// of more, is Outcome::memory. 0: no limit.
     std::uint64_t memory_bytes = 4ull << 30;
@@ -66,7 +69,8 @@ public:
     /// then depends on the case alone, not on what ran before.
     void begin_case(std::uint64_t first = 0) noexcept;
 
-    void set_timeout(std::chrono::milliseconds timeout) noexcept;
+    void set_timeout(std::chrono::milliseconds timeout,
+                     std::chrono::milliseconds silence = std::chrono::milliseconds(0)) noexcept;
     void restart();  ///< a fresh process, begin_case() included. Throws KernelGone.
     void use_processors(Processors which) noexcept;  ///< of the processes started from now on
     int process_id() const;

@@ -63,7 +63,7 @@ private:
 struct Becoming {
     char* const* arguments;
     char* const* environment;
-    int socket_fd, memory_fd, program_fd;
+    int socket_fd, memory_fd, output_fd, program_fd;
     bool in_user_namespace = false;
     int error = 0;
 };
@@ -89,6 +89,8 @@ int become(void* data) {
     ::setpgid(0, 0);
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    ::dup2(becoming.output_fd, STDOUT_FILENO);
+    ::dup2(becoming.output_fd, STDERR_FILENO);
     ::dup2(becoming.socket_fd, protocol::socket_fd);
     ::dup2(becoming.memory_fd, protocol::memory_fd);
     // Here, not in the worker: what is preloaded into it (compute-sanitizer) opens its own before
@@ -138,6 +140,7 @@ StartedWorker spawn(const WorkerCommand& command) {
     Becoming becoming{arguments.data(), environment.data(),
                       ::fcntl(command.socket_fd, F_DUPFD_CLOEXEC, above),
                       ::fcntl(command.memory_fd, F_DUPFD_CLOEXEC, above),
+                      ::fcntl(command.output_fd, F_DUPFD_CLOEXEC, above),
                       command.nameless && nameless_program >= 0
                           ? ::fcntl(nameless_program, F_DUPFD_CLOEXEC, above)
                           : -1};
@@ -159,6 +162,7 @@ StartedWorker spawn(const WorkerCommand& command) {
     }
     ::close(becoming.socket_fd);
     ::close(becoming.memory_fd);
+    ::close(becoming.output_fd);
     if (becoming.program_fd >= 0) ::close(becoming.program_fd);
     if (started.pid > 0 && becoming.error == 0) return started;
     if (started.pid > 0) ::waitpid(started.pid, nullptr, 0);

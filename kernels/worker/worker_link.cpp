@@ -4,8 +4,8 @@
 
 #include <cstring>
 #include <mutex>
-#include <tuple>
 
+#include "kernels/worker/load_crash.hpp"
 #include "kernels/worker/protocol_process.hpp"
 #include "kernels/worker/wire_problem.hpp"
 #include "reference/problem/errors.hpp"
@@ -16,10 +16,7 @@ namespace {
 
 using Clock = WorkerProcess::Clock;
 
-/// Importing a large Python framework from a cold disk takes most of a minute.
-constexpr std::chrono::milliseconds load_time_min{60'000};
 constexpr std::chrono::milliseconds last_words_patience{250};
-constexpr int load_attempts = 3;
 constexpr std::string_view default_interpreter = "python3";
 constexpr std::string_view system_interpreter = "/usr/bin/python3";
 
@@ -43,10 +40,6 @@ std::vector<std::string> arguments_of(const kernel::KernelSpec& spec,
     std::vector<std::string> arguments = {"program", spec.path};
     arguments.insert(arguments.end(), spec.arguments.begin(), spec.arguments.end());
     return arguments;
-}
-
-std::string source_of(const kernel::KernelSpec& spec) {
-    return spec.interface == kernel::KernelInterface::python ? "python" : spec.text;
 }
 
 template <typename Frame>
@@ -108,46 +101,6 @@ BadInput load_failure(const std::string& source, const std::string& text) {
     return BadInput(fmt::format("{}: {}", source, lines.front()), std::move(details));
 }
 
-std::string load_phase(const kernel::KernelSpec& spec, const WorkerDeath& death) {
-    if (!death.last_words) return "while it was loaded";
-    switch (death.last_words->phase) {
-        case protocol::Phase::get_kernel:
-            return fmt::format("inside attest_get_kernel({}, {})", ATTEST_ABI_VERSION, spec.index);
-        case protocol::Phase::create:
-            return "inside create()";
-        default:
-            return "while it was loaded";
-    }
-}
-
-LoadCrash load_crash(const kernel::KernelSpec& spec, const WorkerDeath& death, bool same) {
-    std::vector<std::string> details;
-    if (!death.location.empty()) details.push_back("at " + death.location);
-    const bool hung = death.killed_by_host;
-    details.push_back(
-        hung ? "no law was checked"
-        : same
-            ? fmt::format("no law was checked; {} attempts, the same each time", load_attempts)
-            : fmt::format("no law was checked; {} attempts, each time another way", load_attempts));
-    const std::string source = source_of(spec);
-    if (hung) {
-        return LoadCrash(
-            fmt::format("{}: it was not loaded within {} s", source, load_time_min.count() / 1000),
-            std::move(details));
-    }
-    return LoadCrash(
-        fmt::format("{}: its process {} {}", source, describe_end(death), load_phase(spec, death)),
-        std::move(details));
-}
-
-bool same_end(const WorkerDeath& a, const WorkerDeath& b) {
-    const auto end = [](const WorkerDeath& r) {
-        const int signal = r.last_words ? static_cast<int>(r.last_words->signal) : r.status.signal;
-        return std::tuple(signal, signal == 0 ? r.status.code : 0, r.location);
-    };
-    return end(a) == end(b);
-}
-
 }  // namespace
 
 WorkerLink::WorkerLink(const kernel::KernelSpec& spec, const SessionOptions& options,
@@ -204,7 +157,8 @@ bool WorkerLink::load_once(const kernel::KernelSpec& spec, const std::string& in
     number(frame, sequence_);
     process_->send(frame.data(), frame.size());
     const auto deadline = Clock::now() + std::max(load_time_min, options.timeout);
-    const auto received = process_->receive(protocol::FrameKind::manifest, sequence_, deadline, 0);
+    const auto received =
+        process_->receive(protocol::FrameKind::manifest, sequence_, {deadline, 0, load_silence});
     if (received.event == WorkerProcess::Event::frame) {
         const auto text = read_frame<protocol::TextFrame>(received.frame);
         if (text.header.version != protocol::version)
@@ -230,11 +184,12 @@ WorkerDeath WorkerLink::read_death(WorkerProcess::Received received) {
     WorkerDeath death;
     death.event = received.event;
     death.killed_by_host = received.event == WorkerProcess::Event::timeout ||
+                           received.event == WorkerProcess::Event::silence ||
                            received.event == WorkerProcess::Event::memory;
     if (received.event == WorkerProcess::Event::frame) {
         death.last_words = read_frame<protocol::FaultFrame>(received.frame);
         const auto place = process_->receive(protocol::FrameKind::location, 0,
-                                             Clock::now() + last_words_patience, 0);
+                                             {Clock::now() + last_words_patience});
         if (place.event == WorkerProcess::Event::frame) {
             const auto location = read_frame<protocol::LocationFrame>(place.frame);
             death.location =
@@ -243,6 +198,7 @@ WorkerDeath WorkerLink::read_death(WorkerProcess::Received received) {
     }
     death.status =
         process_->end(death.killed_by_host ? std::chrono::milliseconds(0) : last_words_patience);
+    death.printed = process_->take_printed();
     return death;
 }
 
@@ -256,8 +212,9 @@ std::variant<std::span<const std::byte>, WorkerDeath> WorkerLink::exchange(
     if (memory != 0 && sequence_ % look_every == 0 && process_->private_memory() > memory)
         return read_death({WorkerProcess::Event::memory, {}});
     const auto deadline = Clock::now() + options.timeout;
+    process_->take_printed();                          // before the question
     process_->send(question.data(), question.size());  // where it fails, receive() sees it too
-    const auto received = process_->receive(answer, sequence_, deadline, memory);
+    const auto received = process_->receive(answer, sequence_, {deadline, memory, options.silence});
     if (received.event == WorkerProcess::Event::frame &&
         read_frame<protocol::FrameHeader>(received.frame).kind == answer) {
         return received.frame;

@@ -39,6 +39,8 @@ public:
 
     const std::string& manifest_text() const noexcept { return manifest_text_; }
     pid_t process_id() const { return process_->id(); }
+    /// Since the last question.
+    std::string take_printed() { return process_->take_printed(); }
     Barriers barriers() const noexcept { return process_->barriers(); }
 
     std::variant<SupportAnswer, WorkerDeath> ask_support(const SupportQuestion& question,

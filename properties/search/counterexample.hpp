@@ -19,6 +19,7 @@ struct Counterexample {
     law::Verdict verdict;
     worker::Outcome outcome = worker::Outcome::ok;
     std::optional<worker::Fault> fault;
+    std::string printed;  ///< by the kernel, in the smallest case
     CaseRecord found;
     std::int64_t evaluations = 0, accepted = 0;
     double shrink_seconds = 0;

@@ -82,6 +82,7 @@ law::Verdict answer(Kernel& kernel, const law::Property& property, CaseRecord& r
     } catch (const worker::KernelDied& died) {
         record.outcome = died.result.outcome;
         record.fault = died.result.fault;
+        record.printed = died.result.printed;
         return verdict_of_call(record.tried.problem, died.result).value();
     }
     const KernelTrial trial(kernel, record.tried);
@@ -90,6 +91,7 @@ law::Verdict answer(Kernel& kernel, const law::Property& property, CaseRecord& r
     record.fault = trial.account().fault;
     record.largest = trial.account().largest;
     record.outputs = trial.account().outputs;
+    record.printed = trial.account().printed;
     return verdict;
 }
 

@@ -26,6 +26,7 @@ struct CaseRecord {
     Sizes largest{};                   ///< of the problems that the kernel answered
     bool again = false;                ///< it failed twice, the second time in a fresh process
     std::shared_ptr<const Past> past;  ///< what its process had judged before, where it failed
+    std::string printed;               ///< by the kernel in the last of its calls that printed
     /// Of all that its calls returned, in order, to the bit: whether another run returns the same.
     std::uint64_t outputs = 0;
 };

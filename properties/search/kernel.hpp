@@ -60,6 +60,9 @@ public:
     /// Forgets everything earlier calls may have left behind: a fresh process.
     virtual void restart() = 0;
     virtual void set_timeout(std::chrono::milliseconds timeout) noexcept = 0;
+    /// With the next set_timeout(): what shows no sign of life for so long is ended earlier; 0:
+    /// not.
+    virtual void set_silence(std::chrono::milliseconds /*silence*/) noexcept {}
     /// Of the processes started from now on.
     virtual void use_processors(worker::Processors /*which*/) noexcept {}
 

@@ -138,6 +138,7 @@ TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) cons
 }
 
 TensorSet KernelTrial::outputs_of(const Problem& problem, worker::CallResult result) const {
+    if (!result.printed.empty()) account_.printed = result.printed;
     if (auto verdict = verdict_of_call(problem, result)) {
         keep(result);
         throw NoAnswer{std::move(*verdict)};
@@ -222,8 +223,7 @@ bound::ErrorBudget KernelTrial::error_budget(const Problem& problem,
 }
 
 TensorSet TruthTrial::run(const Problem& problem, const TensorSet& inputs) const {
-    const bound::Expected truth =
-        given_.expected(problem, law::with_drawn_keep(problem, inputs));
+    const bound::Expected truth = given_.expected(problem, law::with_drawn_keep(problem, inputs));
     TensorSet outputs;
     const auto fill = [&](Role role, const std::vector<bound::ExpectedElement>& elements) {
         Tensor tensor(type_of(problem, role), *shape_of(problem, role));

@@ -56,6 +56,7 @@ public:
         std::optional<worker::Fault> fault;
         Sizes largest;              ///< of the problems that were answered
         std::uint64_t outputs = 0;  ///< a hash of the answers
+        std::string printed;        ///< by the last call that printed
     };
     const Account& account() const noexcept { return account_; }
 

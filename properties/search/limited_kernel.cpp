@@ -22,7 +22,7 @@ bool process_is_lost(const worker::CallResult& result) {
 int patience_of(const kernel::KernelSpec& kernel) noexcept {
     const bool compiled = kernel.interface == kernel::KernelInterface::builtin ||
                           kernel.interface == kernel::KernelInterface::c_abi;
-    return compiled ? 3 : 6;
+    return compiled ? compiled_patience : 6;
 }
 
 /// What is under way began in the old process, and in a repetition would be there too.
@@ -36,6 +36,7 @@ bool LimitedKernel::supports(const Problem& problem, std::string* reason) {
         if (reason != nullptr) *reason = not_chosen;
         return false;
     }
+    kernel_->set_silence(limit_.silence(0, true));
     kernel_->set_timeout(limit_.hangs() ? limit_.of(0, fresh_) : limit_.patient(0));
     try {
         return kernel_->supports(problem, reason);
@@ -68,6 +69,8 @@ worker::CallResult LimitedKernel::timed(const Problem& problem, double products,
     if (shapes_) shapes_->visit(problem);
     const auto limit = own_.count() > 0 ? own_ + limit_.of(products, fresh_) - limit_.of(0, false)
                                         : limit_.of(products, fresh_);
+    const bool deciding = own_.count() > 0;
+    kernel_->set_silence(limit_.silence(products, deciding));
     kernel_->set_timeout(limit);
     worker::CallResult result = call();
     if (result.outcome == worker::Outcome::ok) limit_.saw_good(result.seconds, products, fresh_);
@@ -76,7 +79,7 @@ worker::CallResult LimitedKernel::timed(const Problem& problem, double products,
             result.outcome = worker::Outcome::slow;
             result.reason = "a call " + limit_.too_slow(limit, products);
             result.fault.reset();
-        } else if (fresh_ && limit + rounding >= limit_.patient(products)) {
+        } else if (fresh_ && deciding && limit + rounding >= limit_.patient(products)) {
             limit_.saw_hang();
         }
     }

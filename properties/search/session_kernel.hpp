@@ -25,8 +25,9 @@ public:
     void begin_case(std::uint64_t first) noexcept override { session_.begin_case(first); }
     void restart() override { session_.restart(); }
     void set_timeout(std::chrono::milliseconds timeout) noexcept override {
-        session_.set_timeout(timeout);
+        session_.set_timeout(timeout, silence_);
     }
+    void set_silence(std::chrono::milliseconds silence) noexcept override { silence_ = silence; }
     void use_processors(worker::Processors which) noexcept override {
         session_.use_processors(which);
     }
@@ -36,6 +37,7 @@ public:
 
 private:
     worker::Session session_;
+    std::chrono::milliseconds silence_{0};
 };
 
 }  // namespace attest::search

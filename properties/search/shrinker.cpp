@@ -28,6 +28,7 @@ Counterexample counterexample_of(const law::Property& property, const CaseRecord
     c.verdict = record.verdict;
     c.outcome = record.outcome;
     c.fault = record.fault;
+    c.printed = record.printed;
     c.found = record;
     return c;
 }
@@ -246,6 +247,7 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
     result_.verdict = best_.verdict;
     result_.outcome = best_.outcome;
     result_.fault = best_.fault;
+    result_.printed = best_.printed;
     result_.id = failure_id(result_.smallest, property_.id);
     result_.shrink_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     return std::move(result_);

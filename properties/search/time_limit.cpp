@@ -74,6 +74,20 @@ TimeLimit::milliseconds TimeLimit::patient(double products) const noexcept {
     return to_milliseconds(patience_ * full_ + arithmetic(products));
 }
 
+/// A quarter of the limit, and six tenths where it decides, of compiled code; twice that where
+/// calls compile, which may wait for one another; and never near what a good call has taken. On
+/// top, until the kernel's speed is known, what one takes that makes a million products a second:
+/// one built with every check, or in a language that is interpreted.
+TimeLimit::milliseconds TimeLimit::silence(double products, bool deciding) const noexcept {
+    // The numbers of the sentences above.
+    constexpr double share = 0.25, share_deciding = 0.6, slow_product = 1e-6, patience = 4;
+    const double times = patience_ > compiled_patience ? 2 : 1;
+    const double own = times * (deciding ? share_deciding : share) * full_;
+    const double good = patience * std::max(longest_good_.load(), longest_start_.load());
+    const double unknown = slowest_product_ > 0 ? 0 : slow_product * products;
+    return to_milliseconds(std::max(own, good) + unknown + arithmetic(products));
+}
+
 TimeLimit::milliseconds TimeLimit::to_confirm() const noexcept {
     constexpr double longer = 10;
     return to_milliseconds(std::min(longer * now(), full_.load()));

@@ -6,7 +6,10 @@
 // case is tried once more in a fresh process with a limit many times as long. Only what does not
 // return then either is a hang; what does has shown that the limit is short, and raises it. From
 // the first hang on the limit drops to what good calls make plausible, since a kernel that hangs
-// costs it every time. Where a call's arithmetic alone, at the speed the kernel has shown, explains
+// costs it every time. All that is meant for calls that get somewhere: one that shows no sign of
+// life (kernels/worker/signs_of_life.hpp) for a part of the limit, and has not the arithmetic to
+// explain it, is ended then, and again its case decides in a fresh process, with longer. Where a
+// call's arithmetic alone, at the speed the kernel has shown, explains
 // that it did not return, nothing is said against it: it is too slow to be judged with this limit.
 
 #include <atomic>
@@ -19,6 +22,9 @@ namespace attest::search {
 
 /// Products of a problem's two matrix multiplications, by which its time is foretold.
 double products_of(const Problem& problem) noexcept;
+
+/// By how much longer a call of compiled code may take than its limit, where it decides.
+inline constexpr int compiled_patience = 3;
 
 class TimeLimit {
 public:
@@ -35,6 +41,8 @@ public:
     milliseconds of(double products, bool first) const noexcept;
     /// Of a call that decides whether the kernel hangs.
     milliseconds patient(double products) const noexcept;
+    /// How long a call may show no sign of life; `deciding`: one that decides whether it hangs.
+    milliseconds silence(double products, bool deciding) const noexcept;
     /// For the smaller case of a kernel that was seen to hang: long against any good call, and
     /// short against the full limit.
     milliseconds to_confirm() const noexcept;
@@ -66,9 +74,9 @@ private:
 
     std::atomic<double> full_;
     const int patience_;
-    std::atomic<double> longest_good_{0};    ///< of the calls that were not first
-    std::atomic<double> longest_start_{0};   ///< of those that were
-    std::atomic<double> slowest_product_{0}; ///< seconds, of calls with many
+    std::atomic<double> longest_good_{0};     ///< of the calls that were not first
+    std::atomic<double> longest_start_{0};    ///< of those that were
+    std::atomic<double> slowest_product_{0};  ///< seconds, of calls with many
     std::atomic<bool> hangs_{false};
 };
 

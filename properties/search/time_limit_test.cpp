@@ -53,6 +53,20 @@ TEST(TimeLimit, GrowsWithTheArithmetic) {
               "--timeout 20m waits for it");
 }
 
+TEST(TimeLimit, WithoutASignOfLifeItIsShorter) {
+    TimeLimit compiled(full, compiled_patience), other(full, 6);
+    EXPECT_EQ(compiled.silence(0, false), milliseconds(2'500));
+    EXPECT_EQ(compiled.silence(0, true), milliseconds(6'000));
+    EXPECT_EQ(other.silence(0, false), milliseconds(5'000));
+    EXPECT_EQ(other.silence(0, true), milliseconds(12'000));
+    // Of 1e6 products a second, and four times 1e8 of them, as a slow kernel may be.
+    EXPECT_EQ(compiled.silence(1e6, false), milliseconds(3'540));
+    compiled.saw_good(0.1, 1e8, false);
+    EXPECT_EQ(compiled.silence(1e6, false), milliseconds(2'504));
+    compiled.saw_good(3, few, true);
+    EXPECT_EQ(compiled.silence(0, true), milliseconds(12'000));
+}
+
 TEST(TimeLimit, OneThatWasShortIsRaised) {
     TimeLimit limit(full);
     limit.was_short(20);
@@ -77,6 +91,9 @@ TEST(LimitedKernel, WhatTheArithmeticExplainsIsNoHang) {
     EXPECT_EQ(result.outcome, worker::Outcome::slow);
     EXPECT_NE(result.reason.find("--timeout"), std::string::npos) << result.reason;
     EXPECT_FALSE(limit.hangs());
+    EXPECT_EQ(slow.forward(Problem{}, none).outcome, worker::Outcome::hang);
+    EXPECT_FALSE(limit.hangs());  // its case is tried once more
+    slow.set_timeout(limit.patient(0));
     EXPECT_EQ(slow.forward(Problem{}, none).outcome, worker::Outcome::hang);
     EXPECT_TRUE(limit.hangs());  // in a fresh process, under the patient limit
 }

@@ -79,6 +79,7 @@ Judged Workbench::judge_slot(Kernel& kernel, const law::Property& property, cons
     Judged judged = judge_case(kernel, property, tried, number);
     if (judged.record.outcome != worker::Outcome::hang || known) return judged;
     const std::lock_guard one_at_a_time(hangs_);
+    if (limit_.hangs()) return judged;  // another thread's case has just decided
     kernel.set_timeout(limit_.patient(0));
     kernel.restart();
     Judged again = judge_case(kernel, property, tried, number);

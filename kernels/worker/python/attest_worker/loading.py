@@ -66,7 +66,13 @@ def _raised(module_name, function_name, error):
 
 
 def describe(error):
-    return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
+    """'ValueError: the tile does not fit': what comes first was written for this very error; what
+    follows is advice that every error of its kind carries. Of a syntax error the place comes first."""
+    lines = "".join(traceback.format_exception_only(type(error), error)).splitlines()
+    lines = [line.strip() for line in lines if line.strip()]
+    if isinstance(error, SyntaxError):
+        return next((line for line in lines if line.startswith(type(error).__name__)), lines[-1])
+    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
 
 
 def place_of(error):

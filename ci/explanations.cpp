@@ -1,0 +1,77 @@
+#include "ci/explanations.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace attest::ci {
+
+namespace {
+
+diagnosis::CounterexampleReport explained(const search::LawResult& law, search::Kernel& kernel) {
+    try {
+        return diagnosis::counterexample_report(law, &kernel);
+    } catch (const worker::KernelDied&) {
+    } catch (const worker::KernelGone&) {
+    }
+    return diagnosis::counterexample_report(law, nullptr);
+}
+
+/// The laws are taken one after the other by whoever is free.
+class Explaining {
+public:
+    explicit Explaining(const std::vector<const search::LawResult*>& laws)
+        : laws_(laws), reports_(laws.size()) {}
+
+    void work(search::Kernel& kernel) noexcept {
+        try {
+            for (std::size_t i = next_++; i < laws_.size(); i = next_++)
+                reports_[i] = explained(*laws_[i], kernel);
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!error_) error_ = std::current_exception();
+        }
+    }
+
+    /// A kernel that cannot be had a second time leaves all the work to the first.
+    void work(const search::KernelFactory& another) noexcept {
+        std::unique_ptr<search::Kernel> kernel;
+        try {
+            kernel = another();
+        } catch (const std::exception&) {
+            return;
+        }
+        work(*kernel);
+    }
+
+    std::vector<diagnosis::CounterexampleReport> take() {
+        if (error_) std::rethrow_exception(error_);
+        return std::move(reports_);
+    }
+
+private:
+    const std::vector<const search::LawResult*>& laws_;
+    std::vector<diagnosis::CounterexampleReport> reports_;
+    std::atomic<std::size_t> next_{0};
+    std::mutex mutex_;
+    std::exception_ptr error_;
+};
+
+}  // namespace
+
+std::vector<diagnosis::CounterexampleReport> explanations(
+    const std::vector<const search::LawResult*>& laws, search::Kernel& kernel,
+    const search::KernelFactory& another, int jobs) {
+    Explaining explaining(laws);
+    std::vector<std::thread> others;
+    const auto wanted = std::min(static_cast<std::size_t>(std::max(jobs, 1)), laws.size());
+    for (std::size_t i = 1; i < wanted; ++i) others.emplace_back([&] { explaining.work(another); });
+    explaining.work(kernel);
+    for (std::thread& other : others) other.join();
+    return explaining.take();
+}
+
+}  // namespace attest::ci

@@ -1,0 +1,97 @@
+// Kernels that end in ways whose reason stands elsewhere: in what they print, in the debug
+// information, in what they still do. By index, as hostile.c has its own.
+#undef NDEBUG  // an assertion is one of them
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "trouble.h"
+
+namespace tiles {
+template <typename T>
+__attribute__((noinline)) T load(const volatile T* from) {
+    return *from;  // the line that faults
+}
+}  // namespace tiles
+
+static int leave_the_thread(void*, const attest_call*, char*, size_t) {
+    pthread_exit(nullptr);
+}
+
+static int throw_in_a_thread(void*, const attest_call* c, char*, size_t) {
+    std::thread([] { throw std::runtime_error("no such tile"); }).join();
+    return fill(c, 0);
+}
+
+static int fail_an_assertion(void*, const attest_call* c, char*, size_t) {
+    printf("tile 7\n");
+    assert(c == nullptr && "the tile fits");
+    return 0;
+}
+
+static int exit_with_a_reason(void*, const attest_call*, char*, size_t) {
+    fprintf(stderr, "CUDA error: no kernel image\n");
+    exit(3);
+}
+
+static int jump_to_nothing(void*, const attest_call* c, char*, size_t) {
+    void (*volatile nothing)() = nullptr;
+    nothing();
+    return fill(c, 0);
+}
+
+static int read_in_a_template(void*, const attest_call* c, char*, size_t) {
+    return fill(c, tiles::load(reinterpret_cast<const volatile float*>(16)));
+}
+
+static int print_escapes(void*, const attest_call* c, char*, size_t) {
+    printf("\x1b[31mred\n\nsecond \x07line\n");
+    return fill(c, 0);
+}
+
+static int print_much(void*, const attest_call* c, char*, size_t) {
+    const std::vector<char> line(1 << 20, 'x');
+    for (int i = 0; i < 20; ++i) fwrite(line.data(), 1, line.size(), stdout);
+    printf("\nthe last line\n");
+    return fill(c, 0);
+}
+
+static int go_round(void*, const attest_call*, char*, size_t) {
+    for (volatile int i = 0;;) i = i + 1;
+}
+
+static int wait_for_ever(void*, const attest_call*, char*, size_t) {
+    for (;;) pause();
+}
+
+/* As what starts up does: it touches memory it has not touched before. */
+static int start_slowly(void*, const attest_call* c, char*, size_t) {
+    for (int i = 0; i < 12; ++i) {
+        usleep(100'000);
+        std::vector<char> room(1 << 20, 1);
+        if (room[std::size_t(i)] != 1) return 1;
+    }
+    return fill(c, 0);
+}
+
+static const kernel kernels[] = {
+    {"leave_the_thread", leave_the_thread, nullptr, nullptr, yes},
+    {"throw_in_a_thread", throw_in_a_thread, nullptr, nullptr, yes},
+    {"fail_an_assertion", fail_an_assertion, nullptr, nullptr, yes},
+    {"exit_with_a_reason", exit_with_a_reason, nullptr, nullptr, yes},
+    {"jump_to_nothing", jump_to_nothing, nullptr, nullptr, yes},
+    {"read_in_a_template", read_in_a_template, nullptr, nullptr, yes},
+    {"print_escapes", print_escapes, nullptr, nullptr, yes},
+    {"print_much", print_much, nullptr, nullptr, yes},
+    {"go_round", go_round, nullptr, nullptr, yes},
+    {"wait_for_ever", wait_for_ever, nullptr, nullptr, yes},
+    {"start_slowly", start_slowly, nullptr, nullptr, yes},
+};
+
+TROUBLE(kernels)
