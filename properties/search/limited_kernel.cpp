@@ -67,8 +67,10 @@ worker::CallResult LimitedKernel::timed(const Problem& problem, double products,
         return refused;
     }
     if (shapes_) shapes_->visit(problem);
-    const auto limit = own_.count() > 0 ? own_ + limit_.of(products, fresh_) - limit_.of(0, false)
-                                        : limit_.of(products, fresh_);
+    // A limit that decides has room for a first call.
+    const bool starts = fresh_ && own_ < limit_.patient(0);
+    const auto common = limit_.of(products, starts);
+    const auto limit = own_.count() > 0 ? own_ + common - limit_.of(0, false) : common;
     const bool deciding = own_.count() > 0;
     kernel_->set_silence(limit_.silence(products, deciding));
     kernel_->set_timeout(limit);

@@ -219,7 +219,12 @@ bool Shrinker::confirmed() {
         slow || dear() ? judge_case(kernel_, property_, best_.tried, best_.number)
                        : judge_both_ways(kernel_, property_, best_.tried, best_.number, kind_);
     if (limits_.confirm_timeout) kernel_.set_timeout(std::chrono::milliseconds(0));
-    return failure_kind(fresh.record) == kind_;
+    if (failure_kind(fresh.record) != kind_) return false;
+    if (slow) {  // what is told is the limit it was given last, the longest
+        best_.verdict = fresh.record.verdict;
+        best_.fault = fresh.record.fault;
+    }
+    return true;
 }
 
 Counterexample Shrinker::shrink(const CaseRecord& found) {
