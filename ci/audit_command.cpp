@@ -78,7 +78,8 @@ struct Work {
 };
 
 void write_summary(const AuditReport& report) {
-    std::string text = fmt::format("\n{} of {} planted bugs seen by a law", report.caught(), report.planted());
+    std::string text =
+        fmt::format("\n{} of {} planted bugs seen by a law", report.caught(), report.planted());
     for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
         text += fmt::format("; {} by {}", report.caught_by_peers(rule), peer_rules[rule]);
     for (const RightAudit& right : report.right) {

@@ -100,7 +100,8 @@ std::string whole_page(std::string_view title, const Html& head, const Html& bod
     Html rest;
     rest << "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">skip to the verdict</a>\n"
          << "<header class=\"top\"><b>attest</b>" << head << "</header>\n<main id=\"main\">\n"
-         << body << "</main>\n<footer>Drawn from the records alone. Nothing on this page is loaded from "
+         << body
+         << "</main>\n<footer>Drawn from the records alone. Nothing on this page is loaded from "
          << "anywhere.</footer>\n<script>\n";
     return page.text() + file(".css") + rest.text() + file(".js") + "</script>\n</body>\n</html>\n";
 }

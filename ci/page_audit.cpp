@@ -19,10 +19,12 @@ Html verdict_section(const AuditReport& report) {
         << mark_of(good ? "holds" : "violated") << count_of(report.caught()) << " of "
         << count_of(report.planted()) << "</span> planted bugs are seen by a law</h1>\n";
     if (!report.whole)
-        out << "<div class=\"banner\"><p>A part: not every planted bug, or not every law.</p></div>\n";
-    out << "<p class=\"key gap\"><span>" << Text{counted(report.cases, "case")} << " a law at most</span><span>"
-        << Text{counted(report.seeds, "seed")} << " from " << Text{std::to_string(report.seed)}
-        << "</span><span>attest " << Text{report.attest} << "</span></p>\n";
+        out << "<div class=\"banner\"><p>A part: not every planted bug, or not every "
+               "law.</p></div>\n";
+    out << "<p class=\"key gap\"><span>" << Text{counted(report.cases, "case")}
+        << " a law at most</span><span>" << Text{counted(report.seeds, "seed")} << " from "
+        << Text{std::to_string(report.seed)} << "</span><span>attest " << Text{report.attest}
+        << "</span></p>\n";
     return out << "</section>\n";
 }
 
@@ -33,14 +35,16 @@ Html faults_section(const AuditReport& report) {
             rows << "<tr><td class=\"mono\">" << Text{bug.bug} << "</td><td>" << Text{bug.bug_class}
                  << "</td><td class=\"bad\">" << Text{fault, 900} << "</td></tr>\n";
     for (const std::string& law : report.idle_laws())
-        rows << "<tr><td class=\"mono\">" << Text{law} << "</td><td>law</td><td>sees none of these bugs</td></tr>\n";
+        rows << "<tr><td class=\"mono\">" << Text{law}
+             << "</td><td>law</td><td>sees none of these bugs</td></tr>\n";
     Html out;
     out << "<section id=\"faults\"><h2>What escaped, and who was accused</h2>\n";
     if (rows.empty())
-        return out << "<p class=\"lead\">Nothing: every bug is seen by a law and by those that its row names, "
+        return out << "<p class=\"lead\">Nothing: every bug is seen by a law and by those that its "
+                      "row names, "
                    << "no equivalent is accused, every law sees a bug.</p></section>\n";
-    return out << "<div class=\"scroll\"><table><tr><th>bug</th><th>class</th><th></th></tr>\n" << rows
-               << "</table></div></section>\n";
+    return out << "<div class=\"scroll\"><table><tr><th>bug</th><th>class</th><th></th></tr>\n"
+               << rows << "</table></div></section>\n";
 }
 
 /// What others' rules see of the same bugs on random normal numbers, and whom they accuse.
@@ -58,7 +62,8 @@ Html peers_section(const AuditReport& report) {
     out << "</tr>\n";
     for (std::size_t rule = 0; rule < peer_rule_count; ++rule) {
         out << "<tr><td>" << Text{peer_rules[rule]} << "</td><td class=\"n\">"
-            << count_of(report.caught_by_peers(rule)) << " of " << count_of(report.planted()) << "</td>";
+            << count_of(report.caught_by_peers(rule)) << " of " << count_of(report.planted())
+            << "</td>";
         for (const RightAudit& right : report.right)
             out << "<td class=\"n\">" << count_of(right.peers.rejected[rule]) << " of "
                 << count_of(right.peers.cases) << "</td>";
@@ -88,20 +93,22 @@ Html matrix_section(const AuditReport& report) {
     out << "<section id=\"matrix\"><h2>Which law sees which bug</h2>\n<p>"
         << Text{counted(static_cast<std::int64_t>(rows.size()), "bug")} << " down, "
         << Text{counted(static_cast<std::int64_t>(columns.size()), "law")}
-        << " across, by name. Dark: a law that the bug\u2019s row names; middle: another that sees it; pale: tried, not seen.</p>\n";
+        << " across, by name. Dark: a law that the bug\u2019s row names; middle: another that sees "
+           "it; pale: tried, not seen.</p>\n";
     if (!rows.empty() && !columns.empty())
-        out << "<div class=\"scroll\">" << pixels(rows, "which law sees which planted bug") << "</div>\n";
+        out << "<div class=\"scroll\">" << pixels(rows, "which law sees which planted bug")
+            << "</div>\n";
     return out << "</section>\n";
 }
 
 Html bug_row(const BugAudit& bug) {
     Html out;
-    out << "<tr><td class=\"mono\">" << Text{bug.bug} << "</td><td>" << Text{bug.bug_class} << "</td><td class=\"mono\">"
-        << Text{bug.kernel} << "</td>";
+    out << "<tr><td class=\"mono\">" << Text{bug.bug} << "</td><td>" << Text{bug.bug_class}
+        << "</td><td class=\"mono\">" << Text{bug.kernel} << "</td>";
     if (const LawOnBug* first = bug.quickest())
-        out << "<td class=\"mono\">" << Text{first->law} << "</td><td class=\"n\">" << count_of(first->cases)
-            << "</td><td class=\"n\">" << Text{time_text(first->seconds)} << "</td><td class=\"n\">"
-            << count_of(bug.killers()) << "</td>";
+        out << "<td class=\"mono\">" << Text{first->law} << "</td><td class=\"n\">"
+            << count_of(first->cases) << "</td><td class=\"n\">" << Text{time_text(first->seconds)}
+            << "</td><td class=\"n\">" << count_of(bug.killers()) << "</td>";
     else
         out << "<td>" << (bug.equivalent ? Literal("none: it is no bug") : Literal("none"))
             << "</td><td></td><td></td><td class=\"n\">0</td>";
@@ -110,9 +117,12 @@ Html bug_row(const BugAudit& bug) {
 
 Html bugs_section(const AuditReport& report) {
     Html out;
-    out << "<section id=\"bugs\"><h2>Each bug</h2>\n<div class=\"scroll\"><table class=\"roomy\"><tr><th>bug</th>"
-        << "<th>class</th><th>kernel</th><th>the law that sees it first</th><th class=\"n\">cases</th>"
-        << "<th class=\"n\">time</th><th class=\"n\">laws</th><th>diagnosis</th><th>it says</th></tr>\n";
+    out << "<section id=\"bugs\"><h2>Each bug</h2>\n<div class=\"scroll\"><table "
+           "class=\"roomy\"><tr><th>bug</th>"
+        << "<th>class</th><th>kernel</th><th>the law that sees it first</th><th "
+           "class=\"n\">cases</th>"
+        << "<th class=\"n\">time</th><th class=\"n\">laws</th><th>diagnosis</th><th>it "
+           "says</th></tr>\n";
     for (const BugAudit& bug : report.bugs) out << bug_row(bug);
     return out << "</table></div></section>\n";
 }
@@ -122,7 +132,8 @@ Html bugs_section(const AuditReport& report) {
 std::string draw_audit_page(const AuditReport& report) {
     Html head, body;
     head << "<span>audit</span><span>attest " << Text{report.attest}
-         << "</span><nav aria-label=\"on this page\"><a href=\"#faults\">escaped</a><a href=\"#peers\">others</a>"
+         << "</span><nav aria-label=\"on this page\"><a href=\"#faults\">escaped</a><a "
+            "href=\"#peers\">others</a>"
          << "<a href=\"#matrix\">laws</a><a href=\"#bugs\">bugs</a></nav>";
     body << verdict_section(report) << faults_section(report) << peers_section(report)
          << matrix_section(report) << bugs_section(report);

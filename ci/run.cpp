@@ -206,6 +206,18 @@ void remove_folder(const std::string& folder) {
                                         (remedy.empty() ? "" : "; " + remedy)});
 }
 
+/// What holds the kernel's process in and, where the run is recorded, what it is made of.
+void describe_process(RunHeader& run, const search::SessionKernel& kernel,
+                      const kernel::KernelSpec& spec) {
+    for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
+        if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
+            run.kernel.barriers.emplace_back(worker::barrier_names[n]);
+    if (!run.recorded) return;
+    run.kernel.libraries = process_files(kernel.process_id(), spec);
+    const auto& sources = kernel.manifest().sources;
+    run.kernel.libraries.insert(sources.begin(), sources.end());
+}
+
 }  // namespace
 
 FinishedRun run_and_record(const CommandOptions& options) {
@@ -230,14 +242,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     RunReport& report = run.report;
     report = plan.earlier;
     report.run = run_header(plan, kernel.manifest());
-    for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
-        if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
-            report.run.kernel.barriers.emplace_back(worker::barrier_names[n]);
-    if (report.run.recorded) {
-        report.run.kernel.libraries = process_files(kernel.process_id(), plan.kernel);
-        report.run.kernel.libraries.insert(kernel.manifest().sources.begin(),
-                                           kernel.manifest().sources.end());
-    }
+    describe_process(report.run, kernel, plan.kernel);
     report.end.reset();
     Journal journal(run.directory, first_lines(report));
 
