@@ -13,7 +13,7 @@ namespace attest::diagnosis {
 using Answer = std::function<bound::Expected(const Specification&, const bound::Expected& truth)>;
 
 // A kernel made of the reference itself, or of one deviation of it, rounded to the output's format.
-class Actor final : public search::Kernel {
+class Actor : public search::Kernel {
 public:
     explicit Actor(Answer answer, const Dialect& dialect = {}) : answer_(std::move(answer)) {
         manifest_.name = "actor";

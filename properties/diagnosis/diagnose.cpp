@@ -98,11 +98,25 @@ DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wr
     return total;
 }
 
+// What is never written holds the NaN that was laid there.
+void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong) {
+    if (!std::ranges::any_of(wrong, &Evidence::unwritten)) return;
+    const bool rows = found.id == "empty_row_nan";
+    if (!rows && found.id != "nan" && found.id != "not_finite") return;
+    found.says = rows ? "nothing where a query sees no key: its output is never written"
+                 : found.id == "nan" ? "nothing: the output is never written"
+                                     : "only a part: elements of the output are never written, the "
+                                       "others are right";
+    found.id += "_unwritten";
+    found.declared.clear();
+}
+
 Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence, JudgedPart part) {
     const Deviation& d = *s.deviation;
     Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
     if (part == JudgedPart::lse && !d.formula) found.says = "in the log-sum-exp alone: " + d.says;
     if (d.declares) found.declared = d.declares(evidence.wrong.front().asked);
+    tell_unwritten(found, evidence.wrong);
     std::vector<Problem> wrong, refuting;
     for (const Evidence& e : evidence.right) {
         const auto count = count_call(d, e, part);
@@ -219,7 +233,10 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     if (accepted.empty() && output)
         if (const auto narrower = narrower_output(evidence.wrong)) accepted.push_back(*narrower);
     if (output)
-        if (const auto beside = not_finite(evidence.wrong)) accepted.push_back(*beside);
+        if (auto beside = not_finite(evidence.wrong)) {
+            tell_unwritten(*beside, evidence.wrong);
+            accepted.push_back(std::move(*beside));
+        }
     if (accepted.empty()) accepted = coarser_steps(evidence.wrong);
     const auto more = [](const DeviationScore& a, const DeviationScore& b) {
         return a.count.agree < b.count.agree;

@@ -128,63 +128,6 @@ TEST(Diagnose, WhatOnlyTheEvidenceCanTellIsFitted) {
               "weights divided by their sum and an epsilon of 0.001");
 }
 
-Answer causal_to(std::int64_t (*last)(const MaskPlace&)) {
-    return [last](const Specification& s, const bound::Expected& truth) {
-        if (!s.problem.mask.causal) return truth;
-        Rules rules = rules_of(s);
-        rules.causal = false;
-        rules.also_hidden = [last](const MaskPlace& p) { return p.column > last(p); };
-        const Specification own = with_rules(s, rules);
-        return oracle::attend(own.problem, own.dialect, own.numerics, own.inputs);
-    };
-}
-
-TEST(Diagnose, CausalMasksThatEndElsewhereAreNamed) {
-    const char* line = "b1 hq2 hkv2 tq6 tk9 d4 causal f32";
-    const auto shifted = [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q + 2; };
-    const auto hiding = [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q - 3; };
-    const auto blocks = [](const MaskPlace& p) { return p.row / 4 * 4 + 3 + p.len_kv - p.len_q; };
-    const auto longest = [](const MaskPlace& p) { return p.row + 3; };
-    EXPECT_EQ(diagnosed(causal_to(shifted), line).says, "a causal mask that shows 2 keys too many");
-    EXPECT_EQ(diagnosed(causal_to(hiding), line).says,
-              "a causal mask that hides the query's own key and 2 before it");
-    EXPECT_EQ(diagnosed(causal_to(blocks), line).says,
-              "the causal mask of the last query in its block of 4 for all of them");
-    EXPECT_FALSE(diagnosed(causal_to(longest), line).known);  // a diagonal that no list holds
-}
-
-TEST(Diagnose, AMaximumOverHiddenKeysIsNamed) {
-    const auto underflows = [](const Specification& s, const bound::Expected& truth) {
-        bound::Expected own = truth;
-        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
-        Rules none;
-        none.mask_tensor = false;
-        const Specification open = with_rules(s, none);
-        const auto all = oracle::row_details(open.problem, open.dialect, open.inputs);
-        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-        for (std::size_t n = 0; n < own.output.size(); ++n)
-            if (all[n / dim].max > rows[n / dim].max + 104) own.output[n].value = 0;
-        return own;
-    };
-    const char* line = "b1 hq2 hkv2 tq6 tk6 d4 causal f32 values logit1e4";
-    EXPECT_EQ(diagnosed(underflows, line).id, "maximum_of_hidden_guarded");
-}
-
-TEST(Diagnose, AMaximumThatIsNotSubtractedIsNamed) {
-    const auto overflows = [](const Specification& s, const bound::Expected& truth) {
-        bound::Expected own = truth;
-        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
-        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-        for (std::size_t n = 0; n < own.output.size(); ++n) {
-            const double most = rows[n / dim].max;
-            if (most > 89 || most < -104) own.output[n].value = most > 0 ? std::nan("") : 0;
-        }
-        return own;
-    };
-    const char* line = "b1 hq2 hkv2 tq9 tk2 d4 f32 values logit1e4";
-    EXPECT_EQ(diagnosed(overflows, line).id, "maximum_not_subtracted_guarded");
-}
-
 // An answer that is right in some cases is not called wrong everywhere.
 TEST(Diagnose, WhatRightCasesRefuteIsSaidOfTheFailingOnes) {
     const auto zeros_where = [](bool (*wrong)(const Specification&)) {

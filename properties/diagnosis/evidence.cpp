@@ -35,6 +35,7 @@ std::optional<Evidence> judged(Specification asked, worker::CallResult result) t
     if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
     Evidence e{std::move(asked), {}, std::move(result.outputs)};
     const Problem& p = e.asked.problem;
+    e.unwritten = result.outputs_unwritten;
     e.truth = oracle::attend(p, e.asked.dialect, e.asked.numerics, e.asked.inputs);
     e.output_wrong = disagrees(e.observed[Role::o], e.truth.output, p.format_o);
     e.lse_wrong =

@@ -18,6 +18,7 @@ struct Evidence {
     bound::Expected truth;
     TensorSet observed;
     bool output_wrong = false, lse_wrong = false;
+    bool unwritten = false;  ///< an element still holds the NaN laid there before the call
 
     bool wrong() const noexcept { return output_wrong || lse_wrong; }
 };

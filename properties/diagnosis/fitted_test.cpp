@@ -1,0 +1,112 @@
+// Causal masks that end elsewhere, maxima that are none, outputs that are never written: what only
+// the evidence can tell.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/diagnose.hpp"
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+Diagnosis diagnosed_by(search::Kernel& kernel, const char* line) {
+    search::Counterexample c;
+    c.law = "reference.output";
+    c.smallest = c.found.tried = parse_case(line);
+    return diagnose(kernel, c, {});
+}
+
+Diagnosis diagnosed_of(Answer answer, const char* line) {
+    Actor actor(std::move(answer));
+    return diagnosed_by(actor, line);
+}
+
+Answer causal_to(std::int64_t (*last)(const MaskPlace&)) {
+    return [last](const Specification& s, const bound::Expected& truth) {
+        if (!s.problem.mask.causal) return truth;
+        Rules rules = rules_of(s);
+        rules.causal = false;
+        rules.also_hidden = [last](const MaskPlace& p) { return p.column > last(p); };
+        const Specification own = with_rules(s, rules);
+        return oracle::attend(own.problem, own.dialect, own.numerics, own.inputs);
+    };
+}
+
+TEST(Fitted, CausalMasksThatEndElsewhereAreNamed) {
+    const char* line = "b1 hq2 hkv2 tq6 tk9 d4 causal f32";
+    const auto shifted = [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q + 2; };
+    const auto hiding = [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q - 3; };
+    const auto blocks = [](const MaskPlace& p) { return p.row / 4 * 4 + 3 + p.len_kv - p.len_q; };
+    const auto longest = [](const MaskPlace& p) { return p.row + 3; };
+    EXPECT_EQ(diagnosed_of(causal_to(shifted), line).says,
+              "a causal mask that shows 2 keys too many");
+    EXPECT_EQ(diagnosed_of(causal_to(hiding), line).says,
+              "a causal mask that hides the query's own key and 2 before it");
+    EXPECT_EQ(diagnosed_of(causal_to(blocks), line).says,
+              "the causal mask of the last query in its block of 4 for all of them");
+    EXPECT_FALSE(diagnosed_of(causal_to(longest), line).known);  // a diagonal that no list holds
+}
+
+TEST(Fitted, AMaximumOverHiddenKeysIsNamed) {
+    const auto underflows = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        Rules none;
+        none.mask_tensor = false;
+        const Specification open = with_rules(s, none);
+        const auto all = oracle::row_details(open.problem, open.dialect, open.inputs);
+        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+        for (std::size_t n = 0; n < own.output.size(); ++n)
+            if (all[n / dim].max > rows[n / dim].max + 104) own.output[n].value = 0;
+        return own;
+    };
+    const char* line = "b1 hq2 hkv2 tq6 tk6 d4 causal f32 values logit1e4";
+    EXPECT_EQ(diagnosed_of(underflows, line).id, "maximum_of_hidden_guarded");
+}
+
+TEST(Fitted, AMaximumThatIsNotSubtractedIsNamed) {
+    const auto overflows = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+        for (std::size_t n = 0; n < own.output.size(); ++n) {
+            const double most = rows[n / dim].max;
+            if (most > 89 || most < -104) own.output[n].value = most > 0 ? std::nan("") : 0;
+        }
+        return own;
+    };
+    const char* line = "b1 hq2 hkv2 tq9 tk2 d4 f32 values logit1e4";
+    EXPECT_EQ(diagnosed_of(overflows, line).id, "maximum_not_subtracted_guarded");
+}
+
+/// What it answers with NaN it never wrote.
+struct Forgetful : Actor {
+    using Actor::Actor;
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+        worker::CallResult result = Actor::forward(problem, inputs);
+        const Tensor& o = result.outputs[Role::o];
+        for (std::int64_t n = 0; n < o.size(); ++n)
+            result.outputs_unwritten = result.outputs_unwritten || std::isnan(o.get(n));
+        return result;
+    }
+};
+
+TEST(Fitted, WhatIsNeverWrittenIsNoNaN) {
+    Forgetful actor([](const Specification&, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const std::size_t dim =
+            own.output.size() / std::max<std::size_t>(1, truth.row_empty.size());
+        for (std::size_t n = 0; n < own.output.size(); ++n)
+            if (truth.row_empty[n / dim] != 0) own.output[n].value = std::nan("");
+        return own;
+    });
+    EXPECT_EQ(diagnosed_by(actor, "b1 hq2 hkv2 tq7 tk5 d4 causal f32").says,
+              "nothing where a query sees no key: its output is never written");
+}
+
+}  // namespace
+}  // namespace attest::diagnosis
