@@ -80,7 +80,28 @@ static int start_slowly(void*, const attest_call* c, char*, size_t) {
     return fill(c, rooms.back().back() == 1 ? 0 : 1);
 }
 
+static int close_all(void*, const attest_call* c, char*, size_t) {
+    for (int file = 0; file < 64; ++file) close(file);
+    return fill(c, 0);
+}
+
+static int write_past_the_text(void*, const attest_call*, char* error, size_t cap) {
+    memset(error, 'x', cap + 100'000);
+    return 1;
+}
+
+static int turn_the_direction(void*, const attest_call* c, char*, size_t) {
+    const int done = fill(c, 0);
+#if defined(__x86_64__)
+    __asm__ volatile("std");
+#endif
+    return done;
+}
+
 static const kernel kernels[] = {
+    {"close_all", close_all, nullptr, nullptr, yes},
+    {"write_past_the_text", write_past_the_text, nullptr, nullptr, yes},
+    {"turn_the_direction", turn_the_direction, nullptr, nullptr, yes},
     {"leave_the_thread", leave_the_thread, nullptr, nullptr, yes},
     {"throw_in_a_thread", throw_in_a_thread, nullptr, nullptr, yes},
     {"fail_an_assertion", fail_an_assertion, nullptr, nullptr, yes},

@@ -115,6 +115,13 @@ Fault of_signal(const protocol::FaultFrame& words, std::span<const TensorSlot> s
         fault.sentence = "called abort()";
         return fault;
     }
+    if (words.phase == protocol::Phase::text) {
+        fault.kind = Fault::Kind::outside_all;
+        fault.stray = Fault::Access::write;
+        fault.sentence = fmt::format("wrote past the end of its text: {} bytes are given",
+                                     protocol::text_bytes_max - 1);
+        return fault;
+    }
     if (signal == SIGSEGV && words.code > 0 && words.address == words.instruction) {
         fault.kind = Fault::Kind::outside_all;
         fault.sentence = fmt::format("jumped to address {:#x}, where no code is", words.address);
@@ -164,7 +171,9 @@ Finding of_exit(const ExitStatus& status) {
     if (status.signal == 0) {
         fault.kind = Fault::Kind::exit_called;
         fault.exit_code = status.code;
-        fault.sentence = fmt::format("ended its process: exit({})", status.code);
+        fault.sentence = status.code == protocol::closed_exit
+                             ? "closed the descriptors of its process that the judge speaks through"
+                             : fmt::format("ended its process: exit({})", status.code);
         return finding;
     }
     fault.signal = signal_name(status.signal);

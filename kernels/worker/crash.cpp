@@ -122,6 +122,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     fault.phase = circumstances.phase;
     // si_addr means something only where the kernel raised the signal for an access.
     if (info->si_code > 0) fault.address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    if (fault.address - circumstances.text_guard < circumstances.text_guard_bytes)
+        fault.phase = protocol::Phase::text;
     fault.arena = circumstances.arena;
     fault.arena_bytes = circumstances.arena_bytes;
     fault.stack_pointer = machine.stack_pointer;

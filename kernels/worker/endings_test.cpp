@@ -63,6 +63,27 @@ TEST_F(Endings, WhoExitsHasTheLastWord) {
               "ended its process: exit(3); it had printed: CUDA error: no kernel image");
 }
 
+TEST_F(Endings, ClosedDescriptorsAreNoExit) {
+    EXPECT_EQ(ending("close_all"),
+              "closed the descriptors of its process that the judge speaks through");
+}
+
+TEST_F(Endings, ATextTooLongIsNoStack) {
+    expect_parts(ending("write_past_the_text"),
+                 {"wrote past the end of its text: 4095 bytes are given"});
+}
+
+TEST_F(Endings, TheDirectionFlagIsTakenBack) {
+#if defined(__x86_64__)
+    open("turn_the_direction");
+    for (int i = 0; i < 2; ++i) {
+        const CallResult result = call();
+        EXPECT_EQ(name(result.outcome), name(Outcome::error));
+        expect_parts(result.reason, {"returned with the direction flag set"});
+    }
+#endif
+}
+
 TEST_F(Endings, AJumpIsNoRead) {
     expect_parts(ending("jump_to_nothing"), {"jumped to address 0x0, where no code is"});
 }

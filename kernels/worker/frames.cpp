@@ -28,7 +28,9 @@ void send_frame(std::span<std::byte> frame, std::string_view text) {
     do {
         sent = ::sendmsg(protocol::socket_fd, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
-    if (sent < 0) ::_exit(0);
+    // The host has gone, or the kernel has closed what leads to it.
+    const bool closed = sent < 0 && (errno == EBADF || errno == ENOTSOCK);
+    if (sent < 0) ::_exit(closed ? protocol::closed_exit : 0);
 }
 
 void send_text(protocol::FrameKind kind, std::uint32_t sequence, std::string_view text) {

@@ -22,6 +22,8 @@ inline constexpr int memory_fd = 4;
 /// A frame is one message of the socket. Texts that would not fit are cut.
 inline constexpr std::size_t frame_bytes_max = 128 * 1024;
 inline constexpr std::size_t text_bytes_max = 4096;  // of a reason or an error
+/// The exit code of a worker whose kernel closed the socket.
+inline constexpr int closed_exit = 97;
 inline constexpr std::size_t tensors_max = ATTEST_ROLE_COUNT + 1;
 inline constexpr std::uint16_t workspace_role = 0xFFFF;
 
@@ -108,7 +110,8 @@ enum class Phase : std::uint32_t {
     supports = 3,
     workspace = 4,
     operation = 5,
-    idle = 6
+    idle = 6,
+    text = 7  // past the end of the place for a reason or an error
 };
 
 struct FaultFrame {

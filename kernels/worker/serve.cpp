@@ -12,6 +12,7 @@
 #include "kernels/worker/crash.hpp"
 #include "kernels/worker/device_memory.hpp"
 #include "kernels/worker/frames.hpp"
+#include "kernels/worker/guarded_text.hpp"
 #include "kernels/worker/shared_memory.hpp"
 
 namespace attest::worker {
@@ -19,6 +20,19 @@ namespace {
 
 using protocol::Phase;
 using protocol::Status;
+
+/// True where the processor's string instructions ran backwards: the next copy would write before
+/// its target.
+bool take_direction_back() {
+#if defined(__x86_64__)
+    constexpr unsigned long long direction = 1 << 10;
+    const unsigned long long flags = __builtin_ia32_readeflags_u64();
+    __asm__ volatile("cld" : : : "cc");
+    return (flags & direction) != 0;
+#else
+    return false;
+#endif
+}
 
 class Server {
 public:
@@ -59,7 +73,7 @@ private:
         protocol::SupportsFrame question;
         std::memcpy(&question, frame.data(), std::min(frame.size(), sizeof question));
         const attest_problem& problem = question.problem;
-        text_.fill(0);
+        text_.clear();
         bool yes = false;
         circumstances.phase = Phase::supports;
         std::string thrown = caught([&] {
@@ -141,22 +155,25 @@ private:
         call.problem = &problem;
         call.workspace_bytes = c.workspace_bytes;
         // The text buffer is cleared for its first byte only: a kernel writes a terminated text.
-        text_[0] = 0;
-        text_.back() = 0;
+        text_.data()[0] = 0;
+        text_.data()[text_.size() - 1] = 0;
         // What a library took when it was loaded is taken back.
         if (!crash_reports_stand()) install_crash_reports();
         circumstances.phase = Phase::operation;
         reply.code = operation(kernel_.state, &call, text_.data(), text_.size() - 1);
+        const bool backwards = take_direction_back();
         circumstances.phase = Phase::idle;
         const std::string misdeed = device_ ? device_->finish() : std::string();
-        if (reply.code == 0 && misdeed.empty()) {
+        if (reply.code == 0 && misdeed.empty() && !backwards) {
             if (!crash_reports_stand()) reply.status = Status::unwatched;
             return {};
         }
         reply.status = Status::error;
+        if (backwards)
+            return "returned with the direction flag set, which every caller needs clear";
         if (!misdeed.empty()) return misdeed;
-        return text_[0] != 0 ? std::string(text_.data())
-                             : fmt::format("returned {} without a text", reply.code);
+        return text_.data()[0] != 0 ? std::string(text_.data())
+                                    : fmt::format("returned {} without a text", reply.code);
     }
 
     attest_call lay_out(std::span<const protocol::WireTensor> tensors, std::uint64_t& outputs) {
@@ -203,7 +220,7 @@ private:
     std::optional<DeviceMemory> device_;
     std::uint32_t sequence_ = 0;
     protocol::CallFrame call_;
-    std::array<char, protocol::text_bytes_max> text_{};
+    GuardedText text_;
     std::array<DLTensor, protocol::tensors_max> tensors_{};
     std::array<std::array<std::int64_t, 4>, protocol::tensors_max> shapes_{}, strides_{};
 };
