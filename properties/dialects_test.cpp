@@ -42,6 +42,7 @@ TEST_P(EveryDialect, TheTruthBreaksNoLaw) {
         EXPECT_EQ(tried.violated, 0) << law.id << ": " << tried.example;
         const bool asked =
             law.id != "reference.structure" &&  // it declares none
+            law.id != "hygiene.many_calls" &&   // no threads are simulated for so long
             law.cases.formats != std::vector{Precision::f64} &&
             !(law.id == "masking.empty_row" && d.empty_row == EmptyRow::refuse) &&
             !(law.id == "hygiene.nonfinite" && d.nonfinite == Nonfinite::unspecified);

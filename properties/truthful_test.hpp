@@ -43,6 +43,7 @@ public:
 
     /// f64 is slow: only where a law is of nothing else.
     void take_formats_of(const Property& law) {
+        manifest_.simulated = law.needs.simulated;  // which rules out laws of many calls
         if (law.cases.formats == std::vector{Precision::f64})
             manifest_.formats = {kernel::Formats(Precision::f64)};
     }

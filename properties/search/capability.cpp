@@ -246,6 +246,10 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
         return "kernel does not claim batch invariance";
     if (needs.simulated && !capability.simulated)
         return "its threads run under no schedule that attest could choose";
+    // Of such kernels a call takes milliseconds, however small it is.
+    constexpr std::int64_t cost_simulated_max = 128;
+    if (capability.simulated && property.cases.cost > cost_simulated_max)
+        return "so many calls of simulated threads would take minutes";
     const law::CaseSpace& space = property.cases;
     FeatureSet missing;
     for (int bit = 0; bit < feature_count; ++bit) {
