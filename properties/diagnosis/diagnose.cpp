@@ -237,7 +237,8 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
             tell_unwritten(*beside, evidence.wrong);
             accepted.push_back(std::move(*beside));
         }
-    if (accepted.empty()) accepted = coarser_steps(evidence.wrong);
+    // A step of the sums shows in the output.
+    if (accepted.empty() && output) accepted = coarser_steps(evidence.wrong);
     const auto more = [](const DeviationScore& a, const DeviationScore& b) {
         return a.count.agree < b.count.agree;
     };

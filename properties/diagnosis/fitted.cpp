@@ -17,7 +17,7 @@ namespace {
 using ExtentOf = std::int64_t (*)(const Problem&);
 
 // What is dropped from N on shows where there are more than N: the shortest call that is wrong has
-// N + 1.
+// N + 1. Calls of that length alone would not tell it from a last key that is dropped.
 std::int64_t dropped_from(const AllEvidence& evidence, ExtentOf extent) {
     const auto of = [extent](const Evidence& e) { return extent(e.asked.problem); };
     return of(*std::ranges::min_element(evidence.wrong, {}, of)) - 1;
@@ -156,8 +156,10 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     for (auto part : {starting_maxima(), tile_candidates()})
         list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
-        if (const std::int64_t n = dropped_from(evidence, extent); n > 0)
-            list.push_back(dropped(n));
+        const std::int64_t n = dropped_from(evidence, extent);
+        const bool longer = std::ranges::any_of(
+            evidence.wrong, [&](const Evidence& e) { return extent(e.asked.problem) > n + 1; });
+        if (n > 0 && longer) list.push_back(dropped(n));
     };
     from([](const Problem& p) { return p.len_kv; }, keys_dropped);
     from([](const Problem& p) { return p.dim_qk; }, channels_dropped);

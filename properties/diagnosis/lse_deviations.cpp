@@ -90,6 +90,25 @@ std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
     return out;
 }
 
+// Where it could round either way, either.
+Deviation rounded_lse(Precision format) {
+    return {.id = "lse_rounded_" + std::string(name(format)),
+            .says = "a log-sum-exp rounded to " + std::string(name(format)),
+            .formula = [format](const Specification&,
+                                const bound::Expected& truth) -> std::optional<bound::Expected> {
+                if (truth.lse.empty()) return std::nullopt;
+                bound::Expected out;
+                out.lse = truth.lse;
+                for (bound::ExpectedElement& e : out.lse) {
+                    const double low = round_to(e.value - e.bound - e.error, format);
+                    const double high = round_to(e.value + e.bound + e.error, format);
+                    if (std::isfinite(low) && std::isfinite(high))
+                        e = {(low + high) / 2, 0, (high - low) / 2};
+                }
+                return out;
+            }};
+}
+
 double in_base(const Specification& s, double natural) {
     return s.dialect.lse_base == LseBase::two ? natural * std::numbers::log2e : natural;
 }
@@ -152,6 +171,8 @@ std::vector<Deviation> lse_deviations() {
                  "scores its exponential is infinite",
          .formula = [](const Specification& s,
                        const bound::Expected& t) { return sink_outside_maximum(s, t, true); }},
+        rounded_lse(Precision::bf16),
+        rounded_lse(Precision::f16),
         empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0),
         empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key",
                   std::numeric_limits<double>::infinity()),

@@ -144,6 +144,25 @@ Deviation query_lengths_ignored(bool aligned) {
             }};
 }
 
+// The tail of each split, where the problem asks for splits: ceil(keys / splits) keys each.
+Deviation tail_dropped(std::int64_t tile) {
+    return {.id = "tail_dropped_" + std::to_string(tile),
+            .says = "only whole tiles of " + std::to_string(tile) + " keys, without the rest",
+            .respecify = [tile](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.len_kv <= tile) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [tile, splits = s.problem.splits](const MaskPlace& p) {
+                    if (p.column < 0 || p.column >= p.len_kv) return false;
+                    const std::int64_t n = std::clamp<std::int64_t>(splits, 1, p.len_kv);
+                    const std::int64_t each = (p.len_kv + n - 1) / n;
+                    const std::int64_t begin = p.column / each * each;
+                    const std::int64_t keys = std::min(each, p.len_kv - begin);
+                    return keys > tile && p.column - begin >= keys / tile * tile;
+                };
+                return with_rules(s, rules);
+            }};
+}
+
 std::vector<Deviation> length_deviations() {
     std::vector<Deviation> list{
         rule_deviation("key_lengths_ignored", "every key of the axis, whatever the lengths say",
@@ -178,16 +197,7 @@ std::vector<Deviation> length_deviations() {
             rule_deviation("key_lengths_padded_" + std::to_string(tile),
                            "lengths of keys rounded up to multiples of " + std::to_string(tile),
                            bounded, [tile](Rules& r) { r.key_tile = tile; }));
-    for (const std::int64_t tile : {8, 16, 32, 64, 128, 256})
-        list.push_back(rule_deviation(
-            "tail_dropped_" + std::to_string(tile),
-            "only whole tiles of " + std::to_string(tile) + " keys, without the rest",
-            [tile](const Specification& s) { return s.problem.len_kv > tile; },
-            [tile](Rules& r) {
-                r.also_hidden = [tile](const MaskPlace& p) {
-                    return p.len_kv > tile && p.column >= p.len_kv / tile * tile;
-                };
-            }));
+    for (const std::int64_t tile : {8, 16, 32, 64, 128, 256}) list.push_back(tail_dropped(tile));
     list.push_back({.id = "split_tail_dropped",
                     .says = "Tk / splits keys a split, without the remainder",
                     .respecify = [](const Specification& s) -> std::optional<Specification> {

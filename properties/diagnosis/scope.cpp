@@ -18,6 +18,9 @@ constexpr ScopeAxis axes[] = {{"len_q", "Tq"},     {"len_kv", "Tk"},    {"dim_qk
                               {"dim_v", "Dv"},     {"batch", "B"},      {"heads_q", "Hq"},
                               {"heads_kv", "Hkv"}, {"splits", "splits"}};
 
+/// One or two wrong calls have most things in common.
+constexpr std::size_t wrong_min = 3;
+
 /// One of so many relations that are none is stated.
 constexpr double by_chance = 1.0 / 100;
 
@@ -57,7 +60,7 @@ std::optional<std::string> limit_between(const ScopeAxis& axis, const std::vecto
 
 std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
                                     const std::vector<Problem>& refuting) {
-    if (wrong.empty() || refuting.empty()) return std::nullopt;
+    if (wrong.size() < wrong_min || refuting.empty()) return std::nullopt;
     const double partings = log_partings(wrong.size(), refuting.size());
     double tried = 0;
     const auto likely = [&] { return std::log(++tried / by_chance) <= partings; };
