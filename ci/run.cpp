@@ -218,6 +218,15 @@ void describe_process(RunHeader& run, const search::SessionKernel& kernel,
     run.kernel.libraries.insert(sources.begin(), sources.end());
 }
 
+// As the campaign's own kernels were.
+std::unique_ptr<search::LimitedKernel> limited(std::unique_ptr<search::Kernel> kernel,
+                                               search::TimeLimit& limit,
+                                               const search::CampaignResult& result) {
+    auto one = std::make_unique<search::LimitedKernel>(std::move(kernel), limit);
+    if (result.shapes) one->keep_to(result.shapes);
+    return one;
+}
+
 }  // namespace
 
 FinishedRun run_and_record(const CommandOptions& options) {
@@ -259,16 +268,12 @@ FinishedRun run_and_record(const CommandOptions& options) {
         progress.clear();
         observer.rethrow();
         search::TimeLimit limit(options.timeout, search::patience_of(plan.kernel));
-        const auto kept = [&](std::unique_ptr<search::Kernel> one) {
-            auto limited = std::make_unique<search::LimitedKernel>(std::move(one), limit);
-            if (result.shapes) limited->keep_to(result.shapes);
-            return limited;
-        };
         const search::KernelFactory another = [&]() -> std::unique_ptr<search::Kernel> {
-            return kept(
-                std::make_unique<search::SessionKernel>(plan.kernel, session_options(options)));
+            return limited(
+                std::make_unique<search::SessionKernel>(plan.kernel, session_options(options)),
+                limit, result);
         };
-        const auto first = kept(std::move(loaded));
+        const auto first = limited(std::move(loaded), limit, result);
         write_findings(observer, report, result, plan, *first, another, interrupt);
         observer.rethrow();
         report.sort();
