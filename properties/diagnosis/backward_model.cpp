@@ -86,7 +86,8 @@ private:
     /// Behind the last row that is taken for a query.
     std::int64_t rows_end(std::int64_t b) const {
         const std::int64_t tile = s_.past_lengths;
-        if (tile == 0 || p_.mask.lens_q.empty()) return tile == 0 ? 0 : p_.len_q;
+        if (tile == 0) return 0;
+        if (tile == ModelSteps::all_rows || p_.mask.lens_q.empty()) return p_.len_q;
         return (p_.mask.lens_q[static_cast<std::size_t>(b)] + tile - 1) / tile * tile;
     }
 

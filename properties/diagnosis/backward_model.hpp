@@ -127,7 +127,9 @@ struct ModelSteps {
     std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
     std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
-    std::int64_t past_lengths = 0;  ///< rows up to its next multiple are rows like any other
+    static constexpr std::int64_t all_rows = -1;
+    /// Rows up to the next multiple of it, or all of them, are rows like any other.
+    std::int64_t past_lengths = 0;
     int turns_back = 1;             ///< 0: not at all, -1: the other way
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };

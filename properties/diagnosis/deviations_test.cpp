@@ -35,6 +35,8 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"hidden_finite", "tensor_finite"},               // where nothing else hides
         {"key_lengths_ignored", "key_lengths_no_limit"},  // where no diagonal is aligned by them
         {"query_lengths_ignored", "queries_past_length"},
+        {"lse_empty_zero", "lse_empty_zero_padding"},  // where no query length is given
+        {"lse_empty_infinite", "lse_empty_infinite_padding"},
         {"sink_outside_maximum", "sink_outside_maximum_guarded"},  // where every row has a key
         {"window_ignored", "window_left_ignored"},                 // where there is no right limit
         {"scores_rounded_bf16", "scaled_products_rounded_bf16"},   // without cap and bias

@@ -41,16 +41,24 @@ Deviation lse_deviation(std::string id, std::string says, LseOf value_of) {
             }};
 }
 
-Deviation empty_lse(std::string id, std::string says, double value) {
+/// A row past its sequence's length is no query.
+bool is_query(const Problem& p, std::size_t row) {
+    const auto flat = static_cast<std::int64_t>(row);
+    return flat % p.len_q < length_of(p.mask.lens_q, p.len_q, flat / (p.len_q * p.heads_q));
+}
+
+/// `padding`: in rows that are no query, too.
+Deviation empty_lse(std::string id, std::string says, double value, bool padding) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .formula = [value](const Specification&,
-                               const bound::Expected& truth) -> std::optional<bound::Expected> {
+            .formula = [value, padding](
+                           const Specification& s,
+                           const bound::Expected& truth) -> std::optional<bound::Expected> {
                 bound::Expected out;
                 out.lse = truth.lse;
                 bool any = false;
                 for (std::size_t n = 0; n < out.lse.size() && n < truth.row_empty.size(); ++n)
-                    if (truth.row_empty[n] != 0) {
+                    if (truth.row_empty[n] != 0 && (padding || is_query(s.problem, n))) {
                         out.lse[n] = {value, 0, 0};
                         any = true;
                     }
@@ -116,6 +124,7 @@ double in_base(const Specification& s, double natural) {
 }  // namespace
 
 std::vector<Deviation> lse_deviations() {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
     return {
         {.id = "lse_other_base",
          .says = "a log-sum-exp of the other base",
@@ -173,9 +182,15 @@ std::vector<Deviation> lse_deviations() {
                        const bound::Expected& t) { return sink_outside_maximum(s, t, true); }},
         rounded_lse(Precision::bf16),
         rounded_lse(Precision::f16),
-        empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0),
-        empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key",
-                  std::numeric_limits<double>::infinity()),
+        empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0, false),
+        empty_lse("lse_empty_zero_padding",
+                  "a log-sum-exp of 0 where a query sees no key, and past the query lengths", 0.0,
+                  true),
+        empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key", infinite,
+                  false),
+        empty_lse("lse_empty_infinite_padding",
+                  "a log-sum-exp of +inf where a query sees no key, and past the query lengths",
+                  infinite, true),
     };
 }
 

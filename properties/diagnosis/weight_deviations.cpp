@@ -130,7 +130,7 @@ void add_hidden(std::vector<BackwardDeviation>& list) {
                                 return Near{0, std::numeric_limits<double>::denorm_min()};
                             };
                         }));
-    constexpr std::int64_t all = std::numeric_limits<std::int32_t>::max();
+    constexpr std::int64_t all = ModelSteps::all_rows;
     for (const std::int64_t tile : {all, std::int64_t{4}, std::int64_t{8}, std::int64_t{16},
                                     std::int64_t{32}, std::int64_t{64}, std::int64_t{128}})
         for (const double padding_lse : {0.0, -infinite})
