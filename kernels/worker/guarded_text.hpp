@@ -1,6 +1,6 @@
 #pragma once
-// Where a kernel writes a reason or an error: what it writes past the end is a fault of its own, not
-// the end of the stack.
+// Where a kernel writes a reason or an error: what it writes past the end is a fault of its own,
+// not the end of the stack.
 
 #include <string>
 
