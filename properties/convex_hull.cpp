@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/nnls.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
@@ -23,7 +24,7 @@ namespace {
 constexpr const char* nothing_visible = "no query sees a key";
 
 CaseSpace space(std::int64_t cost) {
-    return {.allow = FeatureSet::all().without(Feature::dropout), .cost = cost};
+    return {.allow = attention, .cost = cost};
 }
 
 Judgement check_box(const Trial& trial) {

@@ -116,33 +116,37 @@ std::optional<bound::Expected> not_subtracted(double underflow, const Specificat
     return out;
 }
 
-Deviation maximum_not_subtracted(bool guarded) {
-    const double underflow = guarded ? 0.0 : std::nan("");
+// What a quotient of two sums that are 0 gives: NaN, or 0 where it is guarded.
+using WhereZero = std::function<std::optional<bound::Expected>(
+    double quotient, const Specification&, const bound::Expected& truth)>;
+Deviation underflowing(std::string id, std::string says, bool guarded, WhereZero expected) {
+    if (guarded) id += "_guarded";
     return formula_deviation(
-        guarded ? "maximum_not_subtracted_guarded" : "maximum_not_subtracted",
-        std::string(
-            "weights exp(S) without the maximum: beyond 88 they are infinite, and where all "
-            "are below -104 the output is ") +
-            (guarded ? "0" : "NaN"),
-        [underflow](const Specification& s, const bound::Expected& truth) {
-            return not_subtracted(underflow, s, truth);
+        std::move(id), says + " the output is " + (guarded ? "0" : "NaN"),
+        [quotient = guarded ? 0.0 : std::nan(""), expected = std::move(expected)](
+            const Specification& s, const bound::Expected& truth) {
+            return expected(quotient, s, truth);
         });
+}
+
+Deviation maximum_not_subtracted(bool guarded) {
+    return underflowing("maximum_not_subtracted",
+                        "weights exp(S) without the maximum: beyond 88 they are infinite, and "
+                        "where all are below -104",
+                        guarded, not_subtracted);
 }
 
 // Scores far below it do not tell where it starts: it is not said.
 Deviation starting_maximum(double start, bool guarded) {
-    const double underflow = guarded ? 0.0 : std::nan("");
-    return formula_deviation(
-        guarded ? "maximum_finite_guarded" : "maximum_finite",
-        std::string("a running maximum that starts at some number, not at -inf: where all scores "
-                    "are far below it, every weight underflows and the output is ") +
-            (guarded ? "0" : "NaN"),
-        [start, underflow](const Specification& s, const bound::Expected& truth) {
-            return maximum_from(
-                [start](const Specification&, std::size_t rows) {
-                    return std::vector<double>(rows, start);
-                },
-                underflow, s, truth);
+    return underflowing(
+        "maximum_finite",
+        "a running maximum that starts at some number, not at -inf: where all scores are far below "
+        "it, every weight underflows and",
+        guarded, [start](double quotient, const Specification& s, const bound::Expected& truth) {
+            const auto same = [start](const Specification&, std::size_t rows) {
+                return std::vector<double>(rows, start);
+            };
+            return maximum_from(same, quotient, s, truth);
         });
 }
 
@@ -158,14 +162,12 @@ std::vector<double> maxima_of_all(const Specification& s, std::size_t) {
 }
 
 Deviation maximum_of_hidden(bool guarded) {
-    const double underflow = guarded ? 0.0 : std::nan("");
-    return formula_deviation(
-        guarded ? "maximum_of_hidden_guarded" : "maximum_of_hidden",
-        std::string("a maximum over hidden keys too: where one of them stands far above all that "
-                    "are seen, every weight underflows and the output is ") +
-            (guarded ? "0" : "NaN"),
-        [underflow](const Specification& s, const bound::Expected& truth) {
-            return maximum_from(maxima_of_all, underflow, s, truth);
+    return underflowing(
+        "maximum_of_hidden",
+        "a maximum over hidden keys too: where one of them stands far above all that are seen, "
+        "every weight underflows and",
+        guarded, [](double quotient, const Specification& s, const bound::Expected& truth) {
+            return maximum_from(maxima_of_all, quotient, s, truth);
         });
 }
 
