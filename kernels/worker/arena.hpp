@@ -109,6 +109,7 @@ private:
     void require_bytes(std::uint64_t lane_bytes, std::uint64_t far_bytes);
     bool map(const Extent& extent);  ///< false: as it was
     void unmap();
+    void punch(const TensorSlot& slot) const;  ///< its pages are a hole of the memory file again
     void fill_slot(const TensorSlot& slot) const;
     std::optional<std::uint64_t> find_changed(const TensorSlot& slot) const;
     std::optional<std::uint64_t> find_in_holes(const TensorSlot& slot) const;
