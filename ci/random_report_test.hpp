@@ -31,7 +31,6 @@ inline std::string id() {
     return sha256_hex(std::to_string(count())).substr(0, 8);
 }
 inline double ratio() {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     return coin() ? std::abs(real()) : coin() ? infinite : 0;
 }
 inline Case a_case() {

@@ -18,7 +18,6 @@
 namespace attest::worker {
 namespace {
 
-constexpr std::uint64_t page = 4096;  // of x86-64; a multiple of it elsewhere is handled by `unit`
 constexpr std::uint64_t lane_bytes_min = 64 * 1024;
 constexpr std::uint64_t lanes_min = 12;
 constexpr std::uint64_t alignment = 64;

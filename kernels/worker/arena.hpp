@@ -19,6 +19,8 @@
 
 namespace attest::worker {
 
+inline constexpr std::uint64_t page = 4096;  ///< of x86-64; elsewhere a multiple of it
+
 /// What differs between one call and the next. The three patterns are NaN in every float format
 /// and distinct in their low bits, so that a NaN copied from slack is not taken for an output that
 /// was never written; as integers they are wild. Every two bytes of memory hold the pattern.

@@ -16,10 +16,6 @@ namespace attest::diagnosis {
 
 namespace {
 
-// One element in bfloat16 lies within a bound by chance about once in 2^7; about 100 deviations are
-// tried. Three elements leave chance 100 / 2^21.
-constexpr std::int64_t telling_elements_min = 3;
-
 bool informative(const bound::ExpectedElement& e) {
     return !std::isfinite(e.value) || std::isfinite(e.bound);
 }

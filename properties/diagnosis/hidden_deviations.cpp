@@ -2,7 +2,6 @@
 // hidden, a running maximum that starts too high.
 
 #include <cmath>
-#include <limits>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -55,7 +54,7 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
         if (truth.row_empty[row] == 0 || !query) continue;
         any = true;
         // Its log-sum-exp is the unknown score and the log of the number of keys.
-        if (row < out.lse.size()) out.lse[row] = {0, 0, std::numeric_limits<double>::infinity()};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
         for (std::size_t c = 0; c < dim; ++c)
             out.output[row * dim + c] = mean.output[row * dim + c];
     }
@@ -71,7 +70,6 @@ using StartOf = std::function<std::vector<double>(const Specification&, std::siz
 std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
                                             const Specification& s, const bound::Expected& truth) {
     if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = false;
     bound::Expected out = truth;
     const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
@@ -98,7 +96,6 @@ std::optional<bound::Expected> not_subtracted(double underflow, const Specificat
         [](const Specification&, std::size_t rows) { return std::vector<double>(rows, 0.0); },
         underflow, s, truth);
     if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = low.has_value();
     bound::Expected out = low ? std::move(*low) : truth;
     const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);

@@ -1,8 +1,6 @@
 // Right numbers in wrong places: tensors exchanged, strides of another tensor, one sequence's or
 // head's gradients for all, RoPE not turned back; and backward of another problem than forward.
 
-#include <limits>
-
 #include "properties/diagnosis/backward_deviation.hpp"
 
 namespace attest::diagnosis {
@@ -53,7 +51,7 @@ void restride(const BackwardCall& call, Role role, std::int64_t stride, Predicte
     const std::vector<Near> old = out[role];
     const std::int64_t size = static_cast<std::int64_t>(old.size());
     std::vector<Near>& now = out[role];
-    for (Near& x : now) x.error = std::numeric_limits<double>::infinity();
+    for (Near& x : now) x.error = infinite;
     for (std::int64_t head = 0; head < s[0] * s[1]; ++head)
         for (std::int64_t t = 0; t < s[2]; ++t)
             for (std::int64_t c = 0; c < s[3]; ++c) {

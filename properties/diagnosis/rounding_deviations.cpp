@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
@@ -20,7 +19,7 @@ std::string words(Precision format) {
 
 // x known to within a part of its own size and of 1, as a kernel in f32 knows it at best after a
 // few operations, rounded; none where it could round either way.
-std::optional<double> rounded(double x, double size, Precision format) {
+std::optional<double> rounded_surely(double x, double size, Precision format) {
     const double off = 0x1p-21 * size;
     const double low = round_to(x - off, format), high = round_to(x + off, format);
     if (low != high || !std::isfinite(low)) return std::nullopt;
@@ -62,7 +61,7 @@ Deviation scores_rounded(Precision format, RoundedScores which) {
             for (std::size_t j = 0; j < row.scores.size(); ++j) {
                 if (!std::isfinite(row.scores[j])) continue;
                 const double x = row.scores[j] / scale;
-                const std::optional<double> r = rounded(x, std::abs(x) + 1 / scale, format);
+                const std::optional<double> r = rounded_surely(x, std::abs(x) + 1 / scale, format);
                 if (!r) return std::nullopt;
                 change.numerator[j] = *r * scale - row.scores[j];
             }
@@ -86,26 +85,25 @@ Deviation weights_rounded(Precision format, RoundedWeights where) {
     const char* ids[] = {"", "_and_sum", "_divided"};
     const char* says[] = {", their sum not", " in both sums", " after the division"};
     const auto n = static_cast<std::size_t>(where);
-    return weight_deviation(
-        "weights_rounded_" + std::string(name(format)) + ids[n],
-        "weights rounded to " + words(format) + says[n],
-        [format, where](const Specification&, const oracle::RowDetail& row,
-                        KeyExtent span) -> std::optional<WeightChange> {
-            if (!maximum_in_first_tile(row, span)) return std::nullopt;
-            WeightChange change{std::vector<double>(row.scores.size()), {}};
-            if (where != RoundedWeights::both) change.denominator = 0;
-            const double base = where == RoundedWeights::divided ? row.lse : row.max;
-            for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                if (row.weights[j] <= 0) continue;
-                const double below = row.scores[j] - base, w = std::exp(below);
-                const std::optional<double> r =
-                    rounded(w, w * (4 + std::abs(below) + std::abs(base)), format);
-                if (!r) return std::nullopt;
-                change.numerator[j] =
-                    *r > 0 ? std::log(*r) - below : -std::numeric_limits<double>::infinity();
-            }
-            return change;
-        });
+    return weight_deviation("weights_rounded_" + std::string(name(format)) + ids[n],
+                            "weights rounded to " + words(format) + says[n],
+                            [format, where](const Specification&, const oracle::RowDetail& row,
+                                            KeyExtent span) -> std::optional<WeightChange> {
+                                if (!maximum_in_first_tile(row, span)) return std::nullopt;
+                                WeightChange change{std::vector<double>(row.scores.size()), {}};
+                                if (where != RoundedWeights::both) change.denominator = 0;
+                                const double base =
+                                    where == RoundedWeights::divided ? row.lse : row.max;
+                                for (std::size_t j = 0; j < row.scores.size(); ++j) {
+                                    if (row.weights[j] <= 0) continue;
+                                    const double below = row.scores[j] - base, w = std::exp(below);
+                                    const std::optional<double> r = rounded_surely(
+                                        w, w * (4 + std::abs(below) + std::abs(base)), format);
+                                    if (!r) return std::nullopt;
+                                    change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
+                                }
+                                return change;
+                            });
 }
 
 Deviation sum_rounded(Precision format) {
@@ -119,7 +117,7 @@ Deviation sum_rounded(Precision format) {
                                     if (row.weights[j] <= 0) continue;
                                     const double w = std::exp(row.scores[j] - row.max);
                                     const std::optional<double> r =
-                                        rounded(sum + w, sum + 4 * w, format);
+                                        rounded_surely(sum + w, sum + 4 * w, format);
                                     if (!r) return std::nullopt;
                                     sum = *r;
                                     exact += w;
@@ -146,7 +144,7 @@ std::optional<bound::Expected> cut_off(const Specification& s, const bound::Expe
         any = any || low != high || low != round_to(o.value, format);
         o = std::isfinite(low) && std::isfinite(high)
                 ? bound::ExpectedElement{(low + high) / 2, 0, std::abs(high - low) / 2}
-                : bound::ExpectedElement{0, 0, std::numeric_limits<double>::infinity()};
+                : bound::ExpectedElement{0, 0, infinite};
     }
     if (!any) return std::nullopt;
     return out;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/bound/probable_bound.hpp"
 #include "reference/oracle/lanes.hpp"
@@ -11,8 +10,6 @@
 namespace attest::oracle {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 Precision weights_format(const Problem& problem, const Numerics& numerics) {
     return resolved(numerics.weights, problem.format_q);
