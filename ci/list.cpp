@@ -34,6 +34,7 @@ std::string needs_text(const law::Property& law) {
     if (law.needs.lse) text += ", log-sum-exp";
     if (law.needs.deterministic) text += ", claims deterministic";
     if (law.needs.batch_invariant) text += ", claims batch_invariant";
+    if (law.needs.concurrent) text += ", claims concurrent";
     if (law.needs.simulated) text += ", simulated threads";
     if (const std::string more = features_text(law.cases.require); !more.empty())
         text += ", " + more;

@@ -28,6 +28,7 @@ inline kernel::Manifest truthful_manifest(const Dialect& dialect) {
     manifest.dialect = dialect;
     manifest.numerics.deterministic = true;
     manifest.numerics.batch_invariant = true;
+    manifest.numerics.concurrent = true;
     return manifest;
 }
 
@@ -87,6 +88,11 @@ public:
         fill(Role::o, answer.output);
         if (problem.want_lse) fill(Role::lse, answer.lse);
         return result;
+    }
+    worker::CallResult forward_beside(const Problem& problem, const TensorSet& inputs) override {
+        Question question{problem, manifest_.dialect, inputs};
+        if (deviation_.is_disturbed) deviation_.is_disturbed(question);
+        return forward(question.problem, question.inputs);
     }
     worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
                                 const std::vector<Role>& wanted) override {

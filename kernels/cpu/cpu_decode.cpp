@@ -210,7 +210,8 @@ constexpr attest_kernel_api api{
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1, "tile": 64,
-               "sum_weights": "unrounded", "deterministic": true, "batch_invariant": true}
+               "sum_weights": "unrounded", "deterministic": true, "batch_invariant": true,
+               "concurrent": true}
 })",
     .supports = supports,
     .create = nullptr,

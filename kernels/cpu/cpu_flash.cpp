@@ -175,6 +175,7 @@ constexpr attest_kernel_api api{
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "same", "output": "same", "exp_ulp": 2, "tile": 64,
                "sum_weights": "unrounded", "deterministic": true, "batch_invariant": true,
+               "concurrent": true,
                "deterministic_backward": true}
 })",
     .supports = supports,

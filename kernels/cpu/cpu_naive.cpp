@@ -149,7 +149,8 @@ constexpr const char* manifest = R"({
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1,
-               "deterministic": true, "batch_invariant": true, "deterministic_backward": true}
+               "deterministic": true, "batch_invariant": true, "concurrent": true,
+               "deterministic_backward": true}
 })";
 
 constexpr attest_kernel_api api{

@@ -104,6 +104,7 @@ void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
     section.choose("sum_weights", manifest_words::sum_words, n.sum_weights);
     section.flag("deterministic", n.deterministic);
     section.flag("batch_invariant", n.batch_invariant);
+    section.flag("concurrent", n.concurrent);
     section.choose("gradient_weights", manifest_words::number_words, n.gradient_weights);
     section.choose("gradient_scores", manifest_words::number_words, n.gradient_scores);
     section.flag("deterministic_backward", n.deterministic_backward);
@@ -230,6 +231,7 @@ std::string to_json(const Manifest& m) {
             out["numerics"][std::string(step.key)] =
                 word_of(manifest_words::number_words, m.numerics.*step.format);
     if (m.numerics.epsilon > 0) out["numerics"]["epsilon"] = m.numerics.epsilon;
+    if (m.numerics.concurrent) out["numerics"]["concurrent"] = true;
     if (m.numerics.centred_keys) out["numerics"]["centred_keys"] = true;
     if (m.numerics.centred_values) out["numerics"]["centred_values"] = true;
     return out.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -70,7 +70,8 @@ struct AnswerFrame {
     std::uint64_t workspace_bytes = 0;
 };
 
-enum class Operation : std::uint32_t { forward = 0, backward = 1, append = 2 };
+/// forward_beside: forward, while a second thread makes the same call on tensors of its own.
+enum class Operation : std::uint32_t { forward = 0, backward = 1, append = 2, forward_beside = 3 };
 
 struct CallFrame {
     FrameHeader header;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "kernels/worker/beside.hpp"
 #include "kernels/worker/crash.hpp"
 #include "kernels/worker/device_memory.hpp"
 #include "kernels/worker/frames.hpp"
@@ -141,10 +142,12 @@ private:
             reply.status = Status::workspace;
             return {};
         }
-        const auto operation = c.operation == protocol::Operation::forward    ? kernel_.api.forward
-                               : c.operation == protocol::Operation::backward ? kernel_.api.backward
-                                                                              : kernel_.api.append;
-        if (operation == nullptr) {
+        const bool beside = c.operation == protocol::Operation::forward_beside;
+        const auto operation =
+            beside || c.operation == protocol::Operation::forward ? kernel_.api.forward
+            : c.operation == protocol::Operation::backward        ? kernel_.api.backward
+                                                                  : kernel_.api.append;
+        if (operation == nullptr || (beside && device_)) {
             reply.status = Status::absent;
             return {};
         }
@@ -160,11 +163,14 @@ private:
         // What a library took when it was loaded is taken back.
         if (!crash_reports_stand()) install_crash_reports();
         circumstances.phase = Phase::operation;
+        std::optional<Beside> other;
+        if (beside) other.emplace(call, [this](const attest_call& its) { return forward(its); });
         reply.code = operation(kernel_.state, &call, text_.data(), text_.size() - 1);
         const bool backwards = take_direction_back();
+        const std::string besides = other ? other->end() : std::string();
         circumstances.phase = Phase::idle;
         const std::string misdeed = device_ ? device_->finish() : std::string();
-        if (reply.code == 0 && misdeed.empty() && !backwards) {
+        if (reply.code == 0 && misdeed.empty() && !backwards && besides.empty()) {
             if (!crash_reports_stand()) reply.status = Status::unwatched;
             return {};
         }
@@ -172,8 +178,22 @@ private:
         if (backwards)
             return "returned with the direction flag set, which every caller needs clear";
         if (!misdeed.empty()) return misdeed;
+        if (reply.code == 0) return "of two calls at once one " + besides;
         return text_.data()[0] != 0 ? std::string(text_.data())
                                     : fmt::format("returned {} without a text", reply.code);
+    }
+
+    /// A call of another thread, with a text of its own.
+    std::string forward(const attest_call& call) const {
+        std::array<char, protocol::text_bytes_max> text{};
+        int code = 0;
+        const std::string thrown = caught([&] {
+            code = kernel_.api.forward(kernel_.state, &call, text.data(), text.size() - 1);
+        });
+        if (!thrown.empty()) return "let an exception out: " + thrown;
+        if (code == 0) return {};
+        return text[0] != 0 ? "returned an error: " + std::string(text.data())
+                            : fmt::format("returned {} without a text", code);
     }
 
     attest_call lay_out(std::span<const protocol::WireTensor> tensors, std::uint64_t& outputs) {

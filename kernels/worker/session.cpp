@@ -241,6 +241,10 @@ CallResult Session::forward(const Problem& problem, const TensorSet& inputs) {
     return call(problem, inputs, asked);
 }
 
+CallResult Session::forward_beside(const Problem& problem, const TensorSet& inputs) {
+    return call(problem, inputs, {protocol::Operation::forward_beside});
+}
+
 CallResult Session::backward(const Problem& problem, const TensorSet& inputs,
                              const std::vector<Role>& wanted) {
     return call(problem, inputs, {protocol::Operation::backward, wanted});

@@ -59,6 +59,10 @@ public:
     /// A worker that is killed from outside is replaced and the call made again. Throws KernelGone.
     CallResult forward(const Problem& problem, const TensorSet& inputs);
 
+    /// One forward call, while a second thread makes the same call on tensors of its own, in which
+    /// q, k and v are zero; refused where the worker has but one thread.
+    CallResult forward_beside(const Problem& problem, const TensorSet& inputs);
+
     /// One backward call. Inputs are forward's, its o and lse (where the kernel returns one), and
     /// d_o; `wanted` are the gradients that are given a place, those of them the problem has.
     CallResult backward(const Problem& problem, const TensorSet& inputs,

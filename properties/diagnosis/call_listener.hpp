@@ -23,6 +23,9 @@ public:
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         return keep(forwards, problem, inputs, kernel_.forward(problem, inputs));
     }
+    worker::CallResult forward_beside(const Problem& problem, const TensorSet& inputs) override {
+        return kernel_.forward_beside(problem, inputs);  // no answer to the question alone
+    }
     worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
                                 const std::vector<Role>& wanted) override {
         return keep(backwards, problem, inputs, kernel_.backward(problem, inputs, wanted));

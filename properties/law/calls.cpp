@@ -23,6 +23,12 @@ Run Run::alone() const {
     return call;
 }
 
+Run Run::beside() const {
+    Run call = *this;
+    call.outputs_ = trial_->run_beside(problem(), inputs());
+    return call;
+}
+
 const bound::Expected& PlannedCall::expected() const {
     if (!expected_) expected_ = given_->expected(problem_, inputs_);
     return *expected_;

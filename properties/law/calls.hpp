@@ -47,6 +47,8 @@ public:
 
     Run alone() const;  ///< the same call in a process that has answered nothing before
 
+    Run beside() const;  ///< the same call while another thread calls the kernel
+
     const Trial& trial() const noexcept { return *trial_; }
     const Tensor& output() const { return outputs_[Role::o]; }  ///< [batch, heads_q, len_q, dim_v]
     bool has_lse() const noexcept { return outputs_.has(Role::lse); }

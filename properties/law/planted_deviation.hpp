@@ -29,6 +29,8 @@ struct PlantedDeviation {
     std::function<void(Question& asked)> asks{};
     /// The same, by the questions that its process answered before, oldest first.
     std::function<void(Question& asked, std::span<const Question> before)> remembers{};
+    /// As asks, in a call beside which another thread makes one.
+    std::function<void(Question& asked)> is_disturbed{};
     /// Gives another number than the right one; `call` counts the calls of its process from 0.
     std::function<double(const bound::ExpectedElement& right, std::int64_t call)> answers{};
     /// Gives other gradients than those of what it was asked; `truth` differentiates a question.
@@ -41,7 +43,7 @@ struct PlantedDeviation {
     std::int64_t declares_tile = 0;
 
     bool does_something() const noexcept {
-        return asks || remembers || answers || differentiates || !fails.empty() ||
+        return asks || remembers || is_disturbed || answers || differentiates || !fails.empty() ||
                declares_tile > 0;
     }
 };

@@ -45,6 +45,7 @@ struct Needs {
     bool backward = false;
     bool deterministic = false;  ///< the kernel claims it
     bool batch_invariant = false;
+    bool concurrent = false;
     bool simulated = false;  ///< its threads run under a schedule that attest can choose
 };
 

@@ -68,6 +68,9 @@ public:
     /// telling a wrong answer from one that depends on earlier calls.
     virtual TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const = 0;
 
+    /// As run(), while another thread of that process calls the kernel.
+    virtual TensorSet run_beside(const Problem& problem, const TensorSet& inputs) const = 0;
+
     /// A backward call; `inputs` hold d_o and what forward gave for them: o and, where the kernel
     /// returns one, lse. `wanted` are of gradients_of(problem).
     virtual TensorSet backward(const Problem& problem, const TensorSet& inputs,

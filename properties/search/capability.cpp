@@ -244,6 +244,8 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
         return "kernel does not claim to be deterministic";
     if (needs.batch_invariant && !capability.numerics.batch_invariant)
         return "kernel does not claim batch invariance";
+    if (needs.concurrent && !capability.numerics.concurrent)
+        return "kernel does not claim that several threads may call it at once";
     if (needs.simulated && !capability.simulated)
         return "its threads run under no schedule that attest could choose";
     // Of such kernels a call takes milliseconds, however small it is.

@@ -44,6 +44,11 @@ public:
     /// One call; never throws for what the kernel does.
     virtual worker::CallResult forward(const Problem& problem, const TensorSet& inputs) = 0;
 
+    /// The same while another thread calls the kernel (Session::forward_beside).
+    virtual worker::CallResult forward_beside(const Problem& problem, const TensorSet& inputs) {
+        return forward(problem, inputs);
+    }
+
     /// One backward call (Session::backward), of a kernel whose manifest lists gradients.
     virtual worker::CallResult backward(const Problem& /*problem*/, const TensorSet& /*inputs*/,
                                         const std::vector<Role>& /*wanted*/) {

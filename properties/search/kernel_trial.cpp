@@ -158,6 +158,10 @@ TensorSet KernelTrial::run_alone(const Problem& problem, const TensorSet& inputs
     return run(problem, inputs);
 }
 
+TensorSet KernelTrial::run_beside(const Problem& problem, const TensorSet& inputs) const {
+    return outputs_of(problem, kernel_.forward_beside(problem, inputs));
+}
+
 /// What the manifest rules out is not asked: a kernel without a careful supports() would say yes to
 /// it and answer something else.
 bool KernelTrial::supports(const Problem& problem) const {

@@ -33,6 +33,7 @@ public:
     const TensorSet& observed() const override;
     TensorSet run(const Problem& problem, const TensorSet& inputs) const override;
     TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const override;
+    TensorSet run_beside(const Problem& problem, const TensorSet& inputs) const override;
     bool supports(const Problem& problem) const override;
     const bound::Expected& expected() const override;
     bound::Expected expected(const Problem& problem, const TensorSet& inputs) const override;
@@ -88,6 +89,9 @@ public:
     const TensorSet& observed() const override;
     TensorSet run(const Problem& problem, const TensorSet& inputs) const override;
     TensorSet run_alone(const Problem& problem, const TensorSet& inputs) const override {
+        return run(problem, inputs);
+    }
+    TensorSet run_beside(const Problem& problem, const TensorSet& inputs) const override {
         return run(problem, inputs);
     }
     const bound::Expected& expected() const override;

@@ -51,6 +51,12 @@ worker::CallResult LimitedKernel::forward(const Problem& problem, const TensorSe
     return timed(problem, products_of(problem), [&] { return kernel_->forward(problem, inputs); });
 }
 
+/// It waits for one call of the other thread, too.
+worker::CallResult LimitedKernel::forward_beside(const Problem& problem, const TensorSet& inputs) {
+    return timed(problem, 2 * products_of(problem),
+                 [&] { return kernel_->forward_beside(problem, inputs); });
+}
+
 /// Two products of forward again, and three of its own.
 worker::CallResult LimitedKernel::backward(const Problem& problem, const TensorSet& inputs,
                                            const std::vector<Role>& wanted) {

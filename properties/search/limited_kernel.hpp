@@ -26,6 +26,7 @@ public:
     const kernel::Manifest& manifest() const noexcept override { return kernel_->manifest(); }
     bool supports(const Problem& problem, std::string* reason) override;
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override;
+    worker::CallResult forward_beside(const Problem& problem, const TensorSet& inputs) override;
     worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
                                 const std::vector<Role>& wanted) override;
     void begin_case(std::uint64_t first) noexcept override { kernel_->begin_case(first); }

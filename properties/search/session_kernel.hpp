@@ -18,6 +18,9 @@ public:
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         return session_.forward(problem, inputs);
     }
+    worker::CallResult forward_beside(const Problem& problem, const TensorSet& inputs) override {
+        return session_.forward_beside(problem, inputs);
+    }
     worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
                                 const std::vector<Role>& wanted) override {
         return session_.backward(problem, inputs, wanted);

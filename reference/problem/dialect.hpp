@@ -62,6 +62,7 @@ struct Numerics {
     SumWeights sum_weights = SumWeights::unrounded;
     bool deterministic = false;
     bool batch_invariant = false;
+    bool concurrent = false;  ///< calls of several threads at once do not disturb each other
     /// P as fed to the product that gives dV, dS as fed to those that give dQ and dK; same: as
     /// `weights`.
     NumberFormat gradient_weights = NumberFormat::same;

@@ -3,13 +3,14 @@
 import numpy as np
 
 from attest_worker import loading, protocol
+from attest_worker.beside import Beside
 from attest_worker.memory import SharedMemory
 from attest_worker.protocol import CALL, HELLO, ROLES, SUPPORTS, Kind, Problem, Status
 
 O_BIT = 1 << ROLES.index("o")
 LSE_BIT = 1 << ROLES.index("lse")
 KEEP_BIT = 1 << ROLES.index("dropout_keep")
-BACKWARD = 1
+BACKWARD, APPEND, FORWARD_BESIDE = 1, 2, 3
 GRADIENTS = ["d_q", "d_k", "d_v", "d_mask", "d_sinks"]
 
 
@@ -87,7 +88,7 @@ class Server:
     def _run(self, body):
         memory_bytes, _, operation, count = CALL.unpack_from(body)
         problem, tensors_body = Problem.take(body[CALL.size :])
-        if operation == BACKWARD and self._kernel.backward is None or operation > BACKWARD:
+        if operation == BACKWARD and self._kernel.backward is None or operation == APPEND:
             return Status.ABSENT, 0
         if memory_bytes != self._memory.bytes:
             self._memory.resize(memory_bytes)
@@ -99,7 +100,11 @@ class Server:
         lse = tensors.get("lse")
         before = None if lse is None else lse.tobytes()
 
-        result = self._kernel.forward(problem, q, k, v, **tensors)
+        if operation == FORWARD_BESIDE:
+            with Beside(self._kernel.forward, problem, q, k, v, tensors):
+                result = self._kernel.forward(problem, q, k, v, **tensors)
+        else:
+            result = self._kernel.forward(problem, q, k, v, **tensors)
 
         returned_lse = isinstance(result, tuple)
         if returned_lse:
