@@ -171,7 +171,7 @@ Judgement check_order_of_keys(const Trial& trial) {
 }
 
 CaseSpace order_space() {
-    return {.allow = placeless,
+    return {.allow = apart,
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat},
             .cost = 8};
 }
