@@ -161,7 +161,7 @@ TEST(Gate, RunsOfOtherCasesAreNotCompared) {
     EXPECT_NE(other([](RunHeader& run) { run.seconds = 3; }), "");
 }
 
-std::string complaint(const std::string& text) {
+std::string waiver_complaint(const std::string& text) {
     try {
         parse_waivers(text, "w.json");
     } catch (const BadInput& error) {
@@ -177,24 +177,24 @@ std::string waivers(const std::string& inside) {
 TEST(Waivers, AreStrict) {
     const std::string rest =
         "\"kernel\": \"k\", \"reason\": \"r\", \"who\": \"w\", \"expires\": \"2028-02-29\"";
-    EXPECT_EQ(complaint("{\"waivers\": []}"), "");
-    EXPECT_EQ(complaint(waivers("\"law\": \"a.*\", " + rest)), "");
-    EXPECT_EQ(complaint(waivers("\"cause\": \"a\", " + rest)), "");
-    EXPECT_EQ(complaint(waivers(rest)), "w.json:1:14: a waiver needs \"law\" or \"cause\"");
-    EXPECT_NE(complaint(waivers("\"law\": \"\", " + rest)), "");
-    EXPECT_NE(complaint(waivers("\"law\": 7, " + rest)), "");
-    EXPECT_NE(complaint(waivers("\"law\": \"a\", \"laws\": \"b\", " + rest)), "");
-    EXPECT_NE(complaint(waivers("\"law\": \"a\", \"law\": \"b\", " + rest)), "");
-    EXPECT_NE(complaint("[]"), "");
-    EXPECT_NE(complaint("{}"), "");
-    EXPECT_NE(complaint(""), "");
+    EXPECT_EQ(waiver_complaint("{\"waivers\": []}"), "");
+    EXPECT_EQ(waiver_complaint(waivers("\"law\": \"a.*\", " + rest)), "");
+    EXPECT_EQ(waiver_complaint(waivers("\"cause\": \"a\", " + rest)), "");
+    EXPECT_EQ(waiver_complaint(waivers(rest)), "w.json:1:14: a waiver needs \"law\" or \"cause\"");
+    EXPECT_NE(waiver_complaint(waivers("\"law\": \"\", " + rest)), "");
+    EXPECT_NE(waiver_complaint(waivers("\"law\": 7, " + rest)), "");
+    EXPECT_NE(waiver_complaint(waivers("\"law\": \"a\", \"laws\": \"b\", " + rest)), "");
+    EXPECT_NE(waiver_complaint(waivers("\"law\": \"a\", \"law\": \"b\", " + rest)), "");
+    EXPECT_NE(waiver_complaint("[]"), "");
+    EXPECT_NE(waiver_complaint("{}"), "");
+    EXPECT_NE(waiver_complaint(""), "");
     for (const char* day : {"2027-02-29", "2026-13-01", "2026-00-10", "2026-1-1", "never",
                             "2026-12-31 ", "+026-12-31"})
-        EXPECT_NE(
-            complaint(waivers("\"law\": \"a\", \"kernel\": \"k\", \"reason\": \"r\", \"who\": "
+        EXPECT_NE(waiver_complaint(
+                      waivers("\"law\": \"a\", \"kernel\": \"k\", \"reason\": \"r\", \"who\": "
                               "\"w\", \"expires\": \"" +
                               std::string(day) + "\"")),
-            "")
+                  "")
             << day;
 }
 

@@ -7,7 +7,7 @@
 namespace attest::ci {
 namespace {
 
-std::string complaint(const std::string& json) {
+std::string profile_complaint(const std::string& json) {
     try {
         parse_profile(json, "p.json");
     } catch (const BadInput& error) {
@@ -31,10 +31,11 @@ TEST(Profile, BuiltInOnesAreReadable) {
 }
 
 TEST(Profile, MistakesPointAtThePlace) {
-    EXPECT_EQ(complaint(R"({"name":"x","version":1,"cases_per_law":10})"), "");
-    EXPECT_NE(complaint(R"({"name":"x","version":1})").find("needs the key \"cases_per_law\""),
-              std::string::npos);
-    const std::string zero = complaint(R"({"name":"x","version":1,"cases_per_law":0})");
+    EXPECT_EQ(profile_complaint(R"({"name":"x","version":1,"cases_per_law":10})"), "");
+    EXPECT_NE(
+        profile_complaint(R"({"name":"x","version":1})").find("needs the key \"cases_per_law\""),
+        std::string::npos);
+    const std::string zero = profile_complaint(R"({"name":"x","version":1,"cases_per_law":0})");
     EXPECT_TRUE(
         zero.starts_with("p.json:1:41: \"cases_per_law\" must be a whole number, at least 1"))
         << zero;
@@ -49,7 +50,8 @@ TEST(Profile, MistakesPointAtThePlace) {
                             R"({"name":"x","version":1,"cases_per_law":1,"laws":["maskin.*"]})",
                             R"({"name":"x","version":1,"cases_per_law":1,"laws_excluded":["a.b"]})",
                             "{ \"name\": }", "[]", ""})
-        EXPECT_TRUE(complaint(bad).starts_with("p.json:1:")) << bad << ": " << complaint(bad);
+        EXPECT_TRUE(profile_complaint(bad).starts_with("p.json:1:"))
+            << bad << ": " << profile_complaint(bad);
 }
 
 TEST(Profile, UnknownNamesAreSuggested) {

@@ -42,10 +42,11 @@ Property concurrent() {
         .id = "hygiene.concurrent",
         .statement = "Where claimed, a call gives the same answer while other threads call.",
         .statement_short = "where claimed: threads do not disturb each other",
-        .why = "The claim itself. A second thread of the process calls the kernel without pause on "
-               "tensors of its own, in which q, k and v are zero: what two calls write to one "
-               "place, scratch, a plan or a counter, shows in the answer of the first, to the bit "
-               "where determinism is claimed, else within the sum of the bounds.",
+        .why =
+            "The claim itself. A second thread of the process calls the kernel without pause on "
+            "tensors of its own, in which q, k and v are zero: what two calls write to one "
+            "place, scratch, a plan or a counter, shows in the answer of the first, to the bit "
+            "where determinism is claimed, else within the sum of the bounds.",
         .source = "the manifest's numerics.concurrent",
         .compares = Compares::bits,
         .tells = Tells::memory,

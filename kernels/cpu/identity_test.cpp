@@ -10,7 +10,7 @@
 namespace attest::cpu {
 namespace {
 
-constexpr unsigned seeds = 300;
+constexpr unsigned seeds_compared = 300;
 
 TestCase drawn_for(const kernel::BuiltinKernel& kernel, unsigned seed) {
     TestCase t = draw_any(seed);
@@ -20,7 +20,7 @@ TestCase drawn_for(const kernel::BuiltinKernel& kernel, unsigned seed) {
 
 TEST(Identity, TheSameCallGivesTheSameBitsWhateverTheWorkspaceHeld) {
     for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
-        for (unsigned seed = 0; seed < seeds; ++seed) {
+        for (unsigned seed = 0; seed < seeds_compared; ++seed) {
             TestCase t = drawn_for(kernel, seed);
             if (!supported(*kernel.api, t.problem)) continue;
             const TestAnswer first = run(*kernel.api, t);
@@ -32,7 +32,7 @@ TEST(Identity, TheSameCallGivesTheSameBitsWhateverTheWorkspaceHeld) {
 
 TEST(Identity, StridesChangeNoBit) {
     for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
-        for (unsigned seed = 0; seed < seeds; ++seed) {
+        for (unsigned seed = 0; seed < seeds_compared; ++seed) {
             TestCase t = drawn_for(kernel, seed);
             if (!supported(*kernel.api, t.problem)) continue;
             const TestAnswer strided = run(*kernel.api, t);
@@ -45,7 +45,7 @@ TEST(Identity, StridesChangeNoBit) {
 TEST(Identity, PagesChangeNoBit) {
     for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         int tried = 0;
-        for (unsigned seed = 0; seed < 4 * seeds; ++seed) {
+        for (unsigned seed = 0; seed < 4 * seeds_compared; ++seed) {
             TestCase t = drawn_for(kernel, seed);
             if (t.problem.page_size == 0 || !supported(*kernel.api, t.problem)) continue;
             ++tried;
@@ -67,7 +67,7 @@ void keep_part(std::vector<T>& values, std::int64_t parts, std::int64_t part) {
 
 TEST(Identity, ASequenceAloneGivesTheBitsItGivesInABatch) {
     for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
-        for (unsigned seed = 0; seed < 2 * seeds; ++seed) {
+        for (unsigned seed = 0; seed < 2 * seeds_compared; ++seed) {
             const TestCase t = drawn_for(kernel, seed);
             const std::int64_t batch = t.problem.batch;
             if (batch < 2 || !supported(*kernel.api, t.problem)) continue;

@@ -11,7 +11,7 @@
 namespace attest::cpu {
 namespace {
 
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 DLDataType type_of(std::int32_t format) {
     switch (format) {
@@ -46,7 +46,7 @@ struct Laid {
         }
         memory.resize(static_cast<std::size_t>((step + 1) * bytes_of(format)));
         for (std::int64_t e = 0; e <= step; ++e) {
-            store_row(memory.data() + e * bytes_of(format), format, 1, 1, &nan_value);
+            store_row(memory.data() + e * bytes_of(format), format, 1, 1, &not_a_number);
         }
         tensor.dtype = type_of(format_in);
         finish();

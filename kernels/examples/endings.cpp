@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
@@ -68,6 +69,17 @@ static int print_much(void*, const attest_call* c, char*, size_t) {
     return fill(c, 0);
 }
 
+/* Says so where two threads call it at once. */
+static int one_at_a_time(void*, const attest_call* c, char* error, size_t cap) {
+    static std::atomic<int> inside;
+    const bool alone = inside++ == 0;
+    usleep(2'000);
+    const int done = alone ? fill(c, 0) : 1;
+    if (!alone) snprintf(error, cap, "busy");
+    --inside;
+    return done;
+}
+
 static int go_round(void*, const attest_call*, char*, size_t) {
     for (volatile int i = 0;;) i = i + 1;
 }
@@ -117,6 +129,7 @@ static const kernel kernels[] = {
     {"read_in_a_template", read_in_a_template, nullptr, nullptr, yes},
     {"print_escapes", print_escapes, nullptr, nullptr, yes},
     {"print_much", print_much, nullptr, nullptr, yes},
+    {"one_at_a_time", one_at_a_time, nullptr, nullptr, yes},
     {"go_round", go_round, nullptr, nullptr, yes},
     {"wait_for_ever", wait_for_ever, nullptr, nullptr, yes},
     {"start_slowly", start_slowly, nullptr, nullptr, yes},

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+import time
 
 import numpy as np
 
@@ -54,6 +55,20 @@ def reads_past_k(problem, q, k, v, **_):
 def writes_before_o(problem, q, k, v, o, **_):
     ctypes.c_float.from_address(o.ctypes.data - 4).value = 1.0
     return np.zeros(o.shape, o.dtype), np.zeros(o.shape[:3], o.dtype)
+
+
+_inside = []
+
+
+def one_at_a_time(problem, q, k, v, o, **_):
+    """Says so where two threads call it at once."""
+    _inside.append(o)
+    time.sleep(0.02)
+    alone = len(_inside) == 1
+    _inside.pop()
+    if not alone:
+        raise RuntimeError("busy")
+    return np.zeros_like(o)
 
 
 def never_returns(problem, q, k, v, **_):

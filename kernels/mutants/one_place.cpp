@@ -26,7 +26,8 @@ std::vector<PlantedBug> one_place() {
               .change = "the workspace is one static buffer for all callers",
               .trigger = "two threads",
               .source = "https://github.com/flashinfer-ai/flashinfer/pull/4481",
-              .must = {"hygiene.concurrent"}},
+              .must = {"hygiene.concurrent"},
+              .diagnosis = "disturbed"},
              WholeForward{in_one_place}}};
 }
 

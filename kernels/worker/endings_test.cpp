@@ -117,6 +117,15 @@ TEST_F(Endings, WhatIsPrintedIsKeptAndHarmless) {
     EXPECT_LT(result.printed.size(), 10'000u);
 }
 
+TEST_F(Endings, ASecondThreadCallsBesideTheFirst) {
+    open("one_at_a_time");
+    expect_ok(call());
+    const CallResult result = session_->forward_beside(problem_, inputs_);
+    EXPECT_EQ(name(result.outcome), name(Outcome::error));
+    expect_parts(result.reason, {"busy"});
+    expect_ok(call());
+}
+
 TEST_F(Endings, WithoutASignOfLifeACallIsHung) {
     for (const char* kernel : {"go_round", "wait_for_ever"}) {
         open(kernel);

@@ -17,8 +17,7 @@ static_assert(std::endian::native == std::endian::little, "frames are little-end
 
 inline constexpr std::uint32_t magic = 0x54544157;  // the bytes "WATT"
 inline constexpr std::uint16_t version = 2;
-inline constexpr int socket_fd = 3;
-inline constexpr int memory_fd = 4;
+inline constexpr int socket_fd = 3, memory_fd = 4;
 /// A frame is one message of the socket. Texts that would not fit are cut.
 inline constexpr std::size_t frame_bytes_max = 128 * 1024;
 inline constexpr std::size_t text_bytes_max = 4096;  // of a reason or an error
@@ -70,7 +69,7 @@ struct AnswerFrame {
     std::uint64_t workspace_bytes = 0;
 };
 
-/// forward_beside: forward, while a second thread makes the same call on tensors of its own.
+/// forward_beside: forward while a second thread calls, too.
 enum class Operation : std::uint32_t { forward = 0, backward = 1, append = 2, forward_beside = 3 };
 
 struct CallFrame {

@@ -129,6 +129,13 @@ TEST_F(Python, UsingAllMemory) {
     EXPECT_EQ(call("uses_all_memory").outcome, Outcome::memory);
 }
 
+TEST_F(Python, ASecondThreadCallsBesideTheFirst) {
+    EXPECT_EQ(call("one_at_a_time").outcome, Outcome::ok);
+    const CallResult result = session_->forward_beside(problem_, inputs_);
+    EXPECT_EQ(name(result.outcome), "error");
+    EXPECT_NE(result.reason.find("RuntimeError: busy"), std::string::npos) << result.reason;
+}
+
 TEST_F(Python, RoundsToBfloat16AsEverybodyDoes) {
     // Every sign and exponent with the least, the middle and the greatest kept fraction, and what
     // is cut off below, at and above a tie.

@@ -181,6 +181,14 @@ Diagnosis known(const Explanation& explanation, Diagnosis rest) {
     return rest;
 }
 
+Explanation disturbed() {
+    Explanation d;
+    d.id = "disturbed";
+    d.tells = law::Tells::memory;
+    d.says = "an answer that depends on what other threads call; by itself each is right";
+    return d;
+}
+
 }  // namespace
 
 Explanation remembered() {
@@ -268,6 +276,8 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
     if (evidence.wrong.empty() &&
         (evidence.remembers || (law != nullptr && law->after_other_calls)))
         return known(remembered(), {});
+    if (evidence.wrong.empty() && law != nullptr && law->needs.concurrent)
+        return known(disturbed(), {});
     if (std::ranges::all_of(evidence.wrong, holds_nonfinite)) {
         std::vector<Case> cases = relatives(counterexample.smallest);
         cases.insert(cases.begin(), {counterexample.smallest, counterexample.found.tried});

@@ -5,8 +5,6 @@
 
 namespace attest::oracle {
 
-namespace {}  // namespace
-
 // As in kernel_model.cpp, with this arithmetic's constants: dot products within sum(d), plus scale
 // and at most two additions (4 units); ALiBi's product and the two additions on the biases (4
 // units); cap (function + 3 units, absolute); angles |t| ((1 + log(base)) function + 4 units): the
