@@ -11,8 +11,6 @@
 
 namespace attest::oracle {
 
-namespace {}  // namespace
-
 CollapsedBlock::CollapsedBlock(const Prepared& call, const bound::KernelModel& model,
                                const CollapsedHead& head)
     : call_(call),

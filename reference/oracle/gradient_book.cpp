@@ -5,8 +5,6 @@
 
 namespace attest::oracle {
 
-namespace {}  // namespace
-
 void GradientErrors::disclaim(std::size_t first, std::size_t count) {
     for (std::size_t at = first; at < first + count; ++at) add(at, 0, infinite);
 }
