@@ -3,7 +3,6 @@
 import ctypes
 import os
 import sys
-import time
 
 import numpy as np
 
@@ -57,20 +56,6 @@ def writes_before_o(problem, q, k, v, o, **_):
     return np.zeros(o.shape, o.dtype), np.zeros(o.shape[:3], o.dtype)
 
 
-_inside = []
-
-
-def one_at_a_time(problem, q, k, v, o, **_):
-    """Says so where two threads call it at once."""
-    _inside.append(o)
-    time.sleep(0.02)
-    alone = len(_inside) == 1
-    _inside.pop()
-    if not alone:
-        raise RuntimeError("busy")
-    return np.zeros_like(o)
-
-
 def never_returns(problem, q, k, v, **_):
     while True:
         pass
@@ -80,3 +65,19 @@ def uses_all_memory(problem, q, k, v, **_):
     held = []
     while True:
         held.append(np.ones(1 << 23, np.uint8))
+
+
+_inside = []
+
+
+def one_at_a_time(problem, q, k, v, o, **_):
+    """Says so where two threads call it at once."""
+    import time
+
+    _inside.append(o)
+    time.sleep(0.02)
+    alone = len(_inside) == 1
+    _inside.pop()
+    if not alone:
+        raise RuntimeError("busy")
+    return np.zeros_like(o)
