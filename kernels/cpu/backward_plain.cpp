@@ -26,7 +26,8 @@ struct BackwardBuffers {
           keys(scratch.take<Real>(p.len_kv * p.dim_qk)),
           values(scratch.take<Real>(p.len_kv * p.dim_v)),
           sums{scratch.take<Real>(p.len_kv * p.dim_qk), scratch.take<Real>(p.len_kv * p.dim_v),
-               scratch.take<Real>(mask_sums(p)), scratch.take<Real>(p.heads_q)} {}
+               scratch.take<Real>(mask_sums(p)), scratch.take<Real>(p.heads_q),
+               scratch.take<Real>(p.heads_q)} {}
 };
 
 template <typename Real>
@@ -40,12 +41,14 @@ public:
         write_zeros(call_);
         std::fill_n(at_.sums.d_mask, mask_sums(p_), Real{0});
         std::fill_n(at_.sums.d_sinks, p_.heads_q, Real{0});
+        std::fill_n(at_.sums.d_slopes, p_.heads_q, Real{0});
         for (std::int64_t index = 0; index < segment_count(call_); ++index) {
             const Segment s = segment_at(call_, index);
             for (std::int64_t kv_head = 0; kv_head < p_.heads_kv; ++kv_head) head(s, kv_head);
         }
         store_mask(call_, at_.sums.d_mask);
-        store_sinks(call_, at_.sums.d_sinks);
+        store_heads(call_.d_sinks, at_.sums.d_sinks);
+        store_heads(call_.d_slopes, at_.sums.d_slopes);
     }
 
 private:
@@ -129,6 +132,7 @@ private:
         if (call_.d_mask)
             step_.add_to_mask(at_.sums.d_mask[mask_index(call_, row.segment, row.head, row.i, j)],
                               pair.ds);
+        if (call_.d_slopes) at_.sums.d_slopes[row.head] += step_.slope_term(pair);
         const Real dx = pair.ds * step_.slope(pair), weight = step_.value_weight(pair);
         for (std::int64_t c = 0; c < p_.dim_qk; ++c) {
             row.d_query[c] += dx * pair.key[c];

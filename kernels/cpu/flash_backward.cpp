@@ -39,7 +39,7 @@ struct BackwardTiles {
     Real* values;                 ///< [dim_v, flash_tile]: transposed
     Real* d_values;               ///< [flash_tile, value_stride]
     Real *dp, *ds, *weights;      ///< [flash_tile]
-    Real *d_mask, *d_sinks;
+    Real *d_mask, *d_sinks, *d_slopes;
 
     BackwardTiles(const attest_problem& p, Scratch& scratch)
         : at(p, scratch),
@@ -57,7 +57,8 @@ struct BackwardTiles {
           ds(scratch.take<Real>(flash_tile)),
           weights(scratch.take<Real>(flash_tile)),
           d_mask(scratch.take<Real>(mask_sums(p))),
-          d_sinks(scratch.take<Real>(p.heads_q)) {}
+          d_sinks(scratch.take<Real>(p.heads_q)),
+          d_slopes(scratch.take<Real>(p.heads_q)) {}
 };
 
 }  // namespace attest::cpu
@@ -144,6 +145,8 @@ HWY_INLINE void take_rows_back(const Call& call, const Segment& s, std::int64_t 
                 add_scaled(t.weights[j], d_o, t.at.value_stride,
                            t.d_values + j * t.at.value_stride);
             if (call.d_mask) t.d_mask[mask_index(call, s, head, i, key0 + j)] += t.ds[j];
+            if (call.d_slopes)
+                t.d_slopes[head] -= t.ds[j] * static_cast<Real>(distance_of(s, i, key0 + j));
         }
     }
 }
@@ -178,12 +181,14 @@ public:
         write_zeros(call_);
         std::fill_n(t_.d_mask, mask_sums(p_), Real{0});
         std::fill_n(t_.d_sinks, p_.heads_q, Real{0});
+        std::fill_n(t_.d_slopes, p_.heads_q, Real{0});
         for (std::int64_t index = 0; index < segment_count(call_); ++index) {
             const Segment s = segment_at(call_, index);
             for (std::int64_t head = 0; s.queries > 0 && head < p_.heads_kv; ++head) run(s, head);
         }
         store_mask(call_, t_.d_mask);
-        store_sinks(call_, t_.d_sinks);
+        store_heads(call_.d_sinks, t_.d_sinks);
+        store_heads(call_.d_slopes, t_.d_slopes);
     }
 
 private:

@@ -32,10 +32,10 @@ template void store_mask<float>(const Call&, const float*) noexcept;
 template void store_mask<double>(const Call&, const double*) noexcept;
 
 template <typename Real>
-void store_sinks(const Call& call, const Real* sums) noexcept {
-    store_each(call.d_sinks, [sums](std::int64_t flat) { return sums[flat]; });
+void store_heads(const Operand& to, const Real* sums) noexcept {
+    store_each(to, [sums](std::int64_t flat) { return sums[flat]; });
 }
-template void store_sinks<float>(const Call&, const float*) noexcept;
-template void store_sinks<double>(const Call&, const double*) noexcept;
+template void store_heads<float>(const Operand&, const float*) noexcept;
+template void store_heads<double>(const Operand&, const double*) noexcept;
 
 }  // namespace attest::cpu

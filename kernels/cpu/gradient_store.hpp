@@ -1,6 +1,6 @@
 #pragma once
-// What the backward passes of the CPU kernels share: where the gradients of a mask and of sinks are
-// summed, and how they and the zeros of what nobody sees are written.
+// What the backward passes of the CPU kernels share: where the gradients of mask, sinks and slopes
+// are summed, and how they and the zeros of what nobody sees are written.
 
 #include <cstdint>
 
@@ -29,6 +29,6 @@ void write_zeros(const Call& call) noexcept;  ///< to dQ, dK and dV
 template <typename Real>
 void store_mask(const Call& call, const Real* sums) noexcept;
 template <typename Real>
-void store_sinks(const Call& call, const Real* sums) noexcept;
+void store_heads(const Operand& to, const Real* sums) noexcept;  ///< a number a head
 
 }  // namespace attest::cpu

@@ -5,6 +5,7 @@
 //
 //   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
 //   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
+//   dslope = -sum |i + off - j| dbias
 //
 // O and L are those that the kernel's own forward returned. Dropout multiplies dP, and P in dV.
 
@@ -31,6 +32,7 @@ struct ScoreParts {
 /// One query's key, as the call has it.
 struct BackwardScore {
     double dot = 0, mask = 0, alibi = 0;  ///< dot unscaled
+    double ahead = 0;                     ///< i + off - j; its size is ALiBi's distance
     double magnitude = 0, turn = 0;       ///< as RowFacts
     Near dp;                              ///< dO . v
     bool visible = false;
@@ -124,13 +126,15 @@ struct ModelSteps {
     std::function<double(const ModelPair&)> dp_kept{}, value_kept{};  ///< dropout's factor on each
     std::function<Near(const ModelPair&, Near term)> mask_term{};
     std::function<Near(const ModelRow&, Near weight)> sink_term{};
+    /// Of the gradient of the pair's bias.
+    std::function<Near(const ModelPair&, Near)> slope_term{};
     std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
     std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
-    Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
+    Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum, slopes = Joining::sum;
     static constexpr std::int64_t all_rows = -1;
     /// Rows up to the next multiple of it, or all of them, are rows like any other.
     std::int64_t past_lengths = 0;
-    int turns_back = 1;             ///< 0: not at all, -1: the other way
+    int turns_back = 1;  ///< 0: not at all, -1: the other way
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };
 
@@ -146,5 +150,6 @@ Near largest_score(const ModelRow& row);
 Near plain_probability(const ModelPair& pair);
 Near plain_ds(const ModelPair& pair, Near delta);
 Near plain_slope(const ModelPair& pair);
+Near plain_slope_term(const ModelPair& pair, Near of_bias);
 
 }  // namespace attest::diagnosis

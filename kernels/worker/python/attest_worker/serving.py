@@ -10,7 +10,7 @@ O_BIT = 1 << ROLES.index("o")
 LSE_BIT = 1 << ROLES.index("lse")
 KEEP_BIT = 1 << ROLES.index("dropout_keep")
 BACKWARD = 1
-GRADIENTS = ["d_q", "d_k", "d_v", "d_mask", "d_sinks"]
+GRADIENTS = ["d_q", "d_k", "d_v", "d_mask", "d_sinks", "d_slopes"]
 
 
 class KernelError(Exception):
