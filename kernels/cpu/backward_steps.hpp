@@ -13,41 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/call.hpp"
+#include "kernels/cpu/backward_row.hpp"
 #include "kernels/cpu/dropout.hpp"
 #include "kernels/cpu/score.hpp"
 
 namespace attest::cpu {
-
-/// One query of one head, with what it adds to.
-template <typename Real>
-struct BackRow {
-    const Call& call;
-    Segment segment;
-    std::int64_t head = 0, i = 0;
-    const Real* query = nullptr;   ///< rotated, [dim_qk]
-    const Real* output = nullptr;  ///< as stored, [dim_v]
-    const Real* d_o = nullptr;     ///< [dim_v]
-    Real lse = 0, delta = 0;
-    Real* d_query = nullptr;  ///< [dim_qk]
-};
-
-/// A key that the query sees.
-template <typename Real>
-struct BackPair {
-    const BackRow<Real>& row;
-    std::int64_t j = 0;
-    const Real* key = nullptr;  ///< rotated
-    Real score = 0, capped = 0, probability = 0, dp = 0, ds = 0, factor = 1;
-};
-
-/// Sums over queries, of one key head of one segment; those of mask, sinks, slopes of the whole
-/// call.
-template <typename Real>
-struct BackSums {
-    Real *d_keys, *d_values;  ///< [keys, dim_qk], [keys, dim_v]
-    Real *d_mask, *d_sinks, *d_slopes;
-};
 
 /// The correct steps, as BackwardSteps names and explains them.
 namespace plain {

@@ -26,9 +26,17 @@ inline std::int64_t mask_index(const Call& call, const Segment& s, std::int64_t 
 }
 
 void write_zeros(const Call& call) noexcept;  ///< to dQ, dK and dV
+
+/// Sums over the whole call: of the mask's gradient, and those of sinks and slopes, a number a head.
 template <typename Real>
-void store_mask(const Call& call, const Real* sums) noexcept;
-template <typename Real>
-void store_heads(const Operand& to, const Real* sums) noexcept;  ///< a number a head
+struct SharedSums {
+    Real *mask, *sinks, *slopes;
+    SharedSums(const attest_problem& p, Scratch& scratch)
+        : mask(scratch.take<Real>(mask_sums(p))),
+          sinks(scratch.take<Real>(p.heads_q)),
+          slopes(scratch.take<Real>(p.heads_q)) {}
+    void clear(const attest_problem& p) noexcept;
+    void store(const Call& call) const noexcept;
+};
 
 }  // namespace attest::cpu

@@ -1,12 +1,13 @@
 // A call of backward with all that its steps are made of: rows as forward stored them, scores of
 // all keys, hidden or not.
 
+#include "properties/diagnosis/backward_call.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "properties/diagnosis/backward_model.hpp"
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/rotated_head.hpp"
 #include "reference/oracle/visibility.hpp"

@@ -245,53 +245,6 @@ TEST(Shrinker, KeepsToTheLawsSpace) {
     EXPECT_TRUE(c.values.tensors.empty());
 }
 
-std::int64_t output_gradients(const TensorSet& inputs, bool (*counts)(double)) {
-    const std::vector<double> all = inputs[Role::d_o].to_doubles();
-    return std::ranges::count_if(all, counts);
-}
-
-// One number, one in eight, all alike, small integers: the first that shows the defect.
-TEST(Shrinker, TheOutputGradientShrinksToo) {
-    struct Need {
-        const char* smallest;
-        bool (*fails)(const TensorSet&);
-    };
-    const Need needs[] = {{"",
-                           [](const TensorSet& t) {
-                               return output_gradients(t, [](double x) { return x != 0; }) > 0;
-                           }},
-                          {" d_o sparse",
-                           [](const TensorSet& t) {
-                               return output_gradients(t, [](double x) { return x != 0; }) > 1 &&
-                                      output_gradients(t, [](double x) { return x == 0; }) > 1;
-                           }},
-                          {" d_o ones",
-                           [](const TensorSet& t) {
-                               return output_gradients(t, [](double x) { return x == 0; }) == 0;
-                           }},
-                          {" d_o index", [](const TensorSet& t) {
-                               return output_gradients(t, [](double x) { return x > 1.5; }) > 0;
-                           }}};
-    for (const Need& need : needs)
-        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-            KernelPlan plan{.manifest = full_manifest()};
-            plan.fails = [&need](const Problem& p, const TensorSet& inputs) {
-                return p.len_q >= 9 && inputs.has(Role::d_o) && need.fails(inputs);
-            };
-            PlantedKernel kernel(plan);
-            const law::Property law = zero_law("shrink.gradient");
-            Case c;
-            c.problem.len_q = 20;
-            c.problem.len_kv = 11;
-            c.problem.want_grad = true;
-            c.values.seed = seed;
-            const Judged judged = judge_case(kernel, law, c, 4);
-            if (!failure_kind(judged.record)) continue;
-            EXPECT_EQ(print(shrink(kernel, law, judged.record).smallest),
-                      "b1 hq1 hkv1 tq9 tk1 d1 f32 grad" + std::string(plain_data) + need.smallest);
-        }
-}
-
 /// A crash does not shrink into the wrong answer beside it.
 TEST(Shrinker, KeepsTheKindOfFailure) {
     for (const PlantedDefect defect :

@@ -222,7 +222,9 @@ TEST(gradients, defects_violate_the_bound) {
           BackwardDefect::distance_signed}) {
         std::int64_t caught = 0;
         kernels(300, defect, 1, &caught);
-        EXPECT_GE(caught, 30) << static_cast<int>(defect);
+        // Few cases have ALiBi, and fewer of them keys ahead of a query.
+        const bool rare = defect == BackwardDefect::distance_signed;
+        EXPECT_GE(caught, rare ? 5 : 30) << static_cast<int>(defect);
         std::printf("backward defect %d caught in %lld of 300\n", static_cast<int>(defect),
                     static_cast<long long>(caught));
     }

@@ -28,27 +28,6 @@ std::uint64_t stream_of(Role role) {
     return static_cast<std::uint64_t>(role);
 }
 
-/// index: 1 + (t + 3c + 5(h + b)) mod 8, small integers that tell neighbours apart in every axis.
-/// alternating: +1 where t + c is even, else -1. steep: 128 t, up to 2^15: with queries of one, no
-/// two scores are within what an exponential in f32 can tell, and the largest comes last. sparse: 1
-/// where index is 1, else 0. (one_hot depends on the shape: see make_row.)
-double filled(Fill fill, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
-    switch (fill) {
-        case Fill::ones:
-            return 1.0;
-        case Fill::index:
-            return static_cast<double>(1 + (t + 3 * c + 5 * (h + b)) % 8);
-        case Fill::alternating:
-            return (t + c) % 2 == 0 ? 1.0 : -1.0;
-        case Fill::steep:
-            return static_cast<double>(128 * std::min<std::int64_t>(t, 256));
-        case Fill::sparse:
-            return (t + 3 * c + 5 * (h + b)) % 8 == 0 ? 1.0 : 0.0;
-        default:
-            return 0.0;
-    }
-}
-
 class Inputs {
 public:
     explicit Inputs(const Case& c)
@@ -148,17 +127,11 @@ private:
         const auto [b, h, t, flat] = at;
         const Fill fill = values == nullptr ? Fill::drawn : values->fill;
         if (fill == Fill::drawn) return drawn_.row(role, b, h, t, row);
-        if (fill == Fill::one_hot) return one_hot_row(role, at, row);
+        const bool last = t + 1 == (*shape_of(problem_, role))[2];
         for (std::size_t c = 0; c < row.size(); ++c)
             row[c] = fill == Fill::explicit_values
                          ? values->values[static_cast<std::size_t>(flat) + c]
-                         : filled(fill, b, h, t, static_cast<std::int64_t>(c));
-    }
-
-    /// One number, of the last row of the first head: of queries the one that sees most.
-    void one_hot_row(Role role, const Shape& at, std::span<double> row) const {
-        std::ranges::fill(row, 0.0);
-        if (at[0] == 0 && at[1] == 0 && at[2] == (*shape_of(problem_, role))[2] - 1) row[0] = 1;
+                         : filled(fill, b, h, t, static_cast<std::int64_t>(c), last);
     }
 
     /// Calls each(flat, index of the generator) for every element of a tensor, by its coordinates.
