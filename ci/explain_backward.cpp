@@ -69,7 +69,7 @@ std::int64_t count_outside(const BackwardEvidence& e, Role role, std::int64_t& f
 void place_element(BackwardView& v) {
     const Problem& p = v.problem();
     const std::vector<std::int64_t> at = law::gradient_at(p, v.role, v.flat).index;
-    if (v.role == Role::d_sinks) {
+    if (v.role == Role::d_sinks || v.role == Role::d_slopes) {
         v.head = at[0];
         return;
     }
@@ -130,7 +130,7 @@ void read_row(search::Kernel& kernel, BackwardView& v, std::int64_t i) {
 
 BackwardView view_of(search::Kernel& kernel, const BackwardEvidence& e) {
     BackwardView v{.call = e};
-    for (const Role role : law::gradient_roles) {
+    for (const Role role : gradient_roles) {
         if (!e.observed.has(role)) continue;
         std::int64_t first = 0;
         const std::int64_t outside = count_outside(e, role, first);

@@ -87,7 +87,7 @@ inline RunHeader header() {
     m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
     m.takes.queries = one_of<kernel::Queries>(3);
     if (coin()) m.takes.orders = {AxisOrder::bthd};
-    m.gradients = {Role::d_q, Role::d_sinks};
+    m.gradients = {Role::d_q, Role::d_sinks, Role::d_slopes};
     m.numerics.tile = count();
     m.dialect.lse_base = one_of<LseBase>(2);
     run.kernel.id = run.kernel.typed = text();

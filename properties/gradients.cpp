@@ -140,7 +140,7 @@ Judgement check_causal(const Trial& trial) {
     const GradientRun second(trial, p, inputs);
     const Visibility visibility(p, trial.dialect(), first.inputs());
     const auto match = [&](Role role, std::int64_t flat) -> std::optional<std::int64_t> {
-        if (role == Role::d_mask || role == Role::d_sinks) return std::nullopt;
+        if (is_summed(role)) return std::nullopt;
         const auto index = gradient_at(p, role, flat).index;
         if (index[0] != changed.batch) return flat;
         if (role == Role::d_q)

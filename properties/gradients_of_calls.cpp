@@ -176,7 +176,7 @@ Plan batch_plan(const Given& given) {
         const GradientRun whole = run_of(trial);
         const GradientRun single(trial, alone.problem, alone.inputs);
         const auto match = [&](Role role, std::int64_t flat) -> std::optional<std::int64_t> {
-            if (role == Role::d_mask || role == Role::d_sinks) return std::nullopt;
+            if (is_summed(role)) return std::nullopt;
             const std::int64_t part = whole[role].size() / trial.problem().batch;
             if (flat / part != chosen) return std::nullopt;
             return flat % part;

@@ -135,6 +135,28 @@ double norm(const Tensor& x, std::int64_t b, std::int64_t h, std::int64_t t) {
     return std::sqrt(sum);
 }
 
+/// Whose gradient is held against differences, and the directions' step to the next.
+struct Direction {
+    Role role, gradient;
+    double unit;
+};
+constexpr Direction directions[] = {{Role::q, Role::d_q, 1.0 / 16},
+                                    {Role::k, Role::d_k, 1.0 / 16},
+                                    {Role::alibi_slopes, Role::d_slopes, 1.0 / 64}};
+
+/// Slopes of the case are on no grid, and f32 would not hold them a step further.
+void put_on_grid(const Trial& trial, TensorSet& inputs, std::uint64_t stream) {
+    const Problem& p = trial.problem();
+    for (const Role role : {Role::q, Role::k, Role::v, Role::d_o, Role::alibi_slopes}) {
+        if (inputs.has(role)) inputs[role] = grid_tensor(trial, p, role, stream, 64, 1.0 / 64);
+        ++stream;
+    }
+    if (!p.alibi) return;
+    Tensor& slopes = inputs[Role::alibi_slopes];
+    for (std::int64_t h = 0; h < slopes.size(); ++h)
+        slopes.set(h, std::abs(slopes.get(h)) + 1.0 / 64);
+}
+
 /// sum over rows of dO.O, by the forward's answer.
 Interval objective(const Run& call, const Tensor& d_o) {
     Interval sum;
@@ -152,9 +174,11 @@ Interval objective(const Run& call, const Tensor& d_o) {
 // is the joint cumulant E[(y-Ey)(a-Ea)^3] - 3 Var(a) Cov(y, a) of y_ij = dO_i.v_j under P_i. With
 // |a - Ea| <= R and |y - Ey| <= Y (twice the largest sizes; a sink has a = y = 0): |f'''| <= 4 Y
 // R^3. So the central difference is off by at most h^2/6 sum_i 4 Y_i R_i^3, for |a_ij| <= sigma
-// |delta||k| and |y_ij| <= |dO||v|, which rotation does not change.
+// |delta||k| and |y_ij| <= |dO||v|, which rotation does not change. Along slopes a_ij = -delta_h |i
+// + off - j|, between 0 and |delta_h| (max(n_q, n_kv) - 1): R is that.
 double truncation(const Problem& p, const TensorSet& inputs, const Tensor& delta, Role along,
                   double step) {
+    const double furthest = static_cast<double>(std::max(p.len_q, p.len_kv) - 1);
     double sum = 0;
     for (std::int64_t b = 0; b < p.batch; ++b)
         for (std::int64_t h = 0; h < p.heads_q; ++h) {
@@ -166,7 +190,9 @@ double truncation(const Problem& p, const TensorSet& inputs, const Tensor& delta
             }
             for (std::int64_t i = 0; i < p.len_q; ++i) {
                 const double query = norm(along == Role::q ? delta : inputs[Role::q], b, h, i);
-                const double r = 2 * std::abs(effective_scale(p)) * query * key;
+                const double r = along == Role::alibi_slopes
+                                     ? std::abs(delta.get(h)) * furthest
+                                     : 2 * std::abs(effective_scale(p)) * query * key;
                 sum += 4 * 2 * norm(inputs[Role::d_o], b, h, i) * value * r * r * r;
             }
         }
@@ -177,15 +203,13 @@ Judgement check_differences(const Trial& trial) {
     const Problem& p = trial.problem();
     const std::uint64_t stream = stream_of("gradients.differences");
     TensorSet inputs = trial.inputs();
-    std::uint64_t n = 0;
-    for (const Role role : {Role::q, Role::k, Role::v, Role::d_o})
-        inputs[role] = grid_tensor(trial, p, role, stream + n++, 64, 1.0 / 64);
+    put_on_grid(trial, inputs, stream);
+    std::uint64_t n = 5;
     const GradientRun call(trial, p, inputs);
     Tally tally(p);
-    for (const auto& [role, gradient] :
-         {std::pair{Role::q, Role::d_q}, std::pair{Role::k, Role::d_k}}) {
+    for (const auto& [role, gradient, unit] : directions) {
         if (!call.has(gradient)) continue;
-        const Tensor delta = grid_tensor(trial, p, role, stream + n++, 16, 1.0 / 16);
+        const Tensor delta = grid_tensor(trial, p, role, stream + n++, 16, unit);
         const double step = 0x1p-13;  // truncation h^2 and rounding 2^-52 / h are near another
         const auto moved = [&](double by) {
             TensorSet there = inputs;
@@ -202,7 +226,7 @@ Judgement check_differences(const Trial& trial) {
             return std::string("the gradients are not the slopes of the kernel's own forward");
         });
     }
-    return tally.judgement("the kernel returns no gradients of q and k");
+    return tally.judgement("the kernel returns no gradients of q, k and slopes");
 }
 
 }  // namespace
@@ -238,7 +262,7 @@ std::vector<Property> jacobian_of_backward() {
             "derivative, a joint cumulant of the scores' change and dO.v, which their ranges "
             "bound. Everything lies on a grid, so that the step is exact. Without a soft cap.",
             "cumulants of an exponential family", std::move(smooth), always<check_differences>,
-            {planted::both_gradients_unscaled()}),
+            {planted::both_gradients_unscaled(), planted::slope_gradients_negated()}),
     };
 }
 

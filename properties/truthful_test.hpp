@@ -23,7 +23,7 @@ inline kernel::Manifest truthful_manifest(const Dialect& dialect) {
     manifest.simulated = true;  // every schedule gives the truth
     manifest.formats = {Precision::f32, Precision::f16, Precision::bf16};
     manifest.features = FeatureSet::all();
-    manifest.gradients = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks};
+    manifest.gradients = {std::begin(gradient_roles), std::end(gradient_roles)};
     manifest.numerics.deterministic_backward = true;
     manifest.dialect = dialect;
     manifest.numerics.deterministic = true;

@@ -17,6 +17,7 @@ struct BackwardBuffers {
     RopeTable<Real> rope;
     Real *query, *output, *d_o, *d_query, *keys, *values;
     BackSums<Real> sums;
+    SharedSums<Real> shared;
     BackwardBuffers(const attest_problem& p, Scratch& scratch)
         : rope(p, scratch),
           query(scratch.take<Real>(p.dim_qk)),
@@ -25,8 +26,8 @@ struct BackwardBuffers {
           d_query(scratch.take<Real>(p.dim_qk)),
           keys(scratch.take<Real>(p.len_kv * p.dim_qk)),
           values(scratch.take<Real>(p.len_kv * p.dim_v)),
-          sums{scratch.take<Real>(p.len_kv * p.dim_qk), scratch.take<Real>(p.len_kv * p.dim_v),
-               scratch.take<Real>(mask_sums(p)), scratch.take<Real>(p.heads_q)} {}
+          sums{scratch.take<Real>(p.len_kv * p.dim_qk), scratch.take<Real>(p.len_kv * p.dim_v)},
+          shared(p, scratch) {}
 };
 
 template <typename Real>
@@ -38,14 +39,12 @@ public:
     void run() {
         at_.rope.fill();
         write_zeros(call_);
-        std::fill_n(at_.sums.d_mask, mask_sums(p_), Real{0});
-        std::fill_n(at_.sums.d_sinks, p_.heads_q, Real{0});
+        at_.shared.clear(p_);
         for (std::int64_t index = 0; index < segment_count(call_); ++index) {
             const Segment s = segment_at(call_, index);
             for (std::int64_t kv_head = 0; kv_head < p_.heads_kv; ++kv_head) head(s, kv_head);
         }
-        store_mask(call_, at_.sums.d_mask);
-        store_sinks(call_, at_.sums.d_sinks);
+        at_.shared.store(call_);
     }
 
 private:
@@ -104,7 +103,7 @@ private:
         }
         if (p_.sink != 0) {
             const Real weight = std::exp(static_cast<Real>(call_.sinks.real(head)) - row.lse);
-            step_.add_to_sinks(at_.sums.d_sinks[head], -weight * row.delta);
+            step_.add_to_sinks(at_.shared.sinks[head], -weight * row.delta);
         }
         const Real scale = step_.query_scale(call_);
         for (std::int64_t c = 0; c < p_.dim_qk; ++c) at_.d_query[c] *= scale;
@@ -127,8 +126,9 @@ private:
         pair.dp = step_.dropped_dp(pair);
         pair.ds = step_.ds(pair);
         if (call_.d_mask)
-            step_.add_to_mask(at_.sums.d_mask[mask_index(call_, row.segment, row.head, row.i, j)],
+            step_.add_to_mask(at_.shared.mask[mask_index(call_, row.segment, row.head, row.i, j)],
                               pair.ds);
+        if (call_.d_slopes) at_.shared.slopes[row.head] += step_.slope_term(pair);
         const Real dx = pair.ds * step_.slope(pair), weight = step_.value_weight(pair);
         for (std::int64_t c = 0; c < p_.dim_qk; ++c) {
             row.d_query[c] += dx * pair.key[c];

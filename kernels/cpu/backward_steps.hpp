@@ -4,6 +4,7 @@
 //
 //   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
 //   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
+//   dslope = -sum |i - j| dS
 //
 // Dropout multiplies dP, and P in dV, by what forward multiplied the weight by (factor).
 // L and O are what forward stored. Rotated dQ and dK are turned back once they are summed.
@@ -12,39 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/call.hpp"
+#include "kernels/cpu/backward_row.hpp"
 #include "kernels/cpu/dropout.hpp"
+#include "kernels/cpu/score.hpp"
 
 namespace attest::cpu {
-
-/// One query of one head, with what it adds to.
-template <typename Real>
-struct BackRow {
-    const Call& call;
-    Segment segment;
-    std::int64_t head = 0, i = 0;
-    const Real* query = nullptr;   ///< rotated, [dim_qk]
-    const Real* output = nullptr;  ///< as stored, [dim_v]
-    const Real* d_o = nullptr;     ///< [dim_v]
-    Real lse = 0, delta = 0;
-    Real* d_query = nullptr;  ///< [dim_qk]
-};
-
-/// A key that the query sees.
-template <typename Real>
-struct BackPair {
-    const BackRow<Real>& row;
-    std::int64_t j = 0;
-    const Real* key = nullptr;  ///< rotated
-    Real score = 0, capped = 0, probability = 0, dp = 0, ds = 0, factor = 1;
-};
-
-/// Sums over queries, of one key head of one segment; those of mask and sinks of the whole call.
-template <typename Real>
-struct BackSums {
-    Real *d_keys, *d_values;  ///< [keys, dim_qk], [keys, dim_v]
-    Real *d_mask, *d_sinks;
-};
 
 /// The correct steps, as BackwardSteps names and explains them.
 namespace plain {
@@ -92,6 +65,11 @@ Real slope(const BackPair<Real>& pair) {
     return static_cast<Real>(1 - t * t);
 }
 template <typename Real>
+Real slope_term(const BackPair<Real>& pair) {
+    const BackRow<Real>& row = pair.row;
+    return -pair.ds * static_cast<Real>(distance_of(row.segment, row.i, pair.j));
+}
+template <typename Real>
 bool hidden(const BackRow<Real>&, std::int64_t /*j*/, bool is) {
     return is;
 }
@@ -132,6 +110,8 @@ struct BackwardSteps {
     Real (*value_weight)(const BackPair<Real>&) = plain::value_weight<Real>;
     void (*add_to_mask)(Real& sum, Real term) = plain::add<Real>;
     void (*add_to_sinks)(Real& sum, Real term) = plain::add<Real>;
+    /// What a pair adds to its slope's gradient.
+    Real (*slope_term)(const BackPair<Real>&) = plain::slope_term<Real>;
     /// What dQ and dK are multiplied by; whether they are turned back; where dV goes.
     Real (*query_scale)(const Call&) = plain::scale<Real>;
     Real (*key_scale)(const Call&) = plain::scale<Real>;

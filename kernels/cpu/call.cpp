@@ -101,6 +101,7 @@ bool read_call(const attest_call* from, Call& call, char* error, std::size_t err
         {ATTEST_ROLE_D_V, &call.d_v, "d_v", false},
         {ATTEST_ROLE_D_MASK, &call.d_mask, "d_mask", false},
         {ATTEST_ROLE_D_SINKS, &call.d_sinks, "d_sinks", false},
+        {ATTEST_ROLE_D_SLOPES, &call.d_slopes, "d_slopes", false},
         {ATTEST_ROLE_DROPOUT_KEEP, &call.dropout_keep, "dropout_keep", false},
     };
     for (const Wanted& w : wanted) {

@@ -145,7 +145,7 @@ constexpr const char* manifest = R"({
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
                "layout", "lse", "mixed_formats", "keys_rotated", "dropout"],
-  "gradients": ["q", "k", "v", "mask", "sinks"],
+  "gradients": ["q", "k", "v", "mask", "sinks", "slopes"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1,

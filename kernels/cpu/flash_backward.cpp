@@ -39,7 +39,7 @@ struct BackwardTiles {
     Real* values;                 ///< [dim_v, flash_tile]: transposed
     Real* d_values;               ///< [flash_tile, value_stride]
     Real *dp, *ds, *weights;      ///< [flash_tile]
-    Real *d_mask, *d_sinks;
+    SharedSums<Real> shared;
 
     BackwardTiles(const attest_problem& p, Scratch& scratch)
         : at(p, scratch),
@@ -56,8 +56,7 @@ struct BackwardTiles {
           dp(scratch.take<Real>(flash_tile)),
           ds(scratch.take<Real>(flash_tile)),
           weights(scratch.take<Real>(flash_tile)),
-          d_mask(scratch.take<Real>(mask_sums(p))),
-          d_sinks(scratch.take<Real>(p.heads_q)) {}
+          shared(p, scratch) {}
 };
 
 }  // namespace attest::cpu
@@ -143,7 +142,9 @@ HWY_INLINE void take_rows_back(const Call& call, const Segment& s, std::int64_t 
             if ((kept >> j & 1) != 0)
                 add_scaled(t.weights[j], d_o, t.at.value_stride,
                            t.d_values + j * t.at.value_stride);
-            if (call.d_mask) t.d_mask[mask_index(call, s, head, i, key0 + j)] += t.ds[j];
+            if (call.d_mask) t.shared.mask[mask_index(call, s, head, i, key0 + j)] += t.ds[j];
+            if (call.d_slopes)
+                t.shared.slopes[head] -= t.ds[j] * static_cast<Real>(distance_of(s, i, key0 + j));
         }
     }
 }
@@ -176,14 +177,12 @@ public:
     void run() {
         t_.at.rope.fill();
         write_zeros(call_);
-        std::fill_n(t_.d_mask, mask_sums(p_), Real{0});
-        std::fill_n(t_.d_sinks, p_.heads_q, Real{0});
+        t_.shared.clear(p_);
         for (std::int64_t index = 0; index < segment_count(call_); ++index) {
             const Segment s = segment_at(call_, index);
             for (std::int64_t head = 0; s.queries > 0 && head < p_.heads_kv; ++head) run(s, head);
         }
-        store_mask(call_, t_.d_mask);
-        store_sinks(call_, t_.d_sinks);
+        t_.shared.store(call_);
     }
 
 private:
@@ -223,7 +222,7 @@ private:
         for (std::int64_t c = 0; c < p_.dim_v; ++c) t_.delta[r] += d_o[c] * t_.at.row[c];
         if (p_.sink == 0) return;
         const Real weight = std::exp(static_cast<Real>(call_.sinks.real(head)) - t_.lse[r]);
-        t_.d_sinks[head] -= weight * t_.delta[r];
+        t_.shared.sinks[head] -= weight * t_.delta[r];
     }
 
     void pack(const Segment& s, std::int64_t kv_head, std::int64_t key0, std::int64_t count) {

@@ -1,5 +1,7 @@
 #include "kernels/cpu/gradient_store.hpp"
 
+#include <algorithm>
+
 namespace attest::cpu {
 namespace {
 
@@ -25,17 +27,20 @@ void write_zeros(const Call& call) noexcept {
 }
 
 template <typename Real>
-void store_mask(const Call& call, const Real* sums) noexcept {
-    store_each(call.d_mask, [sums](std::int64_t flat) { return sums[flat]; });
+void SharedSums<Real>::clear(const attest_problem& p) noexcept {
+    std::fill_n(mask, mask_sums(p), Real{0});
+    std::fill_n(sinks, p.heads_q, Real{0});
+    std::fill_n(slopes, p.heads_q, Real{0});
 }
-template void store_mask<float>(const Call&, const float*) noexcept;
-template void store_mask<double>(const Call&, const double*) noexcept;
 
 template <typename Real>
-void store_sinks(const Call& call, const Real* sums) noexcept {
-    store_each(call.d_sinks, [sums](std::int64_t flat) { return sums[flat]; });
+void SharedSums<Real>::store(const Call& call) const noexcept {
+    store_each(call.d_mask, [this](std::int64_t flat) { return mask[flat]; });
+    store_each(call.d_sinks, [this](std::int64_t flat) { return sinks[flat]; });
+    store_each(call.d_slopes, [this](std::int64_t flat) { return slopes[flat]; });
 }
-template void store_sinks<float>(const Call&, const float*) noexcept;
-template void store_sinks<double>(const Call&, const double*) noexcept;
+
+template struct SharedSums<float>;
+template struct SharedSums<double>;
 
 }  // namespace attest::cpu

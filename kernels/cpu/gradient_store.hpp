@@ -1,6 +1,6 @@
 #pragma once
-// What the backward passes of the CPU kernels share: where the gradients of a mask and of sinks are
-// summed, and how they and the zeros of what nobody sees are written.
+// What the backward passes of the CPU kernels share: where the gradients of mask, sinks and slopes
+// are summed, and how they and the zeros of what nobody sees are written.
 
 #include <cstdint>
 
@@ -26,9 +26,17 @@ inline std::int64_t mask_index(const Call& call, const Segment& s, std::int64_t 
 }
 
 void write_zeros(const Call& call) noexcept;  ///< to dQ, dK and dV
+
+/// Sums over the whole call: of the mask's gradient, and those of sinks and slopes, a number a head.
 template <typename Real>
-void store_mask(const Call& call, const Real* sums) noexcept;
-template <typename Real>
-void store_sinks(const Call& call, const Real* sums) noexcept;
+struct SharedSums {
+    Real *mask, *sinks, *slopes;
+    SharedSums(const attest_problem& p, Scratch& scratch)
+        : mask(scratch.take<Real>(mask_sums(p))),
+          sinks(scratch.take<Real>(p.heads_q)),
+          slopes(scratch.take<Real>(p.heads_q)) {}
+    void clear(const attest_problem& p) noexcept;
+    void store(const Call& call) const noexcept;
+};
 
 }  // namespace attest::cpu

@@ -25,6 +25,11 @@ struct Bias {
     bool hidden = false;
 };
 
+/// How far query i stands from key j, both counted within the segment.
+inline std::int64_t distance_of(const Segment& s, std::int64_t i, std::int64_t j) noexcept {
+    return std::abs(i + s.offset - j);
+}
+
 /// Query i and key j count within the segment.
 template <typename Real>
 Bias<Real> bias_at(const Call& call, const Segment& s, std::int64_t head, std::int64_t i,
@@ -38,8 +43,8 @@ Bias<Real> bias_at(const Call& call, const Segment& s, std::int64_t head, std::i
         bias.hidden = bias.value == -std::numeric_limits<Real>::infinity();
     }
     if (call.problem.alibi != 0) {
-        const std::int64_t distance = std::abs(i + s.offset - j);
-        bias.value -= static_cast<Real>(call.alibi_slopes.real(head)) * static_cast<Real>(distance);
+        bias.value -= static_cast<Real>(call.alibi_slopes.real(head)) *
+                      static_cast<Real>(distance_of(s, i, j));
     }
     return bias;
 }

@@ -110,6 +110,7 @@ enum {
     ATTEST_ROLE_D_MASK,
     ATTEST_ROLE_D_SINKS,
     ATTEST_ROLE_DROPOUT_KEEP, /* [B,Hq,Tq,Tk] uint8, optional output: the mask that was used */
+    ATTEST_ROLE_D_SLOPES,     /* [Hq] f32: the gradient of alibi_slopes */
     ATTEST_ROLE_COUNT
 };
 

@@ -36,7 +36,7 @@ struct Manifest {
     bool simulated = false;
     FeatureSet features;  ///< what is not among them is never asked for
     Takes takes;
-    /// The gradients that backward returns: d_q d_k d_v d_mask d_sinks; none: there is no backward.
+    /// The gradients that backward returns: d_q d_k d_v d_mask d_sinks d_slopes; none: no backward.
     std::vector<Role> gradients;
     /// A dropout rate is a multiple of one over so many; 0: any rate, to 2^-24 or finer.
     std::int64_t dropout_levels = 0;

@@ -84,11 +84,12 @@ TEST(Manifest, EveryWordIsRead) {
 }
 
 TEST(Manifest, GradientsAreListed) {
-    EXPECT_EQ(parse(with(R"("gradients":["q","mask","sinks"])")).gradients,
-              (std::vector{Role::d_q, Role::d_mask, Role::d_sinks}));
+    EXPECT_EQ(parse(with(R"("gradients":["q","mask","sinks","slopes"])")).gradients,
+              (std::vector{Role::d_q, Role::d_mask, Role::d_sinks, Role::d_slopes}));
     EXPECT_NE(error_of(with(R"("gradients":["q","q"])")).find("twice"), std::string::npos);
-    EXPECT_NE(error_of(with(R"("gradients":["slopes"])")).find("one of q, k, v, mask, sinks"),
-              std::string::npos);
+    EXPECT_NE(
+        error_of(with(R"("gradients":["alibi"])")).find("one of q, k, v, mask, sinks, slopes"),
+        std::string::npos);
     Problem p;
     p.want_grad = true;
     EXPECT_TRUE(refusal(parse(with(R"("features":["lse"])")), p));

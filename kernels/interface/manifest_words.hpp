@@ -30,11 +30,9 @@ inline constexpr Choice<LseBase> lse_base_words[] = {{"e", LseBase::e}, {"2", Ls
 inline constexpr Choice<Nonfinite> nonfinite_words[] = {{"propagate", Nonfinite::propagate},
                                                         {"unspecified", Nonfinite::unspecified}};
 inline constexpr Choice<Memory> memory_words[] = {{"host", Memory::host}, {"cuda", Memory::cuda}};
-inline constexpr Choice<Role> gradient_words[] = {{"q", Role::d_q},
-                                                  {"k", Role::d_k},
-                                                  {"v", Role::d_v},
-                                                  {"mask", Role::d_mask},
-                                                  {"sinks", Role::d_sinks}};
+inline constexpr Choice<Role> gradient_words[] = {
+    {"q", Role::d_q},       {"k", Role::d_k},         {"v", Role::d_v},
+    {"mask", Role::d_mask}, {"sinks", Role::d_sinks}, {"slopes", Role::d_slopes}};
 inline constexpr Choice<SumWeights> sum_words[] = {{"unrounded", SumWeights::unrounded},
                                                    {"rounded", SumWeights::rounded}};
 inline constexpr Choice<NumberFormat> number_words[] = {{"same", NumberFormat::same},

@@ -118,6 +118,33 @@ std::vector<PlantedBug> of_the_list() {
     };
 }
 
+/// A slope of ALiBi is one number a head: everything adds to it.
+std::vector<PlantedBug> of_slopes() {
+    const kernel::LawIds must{"reference.gradients"};
+    return {
+        {backward_bug("M420", "B4", "a slope's gradient is that of the last sequence alone",
+                      "ALiBi, several sequences", "slopes_last_sequence", must),
+         Steps{.slope_term =
+                   [](const Pair& pair) {
+                       const bool last = pair.row.segment.batch == pair.row.call.problem.batch - 1;
+                       return last ? cpu::plain::slope_term(pair) : 0.0f;
+                   }}},
+        {backward_bug("M421", "B4", "a slope's gradient has the distance of the other sign",
+                      "ALiBi", "slopes_negated", must),
+         Steps{.slope_term = [](const Pair& pair) { return -cpu::plain::slope_term(pair); }}},
+        {backward_bug("M424", "B4", "a slope's gradient takes j - i for the distance",
+                      "ALiBi, not causal", "slopes_signed", must),
+         Steps{.slope_term =
+                   [](const Pair& pair) {
+                       const WrongRow& row = pair.row;
+                       return pair.ds * static_cast<float>(pair.j - row.i - row.segment.offset);
+                   }}},
+        {backward_bug("M425", "B4", "a slope's gradient misses the distance", "ALiBi",
+                      "slopes_undistanced", must),
+         Steps{.slope_term = [](const Pair& pair) { return -pair.ds; }}},
+    };
+}
+
 std::vector<PlantedBug> of_other_reports() {
     return {
         {backward_bug("M190", "M2", "recomputed weights ignore the left end of the window",
@@ -174,7 +201,8 @@ std::vector<PlantedBug> of_other_reports() {
 
 std::vector<PlantedBug> backward() {
     std::vector<PlantedBug> all = of_the_list();
-    for (PlantedBug& bug : of_other_reports()) all.push_back(std::move(bug));
+    for (auto part : {of_other_reports(), of_slopes()})
+        for (PlantedBug& bug : part) all.push_back(std::move(bug));
     return all;
 }
 

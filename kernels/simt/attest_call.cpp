@@ -32,7 +32,8 @@ constexpr const char* names[] = {"q",
                                  "d_v",
                                  "d_mask",
                                  "d_sinks",
-                                 "dropout_keep"};
+                                 "dropout_keep",
+                                 "d_slopes"};
 static_assert(sizeof names / sizeof names[0] == ATTEST_ROLE_COUNT);
 
 /// From the first element to behind the last, gaps between rows included.
@@ -54,6 +55,10 @@ void choose_schedule(std::uint32_t call_number) {
     options().told = true;
 }
 
+bool is_gradient(int role) {
+    return (role >= ATTEST_ROLE_D_Q && role <= ATTEST_ROLE_D_SINKS) || role == ATTEST_ROLE_D_SLOPES;
+}
+
 /// What a defect follows from comes before what may follow from it: a race, then a read of what was
 /// never written.
 int rank(const Diagnostic& d) {
@@ -70,8 +75,8 @@ AttestCall::AttestCall(const attest_call& call) {
     for (int role = 0; role < ATTEST_ROLE_COUNT; ++role) {
         const DLTensor* t = call.tensor[role];
         if (t == nullptr) continue;
-        const bool output = backward ? role >= ATTEST_ROLE_D_Q && role <= ATTEST_ROLE_D_SINKS
-                                     : role == ATTEST_ROLE_O || role == ATTEST_ROLE_LSE;
+        const bool output =
+            backward ? is_gradient(role) : role == ATTEST_ROLE_O || role == ATTEST_ROLE_LSE;
         add(static_cast<char*>(t->data) + t->byte_offset, extent_bytes(*t), names[role], !output);
     }
     add(call.workspace, static_cast<std::int64_t>(call.workspace_bytes), "the workspace", false);

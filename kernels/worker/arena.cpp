@@ -49,6 +49,7 @@ bool always_ends_at_guard(const TensorSlot& slot) {
         case Role::alibi_slopes:
         case Role::sinks:
         case Role::d_sinks:
+        case Role::d_slopes:
         case Role::k_scale:
         case Role::v_scale:
             return true;

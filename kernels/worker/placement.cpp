@@ -39,6 +39,7 @@ int axes_of(Role role) {
         case Role::alibi_slopes:
         case Role::sinks:
         case Role::d_sinks:
+        case Role::d_slopes:
             return 1;
         default:
             return 4;

@@ -53,6 +53,23 @@ TEST_F(Python, ReturningOnlyTheOutput) {
     EXPECT_FALSE(result.outputs_unwritten);
 }
 
+/// Slopes are alibi_slopes as an input, and d_slopes as a gradient.
+TEST_F(Python, GradientsComeBackUnderTheirNames) {
+    problem_.len_q = problem_.len_kv;
+    problem_.alibi = problem_.want_grad = true;
+    inputs_ = make_inputs({.problem = problem_, .values = {}});
+    Session session(kernel::parse_kernel_spec("python:gradient_of_slopes"), {});
+    const CallResult forward = session.forward(problem_, inputs_);
+    ASSERT_EQ(forward.outcome, Outcome::ok) << forward.reason;
+    inputs_.put(Role::o, forward.outputs[Role::o]);
+    for (const auto& wanted : {std::vector{Role::d_q, Role::d_slopes}, {Role::d_slopes}}) {
+        const CallResult result = session.backward(problem_, inputs_, wanted);
+        ASSERT_EQ(result.outcome, Outcome::ok) << result.reason;
+        EXPECT_EQ(result.outputs.has(Role::d_q), wanted.size() == 2);
+        EXPECT_EQ(result.outputs[Role::d_slopes].get(0), 3 * inputs_[Role::alibi_slopes].get(0));
+    }
+}
+
 TEST_F(Python, SaysWhatItIsMadeOf) {
     call("returns_only_o");
     std::string names;

@@ -1,11 +1,12 @@
 // A call of backward with all that its steps are made of: rows as forward stored them, scores of
 // all keys, hidden or not.
 
+#include "properties/diagnosis/backward_call.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "properties/diagnosis/backward_model.hpp"
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/rotated_head.hpp"
 #include "reference/oracle/visibility.hpp"
@@ -166,9 +167,9 @@ void BackwardCall::fill_scores(const Specification& shown) {
             for (std::int64_t c = 0; c < p.dim_qk; ++c) s.dot += q[c] * k[c];
             if (!call.mask.empty()) s.mask = call.mask_at(b, h, i, j);
             if (p.mask.tensor.kind == MaskKind::boolean) s.mask = 0;  // visible_keys says it
+            s.ahead = static_cast<double>(range.position - (j - range.key_base));
             if (!call.slopes.empty())
-                s.alibi = -call.slopes[static_cast<std::size_t>(h)] *
-                          std::abs(static_cast<double>(range.position - (j - range.key_base)));
+                s.alibi = -call.slopes[static_cast<std::size_t>(h)] * std::abs(s.ahead);
             s.magnitude = sizes.magnitude[y];
             if (turned) s.turn = sizes.turn[y];
             s.dp = dp_of(row, b, h_kv, j);

@@ -85,7 +85,7 @@ std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification ask
     }
     e.truth = oracle::attend_gradients(s.problem, s.dialect, s.numerics, s.inputs);
     e.call = std::make_shared<BackwardCall>(s, s, e.forward);
-    for (const Role role : law::gradient_roles)
+    for (const Role role : gradient_roles)
         if (e.observed.has(role) &&
             any_outside(e.observed[role], e.truth[role], law::gradient_format(s.problem, role)))
             e.wrong.push_back(role);
@@ -112,7 +112,7 @@ worker::CallResult call_both(search::Kernel& kernel, Specification& asked,
 std::optional<BackwardEvidence> asked_again(search::Kernel& kernel, Specification asked,
                                             const TensorSet& observed) {
     std::vector<Role> wanted;
-    for (const Role role : law::gradient_roles)
+    for (const Role role : gradient_roles)
         if (observed.has(role)) wanted.push_back(role);
     worker::CallResult result = call_both(kernel, asked, wanted);
     return judged(kernel, std::move(asked), std::move(result));

@@ -57,6 +57,7 @@ public:
           d_v_(elements_of(p_, Role::d_v)),
           d_mask_(elements_of(p_, Role::d_mask)),
           d_sinks_(elements_of(p_, Role::d_sinks)),
+          d_slopes_(elements_of(p_, Role::d_slopes)),
           has_mask_(elements_of(p_, Role::d_mask) > 0 && !call.call.mask.empty() &&
                     p_.mask.tensor.kind == MaskKind::additive) {}
 
@@ -140,8 +141,15 @@ private:
         const Near weight =
             dropped(s_.value_weight ? s_.value_weight(pair) : rounded(pair.p, m.ugp, 2 * m.omgp),
                     s_.value_kept ? s_.value_kept(pair) : pair.facts.kept);
+        const bool late = call_.call.dialect.softcap == SoftcapPlace::after_bias;
+        if (p_.alibi) {
+            const Near of_bias = late ? dx : pair.ds;
+            d_slopes_.add(
+                static_cast<std::size_t>(row.h),
+                s_.slope_term ? s_.slope_term(pair, of_bias) : plain_slope_term(pair, of_bias),
+                s_.slopes);
+        }
         if (has_mask_) {
-            const bool late = call_.call.dialect.softcap == SoftcapPlace::after_bias;
             Near term = late ? dx : pair.ds;
             if (s_.mask_term) term = s_.mask_term(pair, term);
             d_mask_.add(call_.call.mask_index(row.b, row.h, row.i, pair.j), term, s_.mask);
@@ -183,6 +191,11 @@ private:
             out[Role::d_mask] = d_mask_.take(call_.of_sum(rows), absolute(rows), 1, s_.mask);
         if (p_.sink)
             out[Role::d_sinks] = d_sinks_.take(call_.of_sum(rows), absolute(rows), 1, s_.sinks);
+        if (p_.alibi) {
+            const double pairs = static_cast<double>(p_.batch * p_.len_q * p_.len_kv);
+            out[Role::d_slopes] =
+                d_slopes_.take(call_.of_sum(pairs), absolute(pairs), 1, s_.slopes);
+        }
         if (s_.afterwards) s_.afterwards(call_, out);
         return out;
     }
@@ -227,7 +240,7 @@ private:
     const BackwardCall& call_;
     const Problem& p_;
     const ModelSteps& s_;
-    Totals d_q_, d_k_, d_v_, d_mask_, d_sinks_;
+    Totals d_q_, d_k_, d_v_, d_mask_, d_sinks_, d_slopes_;
     bool has_mask_ = false, discards_ = false;
 };
 
@@ -264,6 +277,10 @@ Near plain_slope(const ModelPair& pair) {
     return {1 - t * t,
             // Of backward_bound.cpp: the slope is within 2.1 times what t is off by.
             2.1 * (m.exp_error / 2 + 7 * m.ua + pair.score.error / m.softcap) + 3 * m.ua};
+}
+
+Near plain_slope_term(const ModelPair& pair, Near of_bias) {
+    return -(std::abs(pair.facts.ahead) * of_bias);
 }
 
 Near rounded_to(Near x, Precision format) {

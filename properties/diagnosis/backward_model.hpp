@@ -5,6 +5,7 @@
 //
 //   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
 //   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
+//   dslope = -sum |i + off - j| dbias
 //
 // O and L are those that the kernel's own forward returned. Dropout multiplies dP, and P in dV.
 
@@ -15,10 +16,7 @@
 #include <optional>
 #include <vector>
 
-#include "properties/diagnosis/deviation.hpp"
-#include "properties/diagnosis/near.hpp"
-#include "reference/bound/kernel_model.hpp"
-#include "reference/oracle/prepared.hpp"
+#include "properties/diagnosis/backward_call.hpp"
 
 namespace attest::diagnosis {
 
@@ -26,69 +24,6 @@ namespace attest::diagnosis {
 struct ScoreParts {
     double scale = 1;
     bool mask = true, alibi = true, cap = true;
-};
-
-/// One query's key, as the call has it.
-struct BackwardScore {
-    double dot = 0, mask = 0, alibi = 0;  ///< dot unscaled
-    double magnitude = 0, turn = 0;       ///< as RowFacts
-    Near dp;                              ///< dO . v
-    bool visible = false;
-    bool inside = false;  ///< a key of the row's own sequence or document, hidden or not
-    double kept = 1;      ///< what dropout multiplies the weight by
-};
-
-/// A call of backward, with all that its steps are made of.
-class BackwardCall {
-public:
-    /// `asked` holds d_o, o, where the kernel returns one lse, and dropout_keep where weights are
-    /// dropped. `visible` is the problem whose mask says what is seen, of the same shape; `forward`
-    /// the truth. Throws BadInput.
-    BackwardCall(const Specification& asked, const Specification& visible,
-                 const bound::Expected& forward);
-
-    struct RowFacts {
-        bool is_query = false;
-        std::int64_t position = 0;
-        Near lse, delta;  ///< natural
-        double sum_of_d_o = 0, max = 0, q_max = 0, k_max = 0;
-        std::vector<Near> output;   // [dim_v], as stored
-        std::vector<double> query;  // [dim_qk], turned
-        std::vector<double> d_o;    // [dim_v]
-    };
-
-    const Problem& problem() const { return call.problem; }
-    const RowFacts& row(std::int64_t b, std::int64_t h, std::int64_t i) const {
-        return rows_[static_cast<std::size_t>((b * call.problem.heads_q + h) * call.problem.len_q +
-                                              i)];
-    }
-    const BackwardScore& score(std::int64_t b, std::int64_t h, std::int64_t i,
-                               std::int64_t j) const {
-        const Problem& p = call.problem;
-        return scores_[static_cast<std::size_t>(((b * p.heads_q + h) * p.len_q + i) * p.len_kv +
-                                                j)];
-    }
-    const double* key(std::int64_t b, std::int64_t h_kv, std::int64_t j) const {
-        const Problem& p = call.problem;
-        return keys_.data() + ((b * p.heads_kv + h_kv) * p.len_kv + j) * p.dim_qk;
-    }
-    /// A row's dO times a value.
-    Near dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv, std::int64_t j) const;
-    /// A sum of n products, or of n numbers: what it loses, relative to their sizes.
-    double of_products(double n) const;
-    double of_sum(double n) const;
-
-    oracle::Prepared call;
-    bound::KernelModel model;
-    TensorSet inputs;
-
-private:
-    void fill_rows(const bound::Expected& forward);
-    void fill_scores(const Specification& visible);
-
-    std::vector<RowFacts> rows_;
-    std::vector<BackwardScore> scores_;
-    std::vector<double> keys_;  // turned
 };
 
 struct ModelRow {
@@ -124,13 +59,15 @@ struct ModelSteps {
     std::function<double(const ModelPair&)> dp_kept{}, value_kept{};  ///< dropout's factor on each
     std::function<Near(const ModelPair&, Near term)> mask_term{};
     std::function<Near(const ModelRow&, Near weight)> sink_term{};
+    /// Of the gradient of the pair's bias.
+    std::function<Near(const ModelPair&, Near)> slope_term{};
     std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
     std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
-    Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum;
+    Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum, slopes = Joining::sum;
     static constexpr std::int64_t all_rows = -1;
     /// Rows up to the next multiple of it, or all of them, are rows like any other.
     std::int64_t past_lengths = 0;
-    int turns_back = 1;             ///< 0: not at all, -1: the other way
+    int turns_back = 1;  ///< 0: not at all, -1: the other way
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };
 
@@ -146,5 +83,6 @@ Near largest_score(const ModelRow& row);
 Near plain_probability(const ModelPair& pair);
 Near plain_ds(const ModelPair& pair, Near delta);
 Near plain_slope(const ModelPair& pair);
+Near plain_slope_term(const ModelPair& pair, Near of_bias);
 
 }  // namespace attest::diagnosis

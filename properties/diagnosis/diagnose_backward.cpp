@@ -21,6 +21,8 @@ std::string text_of(Role role) {
             return "dV";
         case Role::d_mask:
             return "the bias gradient";
+        case Role::d_slopes:
+            return "the slopes' gradient";
         default:
             return "the sinks' gradient";
     }
@@ -82,7 +84,7 @@ BackwardScoring score(const BackwardDeviation& d, const std::vector<BackwardEvid
         const auto predicted = predict(d, e);
         bool told = false;
         RoleCount sum;
-        for (const Role role : law::gradient_roles) {
+        for (const Role role : gradient_roles) {
             if (!predicted || !e.observed.has(role) || (*predicted)[role].empty()) continue;
             const RoleCount count = count_role(e, role, (*predicted)[role]);
             if (std::ranges::find(wrong, role) == wrong.end()) {
@@ -105,7 +107,7 @@ BackwardScoring score(const BackwardDeviation& d, const std::vector<BackwardEvid
 
 std::vector<Role> wrong_roles(const std::vector<BackwardEvidence>& wrong) {
     std::vector<Role> roles;
-    for (const Role role : law::gradient_roles)
+    for (const Role role : gradient_roles)
         if (std::ranges::any_of(wrong, [role](const BackwardEvidence& e) {
                 return std::ranges::find(e.wrong, role) != e.wrong.end();
             }))
@@ -153,7 +155,7 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
     d.strays = true;
     for (const BackwardEvidence& e : wrong) {
         if (!right_without_layouts(kernel, e)) return std::nullopt;
-        for (const Role role : law::gradient_roles)
+        for (const Role role : gradient_roles)
             if (e.observed.has(role)) d.of += e.observed[role].size();
     }
     d.agree = d.of;
@@ -207,7 +209,7 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
     if (d.change) d.change(*call, steps);
     Predicted predicted = run_backward(*call, steps);
     bound::ExpectedGradients expected;
-    for (const Role role : law::gradient_roles)
+    for (const Role role : gradient_roles)
         for (const Near& x : predicted[role]) expected[role].push_back(element(*call, x));
     return expected;
 } catch (const BadInput&) {

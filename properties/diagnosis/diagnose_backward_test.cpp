@@ -28,6 +28,7 @@ constexpr const char* lines[] = {
     "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 f32 grad",
     "b1 hq2 hkv2 tq3 tk5 d4 sink f32 grad",
     "b1 hq4 hkv4 tq5 tk5 d4 alibi f32 grad",
+    "b3 hq4 hkv2 tq4 tk4 d4 alibi causal softcap 2 seed 7 f32 grad",
     "b1 hq2 hkv2 tq5 tk5 d8 rope half base 100 dims 4 f32 grad",
     "b1 hq2 hkv1 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 f32 grad",
     "b2 hq2 hkv2 tq4 tk6 d4 lens_kv 3,5 lens_q 2,4 f32 grad",
@@ -47,7 +48,7 @@ GradientNumbers reference(const Specification& s) {
     const bound::ExpectedGradients truth =
         oracle::attend_gradients(s.problem, s.dialect, s.numerics, s.inputs);
     GradientNumbers values;
-    for (const Role role : law::gradient_roles)
+    for (const Role role : gradient_roles)
         for (const bound::ExpectedElement& e : truth[role]) values[role].push_back(e.value);
     return values;
 }
@@ -123,7 +124,7 @@ TEST(BackwardModel, IsTheTruthWhereNothingIsExchanged) {
         const BackwardEvidence e = evidence_of(parse_case(line), reference);
         EXPECT_TRUE(e.wrong.empty()) << line;
         Predicted plain = run_backward(*e.call, {});
-        for (const Role role : law::gradient_roles)
+        for (const Role role : gradient_roles)
             for (std::size_t n = 0; n < e.truth[role].size(); ++n) {
                 const bound::ExpectedElement& t = e.truth[role][n];
                 const Near x = plain[role][n];
@@ -188,6 +189,31 @@ TEST(DiagnoseBackward, StepsAreNamed) {
                   for (double& x : v[Role::d_q]) x = std::nan("");
               })).id,
               "not_cleared");
+}
+
+// Sums of the distances' products, from dO of some rows alone, or of dS' own sums.
+TEST(DiagnoseBackward, GradientsOfSlopesAreNamed) {
+    const auto of_rows = [](auto counts) {
+        return diagnosis_of(of_other(
+            [counts](Specification& s) {
+                Tensor& d_o = s.inputs[Role::d_o];
+                for (std::int64_t n = 0; n < d_o.size(); ++n)
+                    if (!counts(law::index_of(d_o.shape(), n), s.problem)) d_o.set(n, 0);
+            },
+            {Role::d_slopes}));
+    };
+    EXPECT_EQ(diagnosis_of(changed([](const Specification&, GradientNumbers& v) {
+                  for (double& x : v[Role::d_slopes]) x = -x;
+              })).id,
+              "slopes_negated");
+    const Diagnosis last =
+        of_rows([](const Shape& at, const Problem& p) { return at[0] == p.batch - 1; });
+    EXPECT_EQ(last.id, "slopes_last_sequence");
+    EXPECT_NE(last.says.find("(seen in the slopes' gradient)"), std::string::npos) << last.says;
+    EXPECT_EQ(of_rows([](const Shape& at, const Problem&) { return at[0] == 0; }).id,
+              "slopes_first_sequence");
+    EXPECT_EQ(of_rows([](const Shape& at, const Problem& p) { return at[2] == p.len_q - 1; }).id,
+              "slopes_last_query");
 }
 
 // Another mask in dV, which no delta is in, whose O would be another one too; a factor it has not.

@@ -11,8 +11,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr Role q_and_k[] = {Role::d_q, Role::d_k};
-constexpr Role all_roles[] = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks};
+constexpr Role q_and_k[] = {Role::d_q, Role::d_k}, values[] = {Role::d_v};
 
 using FactorOf = std::function<double(const BackwardCall&)>;
 
@@ -35,7 +34,7 @@ BackwardDeviation each(std::string id, std::string says, std::function<Near(Near
             .says = std::move(says),
             .change = [change = std::move(change)](const BackwardCall&, ModelSteps& s) {
                 s.afterwards = [change](const BackwardCall&, Predicted& out) {
-                    for (const Role role : all_roles)
+                    for (const Role role : gradient_roles)
                         for (Near& x : out[role]) x = change(x);
                 };
             }};
@@ -62,7 +61,7 @@ void add_scales(std::vector<BackwardDeviation>& list) {
                                      call.call.scale;
                           }));
     list.push_back(factor("scale_in_values", "dV multiplied by the softmax scale",
-                          std::span(all_roles).subspan(2, 1),
+                          std::span(values),
                           [](const BackwardCall& call) { return call.call.scale; }));
     list.push_back(factor("times_log2e", "gradients multiplied by log2(e), of scores of base 2",
                           q_and_k, [](const BackwardCall&) { return std::numbers::log2e; }));
@@ -83,7 +82,7 @@ void add_numbers(std::vector<BackwardDeviation>& list) {
                            Number{-1, "negated", "gradients of the wrong sign"},
                            Number{4, "four_times", "gradients four times as large"}})
         list.push_back(
-            factor(n.id, n.says, all_roles, [v = n.value](const BackwardCall&) { return v; }));
+            factor(n.id, n.says, gradient_roles, [v = n.value](const BackwardCall&) { return v; }));
     struct Count {
         const char *id, *says;
         double (*of)(const BackwardCall&);
@@ -102,10 +101,10 @@ void add_numbers(std::vector<BackwardDeviation>& list) {
     };
     for (const Count& n : counts) {
         list.push_back(factor(fmt::format("times_{}", n.id),
-                              fmt::format("gradients multiplied by {}", n.says), all_roles,
+                              fmt::format("gradients multiplied by {}", n.says), gradient_roles,
                               [of = n.of](const BackwardCall& c) { return of(c); }));
         list.push_back(factor(fmt::format("over_{}", n.id),
-                              fmt::format("gradients divided by {}", n.says), all_roles,
+                              fmt::format("gradients divided by {}", n.says), gradient_roles,
                               [of = n.of](const BackwardCall& c) { return 1 / of(c); }));
     }
 }

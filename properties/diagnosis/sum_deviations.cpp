@@ -35,6 +35,13 @@ BackwardDeviation key_head(std::string id, std::string says,
                           });
 }
 
+BackwardDeviation slope_term(std::string id, std::string says,
+                             std::function<Near(const ModelPair&, Near)> term) {
+    return step(
+        std::move(id), std::move(says),
+        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.slope_term = term; });
+}
+
 void add_heads(std::vector<BackwardDeviation>& list) {
     const auto joined = [](Joining how) {
         return [how](const BackwardCall&, ModelSteps& s) { s.groups = how; };
@@ -99,6 +106,39 @@ void add_joined(std::vector<BackwardDeviation>& list) {
                              [](const ModelRow&, Near) { return Near{}; }));
 }
 
+/// A slope of ALiBi: one number a head, of every sequence, query and key.
+void add_slopes(std::vector<BackwardDeviation>& list) {
+    list.push_back(slope_term(
+        "slopes_negated", "a slope's gradient of the wrong sign",
+        [](const ModelPair& pair, Near of_bias) { return -plain_slope_term(pair, of_bias); }));
+    list.push_back(slope_term(
+        "slopes_signed", "a slope's gradient of j - i, not of its size",
+        [](const ModelPair& pair, Near of_bias) { return -pair.facts.ahead * of_bias; }));
+    list.push_back(slope_term("slopes_undistanced", "a slope's gradient without the distance",
+                              [](const ModelPair&, Near of_bias) { return -of_bias; }));
+    list.push_back(slope_term("slopes_scaled", "a slope's gradient multiplied by the softmax scale",
+                              [](const ModelPair& pair, Near of_bias) {
+                                  return pair.row.call.call.scale * plain_slope_term(pair, of_bias);
+                              }));
+    list.push_back(
+        slope_term("slopes_of_weights", "a slope's gradient of P where dS is meant",
+                   [](const ModelPair& pair, Near) { return plain_slope_term(pair, pair.p); }));
+    list.push_back(
+        slope_term("slopes_of_dp", "a slope's gradient of dP where dS is meant",
+                   [](const ModelPair& pair, Near) { return plain_slope_term(pair, pair.dp); }));
+    const auto of_some = [&list](const char* id, const char* says, auto counts) {
+        list.push_back(slope_term(id, says, [counts](const ModelPair& pair, Near of_bias) {
+            return counts(pair.row) ? plain_slope_term(pair, of_bias) : Near{};
+        }));
+    };
+    of_some("slopes_last_sequence", "a slope's gradient of the last sequence alone",
+            [](const ModelRow& row) { return row.b == row.call.problem().batch - 1; });
+    of_some("slopes_first_sequence", "a slope's gradient of the first sequence alone",
+            [](const ModelRow& row) { return row.b == 0; });
+    of_some("slopes_last_query", "a slope's gradient of the last query alone",
+            [](const ModelRow& row) { return row.i == row.call.problem().len_q - 1; });
+}
+
 /// What belongs apart along one axis of the mask, added up at its first.
 void add_shared_axes(std::vector<BackwardDeviation>& list) {
     constexpr const char* names[] = {"sequences", "heads", "queries"};
@@ -159,6 +199,7 @@ std::vector<BackwardDeviation> sum_deviations() {
     std::vector<BackwardDeviation> list;
     add_heads(list);
     add_joined(list);
+    add_slopes(list);
     add_shared_axes(list);
     add_dropped(list, "last_one", "the last of its",
                 [](std::int64_t at, std::int64_t n) { return at != n - 1; });

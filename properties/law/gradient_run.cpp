@@ -3,7 +3,7 @@
 namespace attest::law {
 
 Precision gradient_format(const Problem& problem, Role role) {
-    if (role == Role::d_sinks) return Precision::f32;
+    if (role == Role::d_sinks || role == Role::d_slopes) return Precision::f32;
     return role == Role::d_k || role == Role::d_v ? problem.format_kv : problem.format_q;
 }
 

@@ -10,8 +10,6 @@
 
 namespace attest::law {
 
-inline constexpr Role gradient_roles[] = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask,
-                                          Role::d_sinks};
 /// In which the last rounding of a gradient happens.
 Precision gradient_format(const Problem& problem, Role role);
 

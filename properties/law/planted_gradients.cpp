@@ -57,6 +57,12 @@ PlantedDeviation both_gradients_unscaled() {
     });
 }
 
+PlantedDeviation slope_gradients_negated() {
+    return gives("slope_gradients_negated", [](const Question&, std::int64_t, TensorSet& g) {
+        if (g.has(Role::d_slopes)) each(g[Role::d_slopes], [](double x) { return -x; });
+    });
+}
+
 PlantedDeviation last_key_without_gradient() {
     return gives("last_key_without_gradient", [](const Question&, std::int64_t, TensorSet& g) {
         for (const Role role : {Role::d_k, Role::d_v}) {

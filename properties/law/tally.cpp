@@ -15,6 +15,7 @@ std::string gradient_name(const Problem& problem, const ElementPlace& place) {
         return count > 1 ? fmt::format(", {} {}", what, n) : std::string();
     };
     if (place.role == Role::d_sinks) return fmt::format("gradient of the sink of head {}", at[0]);
+    if (place.role == Role::d_slopes) return fmt::format("gradient of the slope of head {}", at[0]);
     if (place.role == Role::d_mask)
         return fmt::format("gradient of the mask at [{}]", fmt::join(at, ", "));
     const bool query = place.role == Role::d_q;
@@ -40,7 +41,7 @@ std::string element_name(const Problem& problem, const ElementPlace& place) {
 
 ElementPlace gradient_at(const Problem& problem, Role role, std::int64_t flat) {
     const Shape index = index_of(shape_of(problem, role).value(), flat);
-    if (role == Role::d_sinks) return {role, {index[0]}};
+    if (is_summed(role) && role != Role::d_mask) return {role, {index[0]}};
     return {role, {index.begin(), index.end()}};
 }
 

@@ -2,7 +2,9 @@
 // What a law has compared so far: how many elements, how near the worst came to its bound, and the
 // first that was violated. A law that compared nothing never holds.
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +30,11 @@ inline ElementPlace lse_at(const Row& row) {
 }
 
 constexpr bool is_gradient(Role role) noexcept {
-    return role == Role::d_q || role == Role::d_k || role == Role::d_v || role == Role::d_mask ||
-           role == Role::d_sinks;
+    return std::ranges::find(gradient_roles, role) != std::end(gradient_roles);
+}
+/// A sum over sequences: what it adds up is nobody's own.
+constexpr bool is_summed(Role role) noexcept {
+    return role == Role::d_mask || role == Role::d_sinks || role == Role::d_slopes;
 }
 /// Element `flat` of a gradient of the problem.
 ElementPlace gradient_at(const Problem& problem, Role role, std::int64_t flat);

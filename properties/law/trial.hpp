@@ -38,7 +38,7 @@ public:
     virtual const bound::Expected& expected() const = 0;  ///< of the case itself
     virtual bound::Expected expected(const Problem& problem, const TensorSet& inputs) const = 0;
     /// Which gradients the kernel returns of a problem with want_grad, of d_q d_k d_v d_mask
-    /// d_sinks; none where it has no backward.
+    /// d_sinks d_slopes; none where it has no backward.
     virtual std::vector<Role> gradients_of(const Problem& problem) const = 0;
     /// Their reference; inputs hold d_o.
     virtual bound::ExpectedGradients expected_gradients(const Problem& problem,

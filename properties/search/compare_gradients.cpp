@@ -56,7 +56,7 @@ void tally_role(const Comparison& c, Role role, const std::vector<bound::Expecte
 
 GradientFindings tally_of(const Comparison& c, const bound::ExpectedGradients& expected) {
     GradientFindings tally;
-    for (const Role role : law::gradient_roles)
+    for (const Role role : gradient_roles)
         if (c.observed.has(role)) tally_role(c, role, expected[role], tally);
     return tally;
 }

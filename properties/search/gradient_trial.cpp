@@ -38,7 +38,7 @@ law::Judgement KernelTrial::compare_gradients(const Problem& problem, const Tens
 bound::ExpectedGradients TruthTrial::expected_gradients(const Problem& problem,
                                                         const TensorSet& inputs) const {
     bound::ExpectedGradients twice = given_.expected_gradients(problem, inputs);
-    for (const Role role : {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks})
+    for (const Role role : gradient_roles)
         for (bound::ExpectedElement& e : twice[role]) e.bound *= 2;
     return twice;
 }

@@ -73,7 +73,7 @@ bool in_space(const law::Property& property, const Case& tried) {
     kernel::Manifest everything;
     everything.formats = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
     everything.features = FeatureSet::all();
-    everything.gradients = {Role::d_q, Role::d_k, Role::d_v, Role::d_mask, Role::d_sinks};
+    everything.gradients = {std::begin(gradient_roles), std::end(gradient_roles)};
     return in_space(property, declared_capability(everything), tried.problem) &&
            in_space(property, tried.values);
 }

@@ -140,7 +140,11 @@ std::vector<Problem> smaller_shapes(const Problem& problem) {
 std::vector<Case> written_out(const Case& c) {
     const TensorSet inputs = make_inputs(c);
     Case base = c;
-    for (const Role role : {Role::q, Role::k, Role::v}) {
+    std::vector<Role> roles = {Role::q, Role::k, Role::v};
+    // Beside filled tensors dO is one number, unless the case says otherwise.
+    if (c.problem.want_grad && (c.values.tensors.empty() || c.values.tensors.contains(Role::d_o)))
+        roles.push_back(Role::d_o);
+    for (const Role role : roles) {
         TensorValues written{Fill::explicit_values, inputs[role].to_doubles()};
         if (written.values.size() > numbers_read) return {};
         base.values.tensors[role] = std::move(written);
@@ -153,11 +157,15 @@ std::vector<Case> written_out(const Case& c) {
         for (double& x : next.values.tensors[role].values) x = edit(x);
         if (!(next == c)) all.push_back(std::move(next));
     };
-    for (const Role role : {Role::q, Role::k, Role::v}) {
+    if (base.values.tensors.contains(Role::d_o)) {
+        all.push_back(base);
+        all.back().values.tensors.erase(Role::d_o);
+    }
+    for (const Role role : roles) {
         add(role, [](double) { return 0.0; });
         add(role, [](double x) { return std::nearbyint(x); });
     }
-    for (const Role role : {Role::q, Role::k, Role::v}) {
+    for (const Role role : roles) {
         const std::vector<double>& numbers = base.values.tensors[role].values;
         for (std::size_t i = 0; i < numbers.size(); ++i)
             for (const double simpler : {0.0, 1.0, std::nearbyint(numbers[i] / 2)}) {

@@ -73,6 +73,15 @@ Values from_kind(ValueKind kind, std::uint64_t seed) {
 
 constexpr std::uint64_t ladder_seeds = 4, mask_seeds = 12;
 
+/// dO beside any queries, keys and values: one number, one in eight, all alike, small integers.
+/// Beside filled tensors it is one number where nothing is said.
+constexpr Fill output_gradients[] = {Fill::one_hot, Fill::sparse, Fill::ones, Fill::index};
+
+/// Whether queries, keys and values are.
+bool is_drawn(const Values& values) {
+    return std::ranges::none_of(values.tensors, [](const auto& t) { return t.first != Role::d_o; });
+}
+
 bool is_simple(ValueKind kind) {
     return kind == ValueKind::small_int || kind == ValueKind::normal;
 }
@@ -84,17 +93,28 @@ std::vector<Values> make_ladder() {
                                   filled(ones, ones, index),   filled(ones, index, ones),
                                   filled(ones, index, index),  filled(ones, alternating, index),
                                   filled(index, index, index), filled(ones, steep, index)};
+    const std::vector<Values> fills = ladder;
     for (std::uint64_t seed = 1; seed < mask_seeds; ++seed)
         for (const Fill v : {ones, index}) {
             ladder.push_back(filled(zeros, zeros, v));
             ladder.back().seed = seed;
         }
+    const auto with = [&ladder](Values values, Fill d_o) {
+        values.tensors[Role::d_o] = {d_o, {}};
+        ladder.push_back(std::move(values));
+    };
+    for (const Fill d_o : {sparse, ones, index})
+        for (const Values& values : fills) with(values, d_o);
     const auto add = [&ladder](ValueKind kind) {
         for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
             ladder.push_back(from_kind(kind, seed));
     };
-    add(ValueKind::small_int);
-    add(ValueKind::normal);
+    for (const ValueKind kind : {ValueKind::small_int, ValueKind::normal}) {
+        for (const Fill d_o : output_gradients)
+            for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
+                with(from_kind(kind, seed), d_o);
+        add(kind);
+    }
     // Some defects show in no simple data, and the first that shows them must not depend on the one
     // they were found in: so all the others follow.
     for (int kind = 0; kind < value_kind_count; ++kind)
@@ -114,17 +134,22 @@ bool seed_matters(const Problem& p) {
 }
 
 bool affordable(const Values& values, const Case& at, Share share) {
-    const bool is_drawn = values.tensors.empty(),
+    const bool drawn = is_drawn(values),
                near = is_simple(values.kind) || values.kind == at.values.kind;
-    if (!is_drawn && values.seed != 0 && !seed_matters(at.problem)) return false;
+    if (!drawn && values.seed != 0 && !seed_matters(at.problem)) return false;
+    const Fill d_o = fill_of(values, Role::d_o);
+    if (d_o != Fill::drawn && !at.problem.want_grad) return false;
+    // Moves keep the dO that was found to do, or take the simplest.
+    if (d_o != Fill::drawn && d_o != fill_of(at.values, Role::d_o) && share != Share::whole)
+        return false;
     switch (share) {
         case Share::whole:
             return true;
         case Share::moving:
-            return !is_drawn || near || values.seed == 0;
+            return !drawn || near || values.seed == 0;
         case Share::sweeping:
             // Of the fills: flat scores with equal or distinct values, and distinct scores.
-            if (is_drawn) return near && values.seed == 0;
+            if (drawn) return near && values.seed == 0;
             return fill_of(values, Role::v) == Fill::index ||
                    fill_of(values, Role::k) == Fill::zeros;
     }

@@ -58,18 +58,20 @@ struct Expected {
 /// Everything expected of a backward pass, each in the shape of what it is the gradient of. Empty
 /// where the problem has no such input.
 struct ExpectedGradients {
-    std::vector<ExpectedElement> d_q;      ///< [batch, heads_q, len_q, dim_qk]
-    std::vector<ExpectedElement> d_k;      ///< [batch, heads_kv, len_kv, dim_qk]
-    std::vector<ExpectedElement> d_v;      ///< [batch, heads_kv, len_kv, dim_v]
-    std::vector<ExpectedElement> d_mask;   ///< of an additive mask, in its own (broadcast) shape
-    std::vector<ExpectedElement> d_sinks;  ///< [heads_q]
+    std::vector<ExpectedElement> d_q;       ///< [batch, heads_q, len_q, dim_qk]
+    std::vector<ExpectedElement> d_k;       ///< [batch, heads_kv, len_kv, dim_qk]
+    std::vector<ExpectedElement> d_v;       ///< [batch, heads_kv, len_kv, dim_v]
+    std::vector<ExpectedElement> d_mask;    ///< of an additive mask, in its own (broadcast) shape
+    std::vector<ExpectedElement> d_sinks;   ///< [heads_q]
+    std::vector<ExpectedElement> d_slopes;  ///< [heads_q], of ALiBi
 
     const std::vector<ExpectedElement>& operator[](Role role) const noexcept {
-        return role == Role::d_q      ? d_q
-               : role == Role::d_k    ? d_k
-               : role == Role::d_v    ? d_v
-               : role == Role::d_mask ? d_mask
-                                      : d_sinks;
+        return role == Role::d_q       ? d_q
+               : role == Role::d_k     ? d_k
+               : role == Role::d_v     ? d_v
+               : role == Role::d_mask  ? d_mask
+               : role == Role::d_sinks ? d_sinks
+                                       : d_slopes;
     }
     std::vector<ExpectedElement>& operator[](Role role) noexcept {
         return const_cast<std::vector<ExpectedElement>&>(std::as_const(*this)[role]);

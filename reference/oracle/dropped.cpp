@@ -136,7 +136,7 @@ bound::ExpectedGradients gradients_dropped(const Problem& p, const Dialect& dial
     const Undropped u(p, inputs);
     bound::ExpectedGradients wide =
         gradients_spread(u.problem(), dialect, numerics, u.inputs(), arithmetic);
-    for (const Role role : {Role::d_q, Role::d_k, Role::d_mask, Role::d_sinks})
+    for (const Role role : {Role::d_q, Role::d_k, Role::d_mask, Role::d_sinks, Role::d_slopes})
         for (bound::ExpectedElement& e : wide[role]) e = times_factor(p, e);
     // A row's term has in dV' the bound that it has in the sum of all.
     std::vector<bound::ExpectedElement> d_v(

@@ -35,6 +35,7 @@ public:
         d_q_.resize(call.q.size());
         d_k_.resize(static_cast<std::size_t>(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk));
         d_v_.resize(call.v.size());
+        d_slopes_.resize(call.slopes.size());
     }
 
     Backward run() {
@@ -48,7 +49,7 @@ public:
             turn(p_, p_.rope.offset + key_position(p_, key), -1, d_k_.data() + at);
         }
         return {rounded(d_q_, p_.format_q), rounded(d_k_, p_.format_kv),
-                rounded(d_v_, p_.format_kv)};
+                rounded(d_v_, p_.format_kv), rounded(d_slopes_, Precision::f32)};
     }
 
 private:
@@ -76,9 +77,9 @@ private:
         return sum;
     }
 
-    /// dX of one pair; `probability` is P.
+    /// dX of one pair; `probability` is P, `of_bias` the gradient of its bias.
     float pair(const std::vector<float>& q, const std::vector<float>& k, float bias, float lse,
-               float dp, float d, float& probability) const {
+               float dp, float d, float& probability, float& of_bias) const {
         float x = 0;
         for (std::size_t c = 0; c < q.size(); ++c) x += q[c] * k[c];
         x *= static_cast<float>(call_.scale);
@@ -93,7 +94,15 @@ private:
         }
         if (!late) x += bias;
         probability = std::exp(x - lse);
+        of_bias = probability * (dp - d) * (late ? slope : 1);
         return probability * (dp - d) * slope;
+    }
+
+    void add_slope(std::int64_t h, const KeyRange& range, std::int64_t j, float of_bias) {
+        const std::int64_t apart = range.position - (j - range.key_base);
+        const bool sign = defect_ == BackwardDefect::distance_signed;
+        d_slopes_[static_cast<std::size_t>(h)] -=
+            of_bias * static_cast<float>(sign ? apart : std::abs(apart));
     }
 
     void row(std::int64_t b, std::int64_t h, std::int64_t i) {
@@ -121,10 +130,11 @@ private:
                 bias -= static_cast<float>(call_.slopes[static_cast<std::size_t>(h)]) *
                         static_cast<float>(std::abs(range.position - (j - range.key_base)));
             const double* v = call_.value(b, h / call_.group, j);
-            float dp = 0, p = 0;
+            float dp = 0, p = 0, of_bias = 0;
             for (std::size_t c = 0; c < dim_v; ++c)
                 dp += static_cast<float>(d_o[c]) * static_cast<float>(v[c]);
-            const float dx = low(pair(q, k, bias, lse, dp, own, p));
+            const float dx = low(pair(q, k, bias, lse, dp, own, p, of_bias));
+            if (p_.alibi) add_slope(h, range, j, of_bias);
             const std::size_t at =
                 static_cast<std::size_t>((b * p_.heads_kv + h / call_.group) * p_.len_kv + j);
             for (std::size_t c = 0; c < d; ++c) {
@@ -149,7 +159,7 @@ private:
     Emulation how_;
     BackwardDefect defect_;
     std::vector<std::int64_t> keys_;
-    std::vector<float> d_q_, d_k_, d_v_;
+    std::vector<float> d_q_, d_k_, d_v_, d_slopes_;
 };
 
 }  // namespace

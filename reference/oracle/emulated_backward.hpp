@@ -15,10 +15,11 @@ enum class BackwardDefect : std::uint8_t {
     q_scaled_twice,
     d_of_next_row,
     cap_slope_omitted,
+    distance_signed,  ///< in the gradient of ALiBi's slopes
 };
 
 struct Backward {
-    std::vector<double> d_q, d_k, d_v;
+    std::vector<double> d_q, d_k, d_v, d_slopes;
 };
 
 /// `inputs` holds d_o.

@@ -38,6 +38,7 @@ GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model
     if (p_.mask.tensor.kind == MaskKind::additive)
         d_mask.resize(static_cast<std::int64_t>(call.mask.size()));
     if (p_.sink) d_sinks.resize(p_.heads_q);
+    if (p_.alibi) d_slopes.resize(p_.heads_q);
 }
 
 // The reference's own dX_ij. With h the relative error of a normalised weight (2H + 2g), dP within
@@ -135,10 +136,29 @@ void GradientBook::add(const GradientEntry& e) {
     }
     // A row of a sink alone adds up nothing.
     if (!model_.rope && !e.visible.empty()) add_common(e, q_at);
+    if (p_.alibi) add_slope(e);
     if (!e.row.sink) return;
     const std::size_t j = e.visible.size();
     d_sinks.add(static_cast<std::size_t>(e.h), 2 * own_[j],
                 row_.of_ds()[j] + row_.of_sum(broadcast) * row_.size_ds()[j]);
+}
+
+// dslope_h = -sum delta_ij dX_ij with the distance delta, dS where the cap comes before the bias.
+// Each term is of_sum's of the two factors and their product; a distance is exact, or one rounding
+// (the 5 of of_sum), and a product may underflow. The sum runs over rows, keys and sequences of a
+// head.
+void GradientBook::add_slope(const GradientEntry& e) {
+    const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
+    const double terms = static_cast<double>(p_.batch * p_.len_q * p_.len_kv);
+    const std::size_t h = static_cast<std::size_t>(e.h);
+    for (std::size_t j = 0; j < e.visible.size(); ++j) {
+        const double size = late ? row_.size_dx()[j] : row_.size_ds()[j];
+        const double error = late ? row_.of_dx()[j] : row_.of_ds()[j];
+        const double own = 2 * own_[j] + (arithmetic_.sum(terms) + 2 * arithmetic_.unit) * size;
+        double bound = e.distance[j] * (error + row_.of_sum(terms) * size) + 2 * model_.oma;
+        if (!(bound >= 0)) bound = infinite;  // no distance, and nothing is promised of dS
+        d_slopes.add(h, e.distance[j] * own, bound);
+    }
 }
 
 /// What the errors of the row's D and LSE cost dQ: the sums of backward_bound.hpp, from weights and
@@ -180,6 +200,7 @@ void GradientBook::disclaim(std::int64_t b, std::int64_t h, std::int64_t i,
         if (!d_mask.own.empty()) d_mask.disclaim(call_.mask_index(b, h, i, key), 1);
     }
     if (p_.sink) d_sinks.disclaim(static_cast<std::size_t>(h), 1);
+    if (p_.alibi) d_slopes.disclaim(static_cast<std::size_t>(h), 1);
 }
 
 double GradientBook::own_once() const {

@@ -37,6 +37,7 @@ struct GradientErrors {
 struct GradientEntry {
     std::int64_t b = 0, h = 0, i = 0, position = 0;
     std::span<const std::int64_t> visible;
+    std::span<const double> distance;  ///< as RowInputs has it
     bound::RowFacts row;
     bound::BackwardFacts back;
     OwnError own;
@@ -57,13 +58,14 @@ public:
     void disclaim(std::int64_t b, std::int64_t h, std::int64_t i,
                   std::span<const std::int64_t> keys);
 
-    GradientErrors d_q, d_k, d_v, d_mask, d_sinks;
+    GradientErrors d_q, d_k, d_v, d_mask, d_sinks, d_slopes;
     /// Underflow's share of each sum.
     double own_once() const;
     double bound_once() const;
 
 private:
     void add_own_sizes(const GradientEntry& entry);
+    void add_slope(const GradientEntry& entry);
     void add_common(const GradientEntry& entry, std::size_t q_at);
 
     const Prepared& call_;

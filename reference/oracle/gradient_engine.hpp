@@ -33,6 +33,7 @@ public:
         sums_.d_v.resize(book_.d_v.own.size());
         sums_.d_mask.resize(book_.d_mask.own.size());
         sums_.d_sinks.resize(book_.d_sinks.own.size());
+        sums_.d_slopes.resize(book_.d_slopes.own.size());
         const std::size_t rows = static_cast<std::size_t>(p_.batch * p_.heads_q * p_.len_q);
         forward_.output.resize(rows * static_cast<std::size_t>(call.dim_v));
         forward_.lse.resize(rows);
@@ -49,7 +50,8 @@ public:
                 .d_k = book_.d_k.expect(nearest(sums_.d_k), own, bound),
                 .d_v = book_.d_v.expect(nearest(sums_.d_v), own, bound),
                 .d_mask = book_.d_mask.expect(nearest(sums_.d_mask), own, bound),
-                .d_sinks = book_.d_sinks.expect(nearest(sums_.d_sinks), own, bound)};
+                .d_sinks = book_.d_sinks.expect(nearest(sums_.d_sinks), own, bound),
+                .d_slopes = book_.d_slopes.expect(nearest(sums_.d_slopes), own, bound)};
     }
 
 private:
@@ -59,8 +61,8 @@ private:
         const double* d_o = d_output_.data() + flat * call_.dim_v;
         // A row past lens_q is no query: dO there may hold anything.
         if (!keys_of(p_, call_.dialect, b, i).is_query) return;
-        const bool zero = zeros_add_nothing_ && std::all_of(d_o, d_o + call_.dim_v,
-                                                            [](double x) { return x == 0; });
+        const bool zero = zeros_add_nothing_ &&
+                          std::all_of(d_o, d_o + call_.dim_v, [](double x) { return x == 0; });
         if (zero && (p_.sink || call_.dialect.empty_row == EmptyRow::zeros)) return;
         visible_keys(call_, b, h, i, seen_);
         if (zero && !seen_.empty()) return;
@@ -96,6 +98,7 @@ private:
         e.i = i;
         e.position = keys_of(p_, call_.dialect, b, i).position;
         e.visible = seen_;
+        e.distance = rows_->inputs().distance;
         e.row = runner_.facts();
         e.own = runner_.own();
         e.back =

@@ -26,7 +26,7 @@ struct RowPlace {
 
 template <typename Real>
 struct GradientSums {
-    std::vector<Sum<Real>> d_q, d_k, d_v, d_mask, d_sinks;
+    std::vector<Sum<Real>> d_q, d_k, d_v, d_mask, d_sinks, d_slopes;
 
     /// Adds a row that sees the keys `seen`; its dQ is in the turned frame, like its inputs.
     template <typename Element>
@@ -44,6 +44,9 @@ struct GradientSums {
             if (!d_mask.empty())
                 d_mask[call.mask_index(at.b, at.h, at.i, seen[j])].add(
                     in.cap_after_bias ? dx : row.ds[j]);
+            if (!d_slopes.empty())
+                d_slopes[static_cast<std::size_t>(at.h)].add_product(
+                    in.cap_after_bias ? dx : row.ds[j], -in.distance[j]);
             const Real scaled = dx * Real(in.scale);
             const Element* k = in.keys + seen[j] * in.dim_qk;
             for (std::size_t c = 0; c < d; ++c) {

@@ -25,7 +25,7 @@ bool is_settled(const std::vector<bound::ExpectedElement>& elements) {
 
 bool is_settled(const bound::ExpectedGradients& g) {
     return is_settled(g.d_q) && is_settled(g.d_k) && is_settled(g.d_v) && is_settled(g.d_mask) &&
-           is_settled(g.d_sinks);
+           is_settled(g.d_sinks) && is_settled(g.d_slopes);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #pragma once
-// The gradients of attention with respect to q, k, v, an additive mask and the sinks, each with the
-// reference's certified error and the bound of a kernel of declared numerics:
+// The gradients of attention with respect to q, k, v, an additive mask, sinks and slopes, each with
+// the reference's certified error and the bound of a kernel of declared numerics:
 //
 //   dV_j = sum_i P_ij dO_i,  dP_ij = dO_i.v_j,  D_i = dO_i.O_i,  dS_ij = P_ij (dP_ij - D_i)
 //   dX = dS cap'(X),  dQ_i = scale sum_j dX_ij k_j,  dK_j = scale sum_i dX_ij q_i
+//   dslope = -sum_ij |i + off - j| times the gradient of its bias
 //
 // RoPE turns dQ and dK back; a group of query heads adds up in its key head.
 

@@ -39,7 +39,18 @@ std::string_view name(ValueKind kind) noexcept;
 
 /// What overrides the joint distribution for one tensor: the shrinker's simple data, or numbers
 /// written out.
-enum class Fill : std::uint8_t { drawn, zeros, ones, index, alternating, steep, explicit_values };
+enum class Fill : std::uint8_t {
+    drawn,
+    zeros,
+    ones,
+    index,
+    alternating,
+    steep,
+    one_hot,
+    sparse,
+    explicit_values
+};
+inline constexpr int fill_count = 9;
 std::string_view name(Fill fill) noexcept;
 
 struct TensorValues {
@@ -53,7 +64,7 @@ struct TensorValues {
 struct Values {
     ValueKind kind = ValueKind::normal;
     std::uint64_t seed = 0;
-    std::map<Role, TensorValues> tensors = {};  ///< only q, k, v; absent: drawn
+    std::map<Role, TensorValues> tensors = {};  ///< only q, k, v, d_o; absent: drawn
     bool operator==(const Values&) const = default;
 };
 

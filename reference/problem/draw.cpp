@@ -221,4 +221,24 @@ void Distribution::shape_v(std::uint64_t key, std::int64_t t, std::span<double> 
     }
 }
 
+double filled(Fill fill, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c,
+              bool last) {
+    switch (fill) {
+        case Fill::ones:
+            return 1.0;
+        case Fill::index:
+            return static_cast<double>(1 + (t + 3 * c + 5 * (h + b)) % 8);
+        case Fill::alternating:
+            return (t + c) % 2 == 0 ? 1.0 : -1.0;
+        case Fill::steep:
+            return static_cast<double>(128 * std::min<std::int64_t>(t, 256));
+        case Fill::sparse:
+            return (t + 3 * c + 5 * (h + b)) % 8 == 0 ? 1.0 : 0.0;
+        case Fill::one_hot:
+            return last && b + h + c == 0 ? 1.0 : 0.0;
+        default:
+            return 0.0;
+    }
+}
+
 }  // namespace attest

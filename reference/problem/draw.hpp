@@ -15,6 +15,12 @@ enum class Stream : std::uint64_t { parameters = 64, variation, page_order, mask
 /// The key of a row of a tensor; element c of the row has index key + c.
 std::uint64_t row_key(std::int64_t b, std::int64_t h, std::int64_t t) noexcept;
 
+/// index: 1 + (t + 3c + 5(h + b)) mod 8, small integers that tell neighbours apart in every axis.
+/// alternating: +1 where t + c is even, else -1. steep: 128 t, up to 2^15: with queries of one, no
+/// two scores are within what an exponential in f32 can tell, and the largest comes last. sparse: 1
+/// where index is 1. one_hot: 1 in channel 0 of the first head's last row.
+double filled(Fill fill, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c, bool last);
+
 class Distribution {
 public:
     Distribution(const Problem& problem, const Values& values);

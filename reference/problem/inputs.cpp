@@ -28,24 +28,6 @@ std::uint64_t stream_of(Role role) {
     return static_cast<std::uint64_t>(role);
 }
 
-/// index: 1 + (t + 3c + 5(h + b)) mod 8, small integers that tell neighbours apart in every axis.
-/// alternating: +1 where t + c is even, else -1. steep: 128 t, up to 2^15: with queries of one, no
-/// two scores are within what an exponential in f32 can tell, and the largest comes last.
-double filled(Fill fill, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
-    switch (fill) {
-        case Fill::ones:
-            return 1.0;
-        case Fill::index:
-            return static_cast<double>(1 + (t + 3 * c + 5 * (h + b)) % 8);
-        case Fill::alternating:
-            return (t + c) % 2 == 0 ? 1.0 : -1.0;
-        case Fill::steep:
-            return static_cast<double>(128 * std::min<std::int64_t>(t, 256));
-        default:
-            return 0.0;
-    }
-}
-
 class Inputs {
 public:
     explicit Inputs(const Case& c)
@@ -118,7 +100,7 @@ private:
 
     void tensor(Role role) {
         Tensor& out = *place(role);
-        const bool cached = role != Role::q && problem_.cache.present;
+        const bool cached = (role == Role::k || role == Role::v) && problem_.cache.present;
         if (cached) poison(out);
         const auto chosen = case_.values.tensors.find(role);
         const TensorValues* values =
@@ -145,10 +127,11 @@ private:
         const auto [b, h, t, flat] = at;
         const Fill fill = values == nullptr ? Fill::drawn : values->fill;
         if (fill == Fill::drawn) return drawn_.row(role, b, h, t, row);
+        const bool last = t + 1 == (*shape_of(problem_, role))[2];
         for (std::size_t c = 0; c < row.size(); ++c)
             row[c] = fill == Fill::explicit_values
                          ? values->values[static_cast<std::size_t>(flat) + c]
-                         : filled(fill, b, h, t, static_cast<std::int64_t>(c));
+                         : filled(fill, b, h, t, static_cast<std::int64_t>(c), last);
     }
 
     /// Calls each(flat, index of the generator) for every element of a tensor, by its coordinates.
@@ -253,12 +236,14 @@ private:
             sinks->set(h, size * counter_normal(seed_, stream_of(Role::sinks), row_key(0, h, 0)));
     }
 
-    /// Of 10 seeds 6 dense, 2 sparse, and 2 the gradient of a sum: one number everywhere.
+    /// As the case says; else, of 10 seeds 6 dense, 2 sparse, and 2 the gradient of a sum: one
+    /// number everywhere.
     void output_gradient() {
         Tensor* d_o = place(Role::d_o);
         if (d_o == nullptr || d_o->size() == 0) return;
         const std::uint64_t stream = stream_of(Role::d_o);
-        // Beside simple data the simplest: one number, of the last query, which sees most.
+        if (case_.values.tensors.contains(Role::d_o)) return tensor(Role::d_o);
+        // Beside simple data the simplest.
         if (!case_.values.tensors.empty()) return d_o->put(0, 0, problem_.len_q - 1, 0, 1);
         const std::uint64_t way =
             counter_bits(seed_, static_cast<std::uint64_t>(Stream::parameters), stream) % 10;

@@ -20,7 +20,7 @@ RC_GTEST_PROP(InputsLaw, have_the_shapes_and_types_of_the_problem, ()) {
     const TensorSet inputs = make_inputs(c);
     const std::set<Role> outputs = {Role::o,     Role::lse,    Role::d_q,     Role::d_k,
                                     Role::d_v,   Role::d_mask, Role::d_sinks, Role::dropout_keep,
-                                    Role::k_new, Role::v_new};
+                                    Role::k_new, Role::v_new,  Role::d_slopes};
     for (std::size_t i = 0; i < role_count; ++i) {
         const auto role = static_cast<Role>(i);
         const auto shape = shape_of(c.problem, role);

@@ -167,10 +167,11 @@ private:
         keyword("q", "q", [this, &v](const Token&) { read_tensor(v, Role::q); });
         keyword("k", "k", [this, &v](const Token&) { read_tensor(v, Role::k); });
         keyword("v", "v", [this, &v](const Token&) { read_tensor(v, Role::v); });
+        keyword("d_o", "d_o", [this, &v](const Token&) { read_tensor(v, Role::d_o); });
     }
     void read_tensor(Values& v, Role role) {
-        const Token token =
-            reader_.take("zeros, ones, index, alternating, steep or [numbers] follow");
+        const Token token = reader_.take(
+            "zeros, ones, index, alternating, steep, one_hot, sparse or [numbers] follow");
         TensorValues tensor;
         if (reader_.text(token).front() == '[') {
             if (reader_.text(token).back() != ']')

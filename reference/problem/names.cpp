@@ -12,8 +12,9 @@ constexpr std::array<std::string_view, value_kind_count> kinds = {
     "normal",     "logit50",   "logit1e3",  "logit1e4", "negative_logits", "cancel_v",
     "ties",       "one_hot",   "tiny",      "wide",     "const_v",         "ascending",
     "descending", "small_int", "qk_cancel", "flat",     "uniform"};
-constexpr std::array<std::string_view, 7> fills = {
-    "drawn", "zeros", "ones", "index", "alternating", "steep", "explicit_values"};
+constexpr std::array<std::string_view, fill_count> fills = {
+    "drawn", "zeros",   "ones",   "index",          "alternating",
+    "steep", "one_hot", "sparse", "explicit_values"};
 constexpr std::array<std::string_view, 3> mask_kinds = {"none", "boolean", "additive"};
 constexpr std::array<std::string_view, 3> mask_words = {"none", "bool", "additive"};
 constexpr std::array<std::string_view, mask_pattern_count> patterns = {

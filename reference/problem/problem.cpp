@@ -125,6 +125,8 @@ std::optional<Shape> shape_of(const Problem& p, Role role) {
             return gradient(Role::v);
         case Role::d_sinks:
             return gradient(Role::sinks);
+        case Role::d_slopes:
+            return gradient(Role::alibi_slopes);
         case Role::d_mask:
             return p.mask.tensor.kind == MaskKind::additive ? gradient(Role::mask) : std::nullopt;
         default:
@@ -158,6 +160,7 @@ ElementType type_of(const Problem& p, Role role) {
         case Role::alibi_slopes:
         case Role::sinks:
         case Role::d_sinks:
+        case Role::d_slopes:
         case Role::k_scale:
         case Role::v_scale:
             return ElementType::f32;

@@ -85,9 +85,13 @@ enum class Role : std::uint8_t {
     d_v,
     d_mask,
     d_sinks,
-    dropout_keep
+    dropout_keep,
+    d_slopes
 };
-inline constexpr std::size_t role_count = 25;
+inline constexpr std::size_t role_count = 26;
+/// What backward may return, in the manual's order.
+inline constexpr Role gradient_roles[] = {Role::d_q,    Role::d_k,     Role::d_v,
+                                          Role::d_mask, Role::d_sinks, Role::d_slopes};
 std::string_view name(Role role) noexcept;  ///< "q", "lens_kv", ...
 
 /// The tensors of one call, by role: the inputs drawn for a case, or the outputs a kernel returned.

@@ -256,8 +256,11 @@ std::optional<Contradiction> find_contradiction(const Problem& problem) {
 std::optional<Contradiction> find_contradiction(const Problem& problem, const Values& values) {
     for (const auto& [role, tensor] : values.tensors) {
         const std::string field(name(role));
-        if (role != Role::q && role != Role::k && role != Role::v)
-            return Contradiction{field, field + " cannot be written out", "only q, k and v can"};
+        if (role != Role::q && role != Role::k && role != Role::v && role != Role::d_o)
+            return Contradiction{field, field + " cannot be written out",
+                                 "only q, k, v and d_o can"};
+        if (!shape_of(problem, role))
+            return Contradiction{field, field + " belongs to gradients", "add grad"};
         if (tensor.fill != Fill::explicit_values) continue;
         const Shape shape = *shape_of(problem, role);
         const std::int64_t count = shape[0] * shape[1] * shape[2] * shape[3];
@@ -265,7 +268,9 @@ std::optional<Contradiction> find_contradiction(const Problem& problem, const Va
             return Contradiction{
                 field, fmt::format("{} has {} values", field, tensor.values.size()),
                 fmt::format("its shape [{}] has {}", fmt::join(shape, ", "), count)};
-        const Precision format = role == Role::q ? problem.format_q : problem.format_kv;
+        const Precision format = role == Role::q     ? problem.format_q
+                                 : role == Role::d_o ? problem.format_o
+                                                     : problem.format_kv;
         for (const double value : tensor.values) {
             const double member = round_to(value, format);
             if (member == value) continue;

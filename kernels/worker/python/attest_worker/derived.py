@@ -7,6 +7,7 @@ PyTorch they lie in the memory shared with attest; JAX gets copies, since it may
 import numpy as np
 
 OUTPUTS = ("o", "lse", "d_o")
+GRADIENT_OF = {"alibi_slopes": "d_slopes"}  # of any other input: d_ and its name
 
 
 class Autograd:
@@ -74,8 +75,13 @@ def _output(result):
     return result[0] if isinstance(result, tuple) else result
 
 
+def _gradient(name):
+    return GRADIENT_OF.get(name, f"d_{name}")
+
+
 def gradients_of(manifest):
-    """What a forward of this manifest has gradients of, where its author does not say."""
+    """What a forward of this manifest has gradients of, where its author does not say. Few differentiate the slopes of
+    ALiBi, so that theirs is asked for by name alone."""
     features = manifest.get("features", ())
     needs = {"mask": "mask_additive", "sinks": "sink"}
     return ["q", "k", "v", *(name for name, feature in needs.items() if feature in features)]
@@ -98,10 +104,10 @@ def pair(framework, forward):
 
     def backward(problem, q, k, v, *, d_o, **tensors):
         given = {**taken({"q": q, "k": k, "v": v}), **inputs(tensors)}
-        leaves = {name: given.pop(name) for name in list(given) if f"d_{name}" in tensors}
+        leaves = {name: given.pop(name) for name in list(given) if _gradient(name) in tensors}
         found = framework.gradients(
             lambda leaves: forward(problem, **leaves, **given), leaves, framework.taken(d_o, "d_o")
         )
-        return {f"d_{name}": framework.given(gradient) for name, gradient in found.items()}
+        return {_gradient(name): framework.given(gradient) for name, gradient in found.items()}
 
     return on_arrays, backward

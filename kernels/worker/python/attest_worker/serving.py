@@ -11,7 +11,7 @@ O_BIT = 1 << ROLES.index("o")
 LSE_BIT = 1 << ROLES.index("lse")
 KEEP_BIT = 1 << ROLES.index("dropout_keep")
 BACKWARD, APPEND, FORWARD_BESIDE = 1, 2, 3
-GRADIENTS = ["d_q", "d_k", "d_v", "d_mask", "d_sinks"]
+GRADIENTS = ["d_q", "d_k", "d_v", "d_mask", "d_sinks", "d_slopes"]
 
 
 class KernelError(Exception):

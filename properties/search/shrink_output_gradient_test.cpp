@@ -1,0 +1,68 @@
+// The dO of a smallest case: one number, one in eight, all alike, small integers; the first that
+// shows the defect.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "properties/search/judge.hpp"
+#include "properties/search/planted_test.hpp"
+#include "properties/search/shrinker.hpp"
+
+namespace attest::search {
+namespace {
+
+/// How many of dO's numbers lie in [least, most].
+std::int64_t count(const TensorSet& inputs, double least, double most) {
+    const std::vector<double> all = inputs[Role::d_o].to_doubles();
+    return std::ranges::count_if(all, [&](double x) { return x >= least && x <= most; });
+}
+
+struct Need {
+    const char* smallest;
+    bool (*fails)(const TensorSet&);
+};
+
+constexpr Need needs[] = {
+    {"", [](const TensorSet& t) { return count(t, 0, 0) < t[Role::d_o].size(); }},
+    {" d_o sparse",
+     [](const TensorSet& t) {
+         return count(t, 0, 0) > 1 && count(t, 0, 0) + 1 < t[Role::d_o].size();
+     }},
+    {" d_o ones", [](const TensorSet& t) { return count(t, 0, 0) == 0; }},
+    {" d_o index", [](const TensorSet& t) { return count(t, 1.5, 1e9) > 0; }}};
+
+Case backward_case(std::uint64_t seed) {
+    Case c;
+    c.problem.len_q = 20;
+    c.problem.len_kv = 11;
+    c.problem.want_grad = true;
+    c.values.seed = seed;
+    return c;
+}
+
+TEST(Shrinker, TheOutputGradientShrinksToo) {
+    for (const Need& need : needs) {
+        int found = 0;
+        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+            KernelPlan plan{.manifest = full_manifest()};
+            plan.fails = [&need](const Problem& p, const TensorSet& inputs) {
+                return p.len_q >= 9 && inputs.has(Role::d_o) && need.fails(inputs);
+            };
+            PlantedKernel kernel(plan);
+            const law::Property law = zero_law("shrink.gradient");
+            const Judged judged = judge_case(kernel, law, backward_case(seed), 4);
+            if (!failure_kind(judged.record)) continue;
+            ++found;
+            const Capability capability = declared_capability(plan.manifest);
+            Shrinker shrinker(kernel, law, capability, {}, {});
+            EXPECT_EQ(print(shrinker.shrink(judged.record).smallest),
+                      std::string("b1 hq1 hkv1 tq9 tk1 d1 f32 grad q zeros k zeros v ones") +
+                          need.smallest);
+        }
+        EXPECT_GT(found, 0) << need.smallest;
+    }
+}
+
+}  // namespace
+}  // namespace attest::search
