@@ -86,6 +86,12 @@ inline std::vector<Case> read_stages() {
              "b1 hq4 hkv2 tq5 tk5 d4 mask bool f32",
              "b1 hq4 hkv2 tq9 tk2 d4 sink f32 values logit1e4",
              "b2 hq2 hkv2 tq6 tk6 d4 causal mask bool f32",
+             "b2 hq4 hkv2 tq4 tk7 d4 window 2 1 lens_kv 3,7 f32",
+             "b2 hq2 hkv2 tq4 tk9 d4 causal window 3 -1 lens_kv 5,9 f32",
+             "b2 hq2 hkv2 tq2 tk9 d8 rope half dims 4 offset 5 cache 7 page 4 f32",
+             "b1 hq6 hkv6 tq5 tk5 d4 alibi slopes random f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 sink softcap 0.5 f32",
+             "b1 hq2 hkv2 tq3 tk90 d4 splits 2 f32",
          }) {
         list.push_back(parse_case(line));
     }

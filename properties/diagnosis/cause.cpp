@@ -9,9 +9,10 @@
 #include <tuple>
 
 #include "properties/diagnosis/coarser_step.hpp"
+#include "properties/diagnosis/cross_examination.hpp"
+#include "properties/diagnosis/lead.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/law_report.hpp"
-#include "properties/search/size_order.hpp"
 
 namespace attest::diagnosis {
 
@@ -112,9 +113,11 @@ std::string which_of(const CounterexampleReport& c, const Explanation& e) {
 
 // One defect breaks many laws, and a small case of one law has several explanations: as few as
 // possible are to explain all. The one that explains most counterexamples is taken first; of equal
-// ones that which no right answer refutes and which stands first for most.
+// ones that which no right answer refutes and which stands first for most. What is general says
+// least, and comes last.
 void group_explained(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
     struct Votes {
+        bool particular = false;
         std::int64_t explains = 0, unrefuted = 0, first = 0;
         auto operator<=>(const Votes&) const = default;
     };
@@ -127,6 +130,7 @@ void group_explained(Groups& groups, std::vector<CounterexampleReport>& countere
         for (const auto& [n, accepted] : open)
             for (const Explanation& e : accepted) {
                 Votes& v = votes[which_of(counterexamples[n], e)];
+                v.particular = !e.general;
                 ++v.explains;
                 v.unrefuted += !e.refuted;
                 v.first += &e == &accepted.front();
@@ -147,28 +151,37 @@ void group_explained(Groups& groups, std::vector<CounterexampleReport>& countere
 }
 
 // What agrees with a known defect of other counterexamples in too few elements to tell it from the
-// truth is put down to it.
+// truth is put down to it; so is what that defect predicts in part.
 void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
-    const auto open = groups.find(unexplained);
-    if (open == groups.end()) return;
-    std::vector<Group> known;
-    for (const auto& [group, members] : groups)
-        if (group.kind == Group::Kind::deviation) known.push_back(group);
+    const auto general = [&](const Group& group) {
+        return counterexamples[groups[group].front()].diagnosis.general;
+    };
+    std::vector<Group> known, open;
+    for (const auto& [group, members] : groups) {
+        const bool named = group.kind == Group::Kind::deviation && !general(group);
+        if (named) known.push_back(group);
+        if (group == unexplained || (group.kind == Group::Kind::deviation && !named))
+            open.push_back(group);
+    }
     std::ranges::stable_sort(known, std::greater{},
                              [&](const Group& group) { return groups[group].size(); });
-    std::erase_if(open->second, [&](std::size_t n) {
+    const auto taken = [&](std::size_t n) {
         Diagnosis& d = counterexamples[n].diagnosis;
-        for (const Group& group : known) {
-            const auto fits = std::ranges::find(d.also, group.which, &Explanation::id);
-            if (fits == d.also.end()) continue;
-            static_cast<Explanation&>(d) = Explanation(*fits);
-            d.known = true;
-            groups[group].push_back(n);
-            return true;
-        }
+        for (const std::vector<Explanation>* list : {&d.also, &d.shared})
+            for (const Group& group : known) {
+                const auto fits = std::ranges::find(*list, group.which, &Explanation::id);
+                if (fits == list->end()) continue;
+                static_cast<Explanation&>(d) = Explanation(*fits);
+                d.known = true;
+                groups[group].push_back(n);
+                return true;
+            }
         return false;
-    });
-    if (open->second.empty()) groups.erase(open);
+    };
+    for (const Group& group : open) {
+        std::erase_if(groups[group], taken);
+        if (groups[group].empty()) groups.erase(group);
+    }
     for (const Group& group : known) std::ranges::sort(groups[group]);
 }
 
@@ -231,29 +244,6 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
     if (!backward || all) join(groups, earlier_calls, others.front());
 }
 
-// The lead is the one a person reads first: explained, repeated in a fresh process, of the law
-// whose sentence says most of this kind of defect; else of the reference, so that it is the same in
-// every run; else small. A law that builds larger cases from its own has tiny ones: they come last.
-auto rank(const CounterexampleReport& c) {
-    const law::Property* law = law::find_property(c.example.law);
-    const law::Tells tells = law == nullptr ? law::Tells::nothing : law->tells;
-    const bool telling =
-        tells != law::Tells::nothing && tells == (c.died() ? law::Tells::death : c.diagnosis.tells);
-    const int kind = telling ? 0 : tells == law::Tells::truth ? 1 : 2;
-    const search::SizeKey size = search::size_key(c.example.smallest);
-    const std::int64_t scores = kind == 0 ? size.numbers.front() : 0;
-    const std::ptrdiff_t place = kind < 2 ? law - law::catalogue().data() : 0;
-    const bool alone = c.example.confirmed.how == search::Confirmation::alone;
-    return std::tuple(!c.diagnosis.known, !alone, kind, scores, place, size);
-}
-
-std::size_t lead_of(const std::vector<std::size_t>& members,
-                    const std::vector<CounterexampleReport>& counterexamples) {
-    return *std::min_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
-        return rank(counterexamples[a]) < rank(counterexamples[b]);
-    });
-}
-
 std::string capitalised(std::string text) {
     if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
         text[0] = static_cast<char>(text[0] - 32);
@@ -264,6 +254,7 @@ std::string capitalised(std::string text) {
 
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples) {
     drop_steps_that_leave_something_open(counterexamples);
+    cross_examine(counterexamples);
     Groups groups = deaths_and_unexplained(counterexamples);
     group_explained(groups, counterexamples);
     join_what_fits(groups, counterexamples);

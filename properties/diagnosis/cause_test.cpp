@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/respecify.hpp"
 #include "reference/problem/case.hpp"
 #include "reference/problem/digest.hpp"
 
@@ -109,6 +111,48 @@ TEST(Cause, WhatAgreesInFewElementsIsPutDownToWhatIsKnown) {
     EXPECT_EQ(group_causes(all).size(), 1u);
     EXPECT_EQ(all[1].diagnosis.id, "last_key");
     EXPECT_TRUE(all[1].diagnosis.known);
+}
+
+std::shared_ptr<const AllEvidence> evidence_of_scaled(double output_factor, const char* line) {
+    Actor actor([output_factor](const Specification& s, const bound::Expected&) {
+        const Specification own = with_scale(s, 2 * effective_scale(s.problem));
+        bound::Expected e = oracle::attend(own.problem, own.dialect, own.numerics, own.inputs);
+        if (s.problem.len_kv > 8)
+            for (bound::ExpectedElement& o : e.output) o.value *= output_factor;
+        return e;
+    });
+    AllEvidence all;
+    for (const std::string keys : {"5", "6", "9"})
+        all.add(evidence_of(actor, parse_case("b1 hq1 hkv1 tq3 tk" + keys + line)));
+    return std::make_shared<const AllEvidence>(std::move(all));
+}
+
+Deviation scaled(double factor) {
+    return {.id = "scaled",
+            .says = "another scale",
+            .respecify = [factor](const Specification& s) -> std::optional<Specification> {
+                return with_scale(s, factor * effective_scale(s.problem));
+            }};
+}
+
+// What one counterexample names is tried on the calls of the others.
+TEST(Cause, WhatOneNamesIsTriedOnAllOthers) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";
+    const auto causes = [&](double factor, double output_factor, bool general) {
+        std::vector<CounterexampleReport> all{
+            counterexample("reference.lse", "scaled", line),
+            counterexample("reference.decode", general ? "not_finite" : "", line)};
+        all[0].diagnosis.deviation = std::make_shared<const Deviation>(scaled(factor));
+        all[1].diagnosis.general = general;
+        all[1].diagnosis.evidence = evidence_of_scaled(output_factor, " d4 f32");
+        const std::size_t n = group_causes(all).size();
+        return std::pair(n, all[1].diagnosis.id);
+    };
+    EXPECT_EQ(causes(2, 1, false), std::pair(std::size_t{1}, std::string("scaled")));
+    EXPECT_EQ(causes(2, 1, true), std::pair(std::size_t{1}, std::string("scaled")));
+    EXPECT_EQ(causes(2, 1.5, false).first, 1u);  // two calls of three, the first among them
+    EXPECT_EQ(causes(3, 1, false).first, 2u);
+    EXPECT_EQ(causes(3, 1, true), std::pair(std::size_t{2}, std::string("not_finite")));
 }
 
 // Bounds of a coarser arithmetic are wide: it explains all, or a single case by chance.

@@ -55,8 +55,10 @@ std::span<const Deviation> deviations();
 /// The families the list is made of; each in a file of its own.
 std::vector<Deviation> mask_deviations();  ///< with those of the mask tensor
 std::vector<Deviation> mask_tensor_deviations();
-std::vector<Deviation> score_deviations();
-std::vector<Deviation> position_deviations();
+std::vector<Deviation> score_deviations();  ///< with those of the sink
+std::vector<Deviation> sink_deviations();
+std::vector<Deviation> position_deviations();  ///< with those of a rotation
+std::vector<Deviation> rotation_deviations();
 std::vector<Deviation> head_deviations();
 std::vector<Deviation> hidden_deviations();
 std::vector<Deviation> output_deviations();

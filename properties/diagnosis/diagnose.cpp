@@ -3,129 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/coarser_step.hpp"
 #include "properties/diagnosis/diagnose_backward.hpp"
 #include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/relatives.hpp"
-#include "properties/diagnosis/scope.hpp"
+#include "properties/diagnosis/some_rows.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
 
 namespace {
-
-bool informative(const bound::ExpectedElement& e) {
-    return !std::isfinite(e.value) || std::isfinite(e.bound);
-}
-
-struct AgreementCount {
-    std::int64_t agree = 0, of = 0;
-    std::int64_t telling = 0;  ///< of those, elements that the truth would not explain
-
-    void add(const AgreementCount& more) {
-        agree += more.agree;
-        of += more.of;
-        telling += more.telling;
-    }
-    bool all() const { return agree == of; }
-};
-
-// Elements of one output within the deviation's bound. The truth itself, rounded to the format, is
-// judged the same way: a deviation that admits it everywhere explains nothing.
-AgreementCount count_output(const Tensor& observed,
-                            const std::vector<bound::ExpectedElement>& predicted,
-                            const std::vector<bound::ExpectedElement>& truth, Precision format) {
-    AgreementCount count;
-    for (std::size_t n = 0; n < predicted.size(); ++n) {
-        if (!informative(predicted[n])) continue;
-        ++count.of;
-        const double seen = observed.get(static_cast<std::int64_t>(n));
-        if (bound::judge(seen, predicted[n], format) != bound::Agreement::disagrees) ++count.agree;
-        if (n < truth.size() && bound::judge(round_to(truth[n].value, format), predicted[n],
-                                             format) == bound::Agreement::disagrees)
-            ++count.telling;
-    }
-    return count;
-}
-
-/// What is judged: where every output is right, the log-sum-exp alone.
-enum class JudgedPart : std::uint8_t { both, lse };
-
-// None where the deviation has nothing to say of what is wrong in this call.
-std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
-                                         JudgedPart part) {
-    const std::optional<bound::Expected> predicted = predict(deviation, e.asked, e.truth);
-    if (!predicted) return std::nullopt;
-    const Problem& p = e.asked.problem;
-    const bool output = part == JudgedPart::both && !predicted->output.empty();
-    const bool lse = e.observed.has(Role::lse) && !predicted->lse.empty();
-    if (e.output_wrong ? !output : e.lse_wrong ? !lse : !output && !lse) return std::nullopt;
-    AgreementCount count;
-    if (output)
-        count.add(count_output(e.observed[Role::o], predicted->output, e.truth.output, p.format_o));
-    if (lse)
-        count.add(count_output(e.observed[Role::lse], predicted->lse, e.truth.lse, lse_format(p)));
-    return count;
-}
-
-struct DeviationScore {
-    const Deviation* deviation = nullptr;
-    AgreementCount count;
-    std::int64_t silent = 0;  ///< calls the deviation has nothing to say of
-};
-
-// Two calls that refute a deviation are enough.
-DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wrong,
-                     JudgedPart part) {
-    DeviationScore total{&deviation, {}, 0};
-    int refuted = 0;
-    for (const Evidence& e : wrong) {
-        if (refuted == 2) break;
-        const auto one = count_call(deviation, e, part);
-        if (!one) {
-            ++total.silent;
-            continue;
-        }
-        total.count.add(*one);
-        refuted += !one->all();
-    }
-    return total;
-}
-
-// What is never written holds the NaN that was laid there.
-void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong) {
-    if (!std::ranges::any_of(wrong, &Evidence::unwritten)) return;
-    const bool rows = found.id == "empty_row_nan";
-    if (!rows && found.id != "nan" && found.id != "not_finite") return;
-    found.says = rows ? "nothing where a query sees no key: its output is never written"
-                 : found.id == "nan" ? "nothing: the output is never written"
-                                     : "only a part: elements of the output are never written, the "
-                                       "others are right";
-    found.id += "_unwritten";
-    found.declared.clear();
-}
-
-Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence, JudgedPart part) {
-    const Deviation& d = *s.deviation;
-    Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
-    if (part == JudgedPart::lse && !d.formula) found.says = "in the log-sum-exp alone: " + d.says;
-    if (d.declares) found.declared = d.declares(evidence.wrong.front().asked);
-    tell_unwritten(found, evidence.wrong);
-    std::vector<Problem> wrong, refuting;
-    for (const Evidence& e : evidence.right) {
-        const auto count = count_call(d, e, part);
-        if (count && !count->all()) refuting.push_back(e.asked.problem);
-    }
-    found.refuted = !refuting.empty();
-    if (!found.refuted) return found;
-    for (const Evidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
-    const std::optional<std::string> scope = scope_of(wrong, refuting);
-    found.unlimited = !scope;
-    found.says += scope ? ", " + *scope : ", in the cases that fail";
-    return found;
-}
 
 // An f32 result that was computed in half or bfloat16 is a member of that format, everywhere, and
 // as far from the truth as one rounding to it.
@@ -203,8 +93,8 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     Diagnosis found;
     found.cases = static_cast<std::int64_t>(evidence.wrong.size());
     if (evidence.wrong.empty()) return found;
-    const bool output = std::ranges::any_of(evidence.wrong, &Evidence::output_wrong);
-    const JudgedPart part = output ? JudgedPart::both : JudgedPart::lse;
+    const JudgedPart part = part_of(evidence.wrong);
+    const bool output = part == JudgedPart::both;
 
     std::vector<DeviationScore> scores;
     const auto try_all = [&](std::span<const Deviation> list) {
@@ -214,8 +104,7 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
         }
     };
     const auto explains = [&found](const DeviationScore& s) {
-        return 2 * s.silent <= found.cases && s.count.all() &&
-               s.count.telling >= telling_elements_min;
+        return s.fits(found.cases) && s.count.telling >= telling_elements_min;
     };
     const auto accept = [&] {
         const auto others = std::stable_partition(scores.begin(), scores.end(), explains);
@@ -229,6 +118,11 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     const std::vector<Deviation> more_deviations = further_deviations(accepted, evidence);
     try_all(more_deviations);
     if (!more_deviations.empty()) accepted = accept();
+    std::vector<Deviation> of_rows;
+    if (std::ranges::all_of(accepted, &Explanation::unlimited))
+        of_rows = in_some_rows(deviations(), evidence);
+    try_all(of_rows);
+    if (!of_rows.empty()) accepted = accept();
     found.tried = static_cast<std::int64_t>(scores.size());
     // What right calls refute is said where it is known where it holds, and behind what they agree
     // with.
@@ -257,7 +151,7 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     }
     if (accepted.empty()) {
         for (const DeviationScore& s : scores)
-            if (2 * s.silent <= found.cases && s.count.all() && s.count.telling > 0)
+            if (s.fits(found.cases) && s.count.telling > 0)
                 if (Explanation weak = explanation_of(s, evidence, part); !weak.refuted)
                     found.also.push_back(std::move(weak));
         return found;
@@ -289,6 +183,7 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
         return known(*leak, rest);
     }
     Diagnosis found = explain_evidence(evidence);
+    found.evidence = std::make_shared<const AllEvidence>(evidence);
     found.too_large = evidence.wrong.empty() && too_large(counterexample.smallest);
     return found;
 }

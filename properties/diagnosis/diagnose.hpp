@@ -6,6 +6,7 @@
 // truth in enough elements is no explanation.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Explanation {
     bool unlimited = false;          ///< refuted, and no relation tells the calls in which it holds
     bool narrowed = false;  ///< of a backward: it says that of some gradients what holds of others
     bool strays = false;    ///< reading or writing elsewhere is the same defect
+    /// That it holds beside right numbers says little: whatever says more stands before it.
+    bool general = false;
+    std::shared_ptr<const Deviation> deviation{};  ///< of forward; none where it is of no list
 };
 
 struct Diagnosis : Explanation {
@@ -41,8 +45,11 @@ struct Diagnosis : Explanation {
     /// there. Where nothing is known, what agrees with them in too few elements to be told from the
     /// truth by these alone.
     std::vector<Explanation> also{};
+    /// What explanations of other counterexamples predict in part (cross_examination.hpp).
+    std::vector<Explanation> shared{};
     /// Ids of those that agree with every call and are told from the truth in too few elements.
     std::vector<std::string> fits{};
+    std::shared_ptr<const AllEvidence> evidence{};  ///< of forward: the calls behind all this
 };
 
 /// What the kernel computes instead. A deviation may have nothing to say of some calls (the splits

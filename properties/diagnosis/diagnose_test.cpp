@@ -151,6 +151,41 @@ TEST(Diagnose, WhatRightCasesRefuteIsSaidOfTheFailingOnes) {
     EXPECT_FALSE(diagnosed(zeros_where(by_data), line).known);
 }
 
+// A defect of some rows is named with them; where no relation tells which, nothing is.
+TEST(Diagnose, WhatHoldsInSomeRowsIsSaidOfThem) {
+    const auto one_more_where = [](bool (*wrong)(const Specification&, std::int64_t row)) {
+        return [wrong](const Specification& s, const bound::Expected& truth) {
+            Rules rules = rules_of(s);
+            rules.diagonal = 1;
+            const Specification other = with_rules(s, rules);
+            const bound::Expected more =
+                oracle::attend(other.problem, other.dialect, other.numerics, other.inputs);
+            bound::Expected own = truth;
+            const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+            for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
+                if (!wrong(s, static_cast<std::int64_t>(row))) continue;
+                for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+                    own.output[n] = more.output[n];
+                own.lse[row] = more.lse[row];
+            }
+            return own;
+        };
+    };
+    const char* line = "b1 hq2 hkv2 tq12 tk20 d4 causal f32";
+    const Diagnosis d = diagnosed(one_more_where([](const Specification& s, std::int64_t row) {
+                                      return row % s.problem.len_q % 4 == 3;
+                                  }),
+                                  line);
+    EXPECT_EQ(d.says, "a causal mask that shows one key too many, in the last query of each 4");
+    EXPECT_EQ(d.agree, d.of);
+    EXPECT_FALSE(d.refuted);
+    EXPECT_FALSE(diagnosed(one_more_where([](const Specification&, std::int64_t row) {
+                               return row * row % 7 == 2;
+                           }),
+                           line)
+                     .known);
+}
+
 TEST(Diagnose, TwoElementsAreTooFew) {
     const auto zeros = [](const Specification&, const bound::Expected& truth) {
         bound::Expected own = truth;

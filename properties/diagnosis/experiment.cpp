@@ -91,6 +91,7 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
 std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence) {
     Explanation d;
     d.id = "not_finite";
+    d.general = true;
     d.says = "NaN or infinity in some places; the numbers it returns beside them are right";
     for (const Evidence& e : evidence) {
         const Tensor& observed = e.observed[Role::o];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -149,11 +150,27 @@ double nearest_epsilon(const Evidence& e) {
     return std::abs(epsilon / round - 1) * most < 1 ? round : epsilon;
 }
 
+// Tiles of sizes that are not listed, rounder ones first.
+std::vector<Deviation> other_tails(const AllEvidence& evidence) {
+    std::vector<Deviation> list;
+    const Evidence& first = evidence.wrong.front();
+    for (const std::int64_t step : {16, 8, 4, 2, 1})
+        for (std::int64_t tile = step; tile < first.asked.problem.len_kv && tile <= 512;
+             tile += step) {
+            const bool listed = tile >= 8 && (tile & (tile - 1)) == 0;
+            const bool before = step < 16 && tile % (2 * step) == 0;
+            if (listed || before || tile < 3) continue;
+            Deviation d = tail_dropped(tile);
+            if (agrees(d, first)) list.push_back(std::move(d));
+        }
+    return list;
+}
+
 }  // namespace
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
-    for (auto part : {starting_maxima(), tile_candidates()})
+    for (auto part : {starting_maxima(), tile_candidates(), other_tails(evidence)})
         list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         const std::int64_t n = dropped_from(evidence, extent);

@@ -3,6 +3,7 @@
 // forgets all others, the temperature it uses. The number is read off the evidence; whether the
 // deviation then explains it is judged like that of any other.
 
+#include <cstdint>
 #include <vector>
 
 #include "properties/diagnosis/evidence.hpp"
@@ -14,6 +15,9 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence);
 /// Running maxima that start at another number than -inf or 0, that hidden keys share in, or that
 /// nobody subtracts.
 std::vector<Deviation> starting_maxima();
+
+/// Only whole tiles of so many keys, without the rest.
+Deviation tail_dropped(std::int64_t tile);
 
 /// Tiles that are skipped where their weights are small, or counted where they lack keys.
 std::vector<Deviation> tile_candidates();

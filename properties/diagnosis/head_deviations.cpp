@@ -8,17 +8,43 @@ namespace {
 
 using HeadOf = std::function<std::int64_t(const Problem&, std::int64_t)>;
 
-Deviation mapping_deviation(std::string id, std::string says, HeadOf head_of) {
+// Query head h reads key/value head head_of(h): K and V repeated to as many heads as queries. None
+// where head_of leaves the heads there are. `alone`: of K or of V, the other read rightly.
+std::optional<Specification> with_heads(const Specification& s,
+                                        const std::function<std::int64_t(std::int64_t)>& head_of,
+                                        std::optional<Role> alone) {
+    for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
+        if (head_of(h) < 0 || head_of(h) >= s.problem.heads_kv) return std::nullopt;
+    Specification out = s;
+    for (const Role role : {Role::k, Role::v}) {
+        const Tensor& from = s.inputs[role];
+        Shape shape = from.shape();
+        shape[1] = s.problem.heads_q;
+        const bool right = alone && *alone != role;
+        out.inputs.put(role,
+                       remake(from.type(), shape,
+                              [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
+                                  const std::int64_t own = h / group_size(s.problem);
+                                  return from.at(b, right ? own : head_of(h), t, c);
+                              }));
+    }
+    out.problem.heads_kv = s.problem.heads_q;
+    return out;
+}
+
+Deviation mapping_deviation(std::string id, std::string says, HeadOf head_of,
+                            std::optional<Role> alone = std::nullopt) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [head_of = std::move(head_of)](
-                             const Specification& s) -> std::optional<Specification> {
+            .respecify = [head_of = std::move(head_of),
+                          alone](const Specification& s) -> std::optional<Specification> {
                 const Problem& problem = s.problem;
                 bool differs = false;
                 for (std::int64_t h = 0; h < problem.heads_q; ++h)
                     differs = differs || head_of(problem, h) != h / group_size(problem);
                 if (!differs) return std::nullopt;
-                return with_heads(s, [&](std::int64_t h) { return head_of(problem, h); });
+                return with_heads(
+                    s, [&](std::int64_t h) { return head_of(problem, h); }, alone);
             }};
 }
 
@@ -61,6 +87,15 @@ std::vector<Deviation> head_deviations() {
             "heads_reversed", "key/value heads in reverse order",
             [](const Problem& p, std::int64_t h) { return p.heads_kv - 1 - h / group_size(p); }),
     };
+    for (const Role role : {Role::k, Role::v}) {
+        const std::string what = role == Role::k ? "keys" : "values";
+        list.push_back(mapping_deviation(
+            "heads_modulo_" + what, "query head h reading the " + what + " alone of head h mod Hkv",
+            [](const Problem& p, std::int64_t h) { return h % p.heads_kv; }, role));
+        list.push_back(mapping_deviation(
+            "heads_first_" + what, "every query head reading the " + what + " alone of head 0",
+            [](const Problem&, std::int64_t) { return std::int64_t{0}; }, role));
+    }
     for (Deviation& d : list) d.declares = declared;
     list.push_back(batch_deviation("batch_first", "every sequence as if it were the first",
                                    {Role::q, Role::k, Role::v}));

@@ -12,18 +12,23 @@ namespace attest::diagnosis {
 namespace {
 
 // Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij.
+// `within`: keys of other documents are never looked at.
 Deviation finite_hidden(std::string id, std::string says,
-                        std::function<std::optional<double>(const Problem&)> score_of) {
+                        std::function<std::optional<double>(const Problem&)> score_of,
+                        bool within = false) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [score_of = std::move(score_of)](
-                             const Specification& s) -> std::optional<Specification> {
+            .respecify = [score_of = std::move(score_of),
+                          within](const Specification& s) -> std::optional<Specification> {
                 const std::optional<double> score = score_of(s.problem);
                 if (!score) return std::nullopt;
                 const Specification plain = unmasked(s);
                 std::int64_t b = -1, h = -1, i = -1;
                 oracle::RowDetail row;
                 return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
+                    const bool elsewhere = p.column < 0 || p.column >= p.len_kv;
+                    if (within && (!p.in_document || elsewhere))
+                        return -infinite;
                     if (p.batch != b || p.head != h || p.query != i) {
                         b = p.batch, h = p.head, i = p.query;
                         row =
@@ -69,7 +74,7 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
 using StartOf = std::function<std::vector<double>(const Specification&, std::size_t rows)>;
 std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
                                             const Specification& s, const bound::Expected& truth) {
-    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    if (s.problem.format_q == Precision::f64) return std::nullopt;
     bool any = false;
     bound::Expected out = truth;
     const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
@@ -78,10 +83,12 @@ std::optional<bound::Expected> maximum_from(const StartOf& start_of, double unde
     for (std::size_t row = 0; row < rows.size(); ++row) {
         const double below = starts[row] - rows[row].max;
         if (truth.row_empty[row] != 0 || !(below > 87)) continue;
-        any = any || below > 104;
+        // A sink is added behind the keys: what is left of the sum is its own weight.
+        const bool sink = s.problem.sink, known = below > 104 && !sink;
+        any = any || known;
         for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
-            out.output[n] = below > 104 ? bound::ExpectedElement{underflow, 0, 0}
-                                        : bound::ExpectedElement{0, 0, infinite};
+            out.output[n] = known ? bound::ExpectedElement{underflow, 0, 0}
+                                  : bound::ExpectedElement{0, 0, infinite};
         if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
     }
     if (!any) return std::nullopt;
@@ -133,6 +140,26 @@ Deviation maximum_not_subtracted(bool guarded) {
                         guarded, not_subtracted);
 }
 
+// NaN where a query sees no key, and no sink; its log-sum-exp is open.
+std::optional<bound::Expected> empty_rows_nan(const Specification& s, bound::Expected out) {
+    if (s.problem.sink) return std::nullopt;
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    bool any = false;
+    for (std::size_t row = 0; row < out.row_empty.size(); ++row) {
+        const auto flat = static_cast<std::int64_t>(row);
+        const std::int64_t b = flat / (s.problem.heads_q * s.problem.len_q);
+        const bool query =
+            flat % s.problem.len_q < length_of(s.problem.mask.lens_q, s.problem.len_q, b);
+        if (out.row_empty[row] == 0 || !query) continue;
+        any = true;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+            out.output[n] = {std::nan(""), 0, 0};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
 // Scores far below it do not tell where it starts: it is not said.
 Deviation starting_maximum(double start, bool guarded) {
     return underflowing(
@@ -144,6 +171,21 @@ Deviation starting_maximum(double start, bool guarded) {
                 return std::vector<double>(rows, start);
             };
             return maximum_from(same, quotient, s, truth);
+        });
+}
+
+// The same without a look at rows that see no key: their sum is 0 as well.
+Deviation starting_maximum_and_empty(double start) {
+    return formula_deviation(
+        "maximum_finite_empty",
+        "a running maximum that starts at some number, not at -inf: where all scores are far below "
+        "it, or a query sees no key, the sum of weights is 0 and the output is NaN",
+        [start](const Specification& s,
+                const bound::Expected& truth) -> std::optional<bound::Expected> {
+            const Deviation seen = starting_maximum(start, false);
+            std::optional<bound::Expected> out = seen.formula(s, truth);
+            std::optional<bound::Expected> empty = empty_rows_nan(s, out ? *out : truth);
+            return empty ? empty : out;
         });
 }
 
@@ -180,6 +222,15 @@ std::vector<Deviation> hidden_deviations() {
                               rules.documents = rules.mask_tensor = false;
                               return mean_in_empty_rows(s, truth, rules);
                           });
+    Deviation own_mean = formula_deviation(
+        "hidden_finite_own",
+        "the plain mean of its own document's values where a query sees no key: a finite score "
+        "stands for -inf",
+        [](const Specification& s, const bound::Expected& truth) {
+            Rules rules;
+            rules.mask_tensor = false;
+            return mean_in_empty_rows(s, truth, rules);
+        });
     mean.declares = [](const Specification&) -> std::string {
         return "no such rows; by design? declare dialect: empty_row mean";
     };
@@ -193,20 +244,29 @@ std::vector<Deviation> hidden_deviations() {
             rules.mask_tensor = false;
             return mean_in_empty_rows(s, truth, rules);
         });
-    of_tensor.declares = mean.declares;
+    of_tensor.declares = own_mean.declares = mean.declares;
+    const auto minus_cap = [](const Problem& p) -> std::optional<double> {
+        if (p.softcap > 0) return -p.softcap;
+        return std::nullopt;
+    };
+    const auto minus_1e4 = [](const Problem&) { return -1e4; };
     return {
         mean,
+        own_mean,
         of_tensor,
-        finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf",
-                      [](const Problem&) { return -1e4; }),
+        finite_hidden("hidden_minus_1e4", "hidden keys with score -1e4 instead of -inf", minus_1e4),
+        finite_hidden("hidden_minus_1e4_own",
+                      "hidden keys of a query's document with score -1e4 instead of -inf",
+                      minus_1e4, true),
         finite_hidden("softcap_over_mask",
-                      "the soft cap over the mask: hidden keys with score -cap",
-                      [](const Problem& p) -> std::optional<double> {
-                          if (p.softcap > 0) return -p.softcap;
-                          return std::nullopt;
-                      }),
+                      "the soft cap over the mask: hidden keys with score -cap", minus_cap),
+        finite_hidden("softcap_over_mask_own",
+                      "the soft cap over the mask: hidden keys of a query's document with score "
+                      "-cap",
+                      minus_cap, true),
         starting_maximum(0, false),
         starting_maximum(0, true),
+        starting_maximum_and_empty(0),
     };
 }
 

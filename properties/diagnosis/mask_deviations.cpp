@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 
 namespace attest::diagnosis {
@@ -101,6 +102,31 @@ std::vector<Deviation> causal_deviations() {
     return list;
 }
 
+// Lengths of its own are what tells a sequence from the axes.
+std::vector<Deviation> aligned_by_axes() {
+    const auto aligned = [](std::string id, std::string says, auto has, bool causal) {
+        return Deviation{
+            .id = std::move(id),
+            .says = std::move(says),
+            .respecify = [has, causal](const Specification& s) -> std::optional<Specification> {
+                const bool lengths = has_key_lengths(s) || !s.problem.mask.lens_q.empty();
+                if (!has(s) || !lengths) return std::nullopt;
+                Rules rules = rules_of(s);
+                if (rules.window_top_left) return std::nullopt;
+                rules.window_offset = s.problem.len_kv - s.problem.len_q;
+                if (causal) rules.causal_offset = rules.window_offset;
+                return with_rules(s, rules);
+            }};
+    };
+    return {aligned("diagonal_longest",
+                    "a causal mask and a window aligned by the lengths of the axes, not each "
+                    "sequence's own",
+                    has_diagonal, true),
+            aligned("window_longest",
+                    "a window aligned by the lengths of the axes, not each sequence's own",
+                    has_window, false)};
+}
+
 std::vector<Deviation> window_deviations() {
     return {
         rule_deviation("window_left_one_more", "a window one key wider to the left", has_left,
@@ -144,22 +170,19 @@ Deviation query_lengths_ignored(bool aligned) {
             }};
 }
 
-// The tail of each split, where the problem asks for splits: ceil(keys / splits) keys each.
-Deviation tail_dropped(std::int64_t tile) {
-    return {.id = "tail_dropped_" + std::to_string(tile),
-            .says = "only whole tiles of " + std::to_string(tile) + " keys, without the rest",
-            .respecify = [tile](const Specification& s) -> std::optional<Specification> {
-                if (s.problem.len_kv <= tile) return std::nullopt;
-                Rules rules = rules_of(s);
-                rules.also_hidden = [tile, splits = s.problem.splits](const MaskPlace& p) {
-                    if (p.column < 0 || p.column >= p.len_kv) return false;
-                    const std::int64_t n = std::clamp<std::int64_t>(splits, 1, p.len_kv);
-                    const std::int64_t each = (p.len_kv + n - 1) / n;
-                    const std::int64_t begin = p.column / each * each;
-                    const std::int64_t keys = std::min(each, p.len_kv - begin);
-                    return keys > tile && p.column - begin >= keys / tile * tile;
-                };
-                return with_rules(s, rules);
+Deviation key_lengths_of_first() {
+    return {.id = "key_lengths_of_first",
+            .says = "the number of keys of the first sequence for all of them",
+            .respecify = [](const Specification& s) -> std::optional<Specification> {
+                if (!has_key_lengths(s) || s.problem.cache.present) return std::nullopt;
+                Specification out = s;
+                std::vector<std::int64_t>& lens = out.problem.mask.lens_kv;
+                std::fill(lens.begin(), lens.end(), lens.front());
+                Tensor& tensor = out.inputs[Role::lens_kv];
+                for (std::int64_t n = 0; n < tensor.size(); ++n)
+                    tensor.set(n, static_cast<double>(lens.front()));
+                if (out.problem == s.problem) return std::nullopt;
+                return out;
             }};
 }
 
@@ -170,6 +193,7 @@ std::vector<Deviation> length_deviations() {
         rule_deviation("key_lengths_no_limit", "the keys past a sequence's length too",
                        has_key_lengths,
                        [](Rules& r) { r.keys_behind = std::numeric_limits<std::int32_t>::max(); }),
+        key_lengths_of_first(),
         query_lengths_ignored(false),
         query_lengths_ignored(true),
         rule_deviation("documents_ignored", "one sequence instead of packed documents",
@@ -222,9 +246,30 @@ std::vector<Deviation> length_deviations() {
 
 }  // namespace
 
+// The tail of each split, where the problem asks for splits: ceil(keys / splits) keys each.
+Deviation tail_dropped(std::int64_t tile) {
+    return {.id = "tail_dropped_" + std::to_string(tile),
+            .says = "only whole tiles of " + std::to_string(tile) + " keys, without the rest",
+            .respecify = [tile](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.len_kv <= tile) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [tile, splits = s.problem.splits](const MaskPlace& p) {
+                    if (p.column < 0 || p.column >= p.len_kv) return false;
+                    const std::int64_t n = std::clamp<std::int64_t>(splits, 1, p.len_kv);
+                    const std::int64_t each = (p.len_kv + n - 1) / n;
+                    const std::int64_t begin = p.column / each * each;
+                    const std::int64_t keys = std::min(each, p.len_kv - begin);
+                    return keys > tile && p.column - begin >= keys / tile * tile;
+                };
+                return with_rules(s, rules);
+            },
+            .tells = law::Tells::visibility};
+}
+
 std::vector<Deviation> mask_deviations() {
     std::vector<Deviation> all = causal_deviations();
-    for (auto part : {window_deviations(), mask_tensor_deviations(), length_deviations()})
+    for (auto part :
+         {window_deviations(), aligned_by_axes(), mask_tensor_deviations(), length_deviations()})
         all.insert(all.end(), part.begin(), part.end());
     for (Deviation& d : all) d.tells = law::Tells::visibility;
     return all;

@@ -112,6 +112,17 @@ std::vector<Deviation> mask_tensor_deviations() {
              rules.mask_tensor = false;
              return with_rules(s, rules);
          }},
+        {.id = "mask_or_causal",
+         .says = "the keys that the causal mask or a boolean mask shows, not those that both show",
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             if (!s.problem.mask.causal || !has_boolean(s)) return std::nullopt;
+             Rules rules = rules_of(s), causal_alone = rules;
+             rules.causal = rules.mask_tensor = false;
+             rules.also_hidden = [&s, causal_alone](const MaskPlace& p) {
+                 return hidden(causal_alone, p) && mask_value(s, p) != 0;
+             };
+             return with_rules(s, rules);
+         }},
         mask_values_deviation("mask_additive_sign_alone",
                               "an additive mask that hides keys, but adds nothing", has_additive,
                               [minus_infinity](const Specification&, double v) {

@@ -100,6 +100,24 @@ std::optional<WeightChange> splits_added_up(const Specification& s, const oracle
     return change;
 }
 
+// exp(m_s) O_s instead of exp(L_s) O_s: m_s - L_s is added to the scores of split s.
+std::optional<WeightChange> merged_by_maxima(const Specification& s, const oracle::RowDetail& row,
+                                             KeyExtent span) {
+    if (s.problem.splits < 2 || s.problem.sink) return std::nullopt;
+    WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+    for (const KeyExtent part : split_extents(s.problem, span)) {
+        double most = -infinite, share = 0;
+        for (std::int64_t j = part.begin; j < part.end; ++j) {
+            most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
+            share += row.weights[static_cast<std::size_t>(j)];
+        }
+        if (!(share > 0)) continue;
+        std::fill(change.numerator.begin() + part.begin, change.numerator.begin() + part.end,
+                  most - row.lse - std::log(share));
+    }
+    return change;
+}
+
 // The key before each split's first, which the one before has too, or the key behind its last. A
 // split behind the last key may have that one.
 Deviation overlapping_splits(const std::string& id, const std::string& says, std::int64_t to) {
@@ -169,6 +187,9 @@ std::vector<Deviation> online_deviations() {
         weight_deviation("splits_not_rescaled",
                          "sums of the splits added up without regard to their maxima",
                          splits_added_up),
+        weight_deviation("splits_merged_by_maxima",
+                         "splits merged by their maxima alone, not by their log-sum-exp",
+                         merged_by_maxima),
         overlapping_splits("splits_overlap", "splits that each take the key before their first too",
                            -1),
         overlapping_splits("splits_overlap_behind",

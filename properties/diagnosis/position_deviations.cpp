@@ -1,7 +1,7 @@
-// Positions taken wrongly: ALiBi of the wrong sign, rotation in the wrong pairs or from the wrong
-// origin.
+// Positions taken wrongly, where a bias tells them: ALiBi of the wrong sign, slopes or distance.
 
 #include <cmath>
+#include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
 
@@ -20,136 +20,61 @@ std::optional<Specification> with_slopes(const Specification& s,
     return out;
 }
 
-// Channel pair c of a rotation, as axis indices.
-std::pair<std::int64_t, std::int64_t> pair_of(const Rope& rope, std::int64_t dims, std::int64_t c) {
-    if (rope.style == RopeStyle::interleaved) return {2 * c, 2 * c + 1};
-    return {c, c + dims / 2};
+std::int64_t power_up_to(std::int64_t n) {
+    std::int64_t p = 1;
+    while (2 * p <= n) p *= 2;
+    return p;
 }
 
-// A tensor's rows turned further by so many positions, before the reference's own rotation.
-using Positions = std::function<double(std::int64_t b, std::int64_t i)>;
-
-Tensor turned(const Specification& s, Role role, const Positions& by) {
-    const Problem& problem = s.problem;
-    const Tensor& from = s.inputs[role];
-    Tensor out(ElementType::f64, from.shape());
-    for (std::int64_t n = 0; n < from.size(); ++n) out.set(n, from.get(n));
-    const std::int64_t dims = problem.rope.dims != 0 ? problem.rope.dims : problem.dim_qk;
-    const Shape& shape = from.shape();
-    for (std::int64_t b = 0; b < shape[0]; ++b)
-        for (std::int64_t h = 0; h < shape[1]; ++h)
-            for (std::int64_t i = 0; i < shape[2]; ++i)
-                for (std::int64_t c = 0; c < dims / 2; ++c) {
-                    const double angle =
-                        by(b, i) * std::pow(problem.rope.base, -2.0 * static_cast<double>(c) /
-                                                                   static_cast<double>(dims));
-                    const auto [x, y] = pair_of(problem.rope, dims, c);
-                    const double a = from.at(b, h, i, x), z = from.at(b, h, i, y);
-                    out.put(b, h, i, x, a * std::cos(angle) - z * std::sin(angle));
-                    out.put(b, h, i, y, a * std::sin(angle) + z * std::cos(angle));
-                }
-    return out;
+// Those of the power of two below H, then every second one of twice that (Press et al. 2022).
+double published_slope(std::int64_t h, std::int64_t heads) {
+    const std::int64_t n = power_up_to(heads);
+    const bool own = h < n;
+    const auto number = static_cast<double>(own ? h + 1 : 2 * (h - n) + 1);
+    return std::exp2(-8.0 * number / static_cast<double>(own ? n : 2 * n));
 }
 
-double cached(const Specification& s, std::int64_t b) {
-    return static_cast<double>(length_of(s.problem.mask.lens_kv, s.problem.len_kv, b) -
-                               length_of(s.problem.mask.lens_q, s.problem.len_q, b));
-}
-
-double position_of_query(const Specification& s, std::int64_t b, std::int64_t i) {
-    return static_cast<double>(s.problem.rope.offset + i) + cached(s, b);
-}
-
-bool has_rope(const Specification& s) {
-    return s.problem.rope.style != RopeStyle::none;
-}
-
-Deviation rope_deviation(std::string id, std::string says,
-                         std::function<void(Specification&)> change) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .respecify = [change = std::move(change)](
-                             const Specification& s) -> std::optional<Specification> {
-                if (!has_rope(s)) return std::nullopt;
-                Specification out = s;
-                change(out);
-                if (out.problem == s.problem && out.inputs == s.inputs) return std::nullopt;
-                return out;
-            }};
-}
-
-// Where keys lie in pages, slots have no position of their own; and what is rotated already is not
-// rotated twice.
-void keys_turned_back(Specification& s) {
-    if (s.problem.cache.page_size > 0 || s.problem.cache.keys_rotated) return;
-    s.inputs.put(Role::k, turned(s, Role::k, [&s](std::int64_t, std::int64_t j) {
-                     return -static_cast<double>(s.problem.rope.offset + j);
-                 }));
-}
-
-std::vector<Deviation> rope_deviations() {
-    return {
-        rope_deviation("rope_ignored", "no rotation by position",
-                       [](Specification& s) { s.problem.rope = {}; }),
-        rope_deviation("rope_other_style", "a rotation of the other pairs of channels",
-                       [](Specification& s) {
-                           s.problem.rope.style = s.problem.rope.style == RopeStyle::half
-                                                      ? RopeStyle::interleaved
-                                                      : RopeStyle::half;
-                       }),
-        rope_deviation(
-            "rope_query_at_zero", "queries rotated from position 0, as if nothing were cached",
-            [](Specification& s) {
-                if (s.problem.len_q != s.problem.len_kv || !s.problem.mask.lens_kv.empty())
-                    s.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t) {
-                                     return -cached(s, b);
-                                 }));
-            }),
-        rope_deviation("rope_query_later", "queries rotated by one position too many",
-                       [](Specification& s) {
-                           s.inputs.put(Role::q,
-                                        turned(s, Role::q, [](auto, auto) { return 1.0; }));
-                       }),
-        rope_deviation("rope_query_earlier", "queries rotated by one position too few",
-                       [](Specification& s) {
-                           s.inputs.put(Role::q,
-                                        turned(s, Role::q, [](auto, auto) { return -1.0; }));
-                       }),
-        rope_deviation("rope_keys_alone", "keys rotated and queries not",
-                       [](Specification& s) {
-                           s.inputs.put(Role::q,
-                                        turned(s, Role::q, [&s](std::int64_t b, std::int64_t i) {
-                                            return -position_of_query(s, b, i);
-                                        }));
-                       }),
-        rope_deviation("rope_queries_alone", "queries rotated and keys not", keys_turned_back),
-        rope_deviation("rope_query_backwards", "queries rotated the other way than keys",
-                       [](Specification& s) {
-                           s.inputs.put(Role::q,
-                                        turned(s, Role::q, [&s](std::int64_t b, std::int64_t i) {
-                                            return -2 * position_of_query(s, b, i);
-                                        }));
-                       }),
-        // base^(-c / dims) is sqrt(base)^(-2c / dims).
-        rope_deviation(
-            "rope_exponent_halved", "a rotation by position base^(-c / dims)",
-            [](Specification& s) { s.problem.rope.base = std::sqrt(s.problem.rope.base); }),
-        rope_deviation("rope_all_channels", "every channel rotated instead of the first few",
-                       [](Specification& s) { s.problem.rope.dims = 0; }),
-        rope_deviation("rope_two_channels_more", "two channels too many rotated",
-                       [](Specification& s) {
-                           Rope& rope = s.problem.rope;
-                           if (rope.dims != 0 && rope.dims + 2 <= s.problem.dim_qk) rope.dims += 2;
-                       }),
-        rope_deviation("rope_default_base", "a rotation of base 10000 instead of the one given",
-                       [](Specification& s) { s.problem.rope.base = Rope{}.base; }),
-    };
+std::vector<Deviation> slopes_of_its_own() {
+    std::vector<Deviation> list;
+    list.push_back({.id = "alibi_own_slopes",
+                    .says = "slopes 2^(-8(h + 1)/H) of its own instead of those it is given",
+                    .respecify = [](const Specification& s) {
+                        return with_slopes(s, [&s](std::int64_t h) {
+                            return std::exp2(-8.0 * static_cast<double>(h + 1) /
+                                             static_cast<double>(s.problem.heads_q));
+                        });
+                    }});
+    list.push_back({.id = "alibi_own_slopes_from_one",
+                    .says = "slopes 2^(-8h/H) of its own instead of those it is given",
+                    .respecify = [](const Specification& s) {
+                        return with_slopes(s, [&s](std::int64_t h) {
+                            return std::exp2(-8.0 * static_cast<double>(h) /
+                                             static_cast<double>(s.problem.heads_q));
+                        });
+                    }});
+    list.push_back({.id = "alibi_published_slopes",
+                    .says = "the published slopes, interleaved where the number of heads is no "
+                            "power of two, instead of those it is given",
+                    .respecify = [](const Specification& s) {
+                        return with_slopes(s, [&s](std::int64_t h) {
+                            return published_slope(h, s.problem.heads_q);
+                        });
+                    }});
+    list.push_back({.id = "alibi_slopes_of_power",
+                    .says = "slopes 2^(-8(h + 1)/N) of its own, N the power of two up to H",
+                    .respecify = [](const Specification& s) {
+                        return with_slopes(s, [&s](std::int64_t h) {
+                            return std::exp2(-8.0 * static_cast<double>(h + 1) /
+                                             static_cast<double>(power_up_to(s.problem.heads_q)));
+                        });
+                    }});
+    return list;
 }
 
 }  // namespace
 
 std::vector<Deviation> position_deviations() {
-    std::vector<Deviation> list = rope_deviations();
+    std::vector<Deviation> list = rotation_deviations();
     const auto slope = [](const Specification& s, std::int64_t h) {
         return s.inputs[Role::alibi_slopes].get(h);
     };
@@ -175,14 +100,7 @@ std::vector<Deviation> position_deviations() {
                         return with_slopes(
                             s, [&](std::int64_t h) { return slope(s, h / group_size(s.problem)); });
                     }});
-    list.push_back({.id = "alibi_own_slopes",
-                    .says = "slopes 2^(-8(h + 1)/H) of its own instead of those it is given",
-                    .respecify = [](const Specification& s) {
-                        return with_slopes(s, [&s](std::int64_t h) {
-                            return std::exp2(-8.0 * static_cast<double>(h + 1) /
-                                             static_cast<double>(s.problem.heads_q));
-                        });
-                    }});
+    for (Deviation& d : slopes_of_its_own()) list.push_back(std::move(d));
     // A bias of its own instead of -slope |column - position of the query|.
     const auto other_distance = [&](std::string id, std::string says,
                                     std::int64_t (*distance)(const MaskPlace&)) {

@@ -10,18 +10,6 @@ namespace {
 
 constexpr double minus_infinity = -infinite;
 
-// What the mask tensor adds to a score: 0 or -inf where it is boolean.
-double mask_value(const Specification& s, const MaskPlace& p) {
-    const MaskTensor& kind = s.problem.mask.tensor;
-    if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;
-    const Tensor& mask = s.inputs[Role::mask];
-    const double value =
-        mask.at(mask.shape()[0] == 1 ? 0 : p.batch, mask.shape()[1] == 1 ? 0 : p.head,
-                mask.shape()[2] == 1 ? 0 : p.query, p.key);
-    if (kind.kind == MaskKind::additive) return value;
-    return value != 0 ? 0 : minus_infinity;
-}
-
 struct Document {
     std::size_t number;
     std::int64_t begin, length;
@@ -74,6 +62,17 @@ void erase_written_out(Specification& s, const Rules& rules) {
 
 }  // namespace
 
+double mask_value(const Specification& s, const MaskPlace& p) {
+    const MaskTensor& kind = s.problem.mask.tensor;
+    if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;
+    const Tensor& mask = s.inputs[Role::mask];
+    const double value =
+        mask.at(mask.shape()[0] == 1 ? 0 : p.batch, mask.shape()[1] == 1 ? 0 : p.head,
+                mask.shape()[2] == 1 ? 0 : p.query, p.key);
+    if (kind.kind == MaskKind::additive) return value;
+    return value != 0 ? 0 : minus_infinity;
+}
+
 std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t axis, std::int64_t b) {
     return lens.empty() ? axis : lens[static_cast<std::size_t>(b)];
 }
@@ -107,9 +106,13 @@ bool hidden(const Rules& rules, const MaskPlace& p) {
     const std::int64_t whole = (p.len_kv + rules.key_tile - 1) / rules.key_tile * rules.key_tile;
     if (rules.key_lengths && p.column >= whole + rules.keys_behind) return true;
     const std::int64_t bottom_right = p.row + p.len_kv - p.len_q;
-    const std::int64_t causal_here = rules.top_left ? p.row : bottom_right;
+    const std::int64_t causal_here = rules.top_left        ? p.row
+                                     : rules.causal_offset ? p.row + *rules.causal_offset
+                                                           : bottom_right;
     if (rules.causal && p.column > causal_here + rules.diagonal) return true;
-    const std::int64_t here = rules.window_top_left ? p.row : bottom_right;
+    const std::int64_t here = rules.window_top_left ? p.row
+                              : rules.window_offset ? p.row + *rules.window_offset
+                                                    : bottom_right;
     // `exclusive` admits distances strictly below a positive limit, and distance 0 for a limit of
     // 0 (reference/problem/README.md).
     const auto beyond = [&](std::int64_t distance, std::int64_t limit) {
@@ -176,23 +179,6 @@ Specification with_mask_values(const Specification& s,
                               return value_of(mask.at(a, b, c, d));
                           }));
     out.problem.mask.tensor.kind = MaskKind::additive;
-    return out;
-}
-
-std::optional<Specification> with_heads(const Specification& s,
-                                        const std::function<std::int64_t(std::int64_t)>& head_of) {
-    for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
-        if (head_of(h) < 0 || head_of(h) >= s.problem.heads_kv) return std::nullopt;
-    Specification out = s;
-    for (const Role role : {Role::k, Role::v}) {
-        const Tensor& from = s.inputs[role];
-        Shape shape = from.shape();
-        shape[1] = s.problem.heads_q;
-        out.inputs.put(role, remake(from.type(), shape,
-                                    [&](std::int64_t b, std::int64_t h, std::int64_t t,
-                                        std::int64_t c) { return from.at(b, head_of(h), t, c); }));
-    }
-    out.problem.heads_kv = s.problem.heads_q;
     return out;
 }
 

@@ -26,6 +26,8 @@ struct Rules {
     std::int64_t diagonal = 0;     ///< added to the causal limit: 1 shows one key too many
     bool top_left = false;         ///< of the causal mask
     bool window_top_left = false;  ///< of the window
+    /// Added to a query's number instead of its own lengths' difference, of both.
+    std::optional<std::int64_t> causal_offset, window_offset;
     Window window;
     WindowEnds ends = WindowEnds::inclusive;
     bool key_lengths = true, documents = true, mask_tensor = true;
@@ -36,6 +38,9 @@ struct Rules {
 };
 
 Rules rules_of(const Specification& s);
+
+/// What the mask tensor adds to a score: 0 or -inf where it is boolean.
+double mask_value(const Specification& s, const MaskPlace& place);
 
 /// True where the rules hide the key; the mask tensor apart.
 bool hidden(const Rules& rules, const MaskPlace& place);
@@ -55,11 +60,6 @@ Specification unmasked(const Specification& s);
 /// The problem with its mask tensor mapped element by element: visible as a number where boolean.
 Specification with_mask_values(const Specification& s,
                                const std::function<double(double)>& value_of);
-
-/// Query head h reads key/value head head_of(h): K and V repeated to as many heads as queries.
-/// None where head_of leaves the heads there are.
-std::optional<Specification> with_heads(const Specification& s,
-                                        const std::function<std::int64_t(std::int64_t)>& head_of);
 
 /// Scores of the first `kept` channels alone.
 Specification with_channels(const Specification& s, std::int64_t kept);

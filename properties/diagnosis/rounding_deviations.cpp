@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
@@ -33,6 +34,29 @@ Deviation input_rounded(Role role, const std::string& tensor, Precision format) 
                 Specification out = s;
                 Tensor& t = out.inputs[role];
                 for (std::int64_t n = 0; n < t.size(); ++n) t.set(n, round_to(t.get(n), format));
+                if (out.inputs == s.inputs) return std::nullopt;
+                return out;
+            }};
+}
+
+// Queries are multiplied by the scale, or by it and log2(e), and rounded before the product.
+Deviation query_scaled_rounded(Precision format, bool log2e) {
+    return {.id = std::string(log2e ? "queries_log2_rounded_" : "queries_scaled_rounded_") +
+                  std::string(name(format)),
+            .says = std::string("queries times the scale") + (log2e ? " and log2(e)" : "") +
+                    " rounded to " + words(format),
+            .respecify = [format, log2e](const Specification& s) -> std::optional<Specification> {
+                const double scale =
+                    effective_scale(s.problem) * (log2e ? std::numbers::log2e : 1.0);
+                if (s.problem.rope.style != RopeStyle::none || scale == 0) return std::nullopt;
+                Specification out = s;
+                const Tensor& q = s.inputs[Role::q];
+                out.inputs.put(Role::q, remake(ElementType::f64, q.shape(),
+                                               [&](std::int64_t a, std::int64_t b, std::int64_t c,
+                                                   std::int64_t d) {
+                                                   const double x = q.at(a, b, c, d) * scale;
+                                                   return round_to(x, format) / scale;
+                                               }));
                 if (out.inputs == s.inputs) return std::nullopt;
                 return out;
             }};
@@ -73,36 +97,87 @@ Deviation scores_rounded(Precision format, RoundedScores which) {
 /// or after the division.
 enum class RoundedWeights : std::uint8_t { output, both, divided };
 
-// Kernels take weights by the maximum so far: the row's own from the first key on that has it.
-bool maximum_in_first_tile(const oracle::RowDetail& row, KeyExtent span) {
+// Kernels take weights by the maximum so far: that of the keys, or of the split, from the first key
+// on that has it. None where that is no key of the first tile.
+std::optional<double> maximum_in_first_tile(const oracle::RowDetail& row, KeyExtent span) {
     constexpr std::int64_t least_tile = 16;
-    for (std::int64_t j = span.begin; j < std::min(span.begin + least_tile, span.end); ++j)
-        if (row.scores[static_cast<std::size_t>(j)] == row.max) return true;
-    return false;
+    const auto from = row.scores.begin() + span.begin, to = row.scores.begin() + span.end;
+    const auto most = std::max_element(from, to);
+    if (most == to || most - from >= least_tile) return std::nullopt;
+    return *most;
 }
 
 Deviation weights_rounded(Precision format, RoundedWeights where) {
     const char* ids[] = {"", "_and_sum", "_divided"};
     const char* says[] = {", their sum not", " in both sums", " after the division"};
     const auto n = static_cast<std::size_t>(where);
-    return weight_deviation("weights_rounded_" + std::string(name(format)) + ids[n],
-                            "weights rounded to " + words(format) + says[n],
-                            [format, where](const Specification&, const oracle::RowDetail& row,
-                                            KeyExtent span) -> std::optional<WeightChange> {
-                                if (!maximum_in_first_tile(row, span)) return std::nullopt;
-                                WeightChange change{std::vector<double>(row.scores.size()), {}};
-                                if (where != RoundedWeights::both) change.denominator = 0;
-                                const double base =
-                                    where == RoundedWeights::divided ? row.lse : row.max;
-                                for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                                    if (row.weights[j] <= 0) continue;
-                                    const double below = row.scores[j] - base, w = std::exp(below);
-                                    const std::optional<double> r = rounded_surely(
-                                        w, w * (4 + std::abs(below) + std::abs(base)), format);
-                                    if (!r) return std::nullopt;
-                                    change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
+    return weight_deviation(
+        "weights_rounded_" + std::string(name(format)) + ids[n],
+        "weights rounded to " + words(format) + says[n],
+        [format, where](const Specification& s, const oracle::RowDetail& row,
+                        KeyExtent span) -> std::optional<WeightChange> {
+            WeightChange change{std::vector<double>(row.scores.size()), {}};
+            if (where != RoundedWeights::both) change.denominator = 0;
+            for (const KeyExtent part : split_extents(s.problem, span)) {
+                const std::optional<double> most = maximum_in_first_tile(row, part);
+                if (!most) return std::nullopt;
+                const double base = where == RoundedWeights::divided ? row.lse : *most;
+                for (auto j = static_cast<std::size_t>(part.begin);
+                     j < static_cast<std::size_t>(part.end); ++j) {
+                    if (row.weights[j] <= 0) continue;
+                    const double below = row.scores[j] - base, w = std::exp(below);
+                    const std::optional<double> r =
+                        rounded_surely(w, w * (4 + std::abs(below) + std::abs(base)), format);
+                    if (!r) return std::nullopt;
+                    change.numerator[j] =
+                        *r > 0 ? std::log(*r) - below : -infinite;
+                }
+            }
+            return change;
+        });
+}
+
+// l of one split: each tile's weights are added up, then what was summed before is rescaled and the
+// rounded sum kept. A maximum that is alone below others in f32 is no matter here: sums are of one
+// sign. None where a rounding could go either way.
+std::optional<double> sum_of_tiles(const oracle::RowDetail& row, KeyExtent part, std::int64_t tile,
+                                   Precision format) {
+    double most = -infinite, sum = 0;
+    for (std::int64_t from = part.begin; from < part.end; from += tile) {
+        const std::int64_t to = std::min(from + tile, part.end);
+        const double before = most;
+        for (std::int64_t j = from; j < to; ++j)
+            if (row.weights[static_cast<std::size_t>(j)] > 0)
+                most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
+        if (!std::isfinite(most)) continue;
+        sum *= std::exp(before - most);
+        for (std::int64_t j = from; j < to; ++j)
+            if (row.weights[static_cast<std::size_t>(j)] > 0)
+                sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
+        const std::optional<double> r =
+            rounded_surely(sum, sum * (8 + std::abs(most) + static_cast<double>(to - from)), format);
+        if (!r) return std::nullopt;
+        sum = *r;
+    }
+    return sum > 0 ? most + std::log(sum) : most;
+}
+
+Deviation sum_rounded_in_tiles(Precision format, std::int64_t tile) {
+    const std::string number = std::to_string(tile);
+    return weight_deviation("sum_rounded_" + std::string(name(format)) + "_" + number,
+                            "a sum of weights kept in " + words(format) +
+                                ", rounded after each tile of " + number + " keys",
+                            [format, tile](const Specification& s, const oracle::RowDetail& row,
+                                           KeyExtent span) -> std::optional<WeightChange> {
+                                if (s.problem.sink) return std::nullopt;
+                                double sum = 0;
+                                for (const KeyExtent part : split_extents(s.problem, span)) {
+                                    const std::optional<double> log_sum =
+                                        sum_of_tiles(row, part, tile, format);
+                                    if (!log_sum) return std::nullopt;
+                                    sum += std::exp(*log_sum - row.lse);
                                 }
-                                return change;
+                                return WeightChange{{}, std::log(sum)};
                             });
 }
 
@@ -165,6 +240,9 @@ std::vector<Deviation> rounding_deviations() {
              {RoundedWeights::output, RoundedWeights::both, RoundedWeights::divided})
             list.push_back(weights_rounded(format, where));
         list.push_back(sum_rounded(format));
+        for (const std::int64_t tile : {16, 32, 64, 128})
+            list.push_back(sum_rounded_in_tiles(format, tile));
+        for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded(format, log2e));
     }
     list.push_back(
         formula_deviation("output_cut_off", "an output cut off instead of rounded", cut_off));

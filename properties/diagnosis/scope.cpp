@@ -31,6 +31,14 @@ double log_partings(std::size_t wrong, std::size_t right) {
            std::lgamma(static_cast<double>(right) + 1);
 }
 
+}  // namespace
+
+bool beyond_chance(double tried, std::size_t wrong, std::size_t right) {
+    return std::log(tried / by_chance) <= log_partings(wrong, right);
+}
+
+namespace {
+
 // Neighbours that differ in nothing else: what was tried on both sides of a limit.
 bool differ_in_one_step(const Problem& a, const Problem& b, const std::string& axis) {
     if (std::abs(quantity_of(a, axis) - quantity_of(b, axis)) != 1) return false;
@@ -61,9 +69,8 @@ std::optional<std::string> limit_between(const ScopeAxis& axis, const std::vecto
 std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
                                     const std::vector<Problem>& refuting) {
     if (wrong.size() < wrong_min || refuting.empty()) return std::nullopt;
-    const double partings = log_partings(wrong.size(), refuting.size());
     double tried = 0;
-    const auto likely = [&] { return std::log(++tried / by_chance) <= partings; };
+    const auto likely = [&] { return beyond_chance(++tried, wrong.size(), refuting.size()); };
     for (const ScopeAxis& axis : axes)
         if (auto limit = limit_between(axis, wrong, refuting, likely())) return limit;
     for (const Condition& condition : conditions()) {

@@ -15,4 +15,8 @@ namespace attest::diagnosis {
 std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
                                     const std::vector<Problem>& refuting);
 
+/// So many relations were tried on so many places of two sorts: that one of them parts the sorts is
+/// no chance.
+bool beyond_chance(double tried, std::size_t wrong, std::size_t right);
+
 }  // namespace attest::diagnosis

@@ -177,6 +177,34 @@ std::vector<Deviation> softcap_deviations() {
     };
 }
 
+// Another curve than c tanh(x / c): the scores x before the cap are those of the call without it,
+// without mask and biases, which are added behind it.
+Deviation other_curve(std::string id, std::string says, double (*curve)(double x, double cap)) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [curve](const Specification& s) -> std::optional<Specification> {
+                const double cap = s.problem.softcap;
+                if (!(cap > 0) || s.dialect.softcap == SoftcapPlace::after_bias)
+                    return std::nullopt;
+                Specification plain = unmasked(s);
+                plain.problem.softcap = 0;
+                plain.problem.alibi = false;
+                plain.inputs.erase(Role::alibi_slopes);
+                std::int64_t row = -1;
+                oracle::RowDetail detail;
+                return with_bias(s, [&](const MaskPlace& p) {
+                    const std::int64_t own =
+                        (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
+                    if (own != row)
+                        detail = oracle::row_detail(plain.problem, plain.dialect, plain.inputs,
+                                                    p.batch, p.head, p.query);
+                    row = own;
+                    const double x = detail.scores[static_cast<std::size_t>(p.key)];
+                    return curve(x, cap) - cap * std::tanh(x / cap);
+                });
+            }};
+}
+
 std::vector<Deviation> channel_deviations() {
     std::vector<Deviation> list;
     for (const std::int64_t lane : {4, 8, 16, 32})
@@ -209,80 +237,20 @@ std::vector<Deviation> channel_deviations() {
     return list;
 }
 
-Deviation sink_deviation(std::string id, std::string says,
-                         std::function<double(const Specification&, double)> value_of) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .respecify = [value_of = std::move(value_of)](
-                             const Specification& s) -> std::optional<Specification> {
-                if (!s.problem.sink) return std::nullopt;
-                Specification out = s;
-                const Tensor& sinks = s.inputs[Role::sinks];
-                out.inputs.put(Role::sinks, remake(ElementType::f64, sinks.shape(),
-                                                   [&](std::int64_t a, std::int64_t b,
-                                                       std::int64_t c, std::int64_t d) {
-                                                       return value_of(s, sinks.at(a, b, c, d));
-                                                   }));
-                return out;
-            }};
-}
-
 }  // namespace
 
 std::vector<Deviation> score_deviations() {
     std::vector<Deviation> all = scale_deviations();
     for (auto part : {softcap_deviations(), channel_deviations()})
         all.insert(all.end(), part.begin(), part.end());
+    all.push_back(other_curve("softcap_clipped", "scores clipped at the cap, without a tanh",
+                              [](double x, double cap) { return std::clamp(x, -cap, cap); }));
+    all.push_back(other_curve("softcap_rational", "a soft cap x / (1 + |x| / c) without a tanh",
+                              [](double x, double cap) { return x / (1 + std::abs(x) / cap); }));
     all.push_back({.id = "bias_scaled",
                    .says = "a bias multiplied by the scale like the scores",
                    .respecify = with_scaled_bias});
-    all.push_back({.id = "sink_omitted",
-                   .says = "softmax without the sink",
-                   .respecify = [](const Specification& s) -> std::optional<Specification> {
-                       if (!s.problem.sink) return std::nullopt;
-                       Specification out = s;
-                       out.problem.sink = false;
-                       out.inputs.erase(Role::sinks);
-                       return out;
-                   }});
-    all.push_back(sink_deviation(
-        "sink_scaled", "a sink multiplied by the scale",
-        [](const Specification& s, double v) { return v * effective_scale(s.problem); }));
-    all.push_back({.id = "sink_of_key_head",
-                   .says = "the sink of the head with the key head's number",
-                   .respecify = [](const Specification& s) -> std::optional<Specification> {
-                       if (!s.problem.sink || group_size(s.problem) == 1) return std::nullopt;
-                       Specification out = s;
-                       Tensor& sinks = out.inputs[Role::sinks];
-                       for (std::int64_t h = 0; h < sinks.size(); ++h)
-                           sinks.set(h, s.inputs[Role::sinks].get(h / group_size(s.problem)));
-                       return out;
-                   }});
-    all.push_back(sink_deviation(
-        "sink_each_split", "the sink once for each split", [](const Specification& s, double v) {
-            const std::int64_t n = std::clamp<std::int64_t>(
-                s.problem.splits, 1, std::max<std::int64_t>(1, s.problem.len_kv));
-            return v + std::log(static_cast<double>(n));
-        }));
-    for (const std::int64_t tile : {8, 16, 32, 64, 128})
-        all.push_back(sink_deviation(
-            "sink_each_tile_" + std::to_string(tile),
-            "the sink once for each tile of " + std::to_string(tile) + " keys",
-            [tile](const Specification& s, double v) {
-                const auto tiles = static_cast<double>((s.problem.len_kv + tile - 1) / tile);
-                return tiles > 0 ? v + std::log(tiles) : v;
-            }));
-    all.push_back(
-        weight_deviation("sink_as_largest", "a sink as large as the largest score of the row",
-                         [](const Specification& s, const oracle::RowDetail& row,
-                            KeyExtent) -> std::optional<WeightChange> {
-                             if (!s.problem.sink) return WeightChange{};
-                             double keys = 0;
-                             for (const double weight : row.weights) keys += weight;
-                             return WeightChange{{}, std::log(keys + std::exp(row.max - row.lse))};
-                         }));
-    all.push_back(sink_deviation("sink_zero", "a sink of 0 whatever its value",
-                                 [](const Specification&, double) { return 0.0; }));
+    for (Deviation& d : sink_deviations()) all.push_back(std::move(d));
     return all;
 }
 

@@ -1,0 +1,125 @@
+#include "properties/diagnosis/agreement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "properties/diagnosis/diagonal.hpp"
+#include "properties/diagnosis/scope.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+bool informative(const bound::ExpectedElement& e) {
+    return !std::isfinite(e.value) || std::isfinite(e.bound);
+}
+
+// Elements of one output within the deviation's bound. The truth itself, rounded to the format, is
+// judged the same way: a deviation that admits it everywhere explains nothing.
+AgreementCount count_output(const Tensor& observed,
+                            const std::vector<bound::ExpectedElement>& predicted,
+                            const std::vector<bound::ExpectedElement>& truth, Precision format) {
+    AgreementCount count;
+    for (std::size_t n = 0; n < predicted.size(); ++n) {
+        if (!informative(predicted[n])) continue;
+        ++count.of;
+        const double seen = observed.get(static_cast<std::int64_t>(n));
+        if (bound::judge(seen, predicted[n], format) != bound::Agreement::disagrees) ++count.agree;
+        if (n < truth.size() && bound::judge(round_to(truth[n].value, format), predicted[n],
+                                             format) == bound::Agreement::disagrees)
+            ++count.telling;
+    }
+    return count;
+}
+
+}  // namespace
+
+JudgedPart part_of(const std::vector<Evidence>& wrong) {
+    return std::ranges::any_of(wrong, &Evidence::output_wrong) ? JudgedPart::both : JudgedPart::lse;
+}
+
+std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
+                                         JudgedPart part) {
+    const std::optional<bound::Expected> predicted = predict(deviation, e.asked, e.truth);
+    if (!predicted) return std::nullopt;
+    const Problem& p = e.asked.problem;
+    const bool output = part == JudgedPart::both && !predicted->output.empty();
+    const bool lse = e.observed.has(Role::lse) && !predicted->lse.empty();
+    if (e.output_wrong ? !output : e.lse_wrong ? !lse : !output && !lse) return std::nullopt;
+    AgreementCount count;
+    if (output)
+        count.add(count_output(e.observed[Role::o], predicted->output, e.truth.output, p.format_o));
+    if (lse)
+        count.add(count_output(e.observed[Role::lse], predicted->lse, e.truth.lse, lse_format(p)));
+    return count;
+}
+
+DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wrong,
+                     JudgedPart part) {
+    DeviationScore total{&deviation, {}, 0};
+    int refuted = 0;
+    for (const Evidence& e : wrong) {
+        if (refuted == 2) break;
+        const auto one = count_call(deviation, e, part);
+        if (!one) {
+            ++total.silent;
+            continue;
+        }
+        total.count.add(*one);
+        refuted += !one->all();
+    }
+    return total;
+}
+
+void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong) {
+    if (!std::ranges::any_of(wrong, &Evidence::unwritten)) return;
+    const bool rows = found.id == "empty_row_nan";
+    if (!rows && found.id != "nan" && found.id != "not_finite") return;
+    found.says = rows ? "nothing where a query sees no key: its output is never written"
+                 : found.id == "nan" ? "nothing: the output is never written"
+                                     : "only a part: elements of the output are never written, the "
+                                       "others are right";
+    found.id += "_unwritten";
+    found.declared.clear();
+}
+
+Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence, JudgedPart part) {
+    const Deviation& d = *s.deviation;
+    Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
+    found.deviation = std::make_shared<const Deviation>(d);
+    if (part == JudgedPart::lse && !d.formula) found.says = "in the log-sum-exp alone: " + d.says;
+    if (d.declares) found.declared = d.declares(evidence.wrong.front().asked);
+    tell_unwritten(found, evidence.wrong);
+    std::vector<Problem> wrong, refuting;
+    for (const Evidence& e : evidence.right) {
+        const auto count = count_call(d, e, part);
+        if (count && !count->all()) refuting.push_back(e.asked.problem);
+    }
+    found.refuted = !refuting.empty();
+    if (!found.refuted) return found;
+    for (const Evidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
+    const std::optional<std::string> scope = scope_of(wrong, refuting);
+    found.unlimited = !scope;
+    found.says += scope ? ", " + *scope : ", in the cases that fail";
+    return found;
+}
+
+std::optional<SharedExplanation> shared_explanation(const Deviation& deviation,
+                                                    const AllEvidence& evidence) {
+    const auto cases = static_cast<std::int64_t>(evidence.wrong.size());
+    if (cases == 0) return std::nullopt;
+    const JudgedPart part = part_of(evidence.wrong);
+    const DeviationScore s = score(deviation, evidence.wrong, part);
+    if (s.silent == cases) return std::nullopt;
+    SharedExplanation found{explanation_of(s, evidence, part), false};
+    found.whole = s.fits(cases) && s.count.telling > 0 && !found.explanation.unlimited;
+    const auto predicted = [&](const Evidence& e) { return agrees(deviation, e); };
+    if (found.whole || predicted(evidence.wrong.front()) ||
+        2 * std::ranges::count_if(evidence.wrong, predicted) > cases)
+        return found;
+    return std::nullopt;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,61 @@
+#pragma once
+// How far what a deviation predicts agrees with what a kernel answered: element by element, call by
+// call, and what follows of it for the calls of one counterexample.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "properties/diagnosis/diagnose.hpp"
+
+namespace attest::diagnosis {
+
+struct AgreementCount {
+    std::int64_t agree = 0, of = 0;
+    std::int64_t telling = 0;  ///< of those, elements that the truth would not explain
+
+    void add(const AgreementCount& more) {
+        agree += more.agree;
+        of += more.of;
+        telling += more.telling;
+    }
+    bool all() const { return agree == of; }
+};
+
+/// What is judged: where every output is right, the log-sum-exp alone.
+enum class JudgedPart : std::uint8_t { both, lse };
+JudgedPart part_of(const std::vector<Evidence>& wrong);
+
+/// None where the deviation has nothing to say of what is wrong in this call.
+std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
+                                         JudgedPart part);
+
+struct DeviationScore {
+    const Deviation* deviation = nullptr;
+    AgreementCount count;
+    std::int64_t silent = 0;  ///< calls the deviation has nothing to say of
+
+    /// Agrees with every call, and with half of them at least it has something to say of.
+    bool fits(std::int64_t cases) const { return 2 * silent <= cases && count.all(); }
+};
+
+/// Two calls that refute a deviation are enough.
+DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wrong,
+                     JudgedPart part);
+
+/// What is never written holds the NaN that was laid there.
+void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong);
+
+Explanation explanation_of(const DeviationScore& score, const AllEvidence& evidence,
+                           JudgedPart part);
+
+/// What a deviation that another counterexample named says of this one's calls. All of it where it
+/// agrees with all of them; else part of it, where it predicts the first of them, or most.
+struct SharedExplanation {
+    Explanation explanation;
+    bool whole = false;
+};
+std::optional<SharedExplanation> shared_explanation(const Deviation& deviation,
+                                                    const AllEvidence& evidence);
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,17 @@
+#pragma once
+// One defect breaks many laws, and each counterexample was explained by itself, from its own calls:
+// what one of them names is tried on the calls of all others.
+
+#include <vector>
+
+#include "properties/diagnosis/counterexample_report.hpp"
+
+namespace attest::diagnosis {
+
+/// Adds to each counterexample what others' explanations say of its calls. One that agrees with all
+/// of them joins `also`. Where nothing, or only something general, was found, one that predicts the
+/// first of them or most of them joins `shared`: the kernel has that defect there, and a second one
+/// is not shown by it. Forward alone.
+void cross_examine(std::vector<CounterexampleReport>& counterexamples);
+
+}  // namespace attest::diagnosis

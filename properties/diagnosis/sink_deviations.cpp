@@ -1,0 +1,116 @@
+// The sink taken wrongly: left out, of another head, of another base, once too often.
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+Deviation sink_deviation(std::string id, std::string says,
+                         std::function<double(const Specification&, double)> value_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [value_of = std::move(value_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.sink) return std::nullopt;
+                Specification out = s;
+                const Tensor& sinks = s.inputs[Role::sinks];
+                out.inputs.put(Role::sinks, remake(ElementType::f64, sinks.shape(),
+                                                   [&](std::int64_t a, std::int64_t b,
+                                                       std::int64_t c, std::int64_t d) {
+                                                       return value_of(s, sinks.at(a, b, c, d));
+                                                   }));
+                return out;
+            }};
+}
+
+std::vector<Deviation> shares_of_the_sink() {
+    std::vector<Deviation> all;
+    all.push_back(sink_deviation(
+        "sink_each_split", "the sink once for each split", [](const Specification& s, double v) {
+            const std::int64_t n = std::clamp<std::int64_t>(
+                s.problem.splits, 1, std::max<std::int64_t>(1, s.problem.len_kv));
+            return v + std::log(static_cast<double>(n));
+        }));
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        all.push_back(sink_deviation(
+            "sink_each_tile_" + std::to_string(tile),
+            "the sink once for each tile of " + std::to_string(tile) + " keys",
+            [tile](const Specification& s, double v) {
+                const auto tiles = static_cast<double>((s.problem.len_kv + tile - 1) / tile);
+                return tiles > 0 ? v + std::log(tiles) : v;
+            }));
+    all.push_back(
+        weight_deviation("sink_as_largest", "a sink as large as the largest score of the row",
+                         [](const Specification& s, const oracle::RowDetail& row,
+                            KeyExtent) -> std::optional<WeightChange> {
+                             if (!s.problem.sink) return WeightChange{};
+                             double keys = 0;
+                             for (const double weight : row.weights) keys += weight;
+                             return WeightChange{{}, std::log(keys + std::exp(row.max - row.lse))};
+                         }));
+    all.push_back(sink_deviation("sink_zero", "a sink of 0 whatever its value",
+                                 [](const Specification&, double) { return 0.0; }));
+    return all;
+}
+
+}  // namespace
+
+std::vector<Deviation> sink_deviations() {
+    std::vector<Deviation> all;
+    all.push_back({.id = "sink_omitted",
+                   .says = "softmax without the sink",
+                   .respecify = [](const Specification& s) -> std::optional<Specification> {
+                       if (!s.problem.sink) return std::nullopt;
+                       Specification out = s;
+                       out.problem.sink = false;
+                       out.inputs.erase(Role::sinks);
+                       return out;
+                   }});
+    all.push_back(sink_deviation(
+        "sink_scaled", "a sink multiplied by the scale",
+        [](const Specification& s, double v) { return v * effective_scale(s.problem); }));
+    all.push_back(
+        sink_deviation("sink_of_base_two", "a sink taken for one in base 2: ln(2) of it",
+                       [](const Specification&, double v) { return v * std::numbers::ln2; }));
+    all.push_back(
+        sink_deviation("sink_into_base_two", "a sink multiplied by log2(e)",
+                       [](const Specification&, double v) { return v * std::numbers::log2e; }));
+    all.push_back(sink_deviation("sink_negated", "a sink of the wrong sign",
+                                 [](const Specification&, double v) { return -v; }));
+    all.push_back(sink_deviation("sink_capped", "a sink under the soft cap",
+                                 [](const Specification& s, double v) {
+                                     const double cap = s.problem.softcap;
+                                     return cap > 0 ? cap * std::tanh(v / cap) : v;
+                                 }));
+    all.push_back({.id = "sink_next_head",
+                   .says = "the sink of the next head",
+                   .respecify = [](const Specification& s) -> std::optional<Specification> {
+                       if (!s.problem.sink || s.problem.heads_q == 1) return std::nullopt;
+                       Specification out = s;
+                       Tensor& sinks = out.inputs[Role::sinks];
+                       for (std::int64_t h = 0; h < sinks.size(); ++h)
+                           sinks.set(h, s.inputs[Role::sinks].get((h + 1) % sinks.size()));
+                       return out;
+                   }});
+    all.push_back({.id = "sink_of_key_head",
+                   .says = "the sink of the head with the key head's number",
+                   .respecify = [](const Specification& s) -> std::optional<Specification> {
+                       if (!s.problem.sink || group_size(s.problem) == 1) return std::nullopt;
+                       Specification out = s;
+                       Tensor& sinks = out.inputs[Role::sinks];
+                       for (std::int64_t h = 0; h < sinks.size(); ++h)
+                           sinks.set(h, s.inputs[Role::sinks].get(h / group_size(s.problem)));
+                       return out;
+                   }});
+    for (Deviation& d : shares_of_the_sink()) all.push_back(std::move(d));
+    return all;
+}
+
+}  // namespace attest::diagnosis
