@@ -27,7 +27,7 @@ inline std::int64_t mask_index(const Call& call, const Segment& s, std::int64_t 
 
 void write_zeros(const Call& call) noexcept;  ///< to dQ, dK and dV
 
-/// Sums over the whole call: of the mask's gradient, and those of sinks and slopes, a number a head.
+/// Sums over the whole call: the gradients of the mask, and of sinks and slopes, a number a head.
 template <typename Real>
 struct SharedSums {
     Real *mask, *sinks, *slopes;
