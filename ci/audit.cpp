@@ -6,6 +6,7 @@
 
 #include "ci/profile.hpp"
 #include "properties/diagnosis/diagnose.hpp"
+#include "properties/search/clock.hpp"
 #include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/judge.hpp"
@@ -17,12 +18,6 @@
 namespace attest::ci {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// A kernel, what it takes, and the cases of a law in their order.
 class AuditBench {
@@ -72,10 +67,10 @@ LawOnBug try_law(AuditBench& bench, const law::Property& law, const AuditOptions
     LawOnBug sum;
     sum.law = law.id;
     for (std::int64_t s = 0; s < options.seeds; ++s) {
-        const auto begin = Clock::now();
+        const auto begin = std::chrono::steady_clock::now();
         auto records =
             bench.until_violated(law, options.seed + static_cast<std::uint64_t>(s), options.cases);
-        sum.seconds = std::max(sum.seconds, since(begin));
+        sum.seconds = std::max(sum.seconds, search::seconds_since(begin));
         sum.cases = std::max(sum.cases, static_cast<std::int64_t>(records.size()));
         if (records.empty() || !search::failure_kind(records.back())) break;
         if (sum.seen++ == 0) first = std::move(records);
@@ -142,7 +137,7 @@ std::string_view name(Told told) {
 }
 
 BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
-    const auto begin = Clock::now();
+    const auto begin = std::chrono::steady_clock::now();
     BugAudit sum;
     sum.bug = mutant.id;
     sum.bug_class = mutant.bug_class;
@@ -160,7 +155,7 @@ BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
             ask_diagnosis(sum, bench, mutant, law, first);
     }
     sum.peers = ask_peers(bench, options);
-    sum.seconds = since(begin);
+    sum.seconds = search::seconds_since(begin);
     return sum;
 }
 

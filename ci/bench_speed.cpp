@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -33,7 +32,7 @@ double seconds_of(const std::function<void()>& run) {
 
 /// The best time of each contender, who take turns.
 std::vector<double> race(const std::vector<std::function<void()>>& contenders) {
-    std::vector<double> best(contenders.size(), std::numeric_limits<double>::infinity());
+    std::vector<double> best(contenders.size(), infinite);
     for (int round = 0; round < rounds; ++round)
         for (std::size_t n = 0; n < contenders.size(); ++n)
             for (double spent = 0; spent < turn_seconds;) {
@@ -95,7 +94,7 @@ std::string speed_line(std::int64_t len) {
 
 /// Seconds of a thing done once, the best of the rounds.
 double best_of(const std::function<void()>& run) {
-    double best = std::numeric_limits<double>::infinity();
+    double best = infinite;
     for (int round = 0; round < rounds; ++round) best = std::min(best, seconds_of(run));
     return best;
 }

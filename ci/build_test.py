@@ -137,7 +137,7 @@ class Build(unittest.TestCase):
         with open(os.path.join(self.folder, "notes"), encoding="utf-8") as file:
             notes = file.read()
         self.assertIn("ninja -C build/release all tests\n", notes)
-        self.assertIn("cmake --preset release -D ATTEST_CUDA=ON -D ATTEST_PCH=ON\n", notes)
+        self.assertIn("cmake --preset release -D ATTEST_CUDA=ON -D ATTEST_FIRST_BUILD=ON\n", notes)
         self.assertEqual(self.build("--quietly")[0], 2)
 
     def test_env_puts_the_command_on_the_path(self):

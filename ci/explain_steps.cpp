@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "ci/number.hpp"
@@ -53,7 +52,7 @@ Step step(std::string name, std::string expected, std::string observed, std::str
 }  // namespace
 
 bool HeadView::visible(std::int64_t i, std::int64_t j) const {
-    return row(i).scores[static_cast<std::size_t>(j)] > -std::numeric_limits<double>::infinity();
+    return row(i).scores[static_cast<std::size_t>(j)] > -infinite;
 }
 
 Divergence find_divergence(const kernel::Manifest& manifest, const Problem& problem,
@@ -122,7 +121,7 @@ std::vector<Step> steps_of(const HeadView& v, const Divergence& d) {
     const std::string place = std::to_string(v.query) + "," + std::to_string(v.key);
     if (!v.weights.empty() && v.lse && v.problem.dropout.p == 0) {
         // log P = S - L, so the scores are seen wherever the weight is not zero.
-        double maximum = -std::numeric_limits<double>::infinity();
+        double maximum = -infinite;
         for (const double weight : v.weights[q]) maximum = std::max(maximum, std::log(weight));
         const double weight = v.weights[q][k];
         steps.push_back(step("score s[" + place + "]",

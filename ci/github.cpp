@@ -42,7 +42,7 @@ struct Open {
 };
 
 // Why laws are inconclusive, and which: those of a failure that was not seen again have a finding.
-std::vector<Open> open_reasons(const RunReport& report) {
+std::vector<Open> open_ends(const RunReport& report) {
     std::vector<Open> list;
     for (const search::LawReport& law : report.laws) {
         if (law.verdict.decision != law::Decision::inconclusive || !law.counterexample.empty())
@@ -180,7 +180,7 @@ std::string draw_annotations(const RunReport& report, const std::string& directo
             warnings.push_back(
                 command("warning", place, f.title() + ", not seen again", sentence(f)));
     }
-    for (const Open& open : open_reasons(report))
+    for (const Open& open : open_ends(report))
         warnings.push_back(command(
             "warning", std::nullopt,
             open.laws.front() +
@@ -225,7 +225,7 @@ std::string draw_summary(const RunReport& report, const std::string& directory,
         if (!f.proven)
             page.add("**Not seen again**: " + markdown_escaped(f.problem) + " (" +
                      code(f.laws.front()) + ")\n\n");
-    for (const Open& open : open_reasons(report))
+    for (const Open& open : open_ends(report))
         page.add(
             "**Inconclusive**: " + code(open.laws.front()) +
             (open.laws.size() > 1 ? " and " + std::to_string(open.laws.size() - 1) + " more" : "") +

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
+
+#include "reference/problem/precision.hpp"
 
 namespace attest::ci {
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 TEST(Number, RatioNeverReadsAsOne) {
     EXPECT_EQ(ratio_text(0.8871), "0.887");

@@ -15,21 +15,20 @@ namespace attest::ci {
 
 namespace {
 
-using Kind = Json::Kind;
-
 // Reads the members of one object; every mistake points at its place.
 class Reader {
 public:
     Reader(const JsonSource& source, const Json& object) : source_(source), object_(object) {
-        if (object.kind != Kind::object)
+        if (object.kind != Json::Kind::object)
             source.fail(object, "a profile is a JSON object", "ci/profiles/quick.json is one");
     }
 
     void whole(const std::string& key, std::int64_t least, std::int64_t& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        const auto number =
-            value->kind == Kind::number ? parse_integer<std::int64_t>(value->text) : std::nullopt;
+        const auto number = value->kind == Json::Kind::number
+                                ? parse_integer<std::int64_t>(value->text)
+                                : std::nullopt;
         if (!number || *number < least)
             fail(key, *value, "a whole number, at least " + std::to_string(least));
         out = *number;
@@ -37,7 +36,8 @@ public:
     void sizes(const char* key, search::Sizes& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        if (value->kind != Kind::object) fail(key, *value, "an object, such as {\"batch\": 9}");
+        if (value->kind != Json::Kind::object)
+            fail(key, *value, "an object, such as {\"batch\": 9}");
         Reader read(source_, *value);
         out = {};
         for (int n = 0; n < search::size_axis_count; ++n) {
@@ -49,30 +49,31 @@ public:
     void share(const char* key, double& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        const auto number = value->kind == Kind::number ? parse_decimal(value->text) : std::nullopt;
+        const auto number =
+            value->kind == Json::Kind::number ? parse_decimal(value->text) : std::nullopt;
         if (!number || !(*number >= 0 && *number <= 1)) fail(key, *value, "a share, from 0 to 1");
         out = *number;
     }
     void flag(const char* key, bool& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        if (value->kind != Kind::boolean) fail(key, *value, "true or false");
+        if (value->kind != Json::Kind::boolean) fail(key, *value, "true or false");
         out = value->boolean;
     }
     void text(const char* key, std::string& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        if (value->kind != Kind::string || value->text.empty()) fail(key, *value, "a text");
+        if (value->kind != Json::Kind::string || value->text.empty()) fail(key, *value, "a text");
         out = value->text;
     }
     void texts(const char* key, const std::vector<std::string>& allowed,
                std::vector<std::string>& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        if (value->kind != Kind::array) fail(key, *value, "a list of texts");
+        if (value->kind != Json::Kind::array) fail(key, *value, "a list of texts");
         out.clear();
         for (const Json& one : value->items) {
-            if (one.kind != Kind::string) fail(key, one, "a list of texts");
+            if (one.kind != Json::Kind::string) fail(key, one, "a list of texts");
             if (!allowed.empty() &&
                 std::find(allowed.begin(), allowed.end(), one.text) == allowed.end())
                 fail(key, one, "made of " + listed(allowed));

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ci/record.hpp"
+#include "ci/recounted.hpp"
 #include "reference/problem/digest.hpp"
 #include "reference/problem/generators_test.hpp"
 
@@ -30,7 +31,6 @@ inline std::string id() {
     return sha256_hex(std::to_string(count())).substr(0, 8);
 }
 inline double ratio() {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     return coin() ? std::abs(real()) : coin() ? infinite : 0;
 }
 inline Case a_case() {
@@ -263,16 +263,7 @@ inline RunEnd end() {
 }
 
 inline std::vector<std::string> lines_of(const RunReport& report) {
-    std::vector<std::string> lines{record_line(report.run)};
-    const auto add = [&](const auto& reports) {
-        for (const auto& each : reports) lines.push_back(record_line(each));
-    };
-    add(report.cases);
-    add(report.draws);
-    add(report.laws);
-    add(report.counterexamples);
-    add(report.causes);
-    add(report.coverage);
+    std::vector<std::string> lines = record_lines(report);
     if (report.end) lines.push_back(record_line(*report.end));
     return lines;
 }

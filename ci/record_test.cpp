@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -19,8 +18,6 @@
 
 namespace attest::ci {
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 law::Property law_of(const std::string& id, law::Compares compares) {
     law::Property law;

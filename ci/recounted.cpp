@@ -12,22 +12,23 @@ namespace attest::ci {
 
 namespace {
 
-using Kind = law::Reason::Kind;
+using ReasonKind = law::Reason::Kind;
 
 /// No case of it was asked for: by the profile, by --match, or for what the kernel lacks.
 bool was_left_out(const search::LawReport& law) {
-    const Kind kind = law.verdict.reason.kind;
-    return kind == Kind::not_in_profile || kind == Kind::not_selected || kind == Kind::kernel_lacks;
+    const ReasonKind kind = law.verdict.reason.kind;
+    return kind == ReasonKind::not_in_profile || kind == ReasonKind::not_selected ||
+           kind == ReasonKind::kernel_lacks;
 }
 
 bool may_be_left_out(const RunHeader& run, const search::LawReport& law) {
     const bool in_profile = search::matches_any(run.profile.laws, law.law) &&
                             !search::matches_any(run.profile.laws_excluded, law.law);
     const bool selected = run.match.empty() || search::matches_any(run.match, law.law);
-    const Kind kind = law.verdict.reason.kind;
-    return kind == (!in_profile ? Kind::not_in_profile
-                    : !selected ? Kind::not_selected
-                                : Kind::kernel_lacks) &&
+    const ReasonKind kind = law.verdict.reason.kind;
+    return kind == (!in_profile ? ReasonKind::not_in_profile
+                    : !selected ? ReasonKind::not_selected
+                                : ReasonKind::kernel_lacks) &&
            law.cases == 0 && law.verdict.decision != law::Decision::holds;
 }
 

@@ -99,12 +99,7 @@ std::string relative_text(const std::string& text) {
 }
 
 KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifest& manifest) {
-    KernelReport report{manifest,
-                        spec.id.empty() ? spec.text : spec.id,
-                        relative_text(spec.text),
-                        spec.interface,
-                        {},
-                        {}};
+    KernelReport report{manifest, spec.name(), relative_text(spec.text), spec.interface, {}, {}};
     if (spec.path.empty()) return report;
     report.file = fs::path(spec.path).filename().string();
     report.sha256 = file_digest(spec.path);

@@ -10,7 +10,7 @@ namespace attest::ci {
 
 namespace {
 
-Record message(const std::string& text) {
+Record message_of(const std::string& text) {
     return {{"text", clean(text, 2000)}};
 }
 
@@ -18,12 +18,12 @@ Record rules_of(const RunReport& report) {
     Record rules = Record::array();
     for (const search::LawReport& law : report.laws) {
         Record rule{{"id", law.law},
-                    {"shortDescription", message(law.statement)},
-                    {"fullDescription", message(full_statement(law))},
+                    {"shortDescription", message_of(law.statement)},
+                    {"fullDescription", message_of(full_statement(law))},
                     {"defaultConfiguration", {{"level", "error"}}},
                     {"properties", {{"tags", {law.family()}}}}};
         if (const law::Property* property = law::find_property(law.law))
-            rule["help"] = message(property->why);
+            rule["help"] = message_of(property->why);
         rules.push_back(std::move(rule));
     }
     return rules;
@@ -51,7 +51,7 @@ Record location_of(const RunReport& report, const RunFinding& f) {
     return place;
 }
 
-std::string sentence(const RunFinding& f) {
+std::string sentences(const RunFinding& f) {
     std::string text = f.problem + ".";
     if (!f.computes.empty()) text += " It computes: " + f.computes + ".";
     if (!f.declares.empty()) text += " It declares: " + f.declares + ".";
@@ -63,7 +63,7 @@ Record result_of(const RunReport& report, const RunFinding& f) {
     const auto rule = std::ranges::find(report.laws, f.laws.front(), &search::LawReport::law);
     Record result{{"ruleId", f.laws.front()},
                   {"level", f.proven ? "error" : "warning"},
-                  {"message", message(sentence(f))},
+                  {"message", message_of(sentences(f))},
                   {"locations", {location_of(report, f)}},
                   {"partialFingerprints", {{"attest/v1", f.fingerprint}}},
                   {"properties",
@@ -71,7 +71,7 @@ Record result_of(const RunReport& report, const RunFinding& f) {
     if (rule != report.laws.end()) result["ruleIndex"] = rule - report.laws.begin();
     for (std::size_t n = 1; n < f.places.size(); ++n) {
         Record related = at(f.places[n].file, f.places[n].line);
-        related["message"] = message("also here");
+        related["message"] = message_of("also here");
         result["relatedLocations"].push_back(std::move(related));
     }
     return result;
@@ -83,11 +83,11 @@ Record notices(const RunReport& report) {
     for (const search::LawReport& law : report.laws)
         if (law.verdict.decision == law::Decision::inconclusive)
             list.push_back({{"level", "warning"},
-                            {"message", message(law.law + ", " + reason_text(law))},
+                            {"message", message_of(law.law + ", " + reason_text(law))},
                             {"associatedRule", {{"id", law.law}}}});
     const RunVerdict& v = report.end->verdict;
     if (v.decision == RunDecision::inconclusive || v.decision == RunDecision::not_complete)
-        list.push_back({{"level", "error"}, {"message", message(headline(report))}});
+        list.push_back({{"level", "error"}, {"message", message_of(headline(report))}});
     return list;
 }
 

@@ -11,7 +11,7 @@ namespace attest::ci {
 
 namespace {
 
-constexpr const char* remedy =
+constexpr const char* example =
     "{\"law\": \"masking.*\", \"kernel\": \"mine\", \"reason\": \"...\", \"who\": \"...\", "
     "\"expires\": \"2026-12-31\"}";
 
@@ -19,11 +19,11 @@ std::string text_of(const JsonSource& source, const Json& object, std::string_vi
                     bool required) {
     const Json* value = object.find(key);
     if (value == nullptr) {
-        if (required) source.fail(object, "a waiver needs \"" + std::string(key) + "\"", remedy);
+        if (required) source.fail(object, "a waiver needs \"" + std::string(key) + "\"", example);
         return {};
     }
     const std::string& text = json_string(source, *value);
-    if (text.empty()) source.fail(*value, "\"" + std::string(key) + "\" is empty", remedy);
+    if (text.empty()) source.fail(*value, "\"" + std::string(key) + "\" is empty", example);
     return text;
 }
 
@@ -52,7 +52,7 @@ std::vector<Waiver> parse_waivers(std::string_view json, const std::string& sour
                       text_of(source, one, "kernel", true), text_of(source, one, "reason", true),
                       text_of(source, one, "who", true),    text_of(source, one, "expires", true)};
         if (waiver.subject.empty() && waiver.cause.empty())
-            source.fail(one, "a waiver needs \"law\" or \"cause\"", remedy);
+            source.fail(one, "a waiver needs \"law\" or \"cause\"", example);
         if (!is_day(waiver.expires))
             source.fail(*one.find("expires"), "\"expires\" must be a day, such as 2026-12-31", "");
         all.push_back(std::move(waiver));

@@ -7,9 +7,9 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/nnls.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
@@ -23,7 +23,7 @@ namespace {
 constexpr const char* nothing_visible = "no query sees a key";
 
 CaseSpace space(std::int64_t cost) {
-    return {.allow = FeatureSet::all().without(Feature::dropout), .cost = cost};
+    return {.allow = attention, .cost = cost};
 }
 
 Judgement check_box(const Trial& trial) {
@@ -93,7 +93,7 @@ Support support(const Run& call, const Hulls& hulls, const Row& row, const RowHu
         magnitude += std::abs(u * o);
         allowed += std::abs(u) * (hull.slack[at] + rounded.radius());
     }
-    double reach = call.problem().sink ? 0 : -std::numeric_limits<double>::infinity();
+    double reach = call.problem().sink ? 0 : -infinite;
     double largest = 0;
     for (const std::int64_t j : hull.keys) {
         double projected = 0, size = 0;
@@ -127,10 +127,9 @@ bool compare_support(Tally& tally, const Run& call, const Hulls& hulls, const Ro
     const Support s = support(call, hulls, row, hull, direction);
     // The number compared is the excess over the support function; it is at most zero in truth. An
     // output that is infinite or NaN exceeds it in every direction.
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     const bool a_number = std::isfinite(s.excess) && std::isfinite(s.allowed);
     const Interval excess =
-        a_number ? Interval::around(s.excess, s.allowed) : Interval{infinity, infinity};
+        a_number ? Interval::around(s.excess, s.allowed) : Interval{infinite, infinite};
     return tally.at_most(excess, {0, 0}, output_at(row, 0), [&] {
         return fmt::format("the output of {} lies outside the convex hull of the values it sees",
                            name_of(call.problem(), row));
@@ -169,7 +168,7 @@ Judgement check_support(const Trial& trial) {
             return output(call, row, c) - mean;
         });
         std::int64_t nearest = hull.keys[0];
-        double least = std::numeric_limits<double>::infinity();
+        double least = infinite;
         for (const std::int64_t j : hull.keys) {
             double distance = 0;
             for (std::int64_t c = 0; c < columns; ++c)

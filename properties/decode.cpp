@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/steps.hpp"
 #include "properties/law/visibility.hpp"
@@ -14,10 +15,8 @@ namespace attest::law {
 
 namespace {
 
-constexpr FeatureSet full_sequences = FeatureSet::all()
-                                          .without(Feature::dropout)
-                                          .without(Feature::lens_q)
-                                          .without(Feature::documents);
+constexpr FeatureSet full_sequences =
+    attention.without(Feature::lens_q).without(Feature::documents);
 
 /// Every query stands behind the sequence's start: a step of it is a step of a decode.
 bool continues(const Problem& p) {
@@ -147,7 +146,7 @@ Property paged() {
             "NaN.",
         .source = "Kwon et al. 2023, PagedAttention",
         .compares = Compares::bits,
-        .cases = {.allow = FeatureSet::all().without(Feature::dropout),
+        .cases = {.allow = attention,
                   .require = FeatureSet(Feature::cache, Feature::paged),
                   .cost = 2},
         .check = always<pages_do_not_matter>,
@@ -165,7 +164,7 @@ Property batch() {
             "and a kernel may choose other tiles and splits: within the bounds.",
         .source = source,
         .compares = Compares::bound,
-        .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::documents),
+        .cases = {.allow = attention.without(Feature::documents),
                   .require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q),
                                   FeatureSet(Feature::cache),
                                   FeatureSet(Feature::cache, Feature::paged, Feature::lens_kv)},

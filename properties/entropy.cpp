@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/scores.hpp"
@@ -76,14 +77,6 @@ Plan check_monotone(const Given& given) {
         return tally.judgement("no query sees two keys");
     };
 }
-
-/// The temperature must divide the whole score: nothing is added to it, nothing caps it.
-constexpr FeatureSet scaled_alone = FeatureSet::all()
-                                        .without(Feature::dropout)
-                                        .without(Feature::sink)
-                                        .without(Feature::softcap)
-                                        .without(Feature::mask_additive)
-                                        .without(Feature::alibi);
 
 CaseSpace monotone_space() {
     return {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/hull_slack.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
@@ -123,14 +124,6 @@ Plan check_limits(const Given& given) {
         return not_applicable("the kernel does not take its default scale");
     return judge_limits;
 }
-
-/// The temperature must divide the whole score: nothing is added to it, nothing caps it.
-constexpr FeatureSet scaled_alone = FeatureSet::all()
-                                        .without(Feature::dropout)
-                                        .without(Feature::sink)
-                                        .without(Feature::softcap)
-                                        .without(Feature::mask_additive)
-                                        .without(Feature::alibi);
 
 CaseSpace limits_space() {
     return {.allow = scaled_alone.without(Feature::rope),

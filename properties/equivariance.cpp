@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/permuting.hpp"
 #include "properties/law/placed.hpp"
 #include "properties/law/property.hpp"
@@ -17,14 +18,6 @@ namespace attest::law {
 
 namespace {
 
-/// Features under which a key has no place: dropout draws by place, and the rest are positions.
-constexpr FeatureSet placeless = FeatureSet::all()
-                                     .without(Feature::causal)
-                                     .without(Feature::window)
-                                     .without(Feature::documents)
-                                     .without(Feature::alibi)
-                                     .without(Feature::rope)
-                                     .without(Feature::dropout);
 constexpr FeatureSet unmasked = placeless.without(Feature::mask_bool)
                                     .without(Feature::mask_additive)
                                     .without(Feature::lens_q)
@@ -120,9 +113,7 @@ Property heads() {
             "nothing of other heads: renaming heads consistently renames the outputs.",
         .source = "Ainslie et al. 2023, GQA",
         .compares = Compares::bound,
-        .cases = {.allow = FeatureSet::all().without(Feature::dropout),
-                  .cost = 2,
-                  .admits = several_heads},
+        .cases = {.allow = attention, .cost = 2, .admits = several_heads},
         .check = always<permuted_heads>,
         .turned_red_by = {planted::one_query_head_for_all()},
     };
@@ -138,7 +129,7 @@ Property batch() {
             "that claims deterministic and batch_invariant, within the bounds otherwise.",
         .source = definition,
         .compares = Compares::bound,
-        .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::documents),
+        .cases = {.allow = attention.without(Feature::documents),
                   .require_any = {FeatureSet(), FeatureSet(Feature::lens_kv),
                                   FeatureSet(Feature::cache, Feature::paged, Feature::lens_kv)},
                   .cost = 2,
@@ -176,8 +167,7 @@ Property features() {
             "another one.",
         .source = definition,
         .compares = Compares::bound,
-        .cases = {.allow = FeatureSet::all().without(Feature::dropout).without(Feature::rope),
-                  .cost = 2},
+        .cases = {.allow = attention.without(Feature::rope), .cost = 2},
         .check = always<permuted_features>,
         .turned_red_by = {{.id = "first_channel_doubled", .asks = first_channel_doubled},
                           {.id = "channels_cubed", .asks = channels_cubed}},

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/hidden.hpp"
 #include "properties/law/paired_cases.hpp"
 #include "properties/law/paired_runs.hpp"
@@ -185,8 +186,6 @@ bool shapes_differ(const Problem& p) {
     return p.len_q != p.len_kv || value_dim(p) != p.dim_qk || value_dim(p) > 1;
 }
 
-constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
-
 Property grouped() {
     return {
         .id = "heads.grouped",
@@ -200,7 +199,7 @@ Property grouped() {
             "groups. Within bounds: grouped kernels may pack the rows of a group into one tile.",
         .source = "Ainslie et al. 2023, GQA; Shazeer 2019, multi-query attention",
         .compares = Compares::bound,
-        .cases = {.allow = undropped,
+        .cases = {.allow = attention,
                   .require = FeatureSet(Feature::gqa),
                   .cost = 2,
                   .admits = grouped_heads},
@@ -222,7 +221,7 @@ Property isolation() {
             "on the same operands; another one is held to the bounds.",
         .source = "Vaswani et al. 2017, section 3.2.2",
         .compares = Compares::bits,
-        .cases = {.allow = undropped, .admits = isolable},
+        .cases = {.allow = attention, .admits = isolable},
         .check = always<check_isolation>,
         .turned_red_by = {planted::values_of_next_sequence()},
     };

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/neighbours.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/repeats.hpp"
@@ -24,8 +25,6 @@ bool has_rows(const Problem& p) {
 bool batchable(const Problem& p) {
     return has_rows(p) && p.mask.documents_q.empty();
 }
-
-constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
 
 void first_answer_of_its_shape(Question& asked, std::span<const Question> before) {
     for (const Question& earlier : before)
@@ -51,7 +50,7 @@ Property hygiene_law(std::string id, std::string statement, std::string statemen
         .why = std::move(why),
         .source = std::move(source),
         .compares = compares,
-        .cases = {.allow = undropped, .cost = 2, .admits = has_rows},
+        .cases = {.allow = attention, .cost = 2, .admits = has_rows},
         .check = check,
         .turned_red_by = {std::move(turned_red_by)},
     };
@@ -82,7 +81,7 @@ Property batch_invariant() {
         planted::first_sequence_doubled());
     law.needs.deterministic = law.needs.batch_invariant = true;
     law.cases.admits = batchable;
-    law.cases.allow = undropped.without(Feature::documents);
+    law.cases.allow = attention.without(Feature::documents);
     return law;
 }
 
@@ -241,7 +240,7 @@ Property nonfinite() {
         nonfinite_propagates, planted::nan_read_as_zero());
     // Even scores: no visible weight vanishes, so that 0 * NaN is never the question.
     law.cases.kinds = {ValueKind::uniform, ValueKind::flat, ValueKind::small_int};
-    law.cases.allow = undropped.without(Feature::alibi)
+    law.cases.allow = attention.without(Feature::alibi)
                           .without(Feature::sink)
                           .without(Feature::mask_additive)
                           .without(Feature::scale);

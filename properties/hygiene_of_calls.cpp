@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/compare.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/property.hpp"
@@ -56,13 +57,14 @@ Property many_calls() {
         .id = "hygiene.many_calls",
         .statement = "The same call gives the same answer 32784 times in one process.",
         .statement_short = "call 32 784 is answered as the first one",
-        .why = "A call is a function of its inputs, so how many came before does not matter: to "
-               "the bit where determinism is claimed, else within the sum of the bounds. The "
-               "count is past what a signed counter of 16 bits holds.",
+        .why =
+            "A call is a function of its inputs, so how many came before does not matter: to "
+            "the bit where determinism is claimed, else within the sum of the bounds. The "
+            "count is past what a signed counter of 16 bits holds.",
         .source = "KernelBench issue reports: kernels that are right while they are watched",
         .compares = Compares::bits,
         .tells = Tells::memory,
-        .cases = {.allow = FeatureSet::all().without(Feature::dropout),
+        .cases = {.allow = attention,
                   .cost = 256,  // of the calls that other laws make of a case, not of all here
                   .scores_max = 16,
                   .len_max = 4,

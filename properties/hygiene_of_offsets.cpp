@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
@@ -119,16 +120,18 @@ void far_keys_read_as_zero(Question& q) {
 Property large_index() {
     Property law{
         .id = "hygiene.large_index",
-        .statement = "A tensor whose rows lie more than 2^31 or 2^32 elements from its first one "
-                     "gives the same answer.",
+        .statement =
+            "A tensor whose rows lie more than 2^31 or 2^32 elements from its first one "
+            "gives the same answer.",
         .statement_short = "offsets past 2^31 and 2^32 elements are right",
-        .why = "Strides are 64 bits wide, and say where an element lies, not what it is. An offset "
-               "or a stride cut to 32 bits names another element, or none of the tensor's: the "
-               "answers differ, or the worker meets a guard page. The runs agree within the sum "
-               "of their bounds.",
+        .why =
+            "Strides are 64 bits wide, and say where an element lies, not what it is. An offset "
+            "or a stride cut to 32 bits names another element, or none of the tensor's: the "
+            "answers differ, or the worker meets a guard page. The runs agree within the sum "
+            "of their bounds.",
         .source = "https://github.com/Dao-AILab/flash-attention/issues/2611",
         .compares = Compares::bound,
-        .cases = {.allow = FeatureSet::all().without(Feature::dropout),
+        .cases = {.allow = attention,
                   .require = FeatureSet(Feature::layout),
                   .cost = 8,
                   .scores_max = 4096,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/hull_slack.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
@@ -19,16 +20,9 @@ namespace {
 
 constexpr const char* nothing_visible = "no query sees a key";
 
-constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
 /// Scores are sigma q.k plus what a constant does not touch: no rotation, no cap, no other logit.
 constexpr FeatureSet shiftable =
     attention.without(Feature::softcap).without(Feature::rope).without(Feature::sink);
-
-/// Distributions whose scores stay moderate: the bounds of two runs are then tight.
-std::vector<ValueKind> moderate() {
-    return {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
-            ValueKind::ties,   ValueKind::one_hot, ValueKind::const_v,   ValueKind::cancel_v};
-}
 
 CaseSpace space(FeatureSet allow) {
     return {.allow = allow, .kinds = moderate(), .cost = 8};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/hull_slack.hpp"
 #include "properties/law/paired_keys.hpp"
 #include "properties/law/property.hpp"
@@ -20,14 +21,6 @@ namespace attest::law {
 namespace {
 
 constexpr const char* nothing_visible = "no query sees a key";
-
-constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
-
-/// Distributions whose scores stay moderate: the bounds of two runs are then tight.
-std::vector<ValueKind> moderate() {
-    return {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
-            ValueKind::ties,   ValueKind::one_hot, ValueKind::const_v,   ValueKind::cancel_v};
-}
 
 CaseSpace space(FeatureSet allow) {
     return {.allow = allow, .kinds = moderate(), .cost = 8};
@@ -139,17 +132,9 @@ Plan check_duplicate(const Given& given) {
     };
 }
 
-/// Keys have no place: nothing depends on where they stand or what lies between them.
-constexpr FeatureSet placeless = attention.without(Feature::causal)
-                                     .without(Feature::window)
-                                     .without(Feature::documents)
-                                     .without(Feature::cache)
-                                     .without(Feature::paged)
-                                     .without(Feature::alibi)
-                                     .without(Feature::rope);
-
 CaseSpace doubled_space() {
-    CaseSpace s = space(placeless.without(Feature::sink));
+    CaseSpace s =
+        space(placeless.without(Feature::cache).without(Feature::paged).without(Feature::sink));
     s.cost = 16;
     return s;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/hidden.hpp"
 #include "properties/law/influence.hpp"
 #include "properties/law/mask_forms.hpp"
@@ -17,8 +18,7 @@ namespace attest::law {
 namespace {
 
 constexpr std::array finite_fillings = {Filling::fresh, Filling::huge};
-constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
-constexpr FeatureSet position_free = undropped.without(Feature::alibi)
+constexpr FeatureSet position_free = attention.without(Feature::alibi)
                                          .without(Feature::rope)
                                          .without(Feature::cache)
                                          .without(Feature::paged);
@@ -82,7 +82,7 @@ Property hiding_law(std::string id, std::string statement, std::string statement
         .why = std::move(why),
         .source = "Goguen and Meseguer 1982, noninterference; Vaswani et al. 2017, section 3.2.3",
         .compares = Compares::bits,
-        .cases = {.allow = undropped, .require = required, .admits = admits},
+        .cases = {.allow = attention, .require = required, .admits = admits},
         .check = check,
         .turned_red_by = {std::move(turned_red_by)},
     };
@@ -162,7 +162,7 @@ Property empty_row() {
             "0. Other rows read nothing of an empty one.",
         .source = "reference/problem/README.md, empty row",
         .compares = Compares::property,
-        .cases = {.allow = undropped,
+        .cases = {.allow = attention,
                   .require_any = {FeatureSet(Feature::causal), FeatureSet(Feature::window),
                                   FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q),
                                   FeatureSet(Feature::documents), FeatureSet(Feature::mask_bool),
@@ -191,7 +191,7 @@ Property influence() {
         .source = "the definition: P_ij > 0 for every visible key",
         .compares = Compares::property,
         .tells = Tells::visibility,
-        .cases = {.allow = undropped,
+        .cases = {.allow = attention,
                   .require_any = {FeatureSet(), FeatureSet(Feature::causal),
                                   FeatureSet(Feature::window), FeatureSet(Feature::lens_kv),
                                   FeatureSet(Feature::mask_bool),
@@ -262,7 +262,7 @@ Property broadcast() {
             "one. Within bounds, since the two forms may be loaded by different code.",
         .source = "NumPy broadcasting rules",
         .compares = Compares::bound,
-        .cases = {.allow = undropped,
+        .cases = {.allow = attention,
                   .require_any = {FeatureSet(Feature::mask_bool),
                                   FeatureSet(Feature::mask_additive)},
                   .cost = 2,

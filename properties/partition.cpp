@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/merging.hpp"
 #include "properties/law/paired_keys.hpp"
 #include "properties/law/property.hpp"
@@ -20,20 +21,13 @@ namespace attest::law {
 
 namespace {
 
-constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
-/// Keys have no place: a part of them, or another order, has the same meaning.
-constexpr FeatureSet placeless = attention.without(Feature::causal)
-                                     .without(Feature::window)
-                                     .without(Feature::documents)
-                                     .without(Feature::cache)
-                                     .without(Feature::paged)
-                                     .without(Feature::alibi)
-                                     .without(Feature::rope)
-                                     .without(Feature::lens_kv);
+/// A part of the keys, or another order of them, has the same meaning.
+constexpr FeatureSet apart =
+    placeless.without(Feature::cache).without(Feature::paged).without(Feature::lens_kv);
 
 /// A sink would be counted once a part.
 CaseSpace merge_space() {
-    return {.allow = placeless.without(Feature::sink),
+    return {.allow = apart.without(Feature::sink),
             .require = FeatureSet(Feature::lse),
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
                       ValueKind::ties, ValueKind::one_hot, ValueKind::logit50, ValueKind::const_v,
@@ -177,7 +171,7 @@ Judgement check_order_of_keys(const Trial& trial) {
 }
 
 CaseSpace order_space() {
-    return {.allow = placeless,
+    return {.allow = apart,
             .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat},
             .cost = 8};
 }

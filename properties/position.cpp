@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "properties/law/alibi.hpp"
+#include "properties/law/case_sets.hpp"
 #include "properties/law/other_answer.hpp"
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/property.hpp"
@@ -127,7 +128,6 @@ Judgement check_rope_style(const Trial& trial) {
     return nothing_compared(compared, 0, "other embeddings give the same answers here");
 }
 
-constexpr FeatureSet undropped = FeatureSet::all().without(Feature::dropout);
 constexpr const char* roformer = "Su et al. 2021, RoFormer, eq. 16 and section 3.2";
 
 bool two_keys(const Problem& p) {
@@ -155,7 +155,7 @@ Property rope_relative() {
             "runs agree within the sum of their bounds, which grow with the position.",
         .source = roformer,
         .compares = Compares::bound,
-        .cases = {.allow = undropped.without(Feature::keys_rotated),
+        .cases = {.allow = attention.without(Feature::keys_rotated),
                   .require = FeatureSet(Feature::rope),
                   .cost = 4,
                   .admits = two_keys},
@@ -181,7 +181,7 @@ Property rope_norm() {
             "of the bounds.",
         .source = roformer,
         .compares = Compares::bound,
-        .cases = {.allow = undropped,
+        .cases = {.allow = attention,
                   .require = FeatureSet(Feature::rope),
                   .cost = 16,
                   .len_max = 64,
@@ -213,7 +213,7 @@ Property rope_style() {
             "is apart from the asked one's, no row of the output may lie in its intervals.",
         .source = "GPT-J (interleaved), GPT-NeoX (halves, partial rotary)",
         .compares = Compares::property,
-        .cases = {.allow = undropped,
+        .cases = {.allow = attention,
                   .require = FeatureSet(Feature::rope),
                   .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
                             ValueKind::logit50},
@@ -245,7 +245,7 @@ Property alibi() {
             "distance: where the references of two weights are apart, so must the weights be.",
         .source = "Press, Smith, Lewis 2021, Train short, test long",
         .compares = Compares::bound,
-        .cases = {.allow = undropped.without(Feature::mask_bool)
+        .cases = {.allow = attention.without(Feature::mask_bool)
                                .without(Feature::mask_additive)
                                .without(Feature::softcap),
                   .require = FeatureSet(Feature::alibi),

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/tally.hpp"
@@ -17,10 +18,6 @@ namespace attest::law {
 namespace {
 
 constexpr const char* nothing_visible = "no query sees a key";
-
-constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
-/// A sink takes part of the weight: what is left does not sum to one.
-constexpr FeatureSet sinkless = attention.without(Feature::sink);
 
 CaseSpace space(FeatureSet allow) {
     return {.allow = allow, .cost = 4};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/hull_slack.hpp"
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
@@ -17,9 +18,6 @@
 namespace attest::law {
 
 namespace {
-
-/// A sink takes part of the weight: what is left does not sum to one.
-constexpr FeatureSet sinkless = FeatureSet::all().without(Feature::dropout).without(Feature::sink);
 
 CaseSpace space(FeatureSet allow) {
     return {.allow = allow, .cost = 4};

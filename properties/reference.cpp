@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/statistics.hpp"
@@ -18,8 +19,6 @@
 namespace attest::law {
 
 namespace {
-
-constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
 
 CaseSpace any_case() {
     return {.allow = attention, .any_length = true};

@@ -21,6 +21,8 @@ struct KernelSpec {
     std::size_t index = 0;
     std::vector<std::string> arguments;  ///< of a program
     std::string module, function, interpreter = "python3";
+
+    const std::string& name() const noexcept { return id.empty() ? text : id; }
 };
 
 /// Throws BadInput (does not exist, not a library, unknown built-in id with the nearest one).

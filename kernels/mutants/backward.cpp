@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/rope.hpp"
-#include "kernels/mutants/planted.hpp"
+#include "kernels/mutants/planted_backward.hpp"
 
 namespace attest::museum {
 namespace {
@@ -14,20 +14,6 @@ using Steps = cpu::BackwardSteps<float>;
 using WrongRow = cpu::BackRow<float>;
 using Pair = cpu::BackPair<float>;
 using Sums = cpu::BackSums<float>;
-
-kernel::Mutant backward_bug(std::string_view id, std::string_view bug_class,
-                            std::string_view change, std::string_view trigger,
-                            std::string_view diagnosis, kernel::LawIds must,
-                            std::string_view source = {}) {
-    return {.id = id,
-            .bug_class = bug_class,
-            .operation = "backward",
-            .change = change,
-            .trigger = trigger,
-            .source = source,
-            .must = must,
-            .diagnosis = diagnosis};
-}
 
 void overwrite_group(const cpu::Call& call, const cpu::Segment& s, std::int64_t group,
                      const Sums& sums) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/score.hpp"
-#include "kernels/mutants/planted.hpp"
+#include "kernels/mutants/planted_backward.hpp"
 
 namespace attest::museum {
 namespace {
@@ -13,17 +13,6 @@ namespace {
 using Steps = cpu::BackwardSteps<float>;
 using WrongRow = cpu::BackRow<float>;
 using Pair = cpu::BackPair<float>;
-
-kernel::Mutant reported(std::string_view id, std::string_view bug_class, std::string_view change,
-                        std::string_view trigger, kernel::LawIds must, std::string_view source) {
-    return {.id = id,
-            .bug_class = bug_class,
-            .operation = "backward",
-            .change = change,
-            .trigger = trigger,
-            .source = source,
-            .must = must};
-}
 
 bool by_bias(const WrongRow& row, std::int64_t j) {
     return cpu::bias_at<float>(row.call, row.segment, row.head, row.i, j).hidden;
@@ -59,11 +48,10 @@ float ds_of_short_values(const Pair& pair) {
     const WrongRow& row = pair.row;
     const cpu::Call& call = row.call;
     const std::int64_t head = row.head / call.group, key = row.segment.key0 + pair.j;
-    const float dp = dot(row, std::min(call.problem.dim_v, call.problem.dim_qk),
-                         [&](std::int64_t c) {
-                             return element(call.v.at(row.segment.batch, head, key, c),
-                                            call.v.format);
-                         });
+    const float dp =
+        dot(row, std::min(call.problem.dim_v, call.problem.dim_qk), [&](std::int64_t c) {
+            return element(call.v.at(row.segment.batch, head, key, c), call.v.format);
+        });
     return pair.probability * (dp - row.delta);
 }
 
@@ -112,40 +100,41 @@ float unbiased_probability(const Pair& pair) {
 
 std::vector<PlantedBug> backward_reports() {
     return {
-        {reported("M400", "M1", "backward aligns the causal mask top-left, forward bottom-right",
-                  "causal, Tq < Tk", {"reference.gradients", "gradients.adjoint"},
-                  "https://github.com/xlite-dev/ffpa-attn/pull/300"),
+        {backward_bug("M400", "M1",
+                      "backward aligns the causal mask top-left, forward bottom-right",
+                      "causal, Tq < Tk", "", {"reference.gradients", "gradients.adjoint"},
+                      "https://github.com/xlite-dev/ffpa-attn/pull/300"),
          Steps{.hidden = causal_top_left}},
-        {reported("M401", "M8", "backward takes every problem for a causal one", "no causal mask",
-                  {"reference.gradients", "gradients.value_sum"},
-                  "https://github.com/triton-lang/triton/issues/5660"),
+        {backward_bug("M401", "M8", "backward takes every problem for a causal one",
+                      "no causal mask", "", {"reference.gradients", "gradients.value_sum"},
+                      "https://github.com/triton-lang/triton/issues/5660"),
          Steps{.hidden = always_causal}},
-        {reported("M402", "I5", "dP is summed over as many channels as K has", "dim_v > dim_qk",
-                  {"reference.gradients", "gradients.key_sum"},
-                  "https://github.com/XunhaoLai/native-sparse-attention-triton/issues/27"),
+        {backward_bug("M402", "I5", "dP is summed over as many channels as K has", "dim_v > dim_qk",
+                      "", {"reference.gradients", "gradients.key_sum"},
+                      "https://github.com/XunhaoLai/native-sparse-attention-triton/issues/27"),
          Steps{.ds = ds_of_short_values}},
-        {reported("M403", "I2", "delta reads dO by strides of another order, heads for rows",
-                  "several heads and rows", {"reference.gradients", "gradients.key_sum"},
-                  "https://github.com/Dao-AILab/flash-attention/issues/355"),
+        {backward_bug("M403", "I2", "delta reads dO by strides of another order, heads for rows",
+                      "several heads and rows", "", {"reference.gradients", "gradients.key_sum"},
+                      "https://github.com/Dao-AILab/flash-attention/issues/355"),
          Steps{.delta = delta_of_exchanged_axes}},
-        {reported("M404", "I3", "delta is that of the first sequence", "several sequences",
-                  {"reference.gradients", "gradients.batch"},
-                  "https://github.com/NVIDIA/TransformerEngine/issues/3216"),
+        {backward_bug("M404", "I3", "delta is that of the first sequence", "several sequences", "",
+                      {"reference.gradients", "gradients.batch"},
+                      "https://github.com/NVIDIA/TransformerEngine/issues/3216"),
          Steps{.delta = delta_of_first_sequence}},
-        {reported("M405", "N4", "dS is rounded to bfloat16", "f32 or f16", {"reference.gradients"},
-                  "https://github.com/QwenLM/FlashQLA/pull/28"),
+        {backward_bug("M405", "N4", "dS is rounded to bfloat16", "f32 or f16", "",
+                      {"reference.gradients"}, "https://github.com/QwenLM/FlashQLA/pull/28"),
          Steps{.ds = rounded_ds}},
-        {reported("M406", "I9", "the LSE is that of the group's first query head", "grouped heads",
-                  {"reference.gradients", "gradients.value_sum"},
-                  "https://github.com/fla-org/flash-linear-attention/pull/384"),
+        {backward_bug("M406", "I9", "the LSE is that of the group's first query head",
+                      "grouped heads", "", {"reference.gradients", "gradients.value_sum"},
+                      "https://github.com/fla-org/flash-linear-attention/pull/384"),
          Steps{.stored_lse = lse_of_first_in_group}},
-        {reported("M407", "N5", "the stored LSE is rounded to bfloat16", "any",
-                  {"reference.gradients", "gradients.value_sum"},
-                  "https://github.com/NVIDIA/cudnn-frontend/issues/676"),
+        {backward_bug("M407", "N5", "the stored LSE is rounded to bfloat16", "any", "",
+                      {"reference.gradients", "gradients.value_sum"},
+                      "https://github.com/NVIDIA/cudnn-frontend/issues/676"),
          Steps{.stored_lse = lse_in_bfloat16}},
-        {reported("M408", "M7", "scores are recomputed without bias, ALiBi and mask",
-                  "a bias", {"reference.gradients"},
-                  "https://github.com/facebookresearch/xformers/issues/636"),
+        {backward_bug("M408", "M7", "scores are recomputed without bias, ALiBi and mask", "a bias",
+                      "", {"reference.gradients"},
+                      "https://github.com/facebookresearch/xformers/issues/636"),
          Steps{.probability = unbiased_probability}},
     };
 }

@@ -18,7 +18,6 @@
 namespace attest::worker {
 namespace {
 
-constexpr std::uint64_t page = 4096;  // of x86-64; a multiple of it elsewhere is handled by `unit`
 constexpr std::uint64_t lane_bytes_min = 64 * 1024;
 constexpr std::uint64_t lanes_min = 12;
 constexpr std::uint64_t alignment = 64;
@@ -203,8 +202,14 @@ void Arena::lay(const Variant& variant) {
         next += (is_far ? slot.pages_bytes : extent_.lane_bytes) + guard_bytes;
         slot.data = place_of(slot, variant);
         find_filled(slot);
+        if (is_far) punch(slot);  // what an earlier call left where its holes are
         fill_slot(slot);
     }
+}
+
+void Arena::punch(const TensorSlot& slot) const {
+    ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(slot.pages),
+                static_cast<off_t>(slot.pages_bytes));
 }
 
 void Arena::fill_slot(const TensorSlot& slot) const {
@@ -248,10 +253,7 @@ void Arena::release_large() {
     std::uint64_t total = 0;
     for (const TensorSlot& slot : slots_) total += slot.pages_bytes;
     if (total < large_bytes) return;
-    for (const TensorSlot& slot : slots_) {
-        ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(slot.pages),
-                    static_cast<off_t>(slot.pages_bytes));
-    }
+    for (const TensorSlot& slot : slots_) punch(slot);
     image_ = {};
 }
 

@@ -19,6 +19,8 @@
 
 namespace attest::worker {
 
+inline constexpr std::uint64_t page = 4096;  ///< of x86-64; elsewhere a multiple of it
+
 /// What differs between one call and the next. The three patterns are NaN in every float format
 /// and distinct in their low bits, so that a NaN copied from slack is not taken for an output that
 /// was never written; as integers they are wild. Every two bytes of memory hold the pattern.
@@ -109,6 +111,7 @@ private:
     void require_bytes(std::uint64_t lane_bytes, std::uint64_t far_bytes);
     bool map(const Extent& extent);  ///< false: as it was
     void unmap();
+    void punch(const TensorSlot& slot) const;  ///< its pages are a hole of the memory file again
     void fill_slot(const TensorSlot& slot) const;
     std::optional<std::uint64_t> find_changed(const TensorSlot& slot) const;
     std::optional<std::uint64_t> find_in_holes(const TensorSlot& slot) const;

@@ -10,12 +10,6 @@
 #include "kernels/worker/patterns.hpp"
 
 namespace attest::worker {
-namespace {
-
-constexpr std::uint64_t page = 4096;  // or a part of one
-
-}  // namespace
-
 std::uint64_t TensorSlot::filled_bytes() const noexcept {
     std::uint64_t bytes = 0;
     for (const PageRange& range : filled) bytes += range.end - range.begin;

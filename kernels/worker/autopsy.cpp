@@ -171,9 +171,11 @@ Finding of_exit(const ExitStatus& status) {
     if (status.signal == 0) {
         fault.kind = Fault::Kind::exit_called;
         fault.exit_code = status.code;
-        fault.sentence = status.code == protocol::closed_exit
-                             ? "closed the descriptors of its process that the judge speaks through"
-                             : fmt::format("ended its process: exit({})", status.code);
+        fault.sentence = fmt::format("ended its process: exit({})", status.code);
+        if (status.code == protocol::closed_exit) {
+            fault.sentence = "closed the descriptors of its process that the judge speaks through, "
+                             "or " + fault.sentence;
+        }
         return finding;
     }
     fault.signal = signal_name(status.signal);
@@ -255,7 +257,7 @@ Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
         finding.fault = of_signal(*death.last_words, slots);
         finding.fault.sentence += where(death.last_words->phase);
     }
-    if (left_its_thread(death.printed)) {
+    if (finding.fault.kind == Fault::Kind::abort_called && left_its_thread(death.printed)) {
         finding.fault.sentence =
             "called pthread_exit() or was cancelled: the thread is the judge's";
         return finding;

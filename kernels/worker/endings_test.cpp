@@ -44,6 +44,11 @@ TEST_F(Endings, AThreadThatLeavesIsNoAbort) {
               "called pthread_exit() or was cancelled: the thread is the judge's");
 }
 
+TEST_F(Endings, WhoSpeaksOfAThreadHasNotLeftIt) {
+    EXPECT_EQ(ending("speak_of_a_thread"),
+              "ended its process: exit(3); it had printed: FATAL: exception not rethrown");
+}
+
 TEST_F(Endings, AnExceptionThatNobodyCaughtIsQuoted) {
     expect_parts(ending("throw_in_a_thread"),
                  {"called abort(), at libendings.so+0x",
@@ -65,7 +70,8 @@ TEST_F(Endings, WhoExitsHasTheLastWord) {
 
 TEST_F(Endings, ClosedDescriptorsAreNoExit) {
     EXPECT_EQ(ending("close_all"),
-              "closed the descriptors of its process that the judge speaks through");
+              "closed the descriptors of its process that the judge speaks through, or ended its "
+              "process: exit(97)");
 }
 
 TEST_F(Endings, ATextTooLongIsNoStack) {

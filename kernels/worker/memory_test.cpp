@@ -257,6 +257,22 @@ TEST(Arena, AMachineWithoutTheAddressesLosesNothing) {
     EXPECT_FALSE(laid.arena.find_breach().has_value());
 }
 
+/// Rows a mebibyte or two apart: a call too small for its memory to be given back.
+TEST(Arena, WhatAnEarlierCallLeftInAHoleIsNoBreach) {
+    const auto rows_apart = [](std::int64_t elements) {
+        return place(Role::q, ElementType::f32, {1, 1, 3, 5}, {AxisOrder::bhtd, elements, 0});
+    };
+    const Placement before = rows_apart(1 << 19), now = rows_apart((1 << 18) + 4099);
+    LaidCall laid(before, before, 0);
+    laid.arena.release_large();
+    laid.arena.clear();
+    laid.arena.add(Role::q, protocol::Access::read, now);
+    laid.arena.add(Role::o, protocol::Access::write, now);
+    laid.arena.lay(variant_of(1, 0, false));
+    laid.arena.seal();
+    EXPECT_FALSE(laid.arena.find_breach().has_value());
+}
+
 /// Reading a hole leaves a page of zeros, which nobody wrote.
 TEST(Arena, AHoleThatWasReadIsNoBreach) {
     const Placement p = far_rows();

@@ -10,10 +10,6 @@
 
 namespace attest::diagnosis {
 
-/// One element in bfloat16 lies within a bound by chance about once in 2^7; about 100 deviations
-/// are tried. Three elements leave chance 100 / 2^21.
-constexpr std::int64_t telling_elements_min = 3;
-
 struct AgreementCount {
     std::int64_t agree = 0, of = 0;
     std::int64_t telling = 0;  ///< of those, elements that the truth would not explain

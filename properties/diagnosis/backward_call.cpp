@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "properties/diagnosis/backward_model.hpp"
@@ -14,8 +13,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Where a row past its sequence's length would stand, and what it would see by order.
 std::int64_t position_past(const Problem& p, const Dialect& dialect, std::int64_t b,

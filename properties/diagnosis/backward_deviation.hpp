@@ -19,7 +19,8 @@ struct BackwardDeviation {
     std::string id;    ///< two entries of one id are two forms of one defect
     std::string says;  ///< completes "it computes ..."
     /// The step exchanged; none where `respecify` says all.
-    std::function<void(const BackwardCall&, ModelSteps&)> change{};
+    using StepChange = std::function<void(const BackwardCall&, ModelSteps&)>;
+    StepChange change{};
     /// The problem whose scores and mask backward goes by; none where this call is the same in it.
     std::function<std::optional<Specification>(const Specification&)> respecify{};
     /// With `respecify`: O and LSE are those of that problem too, not what forward returned.
@@ -29,6 +30,11 @@ struct BackwardDeviation {
     /// It misses its tensors, so that writing or reading elsewhere is the same defect.
     bool strays = false;
 };
+
+inline BackwardDeviation exchanged_step(std::string id, std::string says,
+                                        BackwardDeviation::StepChange change) {
+    return {.id = std::move(id), .says = std::move(says), .change = std::move(change)};
+}
 
 /// All of them, the more particular first.
 std::span<const BackwardDeviation> backward_deviations();

@@ -20,10 +20,9 @@ namespace attest::diagnosis {
 
 namespace {
 
-// As those of evidence.cpp; a backward model costs about three forwards.
-constexpr std::int64_t products_max = 100'000;
-constexpr std::size_t evidence_max = 12;
-constexpr std::size_t holding_cases_max = 6;
+// As products_max of a forward; a backward model costs about three.
+constexpr std::int64_t backward_products_max = 100'000;
+constexpr std::size_t backward_evidence_max = 12;
 
 bool any_outside(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
                  Precision format) {
@@ -68,7 +67,7 @@ std::optional<Tensor> kept_in_square(search::Kernel& kernel, const Problem& prob
 std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification asked,
                                        worker::CallResult result,
                                        bool* forward_wrong = nullptr) try {
-    if (result.outcome != worker::Outcome::ok || products(asked.problem) > products_max)
+    if (result.outcome != worker::Outcome::ok || products(asked.problem) > backward_products_max)
         return std::nullopt;
     BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
     Specification& s = e.asked;
@@ -138,10 +137,6 @@ void add_calls_of_the_law(AllBackwardEvidence& all, search::Kernel& kernel,
     }
 }
 
-bool answered(const search::CaseRecord& record, law::Decision decision) {
-    return record.verdict.decision == decision && record.outcome == worker::Outcome::ok;
-}
-
 /// Backward of whole sequences alone: of a law's case that may be asked of forward alone, the plain
 /// form.
 Case differentiated(Case c) {
@@ -167,12 +162,12 @@ bool outside(double observed, const bound::ExpectedElement& e, Precision format)
 void AllBackwardEvidence::add(std::optional<BackwardEvidence> evidence) {
     if (!evidence) return;
     std::vector<BackwardEvidence>& list = evidence->wrong.empty() ? right : wrong;
-    if (list.size() < evidence_max) list.push_back(std::move(*evidence));
+    if (list.size() < backward_evidence_max) list.push_back(std::move(*evidence));
 }
 
 std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried) {
     Case c = differentiated(tried);
-    if (products(c.problem) > products_max) return std::nullopt;
+    if (products(c.problem) > backward_products_max) return std::nullopt;
     try {
         c.problem = canonical(c.problem);
         require_valid(c.problem);
@@ -201,7 +196,7 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
         if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
     }
     for (const Case& c : cases) {
-        if (all.remembers || all.wrong.size() == evidence_max) break;
+        if (all.remembers || all.wrong.size() == backward_evidence_max) break;
         auto e = backward_evidence_of(kernel, c);
         // A defect of one call shows in the first of them; a memory may in any.
         if (e && !e->wrong.empty() && all.wrong.size() < 2 && right_alone(kernel, *e))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "properties/diagnosis/backward_totals.hpp"
@@ -14,8 +13,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Score, its error and what the cap does to it, as reference/oracle/attention.hpp has them.
 void set_score(ModelPair& pair, const ScoreParts& parts) {

@@ -4,8 +4,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr std::size_t calls_max = 8;            // of a law that makes many
-constexpr std::int64_t products_max = 300'000;  // as in evidence.cpp
+constexpr std::size_t calls_max = 8;  // of a law that makes many
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 // answer, with the same error bounds as the truth has. diagnose() looks for the one that explains
 // an output.
 
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -67,5 +69,10 @@ std::vector<Deviation> rounding_deviations();
 /// What a deviation expects of a call; none where it does not apply.
 std::optional<bound::Expected> predict(const Deviation& deviation, const Specification& asked,
                                        const bound::Expected& truth);
+
+/// n >= 1.
+inline std::int64_t power_of_two_at_least(std::int64_t n) noexcept {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
 
 }  // namespace attest::diagnosis

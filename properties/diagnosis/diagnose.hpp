@@ -14,6 +14,10 @@
 
 namespace attest::diagnosis {
 
+/// One element in bfloat16 lies within a bound by chance about once in 2^7; about 100 deviations
+/// are tried. Three elements leave chance 100 / 2^21.
+inline constexpr std::int64_t telling_elements_min = 3;
+
 /// What a kernel computes instead, held against every call at hand.
 struct Explanation {
     std::string id, says, declared;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "properties/law/gradient_run.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -11,9 +10,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-constexpr std::int64_t telling_elements_min = 3;  // as in diagnose.cpp
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 std::string text_of(Role role) {
     switch (role) {

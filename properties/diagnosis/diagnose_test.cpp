@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -221,7 +220,7 @@ TEST(Diagnose, NaNThatIsSwallowedIsNoLeak) {
     const auto swallows = [](const Specification&, const bound::Expected& truth) {
         bound::Expected own = truth;
         for (bound::ExpectedElement& e : own.lse)
-            if (std::isnan(e.value)) e.value = -std::numeric_limits<double>::infinity();
+            if (std::isnan(e.value)) e.value = -infinite;
         return own;
     };
     EXPECT_NE(diagnosed(swallows, "b1 hq2 hkv2 tq4 tk6 d4 causal f32").id, "hidden_leaks");

@@ -13,12 +13,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-// A reference row costs its scores times both dimensions. So many of them, over all evidence and
-// all deviations, take about a second: 100 deviations times 3e5 products a case times 16 cases at
-// 0.3e9 a second.
-constexpr std::int64_t products_max = 300'000;
 constexpr std::size_t evidence_max = 16;  // of the wrong, and of the right ones
-constexpr std::size_t holding_cases_max = 6;
 
 bool disagrees(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
                Precision format) {
@@ -73,11 +68,11 @@ void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
     }
 }
 
-bool answered(const search::CaseRecord& record, law::Decision decision) {
+}  // namespace
+
+bool answered(const search::CaseRecord& record, law::Decision decision) noexcept {
     return record.verdict.decision == decision && record.outcome == worker::Outcome::ok;
 }
-
-}  // namespace
 
 bool too_large(const Case& tried) noexcept {
     return products(tried.problem) > products_max;

@@ -12,6 +12,9 @@
 
 namespace attest::diagnosis {
 
+/// Of the other cases of a law, those that held.
+inline constexpr std::size_t holding_cases_max = 6;
+
 /// One call.
 struct Evidence {
     Specification asked;
@@ -42,6 +45,9 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
 std::optional<Evidence> evidence_of(
     search::Kernel& kernel, const Case& tried,
     const std::function<void(const Problem&, TensorSet&)>& change = {});
+
+/// Whether a call returned, and the law decided so.
+bool answered(const search::CaseRecord& record, law::Decision decision) noexcept;
 
 /// The reference would take too long to answer it under every deviation.
 bool too_large(const Case& tried) noexcept;

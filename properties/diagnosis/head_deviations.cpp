@@ -48,12 +48,6 @@ Deviation mapping_deviation(std::string id, std::string says, HeadOf head_of,
             }};
 }
 
-std::int64_t power_of_two_at_least(std::int64_t n) {
-    std::int64_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
-
 Deviation batch_deviation(std::string id, std::string says, std::vector<Role> roles) {
     return {.id = std::move(id),
             .says = std::move(says),

@@ -2,7 +2,6 @@
 // hidden, a running maximum that starts too high.
 
 #include <cmath>
-#include <limits>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -28,8 +27,7 @@ Deviation finite_hidden(std::string id, std::string says,
                 oracle::RowDetail row;
                 return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
                     const bool elsewhere = p.column < 0 || p.column >= p.len_kv;
-                    if (within && (!p.in_document || elsewhere))
-                        return -std::numeric_limits<double>::infinity();
+                    if (within && (!p.in_document || elsewhere)) return -infinite;
                     if (p.batch != b || p.head != h || p.query != i) {
                         b = p.batch, h = p.head, i = p.query;
                         row =
@@ -60,7 +58,7 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
         if (truth.row_empty[row] == 0 || !query) continue;
         any = true;
         // Its log-sum-exp is the unknown score and the log of the number of keys.
-        if (row < out.lse.size()) out.lse[row] = {0, 0, std::numeric_limits<double>::infinity()};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
         for (std::size_t c = 0; c < dim; ++c)
             out.output[row * dim + c] = mean.output[row * dim + c];
     }
@@ -76,7 +74,6 @@ using StartOf = std::function<std::vector<double>(const Specification&, std::siz
 std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
                                             const Specification& s, const bound::Expected& truth) {
     if (s.problem.format_q == Precision::f64) return std::nullopt;
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = false;
     bound::Expected out = truth;
     const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
@@ -105,7 +102,6 @@ std::optional<bound::Expected> not_subtracted(double underflow, const Specificat
         [](const Specification&, std::size_t rows) { return std::vector<double>(rows, 0.0); },
         underflow, s, truth);
     if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = low.has_value();
     bound::Expected out = low ? std::move(*low) : truth;
     const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
@@ -123,17 +119,24 @@ std::optional<bound::Expected> not_subtracted(double underflow, const Specificat
     return out;
 }
 
-Deviation maximum_not_subtracted(bool guarded) {
-    const double underflow = guarded ? 0.0 : std::nan("");
+// What a quotient of two sums that are 0 gives: NaN, or 0 where it is guarded.
+using WhereZero = std::function<std::optional<bound::Expected>(
+    double quotient, const Specification&, const bound::Expected& truth)>;
+Deviation underflowing(std::string id, std::string says, bool guarded, WhereZero expected) {
+    if (guarded) id += "_guarded";
     return formula_deviation(
-        guarded ? "maximum_not_subtracted_guarded" : "maximum_not_subtracted",
-        std::string(
-            "weights exp(S) without the maximum: beyond 88 they are infinite, and where all "
-            "are below -104 the output is ") +
-            (guarded ? "0" : "NaN"),
-        [underflow](const Specification& s, const bound::Expected& truth) {
-            return not_subtracted(underflow, s, truth);
+        std::move(id), says + " the output is " + (guarded ? "0" : "NaN"),
+        [quotient = guarded ? 0.0 : std::nan(""), expected = std::move(expected)](
+            const Specification& s, const bound::Expected& truth) {
+            return expected(quotient, s, truth);
         });
+}
+
+Deviation maximum_not_subtracted(bool guarded) {
+    return underflowing("maximum_not_subtracted",
+                        "weights exp(S) without the maximum: beyond 88 they are infinite, and "
+                        "where all are below -104",
+                        guarded, not_subtracted);
 }
 
 // NaN where a query sees no key, and no sink; its log-sum-exp is open.
@@ -150,7 +153,7 @@ std::optional<bound::Expected> empty_rows_nan(const Specification& s, bound::Exp
         any = true;
         for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
             out.output[n] = {std::nan(""), 0, 0};
-        if (row < out.lse.size()) out.lse[row] = {0, 0, std::numeric_limits<double>::infinity()};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
     }
     if (!any) return std::nullopt;
     return out;
@@ -158,18 +161,15 @@ std::optional<bound::Expected> empty_rows_nan(const Specification& s, bound::Exp
 
 // Scores far below it do not tell where it starts: it is not said.
 Deviation starting_maximum(double start, bool guarded) {
-    const double underflow = guarded ? 0.0 : std::nan("");
-    return formula_deviation(
-        guarded ? "maximum_finite_guarded" : "maximum_finite",
-        std::string("a running maximum that starts at some number, not at -inf: where all scores "
-                    "are far below it, every weight underflows and the output is ") +
-            (guarded ? "0" : "NaN"),
-        [start, underflow](const Specification& s, const bound::Expected& truth) {
-            return maximum_from(
-                [start](const Specification&, std::size_t rows) {
-                    return std::vector<double>(rows, start);
-                },
-                underflow, s, truth);
+    return underflowing(
+        "maximum_finite",
+        "a running maximum that starts at some number, not at -inf: where all scores are far below "
+        "it, every weight underflows and",
+        guarded, [start](double quotient, const Specification& s, const bound::Expected& truth) {
+            const auto same = [start](const Specification&, std::size_t rows) {
+                return std::vector<double>(rows, start);
+            };
+            return maximum_from(same, quotient, s, truth);
         });
 }
 
@@ -200,14 +200,12 @@ std::vector<double> maxima_of_all(const Specification& s, std::size_t) {
 }
 
 Deviation maximum_of_hidden(bool guarded) {
-    const double underflow = guarded ? 0.0 : std::nan("");
-    return formula_deviation(
-        guarded ? "maximum_of_hidden_guarded" : "maximum_of_hidden",
-        std::string("a maximum over hidden keys too: where one of them stands far above all that "
-                    "are seen, every weight underflows and the output is ") +
-            (guarded ? "0" : "NaN"),
-        [underflow](const Specification& s, const bound::Expected& truth) {
-            return maximum_from(maxima_of_all, underflow, s, truth);
+    return underflowing(
+        "maximum_of_hidden",
+        "a maximum over hidden keys too: where one of them stands far above all that are seen, "
+        "every weight underflows and",
+        guarded, [](double quotient, const Specification& s, const bound::Expected& truth) {
+            return maximum_from(maxima_of_all, quotient, s, truth);
         });
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
@@ -73,7 +72,6 @@ Deviation empty_lse(std::string id, std::string says, double value, bool padding
 std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
                                                     const bound::Expected& truth, bool guarded) {
     if (!s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     bool any = false;
     bound::Expected out = truth;
     const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
@@ -124,7 +122,6 @@ double in_base(const Specification& s, double natural) {
 }  // namespace
 
 std::vector<Deviation> lse_deviations() {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     return {
         {.id = "lse_other_base",
          .says = "a log-sum-exp of the other base",

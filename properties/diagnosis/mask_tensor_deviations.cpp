@@ -1,7 +1,6 @@
 // A mask tensor taken wrongly: inverted, added, ignored, of another head or query.
 
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
@@ -69,7 +68,7 @@ Deviation mask_of_first(std::size_t axis, const std::string& what) {
 }  // namespace
 
 std::vector<Deviation> mask_tensor_deviations() {
-    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    const double minus_infinity = -infinite;
     return {
         mask_values_deviation("mask_inverted", "a boolean mask with 0 and 1 exchanged", has_boolean,
                               [minus_infinity](const Specification&, double v) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "properties/diagnosis/fitted.hpp"
@@ -18,7 +17,7 @@ namespace {
 /// The maxima after each tile of keys, and the last of them.
 struct RunningMaxima {
     std::vector<double> after;
-    double last = -std::numeric_limits<double>::infinity();
+    double last = -infinite;
 };
 
 RunningMaxima running_maxima(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile) {
@@ -107,7 +106,7 @@ std::optional<WeightChange> merged_by_maxima(const Specification& s, const oracl
     if (s.problem.splits < 2 || s.problem.sink) return std::nullopt;
     WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
     for (const KeyExtent part : split_extents(s.problem, span)) {
-        double most = -std::numeric_limits<double>::infinity(), share = 0;
+        double most = -infinite, share = 0;
         for (std::int64_t j = part.begin; j < part.end; ++j) {
             most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
             share += row.weights[static_cast<std::size_t>(j)];
@@ -164,7 +163,6 @@ Deviation tiles_skipped(std::int64_t tile, double below) {
                     tile, below),
         [tile, below](const Specification& s, const oracle::RowDetail& row,
                       KeyExtent span) -> std::optional<WeightChange> {
-            constexpr double infinite = std::numeric_limits<double>::infinity();
             WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
             for (const KeyExtent part : split_extents(s.problem, span)) {
                 double most = -infinite;

@@ -1,8 +1,6 @@
 // Right numbers in wrong places: tensors exchanged, strides of another tensor, one sequence's or
 // head's gradients for all, RoPE not turned back; and backward of another problem than forward.
 
-#include <limits>
-
 #include "properties/diagnosis/backward_deviation.hpp"
 
 namespace attest::diagnosis {
@@ -53,7 +51,7 @@ void restride(const BackwardCall& call, Role role, std::int64_t stride, Predicte
     const std::vector<Near> old = out[role];
     const std::int64_t size = static_cast<std::int64_t>(old.size());
     std::vector<Near>& now = out[role];
-    for (Near& x : now) x.error = std::numeric_limits<double>::infinity();
+    for (Near& x : now) x.error = infinite;
     for (std::int64_t head = 0; head < s[0] * s[1]; ++head)
         for (std::int64_t t = 0; t < s[2]; ++t)
             for (std::int64_t c = 0; c < s[3]; ++c) {
@@ -65,69 +63,51 @@ void restride(const BackwardCall& call, Role role, std::int64_t stride, Predicte
             }
 }
 
+/// Of each plain gradient element (b, h, t, c), that one of the head's rows at `from`.
+template <typename From>
+BackwardDeviation gathered(std::string id, std::string says, From from) {
+    return moved(std::move(id), std::move(says), [from](const BackwardCall& call, Predicted& out) {
+        for (const Role role : plain_roles) gather(call, role, out, from);
+    });
+}
+
 void add_places(std::vector<BackwardDeviation>& list) {
-    list.push_back(moved("first_sequence", "the gradients of the first sequence for all of them",
-                         [](const BackwardCall& call, Predicted& out) {
-                             for (const Role role : plain_roles)
-                                 gather(call, role, out,
-                                        [](const Shape& s, std::int64_t, std::int64_t h,
-                                           std::int64_t t,
-                                           std::int64_t c) { return (h * s[2] + t) * s[3] + c; });
-                         }));
-    list.push_back(
-        moved("first_head", "the gradients of the first head for all of them",
-              [](const BackwardCall& call, Predicted& out) {
-                  for (const Role role : plain_roles)
-                      gather(call, role, out,
-                             [](const Shape& s, std::int64_t b, std::int64_t, std::int64_t t,
-                                std::int64_t c) { return (b * s[1] * s[2] + t) * s[3] + c; });
-              }));
-    list.push_back(
-        moved("heads_lengths", "gradients with heads and lengths exchanged in memory",
-              [](const BackwardCall& call, Predicted& out) {
-                  if (!contiguous(call.problem())) return out.of.clear();
-                  for (const Role role : plain_roles)
-                      gather(call, role, out,
-                             [](const Shape& s, std::int64_t b, std::int64_t h, std::int64_t t,
-                                std::int64_t c) {
-                                 const std::int64_t n = h * s[2] + t;
-                                 return ((b * s[1] + n % s[1]) * s[2] + n / s[1]) * s[3] + c;
-                             });
-              }));
-    list.push_back(moved("transposed", "each head's gradient transposed",
-                         [](const BackwardCall& call, Predicted& out) {
-                             for (const Role role : plain_roles)
-                                 gather(call, role, out,
-                                        [](const Shape& s, std::int64_t b, std::int64_t h,
-                                           std::int64_t t, std::int64_t c) {
-                                            const std::int64_t n = t * s[3] + c;
-                                            return ((b * s[1] + h) * s[2] + n % s[2]) * s[3] +
-                                                   n / s[2];
-                                        });
-                         }));
-    list.push_back(moved("rows_reversed", "each head's gradient with its rows in reverse order",
-                         [](const BackwardCall& call, Predicted& out) {
-                             for (const Role role : plain_roles)
-                                 gather(call, role, out,
-                                        [](const Shape& s, std::int64_t b, std::int64_t h,
-                                           std::int64_t t, std::int64_t c) {
-                                            return ((b * s[1] + h) * s[2] + s[2] - 1 - t) * s[3] +
-                                                   c;
-                                        });
-                         }));
-    for (const std::int64_t by : {1, -1})
-        list.push_back(moved(by > 0 ? "row_below" : "row_above",
-                             by > 0 ? "in each row the gradient of the next"
-                                    : "in each row the gradient of the one before",
-                             [by](const BackwardCall& call, Predicted& out) {
-                                 for (const Role role : plain_roles)
-                                     gather(call, role, out,
-                                            [by](const Shape& s, std::int64_t b, std::int64_t h,
-                                                 std::int64_t t, std::int64_t c) {
-                                                const std::int64_t n = (t + by + s[2]) % s[2];
-                                                return ((b * s[1] + h) * s[2] + n) * s[3] + c;
-                                            });
-                             }));
+    using Index = std::int64_t;
+    list.push_back(gathered("first_sequence", "the gradients of the first sequence for all of them",
+                            [](const Shape& s, Index, Index h, Index t, Index c) {
+                                return (h * s[2] + t) * s[3] + c;
+                            }));
+    list.push_back(gathered("first_head", "the gradients of the first head for all of them",
+                            [](const Shape& s, Index b, Index, Index t, Index c) {
+                                return (b * s[1] * s[2] + t) * s[3] + c;
+                            }));
+    list.push_back(moved(
+        "heads_lengths", "gradients with heads and lengths exchanged in memory",
+        [](const BackwardCall& call, Predicted& out) {
+            if (!contiguous(call.problem())) return out.of.clear();
+            for (const Role role : plain_roles)
+                gather(call, role, out, [](const Shape& s, Index b, Index h, Index t, Index c) {
+                    const Index n = h * s[2] + t;
+                    return ((b * s[1] + n % s[1]) * s[2] + n / s[1]) * s[3] + c;
+                });
+        }));
+    list.push_back(gathered("transposed", "each head's gradient transposed",
+                            [](const Shape& s, Index b, Index h, Index t, Index c) {
+                                const Index n = t * s[3] + c;
+                                return ((b * s[1] + h) * s[2] + n % s[2]) * s[3] + n / s[2];
+                            }));
+    list.push_back(gathered("rows_reversed", "each head's gradient with its rows in reverse order",
+                            [](const Shape& s, Index b, Index h, Index t, Index c) {
+                                return ((b * s[1] + h) * s[2] + s[2] - 1 - t) * s[3] + c;
+                            }));
+    for (const Index by : {1, -1})
+        list.push_back(gathered(by > 0 ? "row_below" : "row_above",
+                                by > 0 ? "in each row the gradient of the next"
+                                       : "in each row the gradient of the one before",
+                                [by](const Shape& s, Index b, Index h, Index t, Index c) {
+                                    const Index n = (t + by + s[2]) % s[2];
+                                    return ((b * s[1] + h) * s[2] + n) * s[3] + c;
+                                }));
 }
 
 void add_exchanged(std::vector<BackwardDeviation>& list) {

@@ -8,7 +8,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+constexpr double minus_infinity = -infinite;
 
 struct Document {
     std::size_t number;
@@ -272,7 +272,7 @@ std::optional<Specification> uniform(const Specification& s, const Rules& rules)
         const Tensor& from = s.inputs[role];
         out.inputs.put(role, Tensor(from.type(), from.shape()));
     }
-    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    const double minus_infinity = -infinite;
     out = with_mask_values(
         out, [minus_infinity](double x) { return x == minus_infinity ? minus_infinity : 0.0; });
     out.problem.alibi = false;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
@@ -21,7 +20,7 @@ std::string words(Precision format) {
 
 // x known to within a part of its own size and of 1, as a kernel in f32 knows it at best after a
 // few operations, rounded; none where it could round either way.
-std::optional<double> rounded(double x, double size, Precision format) {
+std::optional<double> rounded_surely(double x, double size, Precision format) {
     const double off = 0x1p-21 * size;
     const double low = round_to(x - off, format), high = round_to(x + off, format);
     if (low != high || !std::isfinite(low)) return std::nullopt;
@@ -86,7 +85,7 @@ Deviation scores_rounded(Precision format, RoundedScores which) {
             for (std::size_t j = 0; j < row.scores.size(); ++j) {
                 if (!std::isfinite(row.scores[j])) continue;
                 const double x = row.scores[j] / scale;
-                const std::optional<double> r = rounded(x, std::abs(x) + 1 / scale, format);
+                const std::optional<double> r = rounded_surely(x, std::abs(x) + 1 / scale, format);
                 if (!r) return std::nullopt;
                 change.numerator[j] = *r * scale - row.scores[j];
             }
@@ -128,10 +127,9 @@ Deviation weights_rounded(Precision format, RoundedWeights where) {
                     if (row.weights[j] <= 0) continue;
                     const double below = row.scores[j] - base, w = std::exp(below);
                     const std::optional<double> r =
-                        rounded(w, w * (4 + std::abs(below) + std::abs(base)), format);
+                        rounded_surely(w, w * (4 + std::abs(below) + std::abs(base)), format);
                     if (!r) return std::nullopt;
-                    change.numerator[j] =
-                        *r > 0 ? std::log(*r) - below : -std::numeric_limits<double>::infinity();
+                    change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
                 }
             }
             return change;
@@ -143,7 +141,7 @@ Deviation weights_rounded(Precision format, RoundedWeights where) {
 // sign. None where a rounding could go either way.
 std::optional<double> sum_of_tiles(const oracle::RowDetail& row, KeyExtent part, std::int64_t tile,
                                    Precision format) {
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    double most = -infinite, sum = 0;
     for (std::int64_t from = part.begin; from < part.end; from += tile) {
         const std::int64_t to = std::min(from + tile, part.end);
         const double before = most;
@@ -155,8 +153,8 @@ std::optional<double> sum_of_tiles(const oracle::RowDetail& row, KeyExtent part,
         for (std::int64_t j = from; j < to; ++j)
             if (row.weights[static_cast<std::size_t>(j)] > 0)
                 sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
-        const std::optional<double> r =
-            rounded(sum, sum * (8 + std::abs(most) + static_cast<double>(to - from)), format);
+        const std::optional<double> r = rounded_surely(
+            sum, sum * (8 + std::abs(most) + static_cast<double>(to - from)), format);
         if (!r) return std::nullopt;
         sum = *r;
     }
@@ -193,7 +191,7 @@ Deviation sum_rounded(Precision format) {
                                     if (row.weights[j] <= 0) continue;
                                     const double w = std::exp(row.scores[j] - row.max);
                                     const std::optional<double> r =
-                                        rounded(sum + w, sum + 4 * w, format);
+                                        rounded_surely(sum + w, sum + 4 * w, format);
                                     if (!r) return std::nullopt;
                                     sum = *r;
                                     exact += w;
@@ -220,7 +218,7 @@ std::optional<bound::Expected> cut_off(const Specification& s, const bound::Expe
         any = any || low != high || low != round_to(o.value, format);
         o = std::isfinite(low) && std::isfinite(high)
                 ? bound::ExpectedElement{(low + high) / 2, 0, std::abs(high - low) / 2}
-                : bound::ExpectedElement{0, 0, std::numeric_limits<double>::infinity()};
+                : bound::ExpectedElement{0, 0, infinite};
     }
     if (!any) return std::nullopt;
     return out;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
@@ -11,7 +10,6 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
 // exp of more than this has left what a kernel in f32 can hold.
 constexpr double most_change = 80;
 

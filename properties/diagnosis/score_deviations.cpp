@@ -36,12 +36,6 @@ double default_scale(const Specification& s) {
     return effective_scale(p);
 }
 
-std::int64_t power_of_two_at_least(std::int64_t n) {
-    std::int64_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
-
 std::vector<Deviation> scale_deviations() {
     std::vector<Deviation> list{
         scale_deviation("scale_default", "the default scale 1/sqrt(d) instead of the explicit one",

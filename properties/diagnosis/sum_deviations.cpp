@@ -10,46 +10,43 @@ namespace attest::diagnosis {
 
 namespace {
 
-using Change = std::function<void(const BackwardCall&, ModelSteps&)>;
-
-BackwardDeviation step(std::string id, std::string says, Change change) {
-    return {.id = std::move(id), .says = std::move(says), .change = std::move(change)};
-}
-
 BackwardDeviation mask_term(std::string id, std::string says,
                             std::function<Near(const ModelPair&, Near)> term) {
-    return step(
+    return exchanged_step(
         std::move(id), std::move(says),
         [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.mask_term = term; });
 }
 
 BackwardDeviation sink_term(std::string id, std::string says,
                             std::function<Near(const ModelRow&, Near)> term) {
-    return step(
+    return exchanged_step(
         std::move(id), std::move(says),
         [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.sink_term = term; });
 }
 
 BackwardDeviation key_head(std::string id, std::string says,
                            std::function<std::int64_t(const BackwardCall&, std::int64_t)> of) {
-    return step(std::move(id), std::move(says),
-                [of = std::move(of)](const BackwardCall& call, ModelSteps& s) {
-                    for (std::int64_t h = 0; h < call.problem().heads_q; ++h)
-                        if (of(call, h) < 0 || of(call, h) >= call.problem().heads_kv) return;
-                    s.key_head = of;
-                });
+    return exchanged_step(std::move(id), std::move(says),
+                          [of = std::move(of)](const BackwardCall& call, ModelSteps& s) {
+                              for (std::int64_t h = 0; h < call.problem().heads_q; ++h)
+                                  if (of(call, h) < 0 || of(call, h) >= call.problem().heads_kv)
+                                      return;
+                              s.key_head = of;
+                          });
 }
 
 void add_heads(std::vector<BackwardDeviation>& list) {
     const auto joined = [](Joining how) {
         return [how](const BackwardCall&, ModelSteps& s) { s.groups = how; };
     };
-    list.push_back(step("group_last", "dK and dV of the last query head of a group alone",
-                        joined(Joining::last)));
-    list.push_back(step("group_first", "dK and dV of the first query head of a group alone",
-                        joined(Joining::first)));
-    list.push_back(step("group_mean", "the mean over a group's heads where their sum is meant",
-                        joined(Joining::mean)));
+    list.push_back(exchanged_step("group_last", "dK and dV of the last query head of a group alone",
+                                  joined(Joining::last)));
+    list.push_back(exchanged_step("group_first",
+                                  "dK and dV of the first query head of a group alone",
+                                  joined(Joining::first)));
+    list.push_back(exchanged_step("group_mean",
+                                  "the mean over a group's heads where their sum is meant",
+                                  joined(Joining::mean)));
     list.push_back(key_head(
         "key_head_modulo", "dK and dV added to key head h mod Hkv",
         [](const BackwardCall& call, std::int64_t h) { return h % call.problem().heads_kv; }));
@@ -65,15 +62,16 @@ void add_joined(std::vector<BackwardDeviation>& list) {
     for (const Form f : {Form{Joining::last, "last", "that of the last"},
                          Form{Joining::first, "first", "that of the first"},
                          Form{Joining::mean, "mean", "the mean"}}) {
-        list.push_back(step(fmt::format("mask_{}", f.id),
-                            fmt::format("{} of what a bias is added to, where its gradient is "
-                                        "the sum",
-                                        f.says),
-                            [how = f.how](const BackwardCall&, ModelSteps& s) { s.mask = how; }));
         list.push_back(
-            step(fmt::format("sinks_{}", f.id),
-                 fmt::format("{} of the rows, where a sink's gradient is their sum", f.says),
-                 [how = f.how](const BackwardCall&, ModelSteps& s) { s.sinks = how; }));
+            exchanged_step(fmt::format("mask_{}", f.id),
+                           fmt::format("{} of what a bias is added to, where its gradient is "
+                                       "the sum",
+                                       f.says),
+                           [how = f.how](const BackwardCall&, ModelSteps& s) { s.mask = how; }));
+        list.push_back(exchanged_step(
+            fmt::format("sinks_{}", f.id),
+            fmt::format("{} of the rows, where a sink's gradient is their sum", f.says),
+            [how = f.how](const BackwardCall&, ModelSteps& s) { s.sinks = how; }));
     }
     list.push_back(mask_term(
         "mask_slope",
@@ -105,7 +103,7 @@ void add_joined(std::vector<BackwardDeviation>& list) {
 void add_shared_axes(std::vector<BackwardDeviation>& list) {
     constexpr const char* names[] = {"sequences", "heads", "queries"};
     for (std::size_t axis = 0; axis < 3; ++axis)
-        list.push_back(step(
+        list.push_back(exchanged_step(
             fmt::format("mask_{}_joined", names[axis]),
             fmt::format("a bias gradient summed over {}, which have masks of their own, at the "
                         "first of them",
@@ -129,28 +127,30 @@ void add_shared_axes(std::vector<BackwardDeviation>& list) {
 }
 
 /// Keys (or queries) for which `kept` is false add to nothing.
-using Kept = std::function<bool(std::int64_t at, std::int64_t length)>;
+using Adds = std::function<bool(std::int64_t at, std::int64_t length)>;
 
 void add_dropped(std::vector<BackwardDeviation>& list, const std::string& id,
-                 const std::string& which, const Kept& kept) {
+                 const std::string& which, const Adds& kept) {
     const auto length = [](const std::vector<std::int64_t>& lens, std::int64_t b,
                            std::int64_t axis) {
         return lens.empty() ? axis : lens[static_cast<std::size_t>(b)];
     };
-    list.push_back(step("keys_" + id, "gradients without " + which + " keys",
-                        [=](const BackwardCall&, ModelSteps& s) {
-                            s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
-                                const Problem& p = row.call.problem();
-                                return is && kept(j, length(p.mask.lens_kv, row.b, p.len_kv));
-                            };
-                        }));
-    list.push_back(step("queries_" + id, "gradients without " + which + " queries",
-                        [=](const BackwardCall&, ModelSteps& s) {
-                            s.sees = [=](const ModelRow& row, std::int64_t, bool is) {
-                                const Problem& p = row.call.problem();
-                                return is && kept(row.i, length(p.mask.lens_q, row.b, p.len_q));
-                            };
-                        }));
+    list.push_back(exchanged_step("keys_" + id, "gradients without " + which + " keys",
+                                  [=](const BackwardCall&, ModelSteps& s) {
+                                      s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
+                                          const Problem& p = row.call.problem();
+                                          return is &&
+                                                 kept(j, length(p.mask.lens_kv, row.b, p.len_kv));
+                                      };
+                                  }));
+    list.push_back(exchanged_step("queries_" + id, "gradients without " + which + " queries",
+                                  [=](const BackwardCall&, ModelSteps& s) {
+                                      s.sees = [=](const ModelRow& row, std::int64_t, bool is) {
+                                          const Problem& p = row.call.problem();
+                                          return is &&
+                                                 kept(row.i, length(p.mask.lens_q, row.b, p.len_q));
+                                      };
+                                  }));
 }
 
 }  // namespace

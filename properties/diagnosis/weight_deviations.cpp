@@ -14,37 +14,32 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 bool inside(const ModelRow& row, std::int64_t j) {
     return row.call.score(row.b, row.h, row.i, j).inside;
 }
 
-using Change = std::function<void(const BackwardCall&, ModelSteps&)>;
-
-BackwardDeviation step(std::string id, std::string says, Change change) {
-    return {.id = std::move(id), .says = std::move(says), .change = std::move(change)};
-}
-
 BackwardDeviation lse(std::string id, std::string says,
                       std::function<Near(const ModelRow&)> value) {
-    return step(std::move(id), std::move(says),
-                [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.lse = value; });
+    return exchanged_step(
+        std::move(id), std::move(says),
+        [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.lse = value; });
 }
 
 BackwardDeviation slope(std::string id, std::string says,
                         std::function<Near(const ModelPair&, double cap)> value) {
-    return step(std::move(id), std::move(says),
-                [value = std::move(value)](const BackwardCall& call, ModelSteps& s) {
-                    const double cap = call.problem().softcap;
-                    if (cap > 0)
-                        s.slope = [value, cap](const ModelPair& pair) { return value(pair, cap); };
-                });
+    return exchanged_step(std::move(id), std::move(says),
+                          [value = std::move(value)](const BackwardCall& call, ModelSteps& s) {
+                              const double cap = call.problem().softcap;
+                              if (cap > 0)
+                                  s.slope = [value, cap](const ModelPair& pair) {
+                                      return value(pair, cap);
+                                  };
+                          });
 }
 
 BackwardDeviation value_weight(std::string id, std::string says,
                                std::function<Near(const ModelPair&)> value) {
-    return step(
+    return exchanged_step(
         std::move(id), std::move(says),
         [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.value_weight = value; });
 }
@@ -83,58 +78,57 @@ void add_lse(std::vector<BackwardDeviation>& list) {
                            "weights of an LSE rounded to " + std::string(name(narrow)),
                            [narrow](const ModelRow& row) { return rounded_to(row.lse, narrow); }));
     // exp(L) less exp(sink): L + log(1 - exp(sink - L)).
-    list.push_back(
-        step("sink_left_out", "weights that the sink has no share in",
-             [](const BackwardCall& call, ModelSteps& s) {
-                 if (!call.problem().sink) return;
-                 s.lse = [](const ModelRow& row) {
-                     const double sink = row.call.call.sinks[static_cast<std::size_t>(row.h)];
-                     const double share = std::exp(sink - row.lse.value);
-                     const double keys = 1 - share;
-                     return Near{row.lse.value + std::log1p(-share),
-                                 (row.lse.error + 4 * row.call.model.ua) / std::max(keys, 0.0)};
-                 };
-             }));
+    list.push_back(exchanged_step(
+        "sink_left_out", "weights that the sink has no share in",
+        [](const BackwardCall& call, ModelSteps& s) {
+            if (!call.problem().sink) return;
+            s.lse = [](const ModelRow& row) {
+                const double sink = row.call.call.sinks[static_cast<std::size_t>(row.h)];
+                const double share = std::exp(sink - row.lse.value);
+                const double keys = 1 - share;
+                return Near{row.lse.value + std::log1p(-share),
+                            (row.lse.error + 4 * row.call.model.ua) / std::max(keys, 0.0)};
+            };
+        }));
 }
 
 void add_hidden(std::vector<BackwardDeviation>& list) {
-    list.push_back(step("hidden_score_zero", "hidden keys with the weight exp(0 - LSE)",
-                        [](const BackwardCall&, ModelSteps& s) {
-                            s.sees = [](const ModelRow& row, std::int64_t j, bool) {
-                                return inside(row, j);
-                            };
-                            s.probability = [](const ModelPair& pair) {
-                                if (pair.facts.visible) return plain_probability(pair);
-                                ModelPair zero = pair;
-                                zero.score = {};
-                                return plain_probability(zero);
-                            };
-                        }));
-    list.push_back(step("empty_rows_recomputed",
-                        "the weights of a row that sees no key: exp(S + infinity)",
-                        [](const BackwardCall&, ModelSteps& s) {
-                            s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
-                                return is || (inside(row, j) && row.lse.value == -infinite);
-                            };
-                        }));
-    list.push_back(step("hidden_leaks",
-                        "zero times what is hidden, which is NaN where that is, instead of "
-                        "leaving it out",
-                        [](const BackwardCall&, ModelSteps& s) {
-                            s.sees = [](const ModelRow& row, std::int64_t j, bool) {
-                                return inside(row, j);
-                            };
-                            s.probability = [](const ModelPair& pair) {
-                                // No exact 0, which would hide a NaN.
-                                if (pair.facts.visible) return plain_probability(pair);
-                                return Near{0, std::numeric_limits<double>::denorm_min()};
-                            };
-                        }));
+    list.push_back(exchanged_step("hidden_score_zero", "hidden keys with the weight exp(0 - LSE)",
+                                  [](const BackwardCall&, ModelSteps& s) {
+                                      s.sees = [](const ModelRow& row, std::int64_t j, bool) {
+                                          return inside(row, j);
+                                      };
+                                      s.probability = [](const ModelPair& pair) {
+                                          if (pair.facts.visible) return plain_probability(pair);
+                                          ModelPair zero = pair;
+                                          zero.score = {};
+                                          return plain_probability(zero);
+                                      };
+                                  }));
+    list.push_back(exchanged_step(
+        "empty_rows_recomputed", "the weights of a row that sees no key: exp(S + infinity)",
+        [](const BackwardCall&, ModelSteps& s) {
+            s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
+                return is || (inside(row, j) && row.lse.value == -infinite);
+            };
+        }));
+    list.push_back(exchanged_step(
+        "hidden_leaks",
+        "zero times what is hidden, which is NaN where that is, instead of "
+        "leaving it out",
+        [](const BackwardCall&, ModelSteps& s) {
+            s.sees = [](const ModelRow& row, std::int64_t j, bool) { return inside(row, j); };
+            s.probability = [](const ModelPair& pair) {
+                // No exact 0, which would hide a NaN.
+                if (pair.facts.visible) return plain_probability(pair);
+                return Near{0, std::numeric_limits<double>::denorm_min()};
+            };
+        }));
     constexpr std::int64_t all = ModelSteps::all_rows;
     for (const std::int64_t tile : {all, std::int64_t{4}, std::int64_t{8}, std::int64_t{16},
                                     std::int64_t{32}, std::int64_t{64}, std::int64_t{128}})
         for (const double padding_lse : {0.0, -infinite})
-            list.push_back(step(
+            list.push_back(exchanged_step(
                 tile == all ? "past_lengths" : fmt::format("past_lengths_{}", tile),
                 tile == all
                     ? "rows past a sequence's length like any other"
@@ -150,34 +144,38 @@ void add_hidden(std::vector<BackwardDeviation>& list) {
 }
 
 void add_parts(std::vector<BackwardDeviation>& list) {
-    list.push_back(step("weights_unscaled", "weights recomputed without the softmax scale",
-                        [](const BackwardCall& call, ModelSteps& s) {
-                            if (call.call.scale != 0) s.parts.scale = 1 / call.call.scale;
-                        }));
-    list.push_back(step("exponent_base_two", "weights 2^(S - LSE) where e^(S - LSE) is meant",
-                        [](const BackwardCall&, ModelSteps& s) {
-                            s.probability = [](const ModelPair& pair) {
-                                const Near p = plain_probability(pair);
-                                if (!(p.value > 0)) return p;
-                                const double x = std::pow(p.value, std::numbers::ln2);
-                                return Near{x, x * (std::numbers::ln2 * p.error / p.value +
-                                                    4 * pair.row.call.model.ua)};
-                            };
-                        }));
-    list.push_back(step("weights_uncapped", "weights recomputed without the soft cap",
-                        [](const BackwardCall&, ModelSteps& s) {
-                            s.parts.cap = false;
-                            s.slope = [](const ModelPair& pair) {
-                                const double cap = pair.row.call.problem().softcap;
-                                if (!(cap > 0)) return Near{1, 0};
-                                const double t = std::tanh(pair.biased / cap);
-                                return Near{1 - t * t, 30 * pair.row.call.model.ua};
-                            };
-                        }));
-    list.push_back(step("weights_unbiased", "weights recomputed without the additive mask",
-                        [](const BackwardCall&, ModelSteps& s) { s.parts.mask = false; }));
-    list.push_back(step("weights_without_alibi", "weights recomputed without ALiBi",
-                        [](const BackwardCall&, ModelSteps& s) { s.parts.alibi = false; }));
+    list.push_back(exchanged_step("weights_unscaled",
+                                  "weights recomputed without the softmax scale",
+                                  [](const BackwardCall& call, ModelSteps& s) {
+                                      if (call.call.scale != 0) s.parts.scale = 1 / call.call.scale;
+                                  }));
+    list.push_back(exchanged_step(
+        "exponent_base_two", "weights 2^(S - LSE) where e^(S - LSE) is meant",
+        [](const BackwardCall&, ModelSteps& s) {
+            s.probability = [](const ModelPair& pair) {
+                const Near p = plain_probability(pair);
+                if (!(p.value > 0)) return p;
+                const double x = std::pow(p.value, std::numbers::ln2);
+                return Near{
+                    x, x * (std::numbers::ln2 * p.error / p.value + 4 * pair.row.call.model.ua)};
+            };
+        }));
+    list.push_back(exchanged_step("weights_uncapped", "weights recomputed without the soft cap",
+                                  [](const BackwardCall&, ModelSteps& s) {
+                                      s.parts.cap = false;
+                                      s.slope = [](const ModelPair& pair) {
+                                          const double cap = pair.row.call.problem().softcap;
+                                          if (!(cap > 0)) return Near{1, 0};
+                                          const double t = std::tanh(pair.biased / cap);
+                                          return Near{1 - t * t, 30 * pair.row.call.model.ua};
+                                      };
+                                  }));
+    list.push_back(
+        exchanged_step("weights_unbiased", "weights recomputed without the additive mask",
+                       [](const BackwardCall&, ModelSteps& s) { s.parts.mask = false; }));
+    list.push_back(
+        exchanged_step("weights_without_alibi", "weights recomputed without ALiBi",
+                       [](const BackwardCall&, ModelSteps& s) { s.parts.alibi = false; }));
 }
 
 void add_slopes(std::vector<BackwardDeviation>& list) {
@@ -224,12 +222,12 @@ std::vector<BackwardDeviation> weight_deviations() {
         list.push_back(
             value_weight("value_weight_" + format, "dV of weights rounded to " + format,
                          [narrow](const ModelPair& pair) { return rounded_to(pair.p, narrow); }));
-        list.push_back(step("weight_" + format, "weights rounded to " + format,
-                            [narrow](const BackwardCall&, ModelSteps& s) {
-                                s.probability = [narrow](const ModelPair& pair) {
-                                    return rounded_to(plain_probability(pair), narrow);
-                                };
-                            }));
+        list.push_back(exchanged_step("weight_" + format, "weights rounded to " + format,
+                                      [narrow](const BackwardCall&, ModelSteps& s) {
+                                          s.probability = [narrow](const ModelPair& pair) {
+                                              return rounded_to(plain_probability(pair), narrow);
+                                          };
+                                      }));
     }
     list.push_back(value_weight(
         "value_weight_squared", "dV of squared weights",

@@ -6,27 +6,6 @@
 
 namespace attest::law {
 
-namespace {
-
-Precision precision_of(NumberFormat format, Precision same) {
-    switch (format) {
-        case NumberFormat::same:
-            return same;
-        case NumberFormat::f64:
-        case NumberFormat::unrounded:
-            return Precision::f64;
-        case NumberFormat::f32:
-            return Precision::f32;
-        case NumberFormat::f16:
-            return Precision::f16;
-        case NumberFormat::bf16:
-            return Precision::bf16;
-    }
-    return same;
-}
-
-}  // namespace
-
 Run::Run(const Trial& trial)
     : PlannedCall(trial, trial.problem(), trial.inputs()),
       trial_(&trial),
@@ -51,7 +30,7 @@ const bound::Expected& PlannedCall::expected() const {
 
 Precision PlannedCall::output_format() const {
     const Precision stored = problem_.format_o;
-    const Precision declared = precision_of(given_->numerics().output, stored);
+    const Precision declared = resolved(given_->numerics().output, stored);
     // Rounded to the coarser of the two: the finer one then holds the result exactly.
     return traits(declared).significand_bits < traits(stored).significand_bits ? declared : stored;
 }

@@ -1,7 +1,5 @@
 #include "properties/law/gradient_run.hpp"
 
-#include <limits>
-
 namespace attest::law {
 
 Precision gradient_format(const Problem& problem, Role role) {
@@ -31,9 +29,8 @@ const bound::ExpectedGradients& GradientRun::expected() const {
 }
 
 Interval GradientRun::truth(Role role, std::int64_t flat) const {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     const bound::ExpectedElement& e = expected(role, flat);
-    if (!(e.bound < infinity)) return {-infinity, infinity};
+    if (!(e.bound < infinite)) return {-infinite, infinite};
     return truth_of(gradients_[role].get(flat), e.bound, gradient_format(problem_, role));
 }
 

@@ -12,8 +12,6 @@ namespace attest::law {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 Relation unchanged(const Run& base, std::vector<RowMatch> rows) {
     Relation relation;
     relation.rows = std::move(rows);
@@ -120,7 +118,7 @@ double filling_value(const Trial& trial, Filling filling, Role role, Precision f
         filling == (role == Role::k ? Filling::nonfinite_keys : Filling::nonfinite_values);
     if (poisoned) {
         const std::int64_t kind = trial.random_below(stream + 1000, element, 3);
-        return kind == 0 ? std::numeric_limits<double>::quiet_NaN() : sign * infinity;
+        return kind == 0 ? std::numeric_limits<double>::quiet_NaN() : sign * infinite;
     }
     switch (filling) {
         case Filling::huge:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "properties/law/interval.hpp"
 #include "reference/bound/rounding.hpp"
@@ -78,7 +77,6 @@ double ScoreBounds::of(const Row& row) const noexcept {
 // flushed weights weight_floor times their value. A coarser output costs uo more.
 HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double score_max,
                      double values_total) {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     const double n = static_cast<double>(keys), ua = model.ua;
     double rescales = std::max(0.0, n - 1);
     if (model.tile > 0)

@@ -9,13 +9,11 @@ namespace attest::law {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 double down(double x) noexcept {
-    return std::nextafter(x, -infinity);
+    return std::nextafter(x, -infinite);
 }
 double up(double x) noexcept {
-    return std::nextafter(x, infinity);
+    return std::nextafter(x, infinite);
 }
 
 /// glibc states at most one ulp for exp and log; four steps outward hold for any library this is
@@ -51,7 +49,7 @@ Interval Interval::around(double centre, double radius) noexcept {
 
 double Interval::mid() const noexcept {
     if (lo == hi) return lo;
-    if (lo == -infinity && hi == infinity) return 0;
+    if (lo == -infinite && hi == infinite) return 0;
     return lo / 2 + hi / 2;
 }
 
@@ -71,9 +69,9 @@ bool meet(const Interval& a, const Interval& b) noexcept {
 
 double separation(const Interval& a, const Interval& b) noexcept {
     if (std::isnan(a.lo) || std::isnan(a.hi) || std::isnan(b.lo) || std::isnan(b.hi))
-        return infinity;
+        return infinite;
     const double radii = a.radius() + b.radius();
-    if (radii == infinity) return 0;
+    if (radii == infinite) return 0;
     const double distance = std::abs(a.mid() - b.mid());
     if (std::isnan(distance) || distance == 0) return 0;
     return distance / radii;
@@ -86,8 +84,8 @@ Interval preimage(double observed, Precision format) noexcept {
     const double overflow = format == Precision::f64
                                 ? largest
                                 : largest + (largest - neighbour(largest, format, false)) / 2;
-    if (observed == infinity) return {overflow, infinity};
-    if (observed == -infinity) return {-infinity, -overflow};
+    if (observed == infinite) return {overflow, infinite};
+    if (observed == -infinite) return {-infinite, -overflow};
     // Doubles hold no number between two neighbours of f64: a whole step outward encloses the half.
     if (format == Precision::f64) return {down(observed), up(observed)};
     const double below = neighbour(observed, format, false);
@@ -97,7 +95,7 @@ Interval preimage(double observed, Precision format) noexcept {
 
 Interval truth_of(double observed, double bound, Precision format) noexcept {
     const Interval unrounded = preimage(observed, format);
-    if (bound == infinity && !std::isnan(observed)) return {-infinity, infinity};
+    if (bound == infinite && !std::isnan(observed)) return {-infinite, infinite};
     return unrounded + Interval::around(0, bound);
 }
 
@@ -121,7 +119,7 @@ Interval operator*(const Interval& a, const Interval& b) noexcept {
 }
 
 Interval operator/(const Interval& a, const Interval& b) noexcept {
-    if (b.contains(0)) return {-infinity, infinity};
+    if (b.contains(0)) return {-infinite, infinite};
     return a * Interval{down(1 / b.hi), up(1 / b.lo)};
 }
 
@@ -130,8 +128,8 @@ Interval exp(const Interval& a) noexcept {
 }
 
 Interval log(const Interval& a) noexcept {
-    if (!(a.hi > 0)) return {std::numeric_limits<double>::quiet_NaN(), infinity};
-    return {a.lo > 0 ? down_library(std::log(a.lo)) : -infinity, up_library(std::log(a.hi))};
+    if (!(a.hi > 0)) return {std::numeric_limits<double>::quiet_NaN(), infinite};
+    return {a.lo > 0 ? down_library(std::log(a.lo)) : -infinite, up_library(std::log(a.hi))};
 }
 
 Interval square(const Interval& a) noexcept {

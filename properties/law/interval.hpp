@@ -9,13 +9,12 @@
 // returned. Intervals with a NaN end meet nothing.
 
 #include "reference/bound/expected.hpp"
+#include "reference/bound/rounding.hpp"
 #include "reference/problem/precision.hpp"
 
 namespace attest::law {
 
-/// Bounds are computed in double themselves, by fewer than 2^20 operations of a few units of 2^-53
-/// each on numbers that are not negative: 2^-31 of themselves at most, which this covers by far.
-constexpr double evaluation = 1.0001;
+using bound::evaluation;
 
 struct Interval {
     double lo = 0, hi = 0;

@@ -10,7 +10,6 @@ namespace attest::law {
 namespace {
 
 constexpr Precision formats[] = {Precision::f64, Precision::f32, Precision::f16, Precision::bf16};
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Precision any_format() {
     return formats[*rc::gen::inRange(0, 4)];
@@ -37,24 +36,24 @@ RC_GTEST_PROP(Preimage, EndsWhereRoundingChanges, ()) {
     const double member = round_to(any_real(), format);
     RC_PRE(std::isfinite(member));
     const Interval all = preimage(member, format);
-    RC_ASSERT(round_to(std::nextafter(all.lo, infinity), format) == member);
-    RC_ASSERT(round_to(std::nextafter(all.hi, -infinity), format) == member);
-    RC_ASSERT(round_to(std::nextafter(all.lo, -infinity), format) != member);
-    RC_ASSERT(round_to(std::nextafter(all.hi, infinity), format) != member);
+    RC_ASSERT(round_to(std::nextafter(all.lo, infinite), format) == member);
+    RC_ASSERT(round_to(std::nextafter(all.hi, -infinite), format) == member);
+    RC_ASSERT(round_to(std::nextafter(all.lo, -infinite), format) != member);
+    RC_ASSERT(round_to(std::nextafter(all.hi, infinite), format) != member);
 }
 
 TEST(Preimage, OfInfinityBeginsHalfAStepAboveTheLargest) {
-    EXPECT_EQ(preimage(infinity, Precision::f16), (Interval{65520, infinity}));
-    EXPECT_EQ(preimage(-infinity, Precision::f16), (Interval{-infinity, -65520}));
+    EXPECT_EQ(preimage(infinite, Precision::f16), (Interval{65520, infinite}));
+    EXPECT_EQ(preimage(-infinite, Precision::f16), (Interval{-infinite, -65520}));
     EXPECT_EQ(preimage(65504, Precision::f16).hi, 65520);
     EXPECT_EQ(preimage(0, Precision::f16), (Interval{-0x1p-25, 0x1p-25}));
 }
 
 TEST(Preimage, OfNaNMeetsNothing) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_FALSE(meet(preimage(nan, Precision::f32), {-infinity, infinity}));
-    EXPECT_FALSE(meet(truth_of(nan, infinity, Precision::f32), {-infinity, infinity}));
-    EXPECT_EQ(separation(preimage(nan, Precision::f32), {0, 1}), infinity);
+    EXPECT_FALSE(meet(preimage(nan, Precision::f32), {-infinite, infinite}));
+    EXPECT_FALSE(meet(truth_of(nan, infinite, Precision::f32), {-infinite, infinite}));
+    EXPECT_EQ(separation(preimage(nan, Precision::f32), {0, 1}), infinite);
 }
 
 /// Two members of two intervals, and their exact images in long double.
@@ -103,7 +102,7 @@ RC_GTEST_PROP(Separation, IsAtMostOneExactlyWhereTheyMeet, ()) {
 }
 
 TEST(Log, OfWhatMayBeZeroHasNoLowerEnd) {
-    EXPECT_EQ(log(Interval{0, 0.5}).lo, -infinity);
+    EXPECT_EQ(log(Interval{0, 0.5}).lo, -infinite);
     EXPECT_FALSE(log(Interval{0, 0.5}).finite());
     EXPECT_TRUE(std::isnan(log(Interval{-1, -0.5}).lo));
 }

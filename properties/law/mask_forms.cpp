@@ -17,8 +17,6 @@ namespace attest::law {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 std::string mask_name(const Problem& problem) {
     const Mask& mask = problem.mask;
     if (mask.causal) return "the causal mask";
@@ -163,7 +161,7 @@ Emptied emptied(const Trial& trial) {
         const std::int64_t h = trial.random_below(stream, 1, s[1]);
         const std::int64_t i = trial.random_below(stream, 2, s[2]);
         for (std::int64_t j = 0; j < s[3]; ++j)
-            mask.put(b, h, i, j, p.mask.tensor.kind == MaskKind::boolean ? 0 : -infinity);
+            mask.put(b, h, i, j, p.mask.tensor.kind == MaskKind::boolean ? 0 : -infinite);
         for (const Row& row : all_rows(p))
             if ((s[0] == 1 || row.batch == b) && (s[1] == 1 || row.head == h) &&
                 (s[2] == 1 || row.query == i))
@@ -202,7 +200,7 @@ std::optional<Violation> check_row_without_keys(const Run& call, const Row& row,
         v.expected = expected;
         v.observed = observed;
         v.bound_kind = BoundKind::exact;
-        v.ratio = infinity;
+        v.ratio = infinite;
         return v;
     };
     for (std::int64_t c = 0; c < value_dim(problem); ++c) {
@@ -215,7 +213,7 @@ std::optional<Violation> check_row_without_keys(const Run& call, const Row& row,
     if (!call.has_lse() || nan || (query && problem.sink)) return std::nullopt;
     const double lse = call.lse().at(row.batch, row.head, row.query, 0);
     ++compared;
-    if (!(lse == -infinity)) return broken(Role::lse, 0, -infinity, lse);
+    if (!(lse == -infinite)) return broken(Role::lse, 0, -infinite, lse);
     return std::nullopt;
 }
 

@@ -42,7 +42,7 @@ constexpr double off_max = 0.5;  // any below 1: the error of the merge is divid
 /// least.
 bool mergeable(const std::vector<Run>& parts, const Row& row) {
     std::vector<double> lse, reach;
-    double most = -std::numeric_limits<double>::infinity(), sum = 0, off = 0;
+    double most = -infinite, sum = 0, off = 0;
     for (const Run& part : parts) {
         if (blind(part, row)) continue;
         const bound::ExpectedElement& e = part.expected_lse(flat(part.problem(), row));
@@ -70,14 +70,14 @@ Merge merge_row(const std::vector<Run>& parts, const Row& row) {
         if (blind(part, row)) {
             if (part.trial().dialect().empty_row != EmptyRow::zeros) continue;
             const double said = part.lse().get(flat(part.problem(), row));
-            if (said == -std::numeric_limits<double>::infinity()) continue;
+            if (said == -infinite) continue;
             lse.push_back(Interval::exactly(said));
         } else {
             lse.push_back(lse_truth(part, row));
         }
         merge.parts.push_back(&part);
     }
-    double most = -std::numeric_limits<double>::infinity(), sum = 0, worst = 0;
+    double most = -infinite, sum = 0, worst = 0;
     for (const Interval& l : lse) most = std::max(most, l.mid());
     for (const Interval& l : lse) {
         merge.share.push_back(std::exp(l.mid() - most));

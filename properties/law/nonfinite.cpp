@@ -18,7 +18,6 @@ namespace attest::law {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// One entry overwritten, and whom it reaches: all channels of the rows, or `channel` alone.
 struct Injection {
@@ -97,7 +96,7 @@ Violation swallowed(const Run& changed, const Row& row, std::int64_t channel,
     v.observed = output ? changed.output().at(row.batch, row.head, row.query, channel)
                         : changed.lse().at(row.batch, row.head, row.query, 0);
     v.bound_kind = BoundKind::exact;
-    v.ratio = infinity;
+    v.ratio = infinite;
     return v;
 }
 
@@ -148,12 +147,12 @@ Judgement try_injection(const Run& base, Injection injection) {
 Judgement judge_nonfinite(const Trial& trial) {
     const Run base(trial);
     std::int64_t elements = 0;
-    for (const double value : {nan, infinity, -infinity}) {
+    for (const double value : {nan, infinite, -infinite}) {
         Judgement verdict = try_injection(base, into_key(base, Role::v, value));
         if (verdict.violated()) return verdict;
         elements += verdict.elements;
     }
-    // An infinity in K may stand for a weight of zero or of everything: only NaN has one meaning.
+    // An infinite in K may stand for a weight of zero or of everything: only NaN has one meaning.
     Judgement key = try_injection(base, into_key(base, Role::k, nan));
     if (key.violated()) return key;
     Judgement query = try_injection(base, into_query(base));

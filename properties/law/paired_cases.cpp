@@ -1,7 +1,6 @@
 #include "properties/law/paired_cases.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "properties/law/paired_runs.hpp"
@@ -70,7 +69,7 @@ PairedCase with_explicit_mask(const Problem& problem, const Dialect& dialect,
     PairedCase paired = adopt(p, shared);
     Tensor mask(type_of(p, Role::mask), {p.batch, p.heads_q, p.len_q, p.len_kv});
     const Visibility visibility(problem, dialect, inputs);
-    constexpr double hidden = -std::numeric_limits<double>::infinity();
+    constexpr double hidden = -infinite;
     std::int64_t flat = 0;
     for (const Row& row : all_rows(p)) {
         for (std::int64_t j = 0; j < p.len_kv; ++j, ++flat) {

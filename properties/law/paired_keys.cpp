@@ -1,6 +1,5 @@
 #include "properties/law/paired_keys.hpp"
 
-#include <limits>
 #include <utility>
 
 #include "properties/law/compare.hpp"
@@ -80,7 +79,7 @@ std::optional<PairedCase> with_neutral_keys(const Given& given, const Problem& p
                            }));
     }
     const bool boolean = tensor.kind == MaskKind::boolean;
-    const double hidden = boolean ? 0 : -std::numeric_limits<double>::infinity();
+    const double hidden = boolean ? 0 : -infinite;
     const double value = by == Neutral::length ? (boolean ? 1 : 0) : hidden;
     if (tensor.kind != MaskKind::none) {
         const bool had_one = inputs.has(Role::mask);

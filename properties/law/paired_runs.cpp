@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "properties/law/interval.hpp"
@@ -12,8 +11,6 @@
 namespace attest::law {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// One element of each run.
 struct Elements {
@@ -37,7 +34,7 @@ std::optional<double> ratio_within_bounds(const Run& a, const Run& b, const Elem
         const bool same = std::isnan(expected_a.value)
                               ? std::isnan(observed_a) && std::isnan(observed_b)
                               : observed_a == observed_b;
-        return same ? 0 : infinity;
+        return same ? 0 : infinite;
     }
     if (!std::isfinite(expected_a.bound) || !std::isfinite(expected_b.bound)) return std::nullopt;
     const Precision format_a = output ? a.output_format() : a.lse_format();
@@ -62,7 +59,7 @@ Violation difference(const Run& a, const Run& b, const RowMatch& rows, const Ele
     v.expected = a.outputs()[e.role].get(e.first);
     v.observed = e.sign * b.outputs()[e.role].get(e.second);
     v.bound_kind = bits ? BoundKind::bits : BoundKind::derived;
-    v.ratio = bits ? infinity : ratio;
+    v.ratio = bits ? infinite : ratio;
     if (bits) return v;
     const bool output = e.role == Role::o;
     const bound::ExpectedElement& ref_a =
@@ -125,7 +122,7 @@ Judgement compare_runs(const Run& first, const Run& second, const Relation& rela
             if (bits) {
                 const bool same = same_element(first.outputs()[e.role], e.first,
                                                second.outputs()[e.role], e.second);
-                ratio = same ? 0 : infinity;
+                ratio = same ? 0 : infinite;
             } else {
                 const std::optional<double> within = ratio_within_bounds(first, second, e);
                 if (!within) continue;
@@ -154,7 +151,7 @@ Admitted admitted(const bound::ExpectedElement& expected, Precision format) {
         const double exact = round_to(expected.value, format);
         return {exact, exact, true};
     }
-    const Interval reals = Interval::around(expected.value, std::nextafter(radius, infinity));
+    const Interval reals = Interval::around(expected.value, std::nextafter(radius, infinite));
     return {round_to(reals.lo, format), round_to(reals.hi, format), true};
 }
 
@@ -203,7 +200,7 @@ Violation missing_change(const Run& first, const Contrast& contrast, std::string
     v.expected = contrast.expected;
     v.observed = contrast.observed;
     v.bound = std::abs(contrast.expected) - std::abs(contrast.certain);
-    v.ratio = v.bound > 0 ? std::abs(contrast.observed - contrast.expected) / v.bound : infinity;
+    v.ratio = v.bound > 0 ? std::abs(contrast.observed - contrast.expected) / v.bound : infinite;
     return v;
 }
 

@@ -18,10 +18,6 @@ PlantedDeviation asks(std::string id, std::function<void(Question&)> change) {
     return {.id = std::move(id), .asks = std::move(change)};
 }
 
-void each(Tensor& tensor, double (*change)(double)) {
-    for (std::int64_t at = 0; at < tensor.size(); ++at) tensor.set(at, change(tensor.get(at)));
-}
-
 /// Rows [from, ...) of the token axis of one tensor become zero.
 void forget_from(Tensor& tensor, std::int64_t from) {
     const Shape shape = tensor.shape();

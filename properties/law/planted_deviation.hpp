@@ -49,6 +49,10 @@ struct PlantedDeviation {
 /// Deviations that several laws name, or that would not fit beside the one that does.
 namespace planted {
 
+inline void each(Tensor& tensor, const std::function<double(double)>& change) {
+    for (std::int64_t at = 0; at < tensor.size(); ++at) tensor.set(at, change(tensor.get(at)));
+}
+
 // Of the numbers an answer is made of.
 PlantedDeviation answers_times(double factor);
 PlantedDeviation answers_not_a_number();

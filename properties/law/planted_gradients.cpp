@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "properties/law/compare.hpp"
@@ -23,7 +22,7 @@ PlantedDeviation gives(std::string id,
 }
 
 /// The gradients of another question.
-PlantedDeviation asks(std::string id, std::function<void(Question&)> change) {
+PlantedDeviation differentiates_another(std::string id, std::function<void(Question&)> change) {
     return {.id = std::move(id),
             .differentiates = [change = std::move(change)](Question asked, std::int64_t,
                                                            const auto& truth) {
@@ -32,10 +31,7 @@ PlantedDeviation asks(std::string id, std::function<void(Question&)> change) {
             }};
 }
 
-void each(Tensor& tensor, const std::function<double(double)>& change) {
-    for (std::int64_t at = 0; at < tensor.size(); ++at) tensor.set(at, change(tensor.get(at)));
-}
-
+using planted::each;
 void each(TensorSet& gradients, const std::function<double(double)>& change) {
     for (const Role role : gradient_roles)
         if (gradients.has(role)) each(gradients[role], change);
@@ -88,7 +84,7 @@ PlantedDeviation group_overwritten() {
 }
 
 PlantedDeviation mask_ignored_in_backward() {
-    return asks("mask_ignored_in_backward", [](Question& q) {
+    return differentiates_another("mask_ignored_in_backward", [](Question& q) {
         Mask& mask = q.problem.mask;
         mask.causal = false;
         mask.window = {};
@@ -105,16 +101,15 @@ PlantedDeviation first_channel_doubled() {
 }
 
 PlantedDeviation large_biases_hide() {
-    return asks("large_biases_hide", [](Question& q) {
+    return differentiates_another("large_biases_hide", [](Question& q) {
         // What such a row sees by its length is all the same to it then.
         if (q.problem.mask.tensor.kind == MaskKind::additive)
-            each(q.inputs[Role::mask],
-                 [](double x) { return x < -1e4 ? -std::numeric_limits<double>::infinity() : x; });
+            each(q.inputs[Role::mask], [](double x) { return x < -1e4 ? -infinite : x; });
     });
 }
 
 PlantedDeviation gradients_of_squares() {
-    return asks("gradients_of_squares", [](Question& q) {
+    return differentiates_another("gradients_of_squares", [](Question& q) {
         each(q.inputs[Role::d_o], [](double x) { return x * std::abs(x); });
     });
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -117,8 +116,7 @@ Estimate variance_of(const Samples& samples, double rate) {
 Estimate drift_of(const Samples& samples, double rate) {
     const VarianceBand first = band_of(samples[0], rate / 2),
                        second = band_of(samples[1], rate / 2);
-    const double high =
-        first.low > 0 ? second.high / first.low : std::numeric_limits<double>::infinity();
+    const double high = first.low > 0 ? second.high / first.low : infinite;
     return {samples[1].mean() / samples[0].mean(), second.low / first.high, high};
 }
 

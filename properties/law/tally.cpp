@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace attest::law {
 
@@ -46,13 +45,11 @@ ElementPlace gradient_at(const Problem& problem, Role role, std::int64_t flat) {
 }
 
 bool Tally::claimed(const bound::ExpectedElement& expected) noexcept {
-    return !(expected.bound == std::numeric_limits<double>::infinity()) &&
-           expected.error < std::numeric_limits<double>::infinity();
+    return !(expected.bound == infinite) && expected.error < infinite;
 }
 
 bool Tally::unbounded(const Interval& interval) noexcept {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    return interval.lo == -infinity && interval.hi == infinity;
+    return interval.lo == -infinite && interval.hi == infinite;
 }
 
 bool Tally::agreed(double ratio) noexcept {
@@ -75,7 +72,7 @@ bool Tally::disagreed(double expected, double observed, double bound, double rat
     violation.bound = bound;
     violation.bound_kind = kind;
     const bool exact = kind == BoundKind::exact || std::isnan(ratio);
-    violation.ratio = exact ? std::numeric_limits<double>::infinity() : ratio;
+    violation.ratio = exact ? infinite : ratio;
     violation_ = std::move(violation);
     return false;
 }

@@ -80,7 +80,7 @@ double larger_ratio(double a, double b) noexcept {
 /// How near the statistic is to its threshold; NaN or a threshold of nothing counts as beyond it.
 double strain(const Statistic& s) noexcept {
     const double strain = std::abs(s.value) / s.threshold;
-    return std::isnan(strain) ? std::numeric_limits<double>::infinity() : strain;
+    return std::isnan(strain) ? infinite : strain;
 }
 
 }  // namespace

@@ -31,8 +31,7 @@ RC_GTEST_PROP(Visibility, SeesWhatTheOracleSees, ()) {
         const oracle::RowDetail detail =
             oracle::row_detail(problem, dialect, inputs, row.batch, row.head, row.query);
         for (std::int64_t j = 0; j < problem.len_kv; ++j) {
-            const bool visible = detail.scores[static_cast<std::size_t>(j)] !=
-                                 -std::numeric_limits<double>::infinity();
+            const bool visible = detail.scores[static_cast<std::size_t>(j)] != -infinite;
             RC_ASSERT(visibility.sees(row, j) == visible);
             RC_ASSERT(visibility.reason(row, j).empty() == visible);
             ++(visible ? seen : hidden);

@@ -79,9 +79,7 @@ SuspectTally tally_of(const Comparison& c, const bound::Expected& expected) {
 
 /// Disagreements first, the worst of them first; NaN ratios are the worst. Ties by place.
 void order(std::vector<Suspect>& suspects) {
-    const auto rank = [](const Suspect& s) {
-        return std::isnan(s.ratio) ? std::numeric_limits<double>::infinity() : s.ratio;
-    };
+    const auto rank = [](const Suspect& s) { return std::isnan(s.ratio) ? infinite : s.ratio; };
     std::stable_sort(suspects.begin(), suspects.end(), [&](const Suspect& a, const Suspect& b) {
         if (a.disagrees != b.disagrees) return a.disagrees;
         return rank(a) > rank(b);

@@ -13,8 +13,6 @@ namespace attest::search {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 /// What the reference's rounding to double costs.
 double own_rounding(const bound::ExpectedElement& e) noexcept {
     return 0x1p-52 * std::abs(e.value) + std::numeric_limits<double>::denorm_min();

@@ -123,6 +123,22 @@ void add_earlier(Counts& counts, const std::vector<CoverageReport>& earlier, Pre
     }
 }
 
+/// Into those that were violated and, of those never drawn, the ones that can occur or cannot.
+template <typename CanOccur>
+void part_pairs(CoverageReport& report, const Counts& counts, CanOccur can) {
+    report.violated.clear();
+    report.undrawn.clear();
+    report.impossible.clear();
+    std::size_t at = 0;
+    for (std::int64_t i = 0; at < counts.pairs.size(); ++i)
+        for (std::int64_t j = 0; j <= i; ++j, ++at) {
+            const CoverageReport::Pair pair{i, j};
+            if (counts.violated[at]) report.violated.push_back(pair);
+            if (counts.pairs[at] == 0)
+                (can(pair) ? report.undrawn : report.impossible).push_back(pair);
+        }
+}
+
 }  // namespace
 
 std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::int64_t allowed,
@@ -140,18 +156,12 @@ std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::
         Counts counts = count(result, format, features);
         add_earlier(counts, earlier, format);
         CoverageReport report{format, counts.cases, names, counts.pairs, {}, {}, {}, allowed};
-        for (std::size_t i = 0; i < features.size(); ++i)
-            for (std::size_t j = 0; j <= i; ++j) {
-                const std::size_t at = triangle(i, j);
-                const CoverageReport::Pair pair{static_cast<std::int64_t>(i),
-                                                static_cast<std::int64_t>(j)};
-                if (counts.violated[at]) report.violated.push_back(pair);
-                if (counts.pairs[at] > 0) continue;
-                if (can_occur(features[i], features[j], format, result.manifest, kernel))
-                    report.undrawn.push_back(pair);
-                else
-                    report.impossible.push_back(pair);
-            }
+        part_pairs(report, counts, [&](const CoverageReport::Pair& pair) {
+            const auto [a, b] = pair;
+            return can_occur(features[static_cast<std::size_t>(a)],
+                             features[static_cast<std::size_t>(b)], format, result.manifest,
+                             kernel);
+        });
         reports.push_back(std::move(report));
     }
     return reports;
@@ -166,20 +176,10 @@ std::vector<CoverageReport> recounted_coverage(const CampaignResult& result,
         if (counts.pairs.size() != report.pairs.size())
             throw BadInput("the coverage is of other features than the kernel's");
         report.cases = counts.cases;
-        report.undrawn.clear();
-        report.violated.clear();
         const auto impossible = std::exchange(report.impossible, {});
-        for (std::size_t i = 0; i < features.size(); ++i)
-            for (std::size_t j = 0; j <= i; ++j) {
-                const std::size_t at = triangle(i, j);
-                const CoverageReport::Pair pair{static_cast<std::int64_t>(i),
-                                                static_cast<std::int64_t>(j)};
-                if (counts.violated[at]) report.violated.push_back(pair);
-                if (counts.pairs[at] > 0) continue;
-                const bool never =
-                    std::find(impossible.begin(), impossible.end(), pair) != impossible.end();
-                (never ? report.impossible : report.undrawn).push_back(pair);
-            }
+        part_pairs(report, counts, [&](const CoverageReport::Pair& pair) {
+            return std::ranges::find(impossible, pair) == impossible.end();
+        });
         report.pairs = std::move(counts.pairs);
     }
     return reports;

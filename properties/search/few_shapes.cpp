@@ -66,7 +66,7 @@ std::optional<std::set<std::string>> shapes_asked(Kernel& kernel, const law::Pro
 }
 
 /// What stands in a problem, as numbers: its features, formats, and how its sizes lie.
-std::vector<int> traits_of(const Problem& p) {
+std::vector<int> shape_traits(const Problem& p) {
     std::vector<int> traits;
     const FeatureSet features = features_of(p);
     for (int f = 0; f < feature_count; ++f)
@@ -88,7 +88,7 @@ std::vector<int> traits_of(const Problem& p) {
 
 using Pairs = std::set<std::pair<int, int>>;
 Pairs pairs_of(const Problem& p) {
-    const std::vector<int> traits = traits_of(p);
+    const std::vector<int> traits = shape_traits(p);
     Pairs pairs;
     for (std::size_t a = 0; a < traits.size(); ++a)
         for (std::size_t b = a; b < traits.size(); ++b) pairs.emplace(traits[a], traits[b]);

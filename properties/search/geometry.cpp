@@ -1,5 +1,7 @@
 #include "properties/search/geometry.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -141,13 +143,6 @@ void ask_pages(Geometry& g, const Problem& p, const Supports& takes) {
     });
 }
 
-std::string list(const std::vector<std::int64_t>& numbers) {
-    std::string text;
-    for (const std::int64_t number : numbers)
-        text += (text.empty() ? "" : ", ") + std::to_string(number);
-    return text;
-}
-
 std::string in_words(const Lengths& lengths) {
     if (lengths.most == lengths.multiple) return std::to_string(lengths.most).append(" alone");
     std::string text;
@@ -218,7 +213,8 @@ std::vector<std::string> described(const Geometry& g) {
     for (const auto& [what, numbers] :
          {std::pair{"batch", &g.batches}, std::pair{"key/value heads", &g.heads_kv},
           std::pair{"heads a group", &g.groups}, std::pair{"page size", &g.page_sizes}})
-        if (!numbers->empty()) limits.push_back(what + (": " + list(*numbers)));
+        if (!numbers->empty())
+            limits.push_back(fmt::format("{}: {}", what, fmt::join(*numbers, ", ")));
     if (!g.len_q.any()) limits.push_back("queries: " + in_words(g.len_q));
     if (!g.len_kv.any()) limits.push_back("keys: " + in_words(g.len_kv));
     if (g.queries == Queries::as_keys) limits.push_back("queries: as many as keys");

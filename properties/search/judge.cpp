@@ -1,9 +1,9 @@
 #include "properties/search/judge.hpp"
 
 #include <chrono>
-#include <limits>
 #include <utility>
 
+#include "properties/search/clock.hpp"
 #include "properties/search/kernel_trial.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -21,7 +21,7 @@ law::Verdict of_nothing(const law::Judge& judge, const law::Judgement& nothing,
     law::Violation violation;
     violation.problem = "what the law reads off exact attention cannot be read off the kernel";
     violation.bound_kind = law::BoundKind::exact;
-    violation.ratio = std::numeric_limits<double>::infinity();
+    violation.ratio = infinite;
     return law::violated(std::move(violation), of_truth.elements);
 }
 
@@ -108,8 +108,7 @@ Judged judge_case(Kernel& kernel, const law::Property& property, const Case& tri
     const auto begin = std::chrono::steady_clock::now();
     Past past = kernel.past();
     record.verdict = answer(kernel, property, record);
-    record.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    record.seconds = seconds_since(begin);
     if (failure_kind(record)) record.past = std::make_shared<const Past>(std::move(past));
     judged.refused = record.outcome == worker::Outcome::refused;
     judged.vacuous = record.outcome == worker::Outcome::ok && says_nothing(record.verdict);

@@ -33,7 +33,7 @@ law::Judgement failed_call(std::string sentence, const std::optional<worker::Fau
     violation.problem = std::move(sentence);
     violation.tensor = fault && fault->tensor ? *fault->tensor : Role::o;
     violation.bound_kind = law::BoundKind::exact;
-    violation.ratio = std::numeric_limits<double>::infinity();
+    violation.ratio = infinite;
     return law::violated(std::move(violation));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "properties/search/store.hpp"
 
@@ -18,7 +17,7 @@ bool has_ratio(const law::Property& property) {
 
 // NaN ratios count as the largest there is: an error that is no number exceeds every bound.
 double ordered(double ratio) {
-    return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
+    return std::isnan(ratio) ? infinite : ratio;
 }
 
 bool judged(const CaseRecord& record) {

@@ -1,4 +1,6 @@
 // Asks supports() what a kernel takes, before the first case.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "properties/search/capability.hpp"
@@ -9,13 +11,6 @@
 namespace attest::search {
 
 namespace {
-
-std::string list(const std::vector<std::int64_t>& numbers) {
-    std::string text;
-    for (const std::int64_t number : numbers)
-        text += (text.empty() ? "" : ", ") + std::to_string(number);
-    return text;
-}
 
 class Prober {
 public:
@@ -122,7 +117,7 @@ private:
             return;
         }
         capability_.dims = taken;
-        narrowed_.push_back("head dimension: " + list(taken));
+        narrowed_.push_back(fmt::format("head dimension: {}", fmt::join(taken, ", ")));
     }
 
     /// Not any head dimension of the values, but those of real models.

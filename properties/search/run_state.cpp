@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "properties/search/clock.hpp"
 #include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/shrinker.hpp"
@@ -23,10 +24,6 @@ constexpr double shrink_seconds = 20, shrink_seconds_least = 2, shrink_share = 0
 // Of one that costs a time limit, or all memory, each time; and of a statistic, which makes up to a
 // thousand calls a case and says the same of every case.
 constexpr double shrink_seconds_slow = 8, shrink_seconds_statistic = 4;
-
-std::string kernel_name(const kernel::KernelSpec& spec) {
-    return spec.id.empty() ? spec.text : spec.id;
-}
 
 }  // namespace
 
@@ -92,7 +89,7 @@ std::vector<Case> RunState::known_cases(const law::Property& property,
             known.push_back(tried);
     };
     for (const StoredFailure& failure : stored)
-        if (failure.law == property.id && failure.kernel == kernel_name(options_.kernel))
+        if (failure.law == property.id && failure.kernel == options_.kernel.name())
             add(failure.tried);
     for (const FixedCase& fixture : options_.fixtures)
         if (fixture.law == property.id && in_space(property, fixture.tried.values))
@@ -101,7 +98,7 @@ std::vector<Case> RunState::known_cases(const law::Property& property,
 }
 
 double RunState::seconds_left() const {
-    const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double spent = seconds_since(begin_);
     return *options_.seconds - spent;
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "properties/search/clock.hpp"
 #include "properties/search/limited_kernel.hpp"
 #include "properties/search/run_state.hpp"
 #include "properties/search/workbench.hpp"
@@ -16,10 +17,6 @@ namespace attest::search {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // A case that takes longer than this is worth a word to whoever waits.
 constexpr double waiting_from_seconds = 2;
@@ -219,12 +216,13 @@ void Runner::watch() {
     auto told = Clock::now();
     while (running_ > 0) {
         changed_.wait_for(lock, look_every);
-        if (since(told) < 1) continue;
+        if (seconds_since(told) < 1) continue;
         told = Clock::now();
         const double limit = std::chrono::duration<double>(limit_.of(0, false)).count();
         for (const Worker& worker : workers_)
-            if (worker.busy && since(worker.since) > waiting_from_seconds)
-                observer_.on_waiting(state_.property(worker.law), since(worker.since), limit);
+            if (worker.busy && seconds_since(worker.since) > waiting_from_seconds)
+                observer_.on_waiting(state_.property(worker.law), seconds_since(worker.since),
+                                     limit);
     }
 }
 
@@ -286,7 +284,7 @@ CampaignResult Runner::run() {
     if (error_ && !ready_) std::rethrow_exception(error_);
     tell_concluded();
     complete();
-    result_.seconds = since(begin);
+    result_.seconds = seconds_since(begin);
     return std::move(result_);
 }
 

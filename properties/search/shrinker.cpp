@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "properties/search/clock.hpp"
 #include "properties/search/draw.hpp"
 #include "properties/search/store.hpp"
 #include "reference/problem/validity.hpp"
@@ -254,7 +255,7 @@ Counterexample Shrinker::shrink(const CaseRecord& found) {
     result_.fault = best_.fault;
     result_.printed = best_.printed;
     result_.id = failure_id(result_.smallest, property_.id);
-    result_.shrink_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    result_.shrink_seconds = seconds_since(begin);
     return std::move(result_);
 }
 

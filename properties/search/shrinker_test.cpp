@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <set>
 
 #include "properties/search/draw_case_test.hpp"
@@ -154,7 +153,7 @@ TEST(Shrinker, LengthsAndDataShrinkTogether) {
     plan.fails = [](const Problem& p, const TensorSet& inputs) {
         const Tensor& k = inputs[Role::k];
         const auto first = [&](std::int64_t key) { return k.at(0, 0, key, 0); };
-        double before = -std::numeric_limits<double>::infinity(), after = before;
+        double before = -infinite, after = before;
         for (std::int64_t key = 0; key < p.len_kv; ++key)
             (key < 16 ? before : after) = std::max(key < 16 ? before : after, first(key));
         return after > before;

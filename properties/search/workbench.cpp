@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "properties/search/clock.hpp"
 #include "properties/search/confirm.hpp"
 #include "properties/search/draw.hpp"
 #include "properties/search/limited_kernel.hpp"
@@ -13,10 +14,6 @@ namespace attest::search {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 Clock::time_point after(double seconds) {
     return Clock::now() +
@@ -28,10 +25,6 @@ Clock::time_point after(double seconds) {
 constexpr std::int64_t attempts_max = 16, draws_max = 64;
 // Distinct refusals kept a case; a kernel may put the problem into its reason.
 constexpr std::size_t refusals_kept = 16;
-
-std::string kernel_name(const kernel::KernelSpec& spec) {
-    return spec.id.empty() ? spec.text : spec.id;
-}
 
 }  // namespace
 
@@ -69,7 +62,7 @@ Workbench::Workbench(const CampaignOptions& options, const Capability& capabilit
     : options_(options),
       capability_(capability),
       limit_(limit),
-      keeper_(options.store, kernel_name(options.kernel)) {}
+      keeper_(options.store, options.kernel.name()) {}
 
 /// A call that did not return is no hang yet: unless the kernel is known to hang, the case is tried
 /// once more, in a fresh process that has many times as long. What that comes to counts.
@@ -145,7 +138,7 @@ std::optional<Counterexample> Workbench::likely(Kernel& kernel, const law::Prope
     Counterexample c = counterexample_of(property, record);
     c.found = task.found;
     c.evaluations = c.accepted = 1;
-    c.shrink_seconds = since(begin);
+    c.shrink_seconds = seconds_since(begin);
     c.confirmed = {Confirmation::alone, {1, 1}, {}, {}};  // try_case() starts a fresh process
     c.steps.push_back({1, "known", "the smallest case of an earlier law that ended alike",
                        print(record.tried), score_count(record.tried.problem)});

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/bound/rounding.hpp"
 
 namespace attest::bound {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double evaluation = 1.0001;  // as in forward_bound.cpp
 
 /// No infinity times 0.
 double times(double x, double y) {

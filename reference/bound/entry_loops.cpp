@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reference/bound/entry_loops.cpp"
@@ -31,7 +30,7 @@ HWY_INLINE std::size_t errors_by(D d, const RowFacts& facts, const ScoreError& e
     const V dot = hn::Set(d, error.dot), of_bias = hn::Set(d, error.bias);
     const V of_turn = hn::Set(d, error.angle), absolute = hn::Set(d, error.absolute);
     V top = hn::Zero(d), size = hn::Zero(d), bias = hn::Zero(d), turn = hn::Zero(d);
-    V high = hn::Set(d, -std::numeric_limits<double>::infinity());
+    V high = hn::Set(d, -infinite);
     V low = hn::Neg(high);
     std::size_t j = first;
     for (; j + step <= n; j += step) {
@@ -139,7 +138,7 @@ template <class D>
 HWY_INLINE std::size_t outputs_by(D d, const OutputTask& t, std::size_t first, std::size_t n,
                                   double* bounds) {
     const std::size_t step = hn::Lanes(d);
-    const auto infinite = hn::Set(d, std::numeric_limits<double>::infinity());
+    const auto no_end = hn::Set(d, infinite);
     const auto of_size = hn::Set(d, t.of_size), inverse = hn::Set(d, t.inverse);
     const auto of_ua = hn::Set(d, 2.5 * t.ua), of_total = hn::Set(d, t.of_total);
     const auto absolute = hn::Set(d, t.absolute), total_max = hn::Set(d, t.total_max);
@@ -156,8 +155,8 @@ HWY_INLINE std::size_t outputs_by(D d, const OutputTask& t, std::size_t first, s
         e = hn::Add(e, hn::MulAdd(of_total, total, absolute));
         e = hn::Add(e, hn::MulAdd(uo, hn::Add(size, e), omo));
         // Infinity times a unit of zero is no number: it claims as little.
-        const auto claimed = hn::And(hn::Lt(total, total_max), hn::Lt(e, infinite));
-        hn::StoreU(hn::IfThenElse(claimed, e, infinite), d, bounds + c);
+        const auto claimed = hn::And(hn::Lt(total, total_max), hn::Lt(e, no_end));
+        hn::StoreU(hn::IfThenElse(claimed, e, no_end), d, bounds + c);
     }
     return c;
 }

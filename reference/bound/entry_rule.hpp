@@ -8,7 +8,7 @@
 namespace attest::bound {
 
 /// How exact the numbers must be that a bound is evaluated at (relative; scores: absolute). The
-/// factor that covers it is `evaluation` in forward_bound.cpp.
+/// factor that covers it is `evaluation` in rounding.hpp.
 constexpr double facts_accuracy = 0x1p-17;
 
 /// A row apart from its entries.

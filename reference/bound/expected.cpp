@@ -1,7 +1,6 @@
 #include "reference/bound/expected.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace attest::bound {
 
@@ -10,10 +9,10 @@ namespace {
 /// One step outward costs less than deciding whether the addition in double was exact, and only
 /// ever widens: the ends are computed in double from values that are themselves doubles.
 double down(double x) {
-    return std::nextafter(x, -std::numeric_limits<double>::infinity());
+    return std::nextafter(x, -infinite);
 }
 double up(double x) {
-    return std::nextafter(x, std::numeric_limits<double>::infinity());
+    return std::nextafter(x, infinite);
 }
 
 bool within(double observed, double value, double radius, Precision format) {
@@ -26,7 +25,6 @@ bool within(double observed, double value, double radius, Precision format) {
 }  // namespace
 
 Agreement judge(double observed, const ExpectedElement& expected, Precision format) noexcept {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     if (std::isnan(expected.value)) {
         const bool met =
             expected.bound == infinite ? !std::isfinite(observed) : std::isnan(observed);
@@ -44,7 +42,6 @@ Agreement judge(double observed, const ExpectedElement& expected, Precision form
 }
 
 double error_ratio(double observed, const ExpectedElement& expected, Precision format) noexcept {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
     if (!std::isfinite(expected.value))
         return judge(observed, expected, format) == Agreement::agrees ? 0 : infinite;
     if (expected.bound == infinite || expected.error == infinite) return 0;

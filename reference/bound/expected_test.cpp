@@ -6,12 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 namespace attest::bound {
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr auto yes = Agreement::agrees, no = Agreement::disagrees, open = Agreement::undecided;
 
 ExpectedElement element(double value, double error, double bound) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/bound/entry_loops.hpp"
 #include "reference/bound/far_keys.hpp"
@@ -11,12 +10,6 @@
 namespace attest::bound {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-// The bounds themselves are evaluated in double, from sums of at most 2^30 terms of one sign
-// (relative error below 2^-22), at p_j, s_j and O_c that are exact to 2^-17: 1.0001 covers both.
-constexpr double evaluation = 1.0001;
 
 /// -log(1 - x) or a little more: for 0 <= x <= 2^-12 it is below x + x^2.
 double log_loss(double x) {

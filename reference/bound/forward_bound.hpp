@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -22,8 +21,7 @@ public:
     double value() const noexcept { return value_; }
 
 private:
-    explicit Bound(double value) noexcept
-        : value_(value >= 0 ? value : std::numeric_limits<double>::infinity()) {}
+    explicit Bound(double value) noexcept : value_(value >= 0 ? value : infinite) {}
     double value_;
     friend class RowBound;
 };

@@ -6,15 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "reference/bound/rounding.hpp"
 
 namespace attest::bound {
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 TEST(chain_error, is_n_u_to_first_order_and_claims_nothing_past_a_half) {
     EXPECT_DOUBLE_EQ(chain_error(10, 0x1p-24), 10 * 0x1p-24 / (1 - 10 * 0x1p-24));

@@ -10,23 +10,6 @@ namespace attest::bound {
 
 namespace {
 
-Precision format_of(NumberFormat format, Precision same) {
-    switch (format) {
-        case NumberFormat::f64:
-        case NumberFormat::unrounded:
-            return Precision::f64;
-        case NumberFormat::f32:
-            return Precision::f32;
-        case NumberFormat::f16:
-            return Precision::f16;
-        case NumberFormat::bf16:
-            return Precision::bf16;
-        case NumberFormat::same:
-            break;
-    }
-    return same;
-}
-
 double smallest_normal(const FormatTraits& t) {
     return std::ldexp(1.0, t.exponent_min);
 }
@@ -53,7 +36,7 @@ double rounded_to(const FormatTraits& t, const FormatTraits& a, bool flushes, do
 void resolve_steps(const Problem& problem, const Numerics& n, const FormatTraits& a,
                    KernelModel& m) {
     const auto step = [&](NumberFormat format, double& unit, double& under) {
-        return rounded_to(traits(format_of(format, problem.format_q)), a, n.flush_subnormals, unit,
+        return rounded_to(traits(resolved(format, problem.format_q)), a, n.flush_subnormals, unit,
                           under);
     };
     m.score_max = step(n.scores, m.us, m.oms);
@@ -70,7 +53,7 @@ void resolve_steps(const Problem& problem, const Numerics& n, const FormatTraits
 
 KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     const bool wide = problem.format_q == Precision::f64 || problem.format_kv == Precision::f64;
-    Precision accumulate = format_of(numerics.accumulate, problem.format_q);
+    Precision accumulate = resolved(numerics.accumulate, problem.format_q);
     if (wide) accumulate = Precision::f64;
     const FormatTraits a = traits(accumulate);
 
@@ -84,14 +67,14 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
                          ? 2 * m.oma * (1 + std::max(0.0, numerics.exp_ulp))
                          : smallest_normal(a);
     m.max_finite = a.max_finite;
-    const FormatTraits w = traits(format_of(numerics.weights, problem.format_q));
+    const FormatTraits w = traits(resolved(numerics.weights, problem.format_q));
     if (w.unit_roundoff > a.unit_roundoff) {
         m.up = w.unit_roundoff;
         m.omp = underflow(w, numerics.flush_subnormals);
     }
     const auto rounding = [&](NumberFormat declared, double& u, double& om) {
         if (declared == NumberFormat::same) declared = numerics.weights;
-        const FormatTraits g = traits(format_of(declared, problem.format_q));
+        const FormatTraits g = traits(resolved(declared, problem.format_q));
         if (!(g.unit_roundoff > a.unit_roundoff)) return a.max_finite;
         u = g.unit_roundoff;
         om = underflow(g, numerics.flush_subnormals);
@@ -100,7 +83,7 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     rounding(numerics.gradient_weights, m.ugp, m.omgp);
     m.gradient_max = rounding(numerics.gradient_scores, m.ugs, m.omgs);
     const FormatTraits stored = traits(problem.format_o);
-    const FormatTraits o = traits(format_of(numerics.output, problem.format_o));
+    const FormatTraits o = traits(resolved(numerics.output, problem.format_o));
     if (o.unit_roundoff > stored.unit_roundoff) {
         m.uo = o.unit_roundoff;
         m.omo = underflow(o, numerics.flush_subnormals);

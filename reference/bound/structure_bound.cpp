@@ -2,18 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/bound/rounding.hpp"
 
 namespace attest::bound {
-
-namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double evaluation = 1.0001;  // as in forward_bound.cpp
-
-}  // namespace
 
 bool structure_declared(const KernelModel& model, std::int64_t splits) noexcept {
     return !model.coarse_steps && model.up > 0 && model.tile > 0 &&

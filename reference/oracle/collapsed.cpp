@@ -1,7 +1,6 @@
 #include "reference/oracle/collapsed.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "reference/oracle/collapsed_block.hpp"
 #include "reference/oracle/collapsed_head.hpp"
@@ -12,8 +11,6 @@
 namespace attest::oracle {
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 bool covers(const Problem& p) {
     return p.rope.style == RopeStyle::none && !p.alibi && p.mask.tensor.kind == MaskKind::none &&

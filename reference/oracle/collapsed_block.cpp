@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "reference/bound/rounding.hpp"
@@ -12,11 +11,7 @@
 
 namespace attest::oracle {
 
-namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 CollapsedBlock::CollapsedBlock(const Prepared& call, const bound::KernelModel& model,
                                const CollapsedHead& head)

@@ -89,14 +89,14 @@ double elements_all(const double* value, const double* error, const double* boun
     double worst = 0;
     over(n, [&](auto d, std::size_t c) {
         const auto zero = hn::Zero(d);
-        const auto infinite = hn::Set(d, std::numeric_limits<double>::infinity());
+        const auto no_end = hn::Set(d, infinite);
         const auto raw = hn::LoadU(d, value + c), b = hn::LoadU(d, bound + c);
-        const auto number = hn::Lt(hn::Abs(raw), infinite);
+        const auto number = hn::Lt(hn::Abs(raw), no_end);
         const auto v = hn::IfThenElse(number, raw, zero);
-        const auto e = hn::IfThenElse(number, hn::LoadU(d, error + c), infinite);
+        const auto e = hn::IfThenElse(number, hn::LoadU(d, error + c), no_end);
         hn::StoreInterleaved3(v, e, b, d, &out[c].value);
         const auto beyond = hn::Sub(e, rounding_of(d, v));
-        const auto counts = hn::And(hn::Gt(beyond, zero), hn::Lt(b, infinite));
+        const auto counts = hn::And(hn::Gt(beyond, zero), hn::Lt(b, no_end));
         const auto ratio = hn::IfThenElse(counts, hn::Div(beyond, b), zero);
         worst = std::max(worst, hn::GetLane(hn::MaxOfLanes(d, ratio)));
     });
@@ -122,7 +122,7 @@ void upward_sums(const UpwardTask& task, std::size_t n, double* out) {
 
 void output_errors(const OwnError& own, const OwnTask& task, std::size_t n, double* error) {
     if (own.weight < 1) return HWY_DYNAMIC_DISPATCH(errors_all)(own, task, n, error);
-    std::fill(error, error + n, std::numeric_limits<double>::infinity());
+    std::fill(error, error + n, infinite);
 }
 
 double weighted_squares(const double* count, const double* centred, const double* weight,

@@ -7,41 +7,41 @@ namespace attest::oracle {
 
 namespace {
 
-using Wide = boost::multiprecision::cpp_bin_float_50;
+using Digits50 = boost::multiprecision::cpp_bin_float_50;
 
 /// The first `parts` doubles of a constant, each of `bits` significant bits: so that their products
 /// with a whole number of 53 - bits bits are exact.
 template <std::size_t parts>
-std::array<double, parts> slice(Wide value, int bits) {
+std::array<double, parts> slice(Digits50 value, int bits) {
     std::array<double, parts> out{};
     for (double& part : out) {
         const double nearest = value.convert_to<double>();
         const double unit = std::ldexp(1.0, std::ilogb(nearest) - bits + 1);
         part = std::trunc(nearest / unit) * unit;
-        value -= Wide(part);
+        value -= Digits50(part);
     }
     return out;
 }
 
-DoubleDouble rounded(const Wide& value) {
+DoubleDouble rounded(const Digits50& value) {
     const double hi = value.convert_to<double>();
-    return {hi, Wide(value - Wide(hi)).convert_to<double>()};
+    return {hi, Digits50(value - Digits50(hi)).convert_to<double>()};
 }
 
 DoubleDoubleConstants make_constants() {
     DoubleDoubleConstants c;
-    const Wide ln2 = boost::multiprecision::log(Wide(2));
-    const Wide half = boost::multiprecision::acos(Wide(0));
+    const Digits50 ln2 = boost::multiprecision::log(Digits50(2));
+    const Digits50 half = boost::multiprecision::acos(Digits50(0));
     c.log2_step = slice<4>(ln2 / exp_table_size, 33);
     c.half_pi = slice<7>(half, 21);
-    c.steps_per_unit = Wide(exp_table_size / ln2).convert_to<double>();
-    c.quarters_per_radian = Wide(1 / half).convert_to<double>();
+    c.steps_per_unit = Digits50(exp_table_size / ln2).convert_to<double>();
+    c.quarters_per_radian = Digits50(1 / half).convert_to<double>();
     for (std::size_t i = 0; i < c.two_to_hi.size(); ++i) {
         const DoubleDouble power = rounded(boost::multiprecision::exp(ln2 * i / exp_table_size));
         c.two_to_hi[i] = power.hi;
         c.two_to_lo[i] = power.lo;
     }
-    Wide factorial = 1;
+    Digits50 factorial = 1;
     for (std::size_t i = 0; i < c.inverse_factorial.size(); ++i) {
         if (i > 0) factorial *= i;
         c.inverse_factorial[i] = rounded(1 / factorial);

@@ -25,7 +25,7 @@ public:
         range_ = keys_of(p_, call_.dialect, b, i);
         b_ = b;
         h_ = h;
-        const double infinite = std::numeric_limits<double>::infinity();
+        const double infinite = infinite;
         std::fill(output, output + call_.dim_v, 0.0);
         *lse = -infinite;
         if (!range_.is_query || (keys_.empty() && !p_.sink)) return;

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace attest::oracle {
 
-namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 void GradientErrors::disclaim(std::size_t first, std::size_t count) {
     for (std::size_t at = first; at < first + count; ++at) add(at, 0, infinite);

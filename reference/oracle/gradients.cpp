@@ -1,7 +1,6 @@
 #include "reference/oracle/gradients.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "reference/oracle/dropped.hpp"
 #include "reference/oracle/gradient_runs.hpp"
@@ -18,7 +17,7 @@ namespace {
 /// above 1/1000 of its bound.
 bool is_settled(const std::vector<bound::ExpectedElement>& elements) {
     for (const bound::ExpectedElement& e : elements) {
-        if (e.bound == std::numeric_limits<double>::infinity() || e.bound == 0) continue;
+        if (e.bound == infinite || e.bound == 0) continue;
         if (!(e.error - double_rounding(e.value) <= settled * e.bound)) return false;
     }
     return true;

@@ -5,7 +5,7 @@ namespace attest::oracle {
 namespace {
 
 /// Keys whose values stay in the cache while all rows of a block are combined with them.
-constexpr std::int64_t chunk = 64;
+constexpr std::int64_t keys_at_once = 64;
 
 class LaneRowsDouble final : public RowArithmetic {
 public:
@@ -75,7 +75,7 @@ private:
         }
         if (query.sink != nullptr) out.max = std::max(out.max, out.score[keys] = *query.sink);
         std::fill(out.score.begin() + static_cast<std::ptrdiff_t>(entries), out.score.end(),
-                  -std::numeric_limits<double>::infinity());
+                  -infinite);
         out.sum = sum_[row] = exponentials(out.score.data(), out.max, n, out.weight.data());
         out.score.resize(entries);
         out.weight.resize(entries);
@@ -100,9 +100,9 @@ private:
         output_.resize(static_cast<std::size_t>(rows * stride));
         if (span_.size() == 0) std::fill(output_.begin(), output_.end(), 0.0);
         const std::int64_t last = std::min(span_.last, call_.problem.len_kv);
-        for (std::int64_t j = span_.first; j < last; j += chunk)
+        for (std::int64_t j = span_.first; j < last; j += keys_at_once)
             add_product(Product<double>{.rows = rows,
-                                        .inner = std::min(chunk, last - j),
+                                        .inner = std::min(keys_at_once, last - j),
                                         .width = stride,
                                         .a = weight_.data() + (j - span_.first),
                                         .a_stride = span_.size(),

@@ -35,7 +35,7 @@ private:
              span.last, dot_hi_.data(), dot_lo_.data());
         const std::size_t keys = query.visible.size();
         const std::size_t entries = keys + (query.sink != nullptr ? 1 : 0);
-        DoubleDouble most(-std::numeric_limits<double>::infinity());
+        DoubleDouble most(-infinite);
         const bool finished = is_finished(call_, query);
         for (std::size_t j = 0; j < entries; ++j) {
             DoubleDouble s;
@@ -54,7 +54,7 @@ private:
                          score_hi_.begin() + static_cast<std::ptrdiff_t>(entries));
         const std::size_t n = static_cast<std::size_t>(padded(static_cast<std::int64_t>(entries)));
         for (std::size_t j = entries; j < n; ++j) {
-            score_hi_[j] = -std::numeric_limits<double>::infinity();
+            score_hi_[j] = -infinite;
             score_lo_[j] = 0;
         }
         const DoubleDouble sum =

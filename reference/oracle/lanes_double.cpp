@@ -69,7 +69,7 @@ HWY_INLINE void over(std::int64_t n, Step step) {
 
 double scaled_all(const double* x, double factor, std::int64_t n, double* out) {
     const D d;
-    double rest = -std::numeric_limits<double>::infinity();
+    double rest = -infinite;
     V most = hn::Set(d, rest);
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
     std::int64_t j = 0;
@@ -131,8 +131,7 @@ void widen_all(const float* x, double factor, double least, std::int64_t n, doub
         const auto y = hn::PromoteTo(d, hn::LoadU(single, x + j));
         const auto a = hn::Add(hn::Mul(y, hn::Set(d, factor)), hn::Set(d, least));
         const auto number = hn::Ge(a, hn::Zero(d));
-        const auto infinite = hn::Set(d, std::numeric_limits<double>::infinity());
-        hn::StoreU(hn::IfThenElse(number, a, infinite), d, out + j);
+        hn::StoreU(hn::IfThenElse(number, a, hn::Set(d, infinite)), d, out + j);
     });
 }
 

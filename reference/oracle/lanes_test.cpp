@@ -119,7 +119,7 @@ TEST(lanes, exponentials_are_within_their_error) {
         for (int round = 0; round < 150; ++round) {
             std::vector<double> x(16), w(16), lo(16);
             for (double& each : x) each = draw.uniform(round % 3 == 0 ? -700 : -5, 3);
-            x[15] = -std::numeric_limits<double>::infinity();
+            x[15] = -infinite;
             const DoubleDouble top{3.0, 0x1p-60};
             std::vector<double> hi = x;
             for (std::size_t j = 0; j < 15; ++j) lo[j] = draw.uniform(-1, 1) * 0x1p-56;
@@ -222,7 +222,6 @@ TEST(lanes, spreads_are_sums_over_keys) {
 TEST(lanes, numbers_are_scaled_and_measured) {
     on_every_target([] {
         LaneDraw draw;
-        constexpr double infinite = std::numeric_limits<double>::infinity();
         for (std::size_t n = 0; n < 40; ++n) {
             const std::vector<double> x = draw.many(static_cast<std::int64_t>(n));
             const std::int64_t count = static_cast<std::int64_t>(n);

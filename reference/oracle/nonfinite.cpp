@@ -9,8 +9,6 @@ namespace attest::oracle {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 /// The score's kind: a finite number stands for any finite score. `bent`: an infinity went through
 /// a cap or a rotation, and what comes out differs among kernels.
 double score_kind(const Prepared& call, std::int64_t b, std::int64_t h, std::int64_t i,

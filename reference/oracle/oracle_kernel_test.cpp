@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/oracle/emulated_kernel.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -21,7 +20,7 @@ struct CheckCount {
     void add(double observed, bound::ExpectedElement expected, Precision format, double factor) {
         ++elements;
         expected.bound *= factor;
-        if (!(expected.bound < std::numeric_limits<double>::infinity())) return;
+        if (!(expected.bound < infinite)) return;
         ++claimed;
         const bound::Agreement agreement = bound::judge(observed, expected, format);
         violated += agreement == bound::Agreement::disagrees ? 1 : 0;

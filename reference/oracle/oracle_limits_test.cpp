@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "reference/oracle/certified_test.hpp"
 #include "reference/oracle/collapsed.hpp"
@@ -15,8 +14,6 @@
 
 namespace attest::oracle {
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// What every oracle there is expects.
 std::vector<bound::Expected> all_of(const Problem& p, const Dialect& dialect,

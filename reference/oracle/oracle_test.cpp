@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "reference/oracle/certified_test.hpp"
 #include "reference/problem/errors.hpp"
@@ -14,7 +13,6 @@
 namespace attest::oracle {
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
 /// One query, keys of one channel whose scores are `scores` (q = 1, scale = 1).
 struct Scored {
     Problem problem;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/bound/probable_bound.hpp"
 #include "reference/oracle/lanes.hpp"
@@ -12,23 +11,8 @@ namespace attest::oracle {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 Precision weights_format(const Problem& problem, const Numerics& numerics) {
-    switch (numerics.weights) {
-        case NumberFormat::f64:
-        case NumberFormat::unrounded:
-            return Precision::f64;
-        case NumberFormat::f32:
-            return Precision::f32;
-        case NumberFormat::f16:
-            return Precision::f16;
-        case NumberFormat::bf16:
-            return Precision::bf16;
-        case NumberFormat::same:
-            break;
-    }
-    return problem.format_q;
+    return resolved(numerics.weights, problem.format_q);
 }
 
 /// Inputs, and one result to write rows into.

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace attest::oracle {
 
-namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 // As in kernel_model.cpp, with this arithmetic's constants: dot products within sum(d), plus scale
 // and at most two additions (4 units); ALiBi's product and the two additions on the biases (4

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <string>
 
@@ -115,9 +114,8 @@ Prepared prepare(const Problem& problem, const Dialect& dialect, const TensorSet
     if (p.mask.tensor.kind != MaskKind::none) {
         call.mask_shape = shape_of(p, Role::mask).value();
         call.mask = read(inputs, Role::mask, call.mask_shape).values;
-        all_finite = all_finite && std::all_of(call.mask.begin(), call.mask.end(), [](double x) {
-                         return x < std::numeric_limits<double>::infinity();
-                     });
+        all_finite = all_finite && std::all_of(call.mask.begin(), call.mask.end(),
+                                               [](double x) { return x < infinite; });
     }
     if (p.sink) take(read(inputs, Role::sinks, shape_of(p, Role::sinks).value()), call.sinks);
     if (p.alibi)
@@ -185,8 +183,7 @@ void visible_keys(const Prepared& call, std::int64_t b, std::int64_t h, std::int
     keys.clear();
     for (std::int64_t j = range.first; j < range.last; ++j) {
         const double m = call.mask_at(b, h, i, j);
-        if (kind == MaskKind::boolean ? m == 0 : m == -std::numeric_limits<double>::infinity())
-            continue;
+        if (kind == MaskKind::boolean ? m == 0 : m == -infinite) continue;
         keys.push_back(j);
     }
 }

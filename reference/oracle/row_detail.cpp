@@ -1,4 +1,3 @@
-#include <limits>
 
 #include "reference/oracle/oracle.hpp"
 #include "reference/oracle/row_runner.hpp"
@@ -33,7 +32,7 @@ public:
     RowDetail row(std::int64_t flat) {
         runner_.row(flat, out_);
         RowDetail detail;
-        constexpr double hidden = -std::numeric_limits<double>::infinity();
+        constexpr double hidden = -infinite;
         detail.scores.assign(len_kv_, hidden);
         detail.weights.assign(len_kv_, 0.0);
         detail.max = detail.lse = hidden;

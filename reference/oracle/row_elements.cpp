@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/nonfinite.hpp"
@@ -11,8 +10,6 @@ namespace attest::oracle {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 /// The mean of all the sequence's values: where a finite number is put in the place of every hidden
 /// score, n weights exp(0) = 1 are left, each off by exp_error: a sum of n products over a sum of n
 /// such ones, each within chain_error(depth + 5) (the product, the rescaling, the quotient); parts
@@ -20,7 +17,6 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 /// value_max larger. What is no plain mask, or adds to the score, claims nothing.
 void put_mean(const Prepared& call, const bound::KernelModel& model, HeadPlace place,
               bound::ExpectedElement* o) {
-    constexpr double evaluation = 1.0001;  // as in forward_bound.cpp
     const Problem& p = call.problem;
     const std::int64_t keys = keys_valid(p, place.batch);
     const double n = static_cast<double>(keys), ua = model.ua;
@@ -48,9 +44,10 @@ void put_mean(const Prepared& call, const bound::KernelModel& model, HeadPlace p
         const double own = (n + 2) * 0x1p-53 * size / n;
         const double under = 2 * model.oma * (n + 4) +
                              2 * (model.oma + model.weight_floor + model.omp) * (size + n * most);
-        o[c] = {.value = sum / n,
-                .error = own,
-                .bound = evaluation * (relative * (size / n + 3 * most) + under + model.omo)};
+        o[c] = {
+            .value = sum / n,
+            .error = own,
+            .bound = bound::evaluation * (relative * (size / n + 3 * most) + under + model.omo)};
         if (!(size + n * most < model.max_finite / 8)) o[c] = claimed(Claim::nothing);
     }
 }

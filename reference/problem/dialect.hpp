@@ -32,6 +32,22 @@ struct Dialect {
 /// `same` stands for the format of the inputs (q); it is resolved against a problem by the bounds.
 /// `unrounded`, for a step of its own: no coarser than what is accumulated in.
 enum class NumberFormat : std::uint8_t { same, f64, f32, f16, bf16, unrounded };
+/// The format itself: of `same` that one, of `unrounded` the widest.
+constexpr Precision resolved(NumberFormat format, Precision same) noexcept {
+    switch (format) {
+        case NumberFormat::same:
+            return same;
+        case NumberFormat::f32:
+            return Precision::f32;
+        case NumberFormat::f16:
+            return Precision::f16;
+        case NumberFormat::bf16:
+            return Precision::bf16;
+        default:
+            return Precision::f64;
+    }
+}
+
 enum class SumWeights : std::uint8_t { unrounded, rounded };
 
 struct Numerics {

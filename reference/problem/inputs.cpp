@@ -172,9 +172,7 @@ private:
         if (additive && how.pattern == MaskPattern::iid && how.floor == 0) return biases(*mask);
         const PatternedMask pattern(problem_, seed_);
         const double shown = additive ? 0 : 1;
-        const double hidden = !additive       ? 0
-                              : how.floor < 0 ? how.floor
-                                              : -std::numeric_limits<double>::infinity();
+        const double hidden = !additive ? 0 : how.floor < 0 ? how.floor : -infinite;
         const bool biased = additive && !pattern.unbiased();
         const Shape& s = mask->shape();
         const auto visible = std::make_unique<bool[]>(static_cast<std::size_t>(s[3]));
@@ -196,7 +194,7 @@ private:
     /// four frameworks' stand-ins for -inf, which hide a key beside others but not among its like:
     /// -1e4, or the lowest f16, is what 1 of 5 have instead, and every other row has throughout.
     void biases(Tensor& mask) const {
-        const double minus_infinity = -std::numeric_limits<double>::infinity();
+        const double minus_infinity = -infinite;
         const std::uint64_t stream = stream_of(Role::mask), bias_stream = stream_of(Role::d_mask);
         const auto parameters = static_cast<std::uint64_t>(Stream::parameters);
         const bool floored = counter_uniform(seed_, parameters, stream) < 0.25;

@@ -6,9 +6,12 @@
 // would round twice.
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace attest {
+
+inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// A floating-point format a kernel may take or return.
 enum class Precision : std::uint8_t { f64, f32, f16, bf16 };

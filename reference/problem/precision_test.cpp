@@ -14,8 +14,6 @@
 namespace attest {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 class SixteenBits : public testing::TestWithParam<Precision> {};
 INSTANTIATE_TEST_SUITE_P(Formats, SixteenBits, testing::Values(Precision::f16, Precision::bf16),
                          [](const auto& format) { return std::string(name(format.param)); });
@@ -30,7 +28,7 @@ TEST_P(SixteenBits, every_pattern_survives_decoding_and_encoding) {
 /// last midpoint is the edge of infinity.
 TEST_P(SixteenBits, every_midpoint_rounds_to_even_and_its_sides_to_theirs) {
     const Precision p = GetParam();
-    const std::uint64_t infinity_bits = encode(infinity, p), sign = 0x8000;
+    const std::uint64_t infinity_bits = encode(infinite, p), sign = 0x8000;
     for (std::uint64_t low = 0; low < infinity_bits; ++low) {
         const double below = decode(low, p);
         const bool last = low + 1 == infinity_bits;
@@ -40,16 +38,16 @@ TEST_P(SixteenBits, every_midpoint_rounds_to_even_and_its_sides_to_theirs) {
         const std::uint64_t even = low % 2 == 0 ? low : low + 1;
         ASSERT_EQ(encode(middle, p), even) << std::hex << low;
         ASSERT_EQ(encode(std::nextafter(middle, 0.0), p), low) << std::hex << low;
-        ASSERT_EQ(encode(std::nextafter(middle, infinity), p), low + 1) << std::hex << low;
+        ASSERT_EQ(encode(std::nextafter(middle, infinite), p), low + 1) << std::hex << low;
         ASSERT_EQ(encode(-middle, p), even | sign) << std::hex << low;
-        ASSERT_EQ(encode(-std::nextafter(middle, infinity), p), (low + 1) | sign)
+        ASSERT_EQ(encode(-std::nextafter(middle, infinite), p), (low + 1) | sign)
             << std::hex << low;
     }
 }
 
 TEST_P(SixteenBits, members_ascend_by_one_ulp) {
     const Precision p = GetParam();
-    const std::uint64_t infinity_bits = encode(infinity, p);
+    const std::uint64_t infinity_bits = encode(infinite, p);
     for (std::uint64_t low = 0; low < infinity_bits; ++low) {
         ASSERT_LT(decode(low, p), decode(low + 1, p));
         ASSERT_EQ(ulps_between(decode(low, p), decode(low + 1, p), p), 1);
@@ -77,7 +75,7 @@ TEST(RoundingF32, agrees_with_hardware_on_random_doubles_and_midpoints) {
     }
     for (const double edge : {0.0, -0.0, 0x1p-149, 0x1p-150, 0x1.0000001p-150, 0x1.8p-149, 0x1p-126,
                               0x1.fffffeffffp-127, 0x1.fffffep127, 0x1.ffffffp127,
-                              0x1.fffffefffffffp127, 5e-324, infinity, -infinity})
+                              0x1.fffffefffffffp127, 5e-324, infinite, -infinite})
         expect_like_hardware(edge);
 }
 
@@ -96,7 +94,7 @@ TEST(Rounding, happens_once) {
     EXPECT_EQ(round_to(1 + 0x1p-11 + 0x1p-40, Precision::f16), 1 + 0x1p-10);
     EXPECT_EQ(round_to(1 + 0x1p-8 + 0x1p-40, Precision::bf16), 1 + 0x1p-7);
     EXPECT_EQ(round_to(0x1p-25 + 0x1p-70, Precision::f16), 0x1p-24);
-    EXPECT_EQ(round_to(65520.0, Precision::f16), infinity);
+    EXPECT_EQ(round_to(65520.0, Precision::f16), infinite);
     EXPECT_EQ(round_to(std::nextafter(65520.0, 0.0), Precision::f16), 65504.0);
 }
 
@@ -134,7 +132,7 @@ TEST(Ulps, saturate_and_count_through_zero) {
     EXPECT_EQ(ulps_between(0.0, -0.0, Precision::f64), 0);
     EXPECT_EQ(ulps_between(-5e-324, 5e-324, Precision::f64), 2);
     EXPECT_EQ(ulps_between(std::nan(""), 1.0, Precision::f32), most);
-    EXPECT_EQ(ulps_between(-infinity, infinity, Precision::f64), most);
+    EXPECT_EQ(ulps_between(-infinite, infinite, Precision::f64), most);
     EXPECT_EQ(ulps_between(1.0, 1 + 0x1p-52, Precision::f64), 1);
     EXPECT_EQ(ulps_between(2.0, 1.0, Precision::f32), 1 << 23);
 }

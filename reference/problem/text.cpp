@@ -6,8 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
+
+#include "reference/problem/precision.hpp"
 
 namespace attest {
 namespace {
@@ -19,9 +20,8 @@ std::optional<std::string> not_finite(double value) {
 }
 
 std::optional<double> parse_infinity(std::string_view text) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    if (text == "inf") return infinity;
-    if (text == "-inf") return -infinity;
+    if (text == "inf") return infinite;
+    if (text == "-inf") return -infinite;
     return std::nullopt;
 }
 

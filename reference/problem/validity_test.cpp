@@ -36,7 +36,7 @@ TEST(Validity, each_contradiction_blames_its_field) {
         {"len_q", [](Problem& p) { p.len_q = p.batch = p.dim_qk = 1 << 20; }},
         {"len_kv", [](Problem& p) { p.len_kv = p.dim_v = 1 << 30; }},
         {"window", [](Problem& p) { p.mask.window.left = -2; }},
-        {"scale", [](Problem& p) { p.scale = std::numeric_limits<double>::infinity(); }},
+        {"scale", [](Problem& p) { p.scale = infinite; }},
         {"softcap", [](Problem& p) { p.softcap = -1; }},
         {"softcap", [=](Problem& p) { p.softcap = nan; }},
         {"dropout", [](Problem& p) { p.dropout.p = 1; }},

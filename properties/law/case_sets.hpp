@@ -1,0 +1,34 @@
+#pragma once
+// Sets of features and of distributions that the cases of several families are drawn from.
+
+#include <vector>
+
+#include "properties/law/property.hpp"
+
+namespace attest::law {
+
+/// Attention itself: the laws of dropout judge what a random mask changes.
+inline constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
+
+/// A sink takes part of the weight: without one the weights of a row sum to one.
+inline constexpr FeatureSet sinkless = attention.without(Feature::sink);
+
+/// Keys have no place: nothing depends on where they stand or what lies between them.
+inline constexpr FeatureSet placeless = attention.without(Feature::causal)
+                                            .without(Feature::window)
+                                            .without(Feature::documents)
+                                            .without(Feature::alibi)
+                                            .without(Feature::rope);
+
+/// The temperature divides the whole score: nothing is added to it, nothing caps it.
+inline constexpr FeatureSet scaled_alone = sinkless.without(Feature::softcap)
+                                               .without(Feature::mask_additive)
+                                               .without(Feature::alibi);
+
+/// Distributions whose scores stay moderate: the bounds of two runs are then tight.
+inline std::vector<ValueKind> moderate() {
+    return {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
+            ValueKind::ties,   ValueKind::one_hot, ValueKind::const_v,   ValueKind::cancel_v};
+}
+
+}  // namespace attest::law
