@@ -112,14 +112,15 @@ std::optional<SharedExplanation> shared_explanation(const Deviation& deviation,
     if (cases == 0) return std::nullopt;
     const JudgedPart part = part_of(evidence.wrong);
     const DeviationScore s = score(deviation, evidence.wrong, part);
-    if (s.silent == cases) return std::nullopt;
-    SharedExplanation found{explanation_of(s, evidence, part), false};
-    found.whole = s.fits(cases) && s.count.telling > 0 && !found.explanation.unlimited;
     const auto predicted = [&](const Evidence& e) { return agrees(deviation, e); };
-    if (found.whole || predicted(evidence.wrong.front()) ||
-        2 * std::ranges::count_if(evidence.wrong, predicted) > cases)
-        return found;
-    return std::nullopt;
+    const bool fits = s.fits(cases) && s.count.telling > 0;
+    if (!fits && (s.silent == cases || s.count.agree == 0)) return std::nullopt;
+    if (!fits && !predicted(evidence.wrong.front()) &&
+        2 * std::ranges::count_if(evidence.wrong, predicted) <= cases)
+        return std::nullopt;
+    SharedExplanation found{explanation_of(s, evidence, part), false};
+    found.whole = fits && !found.explanation.unlimited;
+    return found;
 }
 
 }  // namespace attest::diagnosis

@@ -27,7 +27,7 @@ Suspects suspects_of(const std::vector<CounterexampleReport>& counterexamples) {
     return suspects;
 }
 
-bool names(const Diagnosis& d, const std::string& id) {
+bool is_named(const Diagnosis& d, const std::string& id) {
     return (d.known && d.id == id) ||
            std::ranges::find(d.also, id, &Explanation::id) != d.also.end();
 }
@@ -49,7 +49,7 @@ void cross_examine(std::vector<CounterexampleReport>& counterexamples) {
         Diagnosis& d = c.diagnosis;
         if (c.died() || d.backward || !d.evidence || d.cases == 0) continue;
         for (const auto& [id, suspect] : suspects)
-            if (!names(d, id)) examine(d, *suspect);
+            if (!is_named(d, id)) examine(d, *suspect);
     }
 }
 

@@ -27,8 +27,7 @@ Deviation finite_hidden(std::string id, std::string says,
                 oracle::RowDetail row;
                 return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
                     const bool elsewhere = p.column < 0 || p.column >= p.len_kv;
-                    if (within && (!p.in_document || elsewhere))
-                        return -infinite;
+                    if (within && (!p.in_document || elsewhere)) return -infinite;
                     if (p.batch != b || p.head != h || p.query != i) {
                         b = p.batch, h = p.head, i = p.query;
                         row =

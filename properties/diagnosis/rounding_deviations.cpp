@@ -129,8 +129,7 @@ Deviation weights_rounded(Precision format, RoundedWeights where) {
                     const std::optional<double> r =
                         rounded_surely(w, w * (4 + std::abs(below) + std::abs(base)), format);
                     if (!r) return std::nullopt;
-                    change.numerator[j] =
-                        *r > 0 ? std::log(*r) - below : -infinite;
+                    change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
                 }
             }
             return change;
@@ -154,8 +153,8 @@ std::optional<double> sum_of_tiles(const oracle::RowDetail& row, KeyExtent part,
         for (std::int64_t j = from; j < to; ++j)
             if (row.weights[static_cast<std::size_t>(j)] > 0)
                 sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
-        const std::optional<double> r =
-            rounded_surely(sum, sum * (8 + std::abs(most) + static_cast<double>(to - from)), format);
+        const std::optional<double> r = rounded_surely(
+            sum, sum * (8 + std::abs(most) + static_cast<double>(to - from)), format);
         if (!r) return std::nullopt;
         sum = *r;
     }

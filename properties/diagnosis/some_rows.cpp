@@ -42,7 +42,7 @@ AffectedRow row_place(const Problem& p, std::size_t row) {
     return at;
 }
 
-void add_queries(std::vector<RowRelation>& list) {
+void add_row_queries(std::vector<RowRelation>& list) {
     list.push_back({"last_row", "in the last query of a sequence",
                     [](const AffectedRow& r) { return r.query == r.len_q - 1; }});
     list.push_back({"but_last_row", "in all queries of a sequence but the last",
@@ -82,7 +82,7 @@ void add_heads_and_sequences(std::vector<RowRelation>& list) {
                     [](const AffectedRow& r) { return r.head % r.group != 0; }});
 }
 
-void add_lengths(std::vector<RowRelation>& list) {
+void add_row_lengths(std::vector<RowRelation>& list) {
     for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256}) {
         list.push_back({fmt::format("keys_past_{}", n),
                         fmt::format("where a sequence has one key more than a multiple of {}", n),
@@ -102,9 +102,9 @@ void add_lengths(std::vector<RowRelation>& list) {
 const std::vector<RowRelation>& relations_of_rows() {
     static const std::vector<RowRelation> list = [] {
         std::vector<RowRelation> all;
-        add_queries(all);
+        add_row_queries(all);
         add_heads_and_sequences(all);
-        add_lengths(all);
+        add_row_lengths(all);
         return all;
     }();
     return list;
