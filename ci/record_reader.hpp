@@ -74,6 +74,8 @@ public:
     void require(std::string_view key, bool holds, const std::string& expected) {
         if (!holds) fail(at(key), "expected " + expected);
     }
+    /// The kind of record that this is: a whole line, of a version that is read.
+    std::string kind();
     /// It is one; the line, which is read, says the same.
     void same_case(std::string_view key, const Case& tried);
     /// What was not asked for is the manifest's own text.
