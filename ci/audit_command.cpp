@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -99,16 +98,13 @@ void write_summary(const AuditReport& report) {
 int audit_command(const CommandOptions& options) {
     constexpr std::int64_t cases = 120;
     Work work;
-    std::error_code unwritable;
     work.options = {.match = options.match,
                     .seed = options.seed.value_or(1),
                     .cases = options.cases.value_or(cases),
                     .seeds = options.seeds};
     work.mutants = chosen(options.arguments);
     work.done.resize(work.mutants.size());
-    std::filesystem::create_directories(options.out, unwritable);
-    if (unwritable)
-        throw BadInput("--out " + options.out + ": cannot be made: " + unwritable.message());
+    make_out_folder(options.out);
     write_out(
         "bug       class           quickest law                 after              peers: torch, "
         "FlashAttention, ggml, KernelBench\n");

@@ -140,11 +140,7 @@ AuditReport read_audit(const std::string& path) {
         const JsonSource source{line, path, number};
         const Json value = parse_json(source);
         RecordReader v(source, value);
-        std::string kind;
-        std::int64_t version = 0;
-        v("record", kind);
-        v("v", version);
-        v.require("v", version == 1, "version 1, which this attest reads");
+        const std::string kind = v.kind();
         v.require("record", (number == 1) == (kind == "audit"), "one audit, first");
         if (kind == "audit")
             fields(v, report);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 #include "ci/commands.hpp"
 #include "ci/exit_code.hpp"
@@ -65,6 +66,12 @@ void write_out(const std::string& text) {
         std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     // Who reads no further, as `head` does, has had enough.
     if (!written && errno != EPIPE) throw InternalError("standard output cannot be written");
+}
+
+void make_out_folder(const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw BadInput("--out " + folder + ": cannot be made: " + error.message());
 }
 
 namespace {

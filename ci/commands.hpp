@@ -27,4 +27,7 @@ int run_command_line(int argc, const char* const* argv);
 /// Writes all of a text to standard output; InternalError where that fails.
 void write_out(const std::string& text);
 
+/// Makes the folder of --out; BadInput where it cannot be made.
+void make_out_folder(const std::string& folder);
+
 }  // namespace attest::ci

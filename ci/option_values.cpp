@@ -138,7 +138,7 @@ void convert(CommandOptions& o, const TypedOptions& t) {
         o.timeout = std::chrono::milliseconds(
             static_cast<std::int64_t>(std::ceil(1000 * parse_duration("--timeout", t.timeout))));
     if (!t.colour.empty()) o.colour = t.colour;
-    if (o.command == "report") o.out = t.out;
+    if (o.command == "report" || o.command == "bench") o.out = t.out;
     o.profile_given = !t.profile.empty();
     if (!t.accuracy.empty()) {
         const auto factor = parse_decimal(t.accuracy);

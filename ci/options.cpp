@@ -79,6 +79,8 @@ void define_tools(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
     bench->add_option("--time", t.time, "time for errors and bounds together (20s)");
     bench->add_option("--seed", t.seed, "draws other cases (1)");
+    bench->add_option("--out", t.out,
+                      "folder for bench.jsonl, of which attest report draws a page");
     bench->add_option("--instructions", o.instructions, "AVX3, AVX2, ... (the best there is)");
 
     auto* audit = app.add_subcommand("audit", "try every planted bug by every law");
@@ -149,7 +151,8 @@ void define(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     define_certificates(app, *certify, o, t);
 
     auto* report = app.add_subcommand("report", "draw the page of a run that was recorded");
-    report->add_option("RESULT", o.arguments, "folders of runs, or their result.jsonl");
+    report->add_option("RESULT", o.arguments,
+                       "folders of runs, or their result.jsonl; an audit, a bench");
     report->add_option("--out", t.out, "folder of the pages (that of each result)");
     add_file_options(*report, o);
 

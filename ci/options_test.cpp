@@ -51,6 +51,8 @@ TEST(Options, BenchTakesItsTimeAndInstructions) {
     EXPECT_EQ(o.seconds, 120.0);
     EXPECT_EQ(o.seed, 3u);
     EXPECT_EQ(o.instructions, "AVX2");
+    EXPECT_EQ(o.out, "");
+    EXPECT_EQ(parse_command_line({"bench", "oracle", "--out", "here"}).out, "here");
 }
 
 TEST(Options, AnEmptyValueIsNone) {

@@ -25,17 +25,6 @@ void fields(V& v, KernelReport& kernel) {
 }
 
 template <typename V>
-void fields(V& v, Machine& m) {
-    v("cpu", m.cpu);
-    v("isa", m.isa);
-    v("cores", m.cores);
-    v("memory_bytes", m.memory_bytes);
-    v("os", m.os);
-    v("compiler", m.compiler);
-    v.added("gpu", OrNull{m.gpu});
-}
-
-template <typename V>
 void fields(V& v, RunHeader& run) {
     v("command", run.command);
     v("argv", run.argv);
@@ -159,11 +148,7 @@ Report report_in(RecordReader& v) {
 void add_line(const JsonSource& source, std::optional<RunHeader>& run, RunReport& report) {
     const Json value = parse_json(source);
     RecordReader v(source, value);
-    std::string kind;
-    std::int64_t version = 0;
-    v("record", kind);
-    v("v", version);
-    v.require("v", version == 1, "version 1, which this attest reads");
+    const std::string kind = v.kind();
     v.require("record", !report.end, "nothing after the end");
     v.require("record", run.has_value() == (kind != "run"), run ? "one run alone" : "a run first");
     if (kind == "run")

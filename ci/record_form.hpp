@@ -61,6 +61,17 @@ inline std::string hash_text(std::uint64_t hash) {
 }
 
 template <typename V>
+void fields(V& v, Machine& m) {
+    v("cpu", m.cpu);
+    v("isa", m.isa);
+    v("cores", m.cores);
+    v("memory_bytes", m.memory_bytes);
+    v("os", m.os);
+    v("compiler", m.compiler);
+    v.added("gpu", OrNull{m.gpu});
+}
+
+template <typename V>
 void fields(V& v, worker::Fault& fault) {
     v.added("kind", fault.kind);
     v.added("stray", fault.stray);

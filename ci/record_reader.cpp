@@ -10,7 +10,7 @@ namespace attest::ci {
 
 namespace {
 
-constexpr const char* remedy = "fixtures/schema/result.schema.json says what a record is";
+constexpr const char* remedy = "fixtures/schema says what a record is";
 
 }  // namespace
 
@@ -41,6 +41,15 @@ void RecordReader::finish() const {
 
 void RecordReader::fail(const Json& at, const std::string& what) const {
     source_.fail(at, what, remedy);
+}
+
+std::string RecordReader::kind() {
+    std::string kind;
+    std::int64_t version = 0;
+    (*this)("record", kind);
+    (*this)("v", version);
+    require("v", version == 1, "version 1, which this attest reads");
+    return kind;
 }
 
 void RecordReader::told(std::string_view key, std::string_view) {

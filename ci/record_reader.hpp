@@ -74,6 +74,7 @@ public:
     void require(std::string_view key, bool holds, const std::string& expected) {
         if (!holds) fail(at(key), "expected " + expected);
     }
+    std::string kind();  ///< of a record that is a whole line, in a version that is read
     /// It is one; the line, which is read, says the same.
     void same_case(std::string_view key, const Case& tried);
     /// What was not asked for is the manifest's own text.
@@ -141,7 +142,6 @@ private:
         return static_cast<Enum>(place_of(value, words));
     }
     std::size_t place_of(const Json& value, const std::vector<std::string_view>& words) const;
-
     const JsonSource& source_;
     const Json& object_;
     std::vector<std::string_view> asked_;

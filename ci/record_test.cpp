@@ -77,7 +77,7 @@ search::LawResult result_of(const law::Property& law, std::vector<double> ratios
 }
 
 Record valid(const std::string& line) {
-    static const Record schema = result_schema();
+    static const Record schema = schema_named("result");
     const Record record = Record::parse(line);
     EXPECT_EQ(schema_fault(record, schema, schema), "") << line.substr(0, 400);
     return record;
@@ -199,7 +199,7 @@ TEST(Journal, AppendsWholeLinesAndDigestsThem) {
 }
 
 TEST(Schema, TheCheckIsNotBlind) {
-    const Record schema = result_schema();
+    const Record schema = schema_named("result");
     const law::Property law = law_of("test.bound", law::Compares::bound);
     const Record good = Record::parse(record_line(search::law_report(result_of(law, {0.5}))));
     for (const char* key : {"law", "verdict", "cases", "reason"}) {

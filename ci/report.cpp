@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 
 #include "ci/ci_files.hpp"
 #include "ci/commands.hpp"
@@ -48,12 +47,26 @@ RunReport read_run(const std::string& result, std::string& directory) {
 
 namespace {
 
-/// audit.jsonl, or a folder that holds it and no run.
-std::optional<std::string> audit_named(const std::string& result) {
-    if (fs::path(result).filename() == "audit.jsonl") return result;
-    const std::string inside = without_slashes(result) + "/audit.jsonl";
-    if (!fs::exists(inside) || fs::exists(without_slashes(result) + "/result.jsonl")) return {};
-    return inside;
+/// What is recorded besides runs.
+struct OtherRecords {
+    std::string file, noun;
+    std::string (*page)(const std::string& path);
+};
+const OtherRecords other_records[] = {
+    {"audit.jsonl", "an audit",
+     [](const std::string& p) { return draw_audit_page(read_audit(p)); }},
+    {"bench.jsonl", "a bench", [](const std::string& p) { return draw_bench_page(read_bench(p)); }},
+};
+
+/// The file of such records, or the one that a folder holds; null: it is a run.
+const OtherRecords* other_named(const std::string& result, std::string& path) {
+    path = result;
+    for (const OtherRecords& other : other_records)
+        if (fs::path(result).filename() == other.file) return &other;
+    if (fs::exists(without_slashes(result) + "/result.jsonl")) return nullptr;
+    for (const OtherRecords& other : other_records)
+        if (path = without_slashes(result) + "/" + other.file; fs::exists(path)) return &other;
+    return nullptr;
 }
 
 /// Where the page of a result in `directory` goes; no two are the same.
@@ -61,7 +74,7 @@ std::string page_of(const CommandOptions& options, const std::string& directory,
                     std::vector<std::string>& pages) {
     std::string page = directory + "/report.html";
     if (!options.out.empty()) {
-        fs::create_directories(options.out);
+        make_out_folder(options.out);
         const std::string stem = fs::path(directory).filename().string();
         page = options.out + "/" + (options.arguments.size() > 1 ? stem : "report") + ".html";
     }
@@ -86,14 +99,14 @@ int report_command(const CommandOptions& options) {
     prepare_ci_files(named);
     std::vector<std::string> pages;
     for (const std::string& result : options.arguments) {
-        std::string directory, page;
-        if (const auto audit = audit_named(result)) {
+        std::string directory, page, path;
+        if (const OtherRecords* other = other_named(result, path)) {
             if (files)
-                throw BadInput("report: an audit has a page, and no file for CI",
-                               {"attest report " + *audit});
-            directory = fs::path(*audit).parent_path().string();
+                throw BadInput("report: " + other->noun + " has a page, and no file for CI",
+                               {"attest report " + path});
+            directory = fs::path(path).parent_path().string();
             page = page_of(options, directory.empty() ? "." : directory, pages);
-            write_file_atomically(page, draw_audit_page(read_audit(*audit)));
+            write_file_atomically(page, other->page(path));
         } else {
             const RunReport report = read_run(result, directory);
             page = page_of(options, directory, pages);

@@ -31,6 +31,7 @@ std::string object_fault(const Record& value, const Record& schema, const Record
                             : schema.contains("additionalProperties")
                                 ? &schema["additionalProperties"]
                                 : nullptr;
+        if (own != nullptr && *own == false) return path + ": has " + key;
         if (own == nullptr || !own->is_object()) continue;
         if (std::string fault = schema_fault(member, *own, root, path + "/" + key); !fault.empty())
             return fault;
@@ -54,8 +55,8 @@ std::string array_fault(const Record& value, const Record& schema, const Record&
 
 }  // namespace
 
-Record result_schema() {
-    std::ifstream file(repository_directory() + "/fixtures/schema/result.schema.json");
+Record schema_named(const std::string& name) {
+    std::ifstream file(repository_directory() + "/fixtures/schema/" + name + ".schema.json");
     return Record::parse(file);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// Enough of JSON Schema to hold every record to fixtures/schema/result.schema.json in a test:
-// types, required, properties, enum, const, pattern, minimum, item counts, anyOf, allOf with if and
-// then.
+// Enough of JSON Schema to hold every record to fixtures/schema in a test: types, required,
+// properties and whether there may be others, enum, const, pattern, minimum, item counts, anyOf,
+// allOf with if and then.
 
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace attest::ci {
 
-/// The schema's own text, parsed.
-Record result_schema();
+/// fixtures/schema/NAME.schema.json, parsed.
+Record schema_named(const std::string& name);
 
 /// Empty where the value fits; else the path and what is wrong there.
 std::string schema_fault(const Record& value, const Record& schema, const Record& root,

@@ -37,7 +37,7 @@ BackwardDeviation key_head(std::string id, std::string says,
 
 BackwardDeviation slope_term(std::string id, std::string says,
                              std::function<Near(const ModelPair&, Near)> term) {
-    return step(
+    return exchanged_step(
         std::move(id), std::move(says),
         [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.slope_term = term; });
 }
@@ -107,7 +107,7 @@ void add_joined(std::vector<BackwardDeviation>& list) {
 }
 
 /// A slope of ALiBi: one number a head, of every sequence, query and key.
-void add_slopes(std::vector<BackwardDeviation>& list) {
+void add_slope_gradients(std::vector<BackwardDeviation>& list) {
     list.push_back(slope_term(
         "slopes_negated", "a slope's gradient of the wrong sign",
         [](const ModelPair& pair, Near of_bias) { return -plain_slope_term(pair, of_bias); }));
@@ -199,7 +199,7 @@ std::vector<BackwardDeviation> sum_deviations() {
     std::vector<BackwardDeviation> list;
     add_heads(list);
     add_joined(list);
-    add_slopes(list);
+    add_slope_gradients(list);
     add_shared_axes(list);
     add_dropped(list, "last_one", "the last of its",
                 [](std::int64_t at, std::int64_t n) { return at != n - 1; });
