@@ -194,7 +194,7 @@ inline diagnosis::CounterexampleReport counterexample() {
                            one_of<law::BoundKind>(5),
                            law::ViolationClass::violation,
                            ratio()};
-    c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real(), {}, {}, {}};
+    c.found = {coin() ? -1 : count(), a_case(), {}, {}, {}, real(), {}, {}, {}, {}};
     c.evaluations = count();
     c.accepted = count();
     c.shrink_seconds = real();
