@@ -246,7 +246,7 @@ class Readme(unittest.TestCase):
         use = github["jobs"]["kernel"]["steps"][-1]
         self.assertEqual(use["uses"], "./attest/ci/actions/attest")
         self.assertLessEqual(set(use["with"]), set(inputs))
-        self.assertEqual(gitlab["include"]["local"], "attest/ci/actions/gitlab.yml")
+        self.assertEqual(gitlab["include"]["local"], "ci/attest.yml")  # a copy of the file read here
         with open(os.path.join(HERE, "gitlab.yml"), encoding="utf-8") as file:
             job = yaml.safe_load(file)[".attest"]
         self.assertEqual(gitlab["kernel"]["before_script"][-1], [".attest", "before_script"])
