@@ -46,6 +46,7 @@ TEST(Shrinker, TheOutputGradientShrinksToo) {
         int found = 0;
         for (std::uint64_t seed = 1; seed <= 10; ++seed) {
             KernelPlan plan{.manifest = full_manifest()};
+            plan.manifest.gradients = {Role::d_q, Role::d_k, Role::d_v};
             plan.fails = [&need](const Problem& p, const TensorSet& inputs) {
                 return p.len_q >= 9 && inputs.has(Role::d_o) && need.fails(inputs);
             };
