@@ -3,7 +3,6 @@
 #include "ci/bench.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "ci/golden.hpp"
 #include "ci/random_report_test.hpp"
 #include "ci/record_writer.hpp"
+#include "ci/records_test.hpp"
 #include "ci/schema_check.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -23,6 +23,8 @@ using generate::real;
 using generate::whole;
 using random_report::count;
 using random_report::text;
+using records_test::each_value, records_test::file_of;
+using records_test::refusal_by, records_test::tampered;
 
 BoundCount bound_count() {
     const std::int64_t violated = count(), undecided = count();
@@ -44,7 +46,7 @@ DeviceSpeed device() {
     return {"H " + text(), "", whole(1, 99), whole(1, 99), whole(1, 99), seconds(), seconds()};
 }
 
-BenchReport make() {
+BenchReport make_bench() {
     BenchReport report;
     report.attest = text();
     report.started = text();
@@ -71,25 +73,8 @@ BenchReport make() {
     return report;
 }
 
-const std::string& scratch() {
-    static const std::string path =
-        testing::TempDir() + "attest_bench_" + std::to_string(::getpid()) + ".jsonl";
-    return path;
-}
-
-BenchReport read_text(const std::string& all) {
-    std::ofstream(scratch(), std::ios::binary) << all;
-    return read_bench(scratch());
-}
-
-/// Empty where it is read; else the error. Anything but BadInput passes through and fails the test.
-std::string refusal_of(const std::string& all) {
-    try {
-        read_text(all);
-        return "";
-    } catch (const BadInput& error) {
-        return std::string(error.what()).substr(scratch().size());
-    }
+std::string bench_refusal(const std::string& all) {
+    return refusal_by(read_bench, all);
 }
 
 std::vector<Record> records_of(const std::string& all) {
@@ -99,7 +84,7 @@ std::vector<Record> records_of(const std::string& all) {
     return records;
 }
 
-std::string joined(const std::vector<Record>& records) {
+std::string joined_records(const std::vector<Record>& records) {
     std::string all;
     for (const Record& record : records) all += record_text(record) + "\n";
     return all;
@@ -115,45 +100,28 @@ std::string screen_of(const BenchReport& report) {
 
 // Every value is in its line, so two benches with the same lines are the same.
 RC_GTEST_PROP(Bench, reads_back_what_was_written, ()) {
-    const BenchReport report = make();
+    const BenchReport report = make_bench();
     const std::string all = bench_records(report);
-    const BenchReport again = read_text(all);
+    const BenchReport again = read_bench(file_of(all));
     RC_ASSERT(bench_records(again) == all);
     RC_ASSERT(again.violated() == report.violated());
 }
 
 RC_GTEST_PROP(Bench, every_record_fits_the_schema, ()) {
     static const Record schema = schema_named("bench");
-    for (const Record& record : records_of(bench_records(make())))
+    for (const Record& record : records_of(bench_records(make_bench())))
         RC_ASSERT(schema_fault(record, schema, schema) == "");
 }
 
 RC_GTEST_PROP(Bench, whatever_bytes_there_are_is_read_or_refused, ()) {
-    std::string all = bench_records(make());
-    for (std::int64_t n = whole(1, 4); n > 0; --n) {
-        const auto at = static_cast<std::size_t>(whole(0, static_cast<int>(all.size())));
-        const auto from = static_cast<std::size_t>(whole(0, static_cast<int>(all.size())));
-        if (coin())
-            all.insert(at, all.substr(from, static_cast<std::size_t>(whole(0, 12))));
-        else if (coin())
-            all.erase(at, static_cast<std::size_t>(whole(0, 12)));
-        else if (at < all.size())
-            all[at] = static_cast<char>(whole(0, 255));
-    }
-    refusal_of(all);
-}
-
-void each_value(Record& value, const std::function<void(Record&)>& tell) {
-    tell(value);
-    if (value.is_structured())
-        for (Record& part : value) each_value(part, tell);
+    bench_refusal(tampered(bench_records(make_bench())));
 }
 
 // Every value of every record, in turn replaced by one of another type, is refused by the reader,
 // and by the schema.
 RC_GTEST_PROP(Bench, a_value_of_another_type_is_refused, ()) {
     static const Record schema = schema_named("bench");
-    std::vector<Record> records = records_of(bench_records(make()));
+    std::vector<Record> records = records_of(bench_records(make_bench()));
     const auto line = static_cast<std::size_t>(whole(0, static_cast<int>(records.size()) - 1));
     std::vector<Record*> values;
     each_value(records[line], [&](Record& value) { values.push_back(&value); });
@@ -164,7 +132,7 @@ RC_GTEST_PROP(Bench, a_value_of_another_type_is_refused, ()) {
     RC_PRE(other.type() != value.type());
     const bool may_be = value.is_null() || other.is_null();  // a name, or none
     value = other;
-    const std::string refusal = refusal_of(joined(records));
+    const std::string refusal = bench_refusal(joined_records(records));
     if (may_be && refusal.empty()) return;
     RC_ASSERT(refusal.starts_with(":" + std::to_string(line + 1) + ":"));
     if (!may_be) RC_ASSERT(schema_fault(records[line], schema, schema) != "");
@@ -215,7 +183,7 @@ TEST(Bench, EveryFigureIsRecordedAndOnTheScreen) {
         add_paths(record, record["record"].get<std::string>(), paths);
     EXPECT_EQ(golden_difference("bench_keys.txt", paths), "");
     EXPECT_EQ(golden_difference("bench.txt", screen_of(report)), "");
-    EXPECT_EQ(screen_of(read_text(all)), screen_of(report));
+    EXPECT_EQ(screen_of(read_bench(file_of(all))), screen_of(report));
     BenchReport without = report;
     without.device = {.name = {}, .not_run = "there is none"};
     EXPECT_TRUE(screen_of(without).ends_with("\nevery row on a GPU: not run: there is none\n"));
@@ -235,11 +203,11 @@ TEST(Bench, WhatIsProvenIsCounted) {
 
 TEST(Bench, AMistakeIsToldWithItsPlace) {
     const std::string good = read_golden("bench.jsonl");
-    EXPECT_EQ(refusal_of(good), "");
+    EXPECT_EQ(bench_refusal(good), "");
     const auto says = [&](std::size_t line, const std::function<void(Record&)>& change) {
         std::vector<Record> records = records_of(good);
         change(records[line]);
-        return refusal_of(joined(records));
+        return bench_refusal(joined_records(records));
     };
     EXPECT_NE(says(0, [](Record& r) { r["v"] = 2; }).find("expected version 1"), std::string::npos);
     EXPECT_NE(says(1, [](Record& r) { r["filtered"].erase("p999"); }).find("p999 is missing"),
@@ -260,10 +228,10 @@ TEST(Bench, AMistakeIsToldWithItsPlace) {
     for (std::size_t gone = 0; gone < records.size(); ++gone) {
         std::vector<Record> fewer = records;
         fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(gone));
-        EXPECT_NE(refusal_of(joined(fewer)), "") << gone;
+        EXPECT_NE(bench_refusal(joined_records(fewer)), "") << gone;
     }
-    EXPECT_EQ(refusal_of(good + "{}\n"), ":9:1: expected nothing more");
-    EXPECT_EQ(refusal_of(""), ": has no bench record");
+    EXPECT_EQ(bench_refusal(good + "{}\n"), ":9:1: expected nothing more");
+    EXPECT_EQ(bench_refusal(""), ": has no bench record");
 }
 
 }  // namespace

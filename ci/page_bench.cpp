@@ -16,13 +16,13 @@ namespace attest::ci {
 namespace {
 
 // A strip is as wide as report.css has it, and shows powers of ten.
-constexpr double strip_width = 240, strip_middle = 13.5, strip_margin = 8;
+constexpr double track_width = 240, track_middle = 13.5, track_margin = 8;
 
 struct LogAxis {
     double low, high;  ///< powers of ten at its ends
     double x(double value) const {
         const double power = value > 0 ? std::clamp(std::log10(value), low, high) : low;
-        return strip_margin + (power - low) / (high - low) * (strip_width - 2 * strip_margin);
+        return track_margin + (power - low) / (high - low) * (track_width - 2 * track_margin);
     }
 };
 constexpr LogAxis used_axis{-20, 0}, time_axis{0, 3};
@@ -94,7 +94,7 @@ Html used_strip(const UsedError& used) {
     Html out;
     out << line_at(used_axis.x(1), "var(--ink)") << line_at(used_axis.x(used.median), "var(--s3)")
         << line_at(used_axis.x(used.p999), "var(--s5)") << "<circle cx=\""
-        << At{used_axis.x(used.max)} << "\" cy=\"" << At{strip_middle} << "\" r=\"3\" fill=\""
+        << At{used_axis.x(used.max)} << "\" cy=\"" << At{track_middle} << "\" r=\"3\" fill=\""
         << (used.violated > 0 ? Literal("var(--bad)") : Literal("var(--ink)")) << "\"/>";
     return strip(out);
 }
@@ -168,8 +168,8 @@ Html time_strip(const SpeedRow& row) {
         out << line_at(time_axis.x(times),
                        times > 1 ? Literal("var(--rule)") : Literal("var(--ink)"));
     out << "<circle cx=\"" << At{time_axis.x(row.filtered / row.plain)} << "\" cy=\""
-        << At{strip_middle} << "\" r=\"4\" fill=\"var(--s5)\"/><circle cx=\""
-        << At{time_axis.x(row.double_double / row.plain)} << "\" cy=\"" << At{strip_middle}
+        << At{track_middle} << "\" r=\"4\" fill=\"var(--s5)\"/><circle cx=\""
+        << At{time_axis.x(row.double_double / row.plain)} << "\" cy=\"" << At{track_middle}
         << "\" r=\"4\" fill=\"none\" stroke=\"var(--warn)\" stroke-width=\"1.6\"/>";
     return strip(out);
 }

@@ -146,8 +146,9 @@ inline search::LawReport law() {
 
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
-    report.record = {whole(-9, 9), a_case(), {}, one_of<worker::Outcome>(7), fault(), real(),
-                     sizes(),      {},       {}};
+    report.record = {whole(-9, 9), a_case(), {},      one_of<worker::Outcome>(7),
+                     fault(),      real(),   sizes(), {},
+                     {},           {}};
     report.record.outputs = coin() ? generate::seed() : 0;
     law::Verdict& v = report.record.verdict;
     v.decision = one_of<law::Decision>(5);

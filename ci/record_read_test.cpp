@@ -1,7 +1,6 @@
 // What the strict reader of result.jsonl takes: all that is written, and nothing else.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include "ci/random_report_test.hpp"
 #include "ci/record.hpp"
 #include "ci/record_writer.hpp"
+#include "ci/records_test.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::ci {
@@ -20,18 +20,8 @@ namespace {
 using generate::coin;
 using generate::whole;
 using random_report::lines_of;
-
-const std::string& scratch() {
-    // Tests run side by side, each in a process of its own.
-    static const std::string path =
-        testing::TempDir() + "attest_record_read_" + std::to_string(::getpid()) + ".jsonl";
-    return path;
-}
-
-RunReport read_text(const std::string& all) {
-    std::ofstream(scratch(), std::ios::binary) << all;
-    return read_records(scratch());
-}
+using records_test::each_value, records_test::file_of;
+using records_test::refusal_by, records_test::tampered;
 
 std::string joined(const std::vector<std::string>& lines) {
     std::string all;
@@ -42,43 +32,17 @@ std::string joined(const std::vector<std::string>& lines) {
 // Every value of a record is in its line, so two reports with the same lines are the same.
 RC_GTEST_PROP(RecordRead, reads_back_what_was_written, ()) {
     const std::vector<std::string> lines = lines_of(random_report::make());
-    const std::vector<std::string> again = lines_of(read_text(joined(lines)));
+    const std::vector<std::string> again = lines_of(read_records(file_of(joined(lines))));
     RC_ASSERT(again.size() == lines.size());
     for (std::size_t n = 0; n < lines.size(); ++n) RC_ASSERT(again[n] == lines[n]);
 }
 
-/// Empty where it is read; else the error. Anything but BadInput passes through and fails the test.
 std::string refusal_of(const std::string& all) {
-    try {
-        read_text(all);
-        return "";
-    } catch (const BadInput& error) {
-        EXPECT_LE(error.details().size(), 4u);
-        return std::string(error.what()).substr(scratch().size());
-    }
+    return refusal_by(read_records, all);
 }
 
-// Bytes, lines, and pieces of other lines in the wrong place.
 RC_GTEST_PROP(RecordRead, whatever_bytes_there_are_is_read_or_refused, ()) {
-    std::string all = joined(lines_of(random_report::make()));
-    for (std::int64_t n = whole(1, 4); n > 0; --n) {
-        const auto at = static_cast<std::size_t>(whole(0, static_cast<int>(all.size())));
-        const auto from = static_cast<std::size_t>(whole(0, static_cast<int>(all.size())));
-        const auto length = static_cast<std::size_t>(whole(0, 12));
-        if (coin())
-            all.insert(at, all.substr(from, length));
-        else if (coin())
-            all.erase(at, length);
-        else if (at < all.size())
-            all[at] = static_cast<char>(whole(0, 255));
-    }
-    refusal_of(all);
-}
-
-void each_value(Record& value, const std::function<void(Record&)>& tell) {
-    tell(value);
-    if (value.is_structured())
-        for (Record& part : value) each_value(part, tell);
+    refusal_of(tampered(joined(lines_of(random_report::make()))));
 }
 
 // Every value of every record, in turn left out or replaced by one of another type.
@@ -140,8 +104,8 @@ TEST(RecordRead, ASampleOfVersion010WithGradientsAndEachCase) {
 }
 
 void add_keys(const Record& value, const std::string& path, std::set<std::string>& keys) {
-    const bool named = path.ends_with(".refusals") || path.ends_with(".formats") ||
-                       path.ends_with(".libraries");
+    const bool named =
+        path.ends_with(".refusals") || path.ends_with(".formats") || path.ends_with(".libraries");
     if (!value.is_structured()) keys.insert(path);
     for (const auto& [key, part] : value.items())
         if (value.is_structured())
@@ -199,7 +163,7 @@ TEST(RecordRead, AMistakeIsToldWithItsPlace) {
 TEST(RecordRead, AHalfWrittenLastLineIsARunThatWasCut) {
     const std::string good = read_golden("check_pass.jsonl");
     const std::size_t second = good.find('\n', good.find('\n') + 1);
-    const RunReport report = read_text(good.substr(0, second + 100));
+    const RunReport report = read_records(file_of(good.substr(0, second + 100)));
     EXPECT_FALSE(report.end);
     EXPECT_EQ(report.laws.size(), 1u);
     EXPECT_NE(refusal_of(good.substr(0, second + 100) + "\n"), "");
