@@ -70,9 +70,8 @@ std::string difference(const RunReport& a, const RunReport& b) {
         return "a kernel that takes other problems";
     for (const search::LawReport& law : a.laws) {
         const search::LawReport* same = b.law(law.law);
-        const bool left_out = law.verdict.reason.on_purpose() ||
-                              law.verdict.reason.kind == law::Reason::Kind::kernel_lacks;
-        if (same == nullptr || (left_out && record_line(*same) != record_line(law)))
+        if (same == nullptr ||
+            (law.verdict.reason.left_out() && record_line(*same) != record_line(law)))
             return "other laws";
     }
     return {};

@@ -14,22 +14,15 @@ namespace {
 
 using ReasonKind = law::Reason::Kind;
 
-/// No case of it was asked for: by the profile, by --match, or for what the kernel lacks.
-bool was_left_out(const search::LawReport& law) {
-    const ReasonKind kind = law.verdict.reason.kind;
-    return kind == ReasonKind::not_in_profile || kind == ReasonKind::not_selected ||
-           kind == ReasonKind::kernel_lacks;
-}
-
 bool may_be_left_out(const RunHeader& run, const search::LawReport& law) {
     const bool in_profile = search::matches_any(run.profile.laws, law.law) &&
                             !search::matches_any(run.profile.laws_excluded, law.law);
     const bool selected = run.match.empty() || search::matches_any(run.match, law.law);
     const ReasonKind kind = law.verdict.reason.kind;
-    return kind == (!in_profile ? ReasonKind::not_in_profile
-                    : !selected ? ReasonKind::not_selected
-                                : ReasonKind::kernel_lacks) &&
-           law.cases == 0 && law.verdict.decision != law::Decision::holds;
+    const bool in_place = !in_profile ? kind == ReasonKind::not_in_profile
+                          : !selected ? kind == ReasonKind::not_selected
+                                      : !law.verdict.reason.on_purpose();
+    return in_place && law.cases == 0 && law.verdict.decision != law::Decision::holds;
 }
 
 /// What came of each number of one law.
@@ -115,7 +108,7 @@ RunReport recounted(const RunReport& report) {
         restore_violations(recorded.slots);
         for (const diagnosis::CounterexampleReport& c : report.counterexamples)
             if (c.example.law == property.id) recorded.counterexample = c.example;
-        if (was_left_out(*law)) {
+        if (law->verdict.reason.left_out()) {
             if (!may_be_left_out(run, *law) || !recorded.slots.empty())
                 throw BadInput(property.id + ": it was not left out for the reason that it states");
             out.laws.push_back(*law);

@@ -20,8 +20,6 @@ namespace attest::law {
 
 namespace {
 
-constexpr const char* nothing_visible = "no query sees a key";
-
 CaseSpace space(std::int64_t cost) {
     return {.allow = attention, .cost = cost};
 }

@@ -1,5 +1,5 @@
-// Hygiene: a server calls a kernel from many threads. Scratch in static memory, a workspace made
-// once, a plan that the last call wrote: each is right as long as one call follows another.
+// Hygiene: a server calls a kernel from many threads. Scratch in static memory, or a workspace made
+// once, is right as long as one call follows another.
 
 #include <utility>
 #include <vector>
@@ -40,13 +40,16 @@ void values_of_both(Question& asked) {
 Property concurrent() {
     Property law{
         .id = "hygiene.concurrent",
-        .statement = "Where claimed, a call gives the same answer while other threads call.",
-        .statement_short = "where claimed: threads do not disturb each other",
+        .statement =
+            "Where claimed, forward gives the same answer while a second thread calls it in the "
+            "same "
+            "shape.",
+        .statement_short = "where claimed: a second thread does not show",
         .why =
             "The claim itself. A second thread of the process calls the kernel without pause on "
-            "tensors of its own, in which q, k and v are zero: what two calls write to one "
-            "place, scratch, a plan or a counter, shows in the answer of the first, to the bit "
-            "where determinism is claimed, else within the sum of the bounds.",
+            "tensors of its own, of the same shapes, in which q, k and v are zero: what two "
+            "calls write to one place shows in the answer of the first, to the bit where "
+            "determinism is claimed, else within the sum of the bounds.",
         .source = "the manifest's numerics.concurrent",
         .compares = Compares::bits,
         .tells = Tells::memory,

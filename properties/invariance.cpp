@@ -18,15 +18,9 @@ namespace attest::law {
 
 namespace {
 
-constexpr const char* nothing_visible = "no query sees a key";
-
 /// Scores are sigma q.k plus what a constant does not touch: no rotation, no cap, no other logit.
 constexpr FeatureSet shiftable =
     attention.without(Feature::softcap).without(Feature::rope).without(Feature::sink);
-
-CaseSpace space(FeatureSet allow) {
-    return {.allow = allow, .kinds = moderate(), .cost = 8};
-}
 
 // Values are multiples of 1/4 up to 2 and the factors 1/2, 1, 2 of either sign, so that a V + b W
 // is exact in every format and the three runs are related by the law alone.
@@ -117,7 +111,7 @@ Property value_linear() {
             "scaled output to the bit.",
         .source = "O = P V; IEEE 754-2019 scaling by the radix",
         .compares = Compares::bound,
-        .cases = space(attention),
+        .cases = moderate_cases(attention),
         .check = always<check_value_linear>,
         .turned_red_by = {{.id = "answers_plus_a_quarter", .answers = a_quarter_more}},
     };
@@ -204,7 +198,7 @@ Judgement check_key_shift(const Trial& trial) {
 
 /// -1e5 in f32 leaves scores to 2^-7: with more channels the bounds would say nothing.
 CaseSpace key_shift_space() {
-    CaseSpace s = space(shiftable);
+    CaseSpace s = moderate_cases(shiftable);
     s.dim_max = 24;
     s.limited_because = "at scores of -1e5 the bounds of more channels would say nothing";
     return s;
@@ -256,7 +250,7 @@ Judgement check_bias_shift(const Trial& trial) {
 }
 
 CaseSpace bias_shift_space() {
-    CaseSpace s = space(shiftable);
+    CaseSpace s = moderate_cases(shiftable);
     s.require = FeatureSet(Feature::mask_additive);
     return s;
 }

@@ -20,12 +20,6 @@ namespace attest::law {
 
 namespace {
 
-constexpr const char* nothing_visible = "no query sees a key";
-
-CaseSpace space(FeatureSet allow) {
-    return {.allow = allow, .kinds = moderate(), .cost = 8};
-}
-
 /// Whether every element times 2^exponent is one more member of the format, and no product of two
 /// elements comes near the subnormals of f32.
 bool scales_exactly(const Problem& problem, const TensorSet& inputs, int exponent) {
@@ -89,7 +83,7 @@ Plan check_scale_exchange(const Given& given) {
 }
 
 CaseSpace scale_space() {
-    CaseSpace s = space(attention);
+    CaseSpace s = moderate_cases(attention);
     s.require = FeatureSet(Feature::scale);
     return s;
 }
@@ -133,8 +127,8 @@ Plan check_duplicate(const Given& given) {
 }
 
 CaseSpace doubled_space() {
-    CaseSpace s =
-        space(placeless.without(Feature::cache).without(Feature::paged).without(Feature::sink));
+    CaseSpace s = moderate_cases(
+        placeless.without(Feature::cache).without(Feature::paged).without(Feature::sink));
     s.cost = 16;
     return s;
 }
@@ -182,11 +176,11 @@ Plan check_neutral_key(const Given& given) {
 }
 
 CaseSpace neutral_space() {
-    return space(attention.without(Feature::documents)
-                     .without(Feature::cache)
-                     .without(Feature::paged)
-                     .without(Feature::alibi)
-                     .without(Feature::rope));
+    return moderate_cases(attention.without(Feature::documents)
+                              .without(Feature::cache)
+                              .without(Feature::paged)
+                              .without(Feature::alibi)
+                              .without(Feature::rope));
 }
 
 Property neutral_key() {
@@ -245,11 +239,11 @@ Judgement check_kernel_regression(const Trial& trial) {
 }
 
 CaseSpace regression_space() {
-    CaseSpace s = space(attention.without(Feature::softcap)
-                            .without(Feature::rope)
-                            .without(Feature::sink)
-                            .without(Feature::mask_additive)
-                            .without(Feature::alibi));
+    CaseSpace s = moderate_cases(attention.without(Feature::softcap)
+                                     .without(Feature::rope)
+                                     .without(Feature::sink)
+                                     .without(Feature::mask_additive)
+                                     .without(Feature::alibi));
     s.kinds.push_back(ValueKind::logit50);
     return s;
 }

@@ -17,8 +17,6 @@ namespace attest::law {
 
 namespace {
 
-constexpr const char* nothing_visible = "no query sees a key";
-
 CaseSpace space(FeatureSet allow) {
     return {.allow = allow, .cost = 4};
 }

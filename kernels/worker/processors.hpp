@@ -8,4 +8,6 @@ namespace attest::worker {
 /// that what differs from `all` is how threads are scheduled, and nothing else.
 enum class Processors : std::uint8_t { all, one };
 
+int processors() noexcept;  ///< that this thread, and so what it starts, may run on
+
 }  // namespace attest::worker

@@ -35,6 +35,10 @@ bool take_direction_back() {
 #endif
 }
 
+std::string returned_text(int code, const char* text) {
+    return text[0] != 0 ? std::string(text) : fmt::format("returned {} without a text", code);
+}
+
 class Server {
 public:
     explicit Server(const LoadedKernel& kernel) : kernel_(kernel) {
@@ -143,10 +147,10 @@ private:
             return {};
         }
         const bool beside = c.operation == protocol::Operation::forward_beside;
-        const auto operation =
-            beside || c.operation == protocol::Operation::forward ? kernel_.api.forward
-            : c.operation == protocol::Operation::backward        ? kernel_.api.backward
-                                                                  : kernel_.api.append;
+        const auto operation = beside || c.operation == protocol::Operation::forward
+                                   ? kernel_.api.forward
+                               : c.operation == protocol::Operation::backward ? kernel_.api.backward
+                                                                              : kernel_.api.append;
         if (operation == nullptr || (beside && device_)) {
             reply.status = Status::absent;
             return {};
@@ -179,8 +183,7 @@ private:
             return "returned with the direction flag set, which every caller needs clear";
         if (!misdeed.empty()) return misdeed;
         if (reply.code == 0) return "of two calls at once one " + besides;
-        return text_.data()[0] != 0 ? std::string(text_.data())
-                                    : fmt::format("returned {} without a text", reply.code);
+        return returned_text(reply.code, text_.data());
     }
 
     /// A call of another thread, with a text of its own.
@@ -191,9 +194,7 @@ private:
             code = kernel_.api.forward(kernel_.state, &call, text.data(), text.size() - 1);
         });
         if (!thrown.empty()) return "let an exception out: " + thrown;
-        if (code == 0) return {};
-        return text[0] != 0 ? "returned an error: " + std::string(text.data())
-                            : fmt::format("returned {} without a text", code);
+        return code == 0 ? std::string() : "failed: " + returned_text(code, text.data());
     }
 
     attest_call lay_out(std::span<const protocol::WireTensor> tensors, std::uint64_t& outputs) {

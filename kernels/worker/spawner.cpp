@@ -137,7 +137,8 @@ StartedWorker spawn(const WorkerCommand& command) {
     // The duplicates lie above every target, so that no dup2 overwrites what the next one needs.
     const int above = protocol::memory_fd + 2;
     static const int nameless_program = copy_in_memory(command.arguments.front());
-    Becoming becoming{arguments.data(), environment.data(),
+    Becoming becoming{arguments.data(),
+                      environment.data(),
                       ::fcntl(command.socket_fd, F_DUPFD_CLOEXEC, above),
                       ::fcntl(command.memory_fd, F_DUPFD_CLOEXEC, above),
                       ::fcntl(command.output_fd, F_DUPFD_CLOEXEC, above),
@@ -212,6 +213,12 @@ private:
 };
 
 }  // namespace
+
+int processors() noexcept {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    return ::sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 1;
+}
 
 StartedWorker spawn_worker(const WorkerCommand& command) {
     // Never destroyed: its thread runs until the program ends, and the workers with it.

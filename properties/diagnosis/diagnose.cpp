@@ -71,22 +71,18 @@ Diagnosis known(const Explanation& explanation, Diagnosis rest) {
     return rest;
 }
 
-Explanation disturbed() {
+Explanation depends_on(std::string id, const std::string& what) {
     Explanation d;
-    d.id = "disturbed";
+    d.id = std::move(id);
     d.tells = law::Tells::memory;
-    d.says = "an answer that depends on what other threads call; by itself each is right";
+    d.says = "an answer that depends on " + what + "; by itself each is right";
     return d;
 }
 
 }  // namespace
 
 Explanation remembered() {
-    Explanation d;
-    d.id = "remembers";
-    d.tells = law::Tells::memory;
-    d.says = "an answer that depends on earlier calls; by itself each is right";
-    return d;
+    return depends_on("remembers", "earlier calls");
 }
 
 Diagnosis explain_evidence(const AllEvidence& evidence) {
@@ -171,7 +167,7 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
         (evidence.remembers || (law != nullptr && law->after_other_calls)))
         return known(remembered(), {});
     if (evidence.wrong.empty() && law != nullptr && law->needs.concurrent)
-        return known(disturbed(), {});
+        return known(depends_on("disturbed", "what other threads call"), {});
     if (std::ranges::all_of(evidence.wrong, holds_nonfinite)) {
         std::vector<Case> cases = relatives(counterexample.smallest);
         cases.insert(cases.begin(), {counterexample.smallest, counterexample.found.tried});

@@ -21,14 +21,19 @@ inline constexpr FeatureSet placeless = attention.without(Feature::causal)
                                             .without(Feature::rope);
 
 /// The temperature divides the whole score: nothing is added to it, nothing caps it.
-inline constexpr FeatureSet scaled_alone = sinkless.without(Feature::softcap)
-                                               .without(Feature::mask_additive)
-                                               .without(Feature::alibi);
+inline constexpr FeatureSet scaled_alone =
+    sinkless.without(Feature::softcap).without(Feature::mask_additive).without(Feature::alibi);
+
+/// Of a judgement that compared nothing.
+inline constexpr const char* nothing_visible = "no query sees a key";
 
 /// Distributions whose scores stay moderate: the bounds of two runs are then tight.
 inline std::vector<ValueKind> moderate() {
     return {ValueKind::normal, ValueKind::uniform, ValueKind::small_int, ValueKind::flat,
             ValueKind::ties,   ValueKind::one_hot, ValueKind::const_v,   ValueKind::cancel_v};
+}
+inline CaseSpace moderate_cases(FeatureSet allow) {
+    return {.allow = allow, .kinds = moderate(), .cost = 8};
 }
 
 }  // namespace attest::law

@@ -33,10 +33,10 @@ std::string_view name(ViolationClass c) noexcept {
 }
 
 std::string_view name(Reason::Kind kind) noexcept {
-    constexpr std::array<std::string_view, 14> names = {
-        "none",        "law",         "not_in_profile", "not_selected", "interrupted",
-        "time_spent",  "always_dead", "kernel_lacks",   "refused",      "none_judged",
-        "too_little",  "slow_once",   "too_slow",       "flaky"};
+    constexpr std::array<std::string_view, 15> names = {
+        "none",        "law",         "not_in_profile", "not_selected",  "interrupted",
+        "time_spent",  "always_dead", "kernel_lacks",   "machine_lacks", "refused",
+        "none_judged", "too_little",  "slow_once",      "too_slow",      "flaky"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -53,6 +53,9 @@ Reason::Reason(Kind of) : kind(of) {
             break;
         case Kind::always_dead:
             text = "the kernel hung or ran out of memory in every case before";
+            break;
+        case Kind::machine_lacks:
+            text = "one processor: no two threads call at once";
             break;
         case Kind::slow_once:
             text = "a call was slow once and came back under the full time limit";

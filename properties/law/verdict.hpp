@@ -57,8 +57,9 @@ struct Reason {
         not_selected,
         interrupted,
         time_spent,
-        always_dead,   ///< the kernel hung or ran out of memory in every case before
-        kernel_lacks,  ///< what the law needs, by its manifest or by what it takes
+        always_dead,    ///< the kernel hung or ran out of memory in every case before
+        kernel_lacks,   ///< what the law needs, by its manifest or by what it takes
+        machine_lacks,  ///< what the law needs: a second processor
         refused,
         none_judged,
         too_little,
@@ -77,6 +78,10 @@ struct Reason {
 
     bool on_purpose() const noexcept {
         return kind == Kind::not_in_profile || kind == Kind::not_selected;
+    }
+    /// No case was asked for.
+    bool left_out() const noexcept {
+        return on_purpose() || kind == Kind::kernel_lacks || kind == Kind::machine_lacks;
     }
 };
 std::string_view name(Reason::Kind kind) noexcept;
@@ -99,9 +104,9 @@ struct Judgement {
     std::int64_t elements = 0;  ///< compared
     std::int64_t undecided = 0;
     double worst_ratio = 0;
-    std::optional<Violation> violation;
-    std::optional<Statistic> statistic;
-    std::string open;  ///< why there is no answer; of one that compared something: by the reference
+    std::optional<Violation> violation{};
+    std::optional<Statistic> statistic{};
+    std::string open{};  ///< why there is no answer; of one that compared something: by the reference
 
     bool violated() const noexcept { return violation.has_value(); }
     bool compared_nothing() const noexcept { return elements == 0 && undecided == 0 && !violation; }

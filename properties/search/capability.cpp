@@ -246,6 +246,8 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
         return "kernel does not claim batch invariance";
     if (needs.concurrent && !capability.numerics.concurrent)
         return "kernel does not claim that several threads may call it at once";
+    if (needs.concurrent && (capability.simulated || capability.memory != kernel::Memory::host))
+        return "two threads call no kernel of simulated threads or device memory here";
     if (needs.simulated && !capability.simulated)
         return "its threads run under no schedule that attest could choose";
     // Of such kernels a call takes milliseconds, however small it is.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/worker/processors.hpp"
 #include "properties/search/clock.hpp"
 #include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
@@ -69,6 +70,8 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
             law::Reason reason{law::Reason::Kind::kernel_lacks, std::move(*why)};
             skip(i, asked ? law::inconclusive(std::move(reason))
                           : law::Verdict(law::not_applicable(std::move(reason))));
+        } else if (property.needs.concurrent && worker::processors() < 2) {
+            skip(i, law::inconclusive(law::Reason(law::Reason::Kind::machine_lacks)));
         } else {
             ledgers_[i].emplace(property, known_cases(property, stored),
                                 numbers_of(property, numbers, options_.cases.has_value()));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
 #include <unistd.h>
 #include <atomic>
 
@@ -234,6 +235,26 @@ TEST(Runner, WhatWasNotRunSaysWhy) {
     EXPECT_EQ(result.laws[3].verdict.decision, law::Decision::not_applicable);
     EXPECT_EQ(result.laws[3].verdict.reason.text, "kernel has no backward");
     EXPECT_EQ(result.laws[3].verdict.reason.kind, law::Reason::Kind::kernel_lacks);
+}
+
+// A law of two threads would hold on one processor, whatever they share.
+TEST(Runner, TwoThreadsAreNotJudgedOnOneProcessor) {
+    auto concurrent = zero_law("needs.two");
+    concurrent.needs.concurrent = true;
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
+    plan.manifest.numerics.concurrent = true;
+    cpu_set_t mine, one;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+    const law::Verdict verdict = run({concurrent}, plan, few_cases()).laws[0].verdict;
+    ::sched_setaffinity(0, sizeof mine, &mine);
+    EXPECT_EQ(verdict.decision, law::Decision::inconclusive);
+    EXPECT_EQ(verdict.reason.kind, law::Reason::Kind::machine_lacks);
+    if (CPU_COUNT(&mine) > 1)
+        EXPECT_EQ(run({concurrent}, plan, few_cases()).laws[0].verdict.decision,
+                  law::Decision::violated);
 }
 
 TEST(Runner, AnInterruptionKeepsWhatWasDone) {
