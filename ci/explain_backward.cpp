@@ -41,7 +41,8 @@ struct BackwardView {
     double dp(std::int64_t i, std::int64_t j) const {
         return call.call->score(batch, head, i, j).dp.value;
     }
-    double d(std::int64_t i) const { return call.call->row(batch, head, i).delta.value; }
+    double d_lse(std::int64_t i) const { return call.call->row(batch, head, i).d_lse.value; }
+    double d(std::int64_t i) const { return call.call->row(batch, head, i).delta.value - d_lse(i); }
     double ds(std::int64_t i, std::int64_t j) const {
         return p(i, j) == 0 ? 0 : p(i, j) * (dp(i, j) - d(i));
     }
@@ -82,8 +83,8 @@ void place_element(BackwardView& v) {
     if (v.role == Role::d_mask) v.key = at[3];
 }
 
-/// Backward with dO in one row alone: dV is P_ij dO_i then, and dK is scale dX_ij q_i. A unit
-/// vector shows P, the row of the case dX.
+/// Backward with dO and dLSE in one row alone: dV is P_ij dO_i then, and dK is scale dX_ij q_i. A
+/// unit vector shows P, the row of the case dX.
 std::optional<BackwardEvidence> probe(search::Kernel& kernel, const BackwardView& v, std::int64_t i,
                                       bool unit) {
     BackwardEvidence e = v.call;
@@ -93,6 +94,12 @@ std::optional<BackwardEvidence> probe(search::Kernel& kernel, const BackwardView
     for (std::int64_t c = 0; !unit && c < value_dim(v.problem()); ++c)
         alone.put(v.batch, v.head, i, c, given.at(v.batch, v.head, i, c));
     e.asked.inputs.put(Role::d_o, std::move(alone));
+    if (e.asked.inputs.has(Role::d_lse)) {
+        Tensor& d_lse = e.asked.inputs[Role::d_lse];
+        const double own = d_lse.at(v.batch, v.head, i, 0);
+        d_lse = Tensor(d_lse.type(), d_lse.shape());
+        d_lse.put(v.batch, v.head, i, 0, own);
+    }
     const Role role = unit ? Role::d_v : Role::d_k;
     worker::CallResult result = kernel.backward(e.asked.problem, e.asked.inputs, {role});
     if (result.outcome != worker::Outcome::ok || !result.outputs.has(role)) return std::nullopt;
@@ -199,6 +206,9 @@ std::vector<Step> backward_steps(const BackwardView& v) {
     steps.push_back(
         step("weight P" + place, fixed(v.p(v.query, v.key)), v.of_table(v.weight, v.query, v.key)));
     steps.push_back(step("dP" + place, fixed(v.dp(v.query, v.key)), nullptr));
+    const bool given = v.call.asked.inputs.has(Role::d_lse);
+    const std::string row = "[" + std::to_string(v.query) + "]";
+    if (given) steps.push_back(step("dLSE" + row, fixed(v.d_lse(v.query)), nullptr));
     const Seen* ds = v.of_table(v.slope, v.query, v.key);
     const double p = v.p(v.query, v.key);
     // dS = P (dP - D): D, where the rest is right.
@@ -207,7 +217,7 @@ std::vector<Step> backward_steps(const BackwardView& v) {
         delta = {v.dp(v.query, v.key) - ds->value / p, true, ds->differs};
     const Seen* weight = v.of_table(v.weight, v.query, v.key);
     const bool readable = delta.known && weight != nullptr && !weight->differs;
-    steps.push_back(step("delta D[" + std::to_string(v.query) + "]", fixed(v.d(v.query)),
+    steps.push_back(step("delta D" + row + (given ? " less dLSE" : ""), fixed(v.d(v.query)),
                          readable ? &delta : nullptr));
     if (readable) steps.back().note = "if dP is right";
     steps.push_back(step("dS" + place, fixed(v.ds(v.query, v.key)), ds));

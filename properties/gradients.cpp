@@ -3,6 +3,7 @@
 // does so within the derived bounds; the sums are of intervals, so a law holds for any order of
 // operations.
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -98,11 +99,23 @@ Judgement check_key_sum(const Trial& trial) {
     const GradientRun call = run_of(trial);
     if (!call.has(Role::d_k)) return nothing_compared("the kernel returns no gradient of k");
     const Problem& p = call.problem();
+    const Visibility visibility(p, trial.dialect(), call.inputs());
+    const Tensor& q = call.inputs()[Role::q];
     Tally tally(p);
     each_head(p, p.heads_kv, p.dim_qk, [&](std::int64_t b, std::int64_t h, std::int64_t c) {
-        tally.same(Interval::exactly(0), sum_over_keys(call, Role::d_k, b, h, c),
-                   {Role::d_k, {b, h, 0, c}},
-                   [] { return std::string("the gradients of the keys do not add up to zero"); });
+        Interval rows;
+        for (std::int64_t head = h * group_size(p); head < (h + 1) * group_size(p); ++head)
+            for (std::int64_t i = 0; call.inputs().has(Role::d_lse) && i < p.len_q; ++i) {
+                const Row row{b, head, i};
+                if (!visibility.is_query(row) || visibility.empty(row)) continue;
+                rows = rows + lse_gradient(call.inputs(), trial.dialect(), row) *
+                                  given(q, q.flat(b, head, i, c));
+            }
+        tally.same(rows * Interval::exactly(effective_scale(p)),
+                   sum_over_keys(call, Role::d_k, b, h, c), {Role::d_k, {b, h, 0, c}}, [] {
+                       return std::string(
+                           "the gradients of the keys do not add up to what the LSE's gives");
+                   });
     });
     return tally.judgement("nothing is bounded");
 }
@@ -137,6 +150,9 @@ Judgement check_causal(const Trial& trial) {
     for (std::int64_t c = 0; c < value_dim(p); ++c)
         inputs[Role::d_o].put(changed.batch, changed.head, changed.query, c,
                               on_grid(trial, stream + 1, static_cast<std::uint64_t>(c), 200, 1));
+    if (inputs.has(Role::d_lse))
+        inputs[Role::d_lse].put(changed.batch, changed.head, changed.query, 0,
+                                on_grid(trial, stream + 2, 0, 200, 1));
     const GradientRun second(trial, p, inputs);
     const Visibility visibility(p, trial.dialect(), first.inputs());
     const auto match = [&](Role role, std::int64_t flat) -> std::optional<std::int64_t> {
@@ -157,7 +173,8 @@ Judgement check_grouped(const Trial& trial) {
     const GradientRun call = run_of(trial);
     const Problem& p = call.problem();
     PairedCase repeated = with_heads_repeated(p, trial.inputs());
-    repeated.inputs[Role::d_o] = trial.inputs()[Role::d_o];
+    for (const Role role : {Role::d_o, Role::d_lse})
+        if (trial.inputs().has(role)) repeated.inputs[role] = trial.inputs()[role];
     const GradientRun single(trial, repeated.problem, repeated.inputs);
     Tally tally(p);
     for (const Role role : {Role::d_k, Role::d_v}) {
@@ -184,28 +201,30 @@ Plan grouped_plan(const Given& given) {
     return Judge(check_grouped);
 }
 
-/// dO = a + b, all on a grid, so that the sum is exact in every format.
+/// dO = a + b, and so dLSE, all on a grid, so that the sum is exact in every format.
 Judgement check_linear(const Trial& trial) {
     const Problem& p = trial.problem();
-    const std::uint64_t stream = stream_of("gradients.linear");
-    std::vector<GradientRun> runs;
-    const Tensor a = grid_tensor(trial, p, Role::d_o, stream, 100, 1.0 / 16);
-    const Tensor b = grid_tensor(trial, p, Role::d_o, stream + 1, 100, 1.0 / 16);
-    Tensor both = a;
-    for (std::int64_t at = 0; at < both.size(); ++at) both.set(at, a.get(at) + b.get(at));
-    for (const Tensor& d_o : {a, b, both}) {
-        TensorSet inputs = trial.inputs();
-        inputs[Role::d_o] = d_o;
-        runs.emplace_back(trial, p, inputs);
+    std::uint64_t stream = stream_of("gradients.linear");
+    std::array<TensorSet, 3> parts = {trial.inputs(), trial.inputs(), trial.inputs()};
+    for (const Role role : {Role::d_o, Role::d_lse}) {
+        if (!trial.inputs().has(role)) continue;
+        for (TensorSet& part : parts)
+            part[role] = grid_tensor(trial, p, role, stream++, 100, 1.0 / 16);
+        for (std::int64_t at = 0; at < parts[2][role].size(); ++at)
+            parts[2][role].set(at, parts[0][role].get(at) + parts[1][role].get(at));
     }
+    std::vector<GradientRun> runs;
+    for (TensorSet& part : parts) runs.emplace_back(trial, p, std::move(part));
     Tally tally(p);
     for (const Role role : gradient_roles) {
         if (!runs[0].has(role)) continue;
         for (std::int64_t at = 0; at < runs[0][role].size() && !tally.violated(); ++at) {
             const ElementPlace place = gradient_at(p, role, at);
             tally.same(runs[0].truth(role, at) + runs[1].truth(role, at), runs[2].truth(role, at),
-                       place,
-                       [&] { return "the " + element_name(p, place) + " is not linear in dO"; });
+                       place, [&] {
+                           return "the " + element_name(p, place) +
+                                  " is not linear in what is given";
+                       });
         }
     }
     return tally.judgement("nothing is bounded");
@@ -234,13 +253,15 @@ std::vector<Property> gradients() {
                      "1 where there is no sink.",
                      source, without({sink}), always<check_value_sum>,
                      {last_key_without_gradient()}),
-        gradient_law("gradients.key_sum", "The gradients of a head's keys add up to zero.",
+        gradient_law("gradients.key_sum",
+                     "The gradients of a head's keys add up to zero, or to what the LSE's gives.",
                      "dK over keys adds up to zero",
                      "dK_j = sigma sum_i dS_ij q_i, and dS_i = P_i (dP_i - D_i) adds up to zero "
-                     "over the keys, because D_i = sum_j P_ij dP_ij. Without soft cap, sink and "
-                     "rotation.",
+                     "over the keys, because D_i = sum_j P_ij dP_ij. A gradient of the LSE adds "
+                     "P_i dLSE_i, which adds up to dLSE_i: sigma sum_i dLSE_i q_i. Without soft "
+                     "cap, sink and rotation.",
                      source, without({sink, softcap, rope}), always<check_key_sum>,
-                     {last_key_without_gradient()}),
+                     {last_key_without_gradient(), lse_gradient_ignored()}),
         gradient_law("gradients.euler", "Queries times dQ are keys times dK, in every group.",
                      "<q, dQ> = <k, dK> for each key head",
                      "Both are sum_ij dX_ij sigma q_i.k_j: the scores are of degree one in the "
@@ -261,13 +282,14 @@ std::vector<Property> gradients() {
                      "A key head that several query heads read is one variable in several places: "
                      "its gradient is the sum of those of copies of it, one a query head.",
                      source, std::move(grouped), grouped_plan, {group_overwritten()}),
-        gradient_law("gradients.linear",
-                     "The gradients of dO = A + B are the sums of those of A "
-                     "and of B.",
-                     "gradients are linear in dO",
-                     "Every gradient is a linear map of dO: P and the Jacobian of the softmax do "
-                     "not depend on it. A and B lie on a grid, so that their sum is exact.",
-                     source, gradient_cases(12), always<check_linear>, {gradients_of_squares()}),
+        gradient_law(
+            "gradients.linear",
+            "The gradients of dO = A + B are the sums of those of A "
+            "and of B.",
+            "gradients are linear in dO",
+            "Every gradient is a linear map of dO and dLSE: P and the Jacobian of the softmax do "
+            "not depend on it. A and B lie on a grid, so that their sum is exact.",
+            source, gradient_cases(12), always<check_linear>, {gradients_of_squares()}),
     };
 }
 

@@ -57,13 +57,17 @@ Judgement check_shift(const Trial& trial) {
     return same_gradients(shifted(0), shifted(by), false, "when every score of a row is shifted");
 }
 
-/// What a row past its length holds, in queries and in dO.
-void poison_rows(TensorSet& inputs, const Problem& p, const Visibility& visibility,
-                 double poison) {
+/// What a row past its length holds, in queries, in dO and in dLSE; and in dLSE one whose LSE is
+/// -inf.
+void poison_rows(TensorSet& inputs, const Problem& p, const Visibility& visibility, double poison) {
     for (const Role role : {Role::q, Role::d_o})
         for (const Row& row : all_rows(p))
             for (std::int64_t c = 0; !visibility.is_query(row) && c < inputs[role].shape()[3]; ++c)
                 inputs[role].put(row.batch, row.head, row.query, c, poison);
+    for (const Row& row : all_rows(p))
+        if (inputs.has(Role::d_lse) &&
+            (!visibility.is_query(row) || (visibility.empty(row) && !p.sink)))
+            inputs[Role::d_lse].put(row.batch, row.head, row.query, 0, poison);
 }
 
 /// Keys hidden from one query of each sequence become NaN, infinite or huge: rows that see them are
@@ -89,10 +93,9 @@ Judgement check_poison(const Trial& trial) {
     // A kernel that leaves non-finite numbers unspecified may multiply a weight of zero by them.
     const bool propagates = trial.dialect().nonfinite == Nonfinite::propagate;
     const std::size_t drawn = static_cast<std::size_t>(trial.random_below(stream + 1, 0, 3));
-    TensorSet inputs = overwritten(trial, p, trial.inputs(), hidden,
-                                   propagates ? fillings[drawn] : Filling::huge);
-    poison_rows(inputs, p, visibility,
-                propagates ? std::numeric_limits<double>::quiet_NaN() : 1e4);
+    TensorSet inputs =
+        overwritten(trial, p, trial.inputs(), hidden, propagates ? fillings[drawn] : Filling::huge);
+    poison_rows(inputs, p, visibility, propagates ? std::numeric_limits<double>::quiet_NaN() : 1e4);
     return GradientRun(trial, p, std::move(inputs)).compare();
 }
 
@@ -153,11 +156,13 @@ Plan layout_plan(const Given& given) {
     Problem other = laid_out(given, 0);
     if (!given.supports(other)) return not_applicable("the kernel takes no other layout");
     return [other](const Trial& trial) -> Judgement {
-        // Half the time dO is one number, handed over as one element.
+        // Half the time dO is one number, handed over as one element, and so is dLSE.
         TensorSet inputs = trial.inputs();
-        Tensor& d_o = inputs[Role::d_o];
         const bool expanded = trial.random_below(stream_of("gradients.layout") + 3, 0, 2) == 0;
-        for (std::int64_t at = 0; expanded && at < d_o.size(); ++at) d_o.set(at, 1);
+        for (const Role role : {Role::d_o, Role::d_lse})
+            for (std::int64_t at = 0; expanded && inputs.has(role) && at < inputs[role].size();
+                 ++at)
+                inputs[role].set(at, 1);
         Problem plain = trial.problem();
         plain.layout_q = plain.layout_k = plain.layout_v = plain.layout_o = {};
         return same_gradients(GradientRun(trial, plain, inputs), GradientRun(trial, other, inputs),
@@ -169,7 +174,9 @@ Plan batch_plan(const Given& given) {
     const Problem& p = given.problem();
     const std::int64_t chosen = given.random_below(stream_of("gradients.batch"), 0, p.batch);
     PairedCase alone = with_sequences(p, given.inputs(), {chosen});
-    alone.inputs[Role::d_o] = gather(given.inputs()[Role::d_o], 0, {chosen});
+    for (const Role role : {Role::d_o, Role::d_lse})
+        if (given.inputs().has(role))
+            alone.inputs[role] = gather(given.inputs()[role], 0, {chosen});
     if (!given.supports(alone.problem))
         return not_applicable("the kernel takes no single sequence");
     return [alone, chosen](const Trial& trial) -> Judgement {
@@ -237,7 +244,8 @@ std::vector<Property> gradients_of_calls() {
             "What is hidden may hold anything: gradients of what does not see it stay.",
             "NaN behind a mask reaches no gradient",
             "A hidden pair has weight 0 and is no operand: not of dP, not of dS, not of any "
-            "sum. The same holds of rows past a length, in the queries and in dO.",
+            "sum. The same holds of rows past a length, in the queries, in dO and in the LSE's "
+            "gradient; the LSE of an empty row is -inf and has none.",
             source, cases_that(hides), always<check_poison>, {mask_ignored_in_backward()}),
         gradient_law(
             "gradients.empty",

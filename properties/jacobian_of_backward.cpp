@@ -157,27 +157,33 @@ void put_on_grid(const Trial& trial, TensorSet& inputs, std::uint64_t stream) {
         slopes.set(h, std::abs(slopes.get(h)) + 1.0 / 64);
 }
 
-/// sum over rows of dO.O, by the forward's answer.
-Interval objective(const Run& call, const Tensor& d_o) {
+/// sum over rows of dO.O + dLSE LSE, by the forward's answer.
+Interval objective(const Run& call, const TensorSet& inputs) {
     Interval sum;
     const Problem& p = call.problem();
+    const Tensor& d_o = inputs[Role::d_o];
     for (const Row& row : all_rows(p)) {
         if (blind(call, row)) continue;
         for (std::int64_t c = 0; c < value_dim(p); ++c)
             sum = sum + Interval::exactly(d_o.at(row.batch, row.head, row.query, c)) *
                             truth(call, row, c);
+        if (inputs.has(Role::d_lse))
+            sum = sum + lse_gradient(inputs, call.trial().dialect(), row) * lse_truth(call, row);
     }
     return sum;
 }
 
-// f(t) = dO.O along a direction delta of q, or of k: scores are linear in t, a_ij a unit, and f'''
-// is the joint cumulant E[(y-Ey)(a-Ea)^3] - 3 Var(a) Cov(y, a) of y_ij = dO_i.v_j under P_i. With
-// |a - Ea| <= R and |y - Ey| <= Y (twice the largest sizes; a sink has a = y = 0): |f'''| <= 4 Y
-// R^3. So the central difference is off by at most h^2/6 sum_i 4 Y_i R_i^3, for |a_ij| <= sigma
-// |delta||k| and |y_ij| <= |dO||v|, which rotation does not change. Along slopes a_ij = -delta_h |i
+// f(t) = dO.O + dLSE LSE along a direction delta of q, or of k: scores are linear in t, a_ij a
+// unit, and f''' is the joint cumulant E[(y-Ey)(a-Ea)^3] - 3 Var(a) Cov(y, a) of y_ij = dO_i.v_j
+// under P_i. With |a - Ea| <= R and |y - Ey| <= Y (twice the largest sizes; a sink has a = y = 0):
+// |f'''| <= 4 Y R^3. So the central difference is off by at most h^2/6 sum_i 4 Y_i R_i^3, for
+// |a_ij| <= sigma |delta||k| and |y_ij| <= |dO||v|, which rotation does not change. f''' of the LSE
+// is the third cumulant E[(a-Ea)^3], at most R^3: |dLSE_i| R_i^3 more. Along slopes a_ij = -delta_h
+// |i
 // + off - j|, between 0 and |delta_h| (max(n_q, n_kv) - 1): R is that.
-double truncation(const Problem& p, const TensorSet& inputs, const Tensor& delta, Role along,
+double truncation(const Trial& trial, const TensorSet& inputs, const Tensor& delta, Role along,
                   double step) {
+    const Problem& p = trial.problem();
     const double furthest = static_cast<double>(std::max(p.len_q, p.len_kv) - 1);
     double sum = 0;
     for (std::int64_t b = 0; b < p.batch; ++b)
@@ -193,7 +199,9 @@ double truncation(const Problem& p, const TensorSet& inputs, const Tensor& delta
                 const double r = along == Role::alibi_slopes
                                      ? std::abs(delta.get(h)) * furthest
                                      : 2 * std::abs(effective_scale(p)) * query * key;
-                sum += 4 * 2 * norm(inputs[Role::d_o], b, h, i) * value * r * r * r;
+                const Interval of_lse = square(lse_gradient(inputs, trial.dialect(), {b, h, i}));
+                sum += (4 * 2 * norm(inputs[Role::d_o], b, h, i) * value + std::sqrt(of_lse.hi)) *
+                       r * r * r;
             }
         }
     return evaluation * step * step / 6 * sum;
@@ -215,13 +223,13 @@ Judgement check_differences(const Trial& trial) {
             TensorSet there = inputs;
             for (std::int64_t at = 0; at < delta.size(); ++at)
                 there[role].set(at, inputs[role].get(at) + by * delta.get(at));
-            return objective(Run(trial, p, std::move(there)), inputs[Role::d_o]);
+            return objective(Run(trial, p, std::move(there)), inputs);
         };
         Interval slope;
         for (std::int64_t at = 0; at < delta.size(); ++at)
             slope = slope + given(delta, at) * call.truth(gradient, at);
         const Interval difference = (moved(step) - moved(-step)) / Interval::exactly(2 * step);
-        const double off = truncation(p, inputs, delta, role, step);
+        const double off = truncation(trial, inputs, delta, role, step);
         tally.same(difference + Interval{-off, off}, slope, {gradient, {0, 0, 0, 0}}, [&] {
             return std::string("the gradients are not the slopes of the kernel's own forward");
         });
@@ -258,11 +266,12 @@ std::vector<Property> jacobian_of_backward() {
             "gradients.differences",
             "In f64 the gradients are the slopes of the kernel's own forward.",
             "gradients are slopes of the own forward (f64)",
-            "A central difference of dO.O along a direction is off by h^2/6 times the third "
-            "derivative, a joint cumulant of the scores' change and dO.v, which their ranges "
+            "A central difference of dO.O + dLSE.LSE along a direction is off by h^2/6 times the "
+            "third derivative: cumulants of the scores' change and dO.v, which their ranges "
             "bound. Everything lies on a grid, so that the step is exact. Without a soft cap.",
             "cumulants of an exponential family", std::move(smooth), always<check_differences>,
-            {planted::both_gradients_unscaled(), planted::slope_gradients_negated()}),
+            {planted::both_gradients_unscaled(), planted::slope_gradients_negated(),
+             planted::lse_gradient_ignored()}),
     };
 }
 

@@ -14,9 +14,9 @@ namespace attest::law {
 
 namespace {
 
-/// The scores of a case that are all in the sums; beyond, dO is 0 but in some rows. What a row of
-/// zeros adds is exactly 0, so every element of every gradient is compared at any length: dQ of the
-/// chosen rows and of those that must have none, dK and dV of all keys.
+/// The scores of a case that are all in the sums; beyond, dO and dLSE are 0 but in some rows. What
+/// a row of zeros adds is exactly 0, so every element of every gradient is compared at any length:
+/// dQ of the chosen rows and of those that must have none, dK and dV of all keys.
 constexpr std::int64_t scores_most = 1 << 20;
 
 TensorSet with_few_rows(const Trial& trial) {
@@ -29,10 +29,11 @@ TensorSet with_few_rows(const Trial& trial) {
     std::set<std::int64_t> chosen{0, rows - 1};
     for (std::int64_t n = 0; n < kept; ++n)
         chosen.insert(trial.random_below(stream, static_cast<std::uint64_t>(n), rows));
-    Tensor& d_o = inputs[Role::d_o];
-    const std::int64_t dim = d_o.shape()[3];
-    for (std::int64_t row = 0; row < rows; ++row)
-        for (std::int64_t c = 0; c < dim && !chosen.contains(row); ++c) d_o.set(row * dim + c, 0);
+    for (const Role role : {Role::d_o, Role::d_lse})
+        for (std::int64_t row = 0; inputs.has(role) && row < rows; ++row)
+            for (std::int64_t dim = inputs[role].shape()[3], c = 0;
+                 c < dim && !chosen.contains(row); ++c)
+                inputs[role].set(row * dim + c, 0);
     return inputs;
 }
 
@@ -54,7 +55,7 @@ std::vector<Property> reference_gradients() {
         .statement = "Every element of every gradient is within its own derived bound.",
         .statement_short = "every gradient is within its derived bound",
         .why =
-            "dV = P'dO, dS = P (dO V' - D), D = dO.O, dQ = sigma dS K, dK = sigma dS'Q are "
+            "dV = P'dO, dS = P (dO V' - D), D = dO.O - dLSE, dQ = sigma dS K, dK = sigma dS'Q are "
             "computed with a certified error. A kernel that recomputes P from its stored LSE and "
             "takes D from its stored O, with sums, exponentials and roundings as declared, can "
             "differ by no more than the bound, in whatever order it works, atomics included. What "
@@ -65,7 +66,8 @@ std::vector<Property> reference_gradients() {
         .needs = {.backward = true},
         .cases = any_length(),
         .check = always<check_gradients>,
-        .turned_red_by = {planted::key_gradients_unscaled(), planted::deltas_of_next_row()},
+        .turned_red_by = {planted::key_gradients_unscaled(), planted::deltas_of_next_row(),
+                          planted::lse_gradient_ignored()},
     }};
 }
 

@@ -93,7 +93,7 @@ private:
                  at_.d_o);
         load_row(call_.lse.at(b, head, at), call_.lse.format, 1, 1, &row.lse);
         row.lse = step_.stored_lse(row);
-        row.delta = step_.delta(row);
+        row.delta = step_.delta(row) - step_.lse_gradient(row);
         std::fill_n(at_.d_query, p_.dim_qk, Real{0});
         const SegmentKeys range = reach(p_, s, i);
         for (std::int64_t j = 0; j < s.keys; ++j) {

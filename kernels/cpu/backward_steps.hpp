@@ -2,12 +2,13 @@
 // The backward pass as its definition reads, step by step. Each step is a function of its own,
 // named in BackwardSteps; a planted bug of kernels/mutants is the same table with one exchanged.
 //
-//   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
+//   P = exp(S - L),  dP = dO.v,  D = dO.O - dL,  dS = P (dP - D),  dX = dS cap'(X)
 //   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
 //   dslope = -sum |i - j| dS
 //
 // Dropout multiplies dP, and P in dV, by what forward multiplied the weight by (factor).
-// L and O are what forward stored. Rotated dQ and dK are turned back once they are summed.
+// L and O are what forward stored, dL the gradient of L, 0 where none is given. Rotated dQ and dK
+// are turned back once they are summed.
 
 #include <cmath>
 #include <cstddef>
@@ -15,6 +16,7 @@
 
 #include "kernels/cpu/backward_row.hpp"
 #include "kernels/cpu/dropout.hpp"
+#include "kernels/cpu/gradient_store.hpp"
 #include "kernels/cpu/score.hpp"
 
 namespace attest::cpu {
@@ -35,6 +37,10 @@ Real delta(const BackRow<Real>& row) {
     Real sum = 0;
     for (std::int64_t c = 0; c < row.call.problem.dim_v; ++c) sum += row.d_o[c] * row.output[c];
     return sum;
+}
+template <typename Real>
+Real lse_gradient(const BackRow<Real>& row) {
+    return lse_gradient_of<Real>(row.call, row.segment, row.head, row.i);
 }
 template <typename Real>
 Real probability(const BackPair<Real>& pair) {
@@ -96,9 +102,10 @@ struct BackwardSteps {
     void (*begin_head)(const Call&, const Segment&, std::int64_t group,
                        const BackSums<Real>&) = plain::begin_head<Real>;
     std::int64_t (*queries)(const Call&, const Segment&) = plain::queries;
-    /// L and D of a row; whether a key that bias, order or length hide is passed over.
+    /// L, dO.O and dL of a row; whether a key that bias, order or length hide is passed over.
     Real (*stored_lse)(const BackRow<Real>&) = plain::stored_lse<Real>;
     Real (*delta)(const BackRow<Real>&) = plain::delta<Real>;
+    Real (*lse_gradient)(const BackRow<Real>&) = plain::lse_gradient<Real>;
     bool (*hidden)(const BackRow<Real>&, std::int64_t j, bool is) = plain::hidden<Real>;
     /// P, dS and the cap's slope of a pair; dropout's factor, and dP with it.
     Real (*probability)(const BackPair<Real>&) = plain::probability<Real>;

@@ -96,6 +96,7 @@ bool read_call(const attest_call* from, Call& call, char* error, std::size_t err
         {ATTEST_ROLE_ALIBI_SLOPES, &call.alibi_slopes, "alibi_slopes", p.alibi != 0},
         {ATTEST_ROLE_SINKS, &call.sinks, "sinks", p.sink != 0},
         {ATTEST_ROLE_D_O, &call.d_o, "d_o", false},
+        {ATTEST_ROLE_D_LSE, &call.d_lse, "d_lse", false},
         {ATTEST_ROLE_D_Q, &call.d_q, "d_q", false},
         {ATTEST_ROLE_D_K, &call.d_k, "d_k", false},
         {ATTEST_ROLE_D_V, &call.d_v, "d_v", false},

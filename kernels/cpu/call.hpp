@@ -37,9 +37,10 @@ struct Call {
     Operand q, k, v, o, lse, mask;
     Operand lens_q, lens_kv, cu_seqlens_q, cu_seqlens_kv, block_table, positions, alibi_slopes,
         sinks;
-    Operand d_o, d_q, d_k, d_v, d_mask, d_sinks, d_slopes;  ///< of backward; absent: not wanted
-    Operand dropout_keep;                                   ///< of forward, where it is wanted
-    std::int64_t group = 1;                                 ///< query heads a key/value head
+    Operand d_o, d_lse;                                ///< given to backward; dLSE absent: 0
+    Operand d_q, d_k, d_v, d_mask, d_sinks, d_slopes;  ///< of backward; absent: not wanted
+    Operand dropout_keep;                              ///< of forward, where it is wanted
+    std::int64_t group = 1;                            ///< query heads a key/value head
     Format format_q = Format::f32;
     bool wide = false;  ///< f64 inputs: accumulate in double
 

@@ -220,6 +220,7 @@ private:
         load_row(call_.lse.at(s.batch, head, at), call_.lse.format, 1, 1, &t_.lse[r]);
         t_.delta[r] = 0;
         for (std::int64_t c = 0; c < p_.dim_v; ++c) t_.delta[r] += d_o[c] * t_.at.row[c];
+        t_.delta[r] -= lse_gradient_of<Real>(call_, s, head, i);
         if (p_.sink == 0) return;
         const Real weight = std::exp(static_cast<Real>(call_.sinks.real(head)) - t_.lse[r]);
         t_.shared.sinks[head] -= weight * t_.delta[r];

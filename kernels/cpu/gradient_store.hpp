@@ -1,6 +1,7 @@
 #pragma once
 // What the backward passes of the CPU kernels share: where the gradients of mask, sinks and slopes
-// are summed, and how they and the zeros of what nobody sees are written.
+// are summed, how they and the zeros of what nobody sees are written, and the gradient of a row's
+// LSE.
 
 #include <cstdint>
 
@@ -23,6 +24,15 @@ inline std::int64_t mask_index(const Call& call, const Segment& s, std::int64_t 
     for (std::size_t axis = 0; axis < 4; ++axis)
         flat = flat * shape[axis] + (shape[axis] == 1 ? 0 : at[axis]);
     return flat;
+}
+
+/// Of query i of the segment; 0 where none is given.
+template <typename Real>
+Real lse_gradient_of(const Call& call, const Segment& s, std::int64_t head, std::int64_t i) {
+    Real given = 0;
+    if (call.d_lse)
+        load_row(call.d_lse.at(s.batch, head, s.query0 + i), call.d_lse.format, 1, 1, &given);
+    return given;
 }
 
 void write_zeros(const Call& call) noexcept;  ///< to dQ, dK and dV

@@ -72,11 +72,10 @@ enum { ATTEST_ROPE_NONE = 0, ATTEST_ROPE_INTERLEAVED = 1, ATTEST_ROPE_HALF = 2 }
 
 /* flags */
 enum {
-    ATTEST_FLAG_PACKED =
-        1u << 0, /* packed sequences: batch is 1, cu_seqlens_q and cu_seqlens_kv are given */
-    ATTEST_FLAG_RING =
-        1u << 1, /* ring-buffer cache: slot = position mod capacity (the cache's length axis) */
-    ATTEST_FLAG_KEYS_ROTATED = 1u << 2 /* RoPE is already applied to the keys in the cache */
+    ATTEST_FLAG_PACKED = 1u << 0, /* packed sequences: batch is 1, both cu_seqlens are given */
+    ATTEST_FLAG_RING = 1u << 1,   /* ring-buffer cache: slot = position mod its length axis */
+    ATTEST_FLAG_KEYS_ROTATED = 1u << 2, /* RoPE is already applied to the keys in the cache */
+    ATTEST_FLAG_D_LSE = 1u << 3         /* backward is given d_lse, the gradient of the LSE */
 };
 
 /* Tensors by role. All are logically [batch, heads, length, dim], whatever the memory layout. Data
@@ -111,6 +110,7 @@ enum {
     ATTEST_ROLE_D_SINKS,
     ATTEST_ROLE_DROPOUT_KEEP, /* [B,Hq,Tq,Tk] uint8, optional output: the mask that was used */
     ATTEST_ROLE_D_SLOPES,     /* [Hq] f32: the gradient of alibi_slopes */
+    ATTEST_ROLE_D_LSE,        /* [B,Hq,Tq], as lse: what backward is given beside d_o */
     ATTEST_ROLE_COUNT
 };
 

@@ -67,6 +67,15 @@ void read_gradients(Section& top, Manifest& m) {
     }
 }
 
+/// d_lse is an input of backward, of the shape of what forward returns.
+void check_lse_gradient(Section& top, const Manifest& m) {
+    if (!m.features.has(Feature::d_lse) || (m.features.has(Feature::lse) && !m.gradients.empty()))
+        return;
+    top.fail(
+        *top.find("features"), "features names d_lse without lse, or without gradients",
+        "backward is given the gradient of a log-sum-exp that forward returns: name all three");
+}
+
 void read_sources(Section section, const Json& listed, Manifest& m) {
     constexpr std::size_t digits = 64;  // of a SHA-256
     for (const JsonMember& one : listed.members) {
@@ -129,6 +138,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     top.flag("simulated", m.simulated);
     read_listed(top, m);
     read_gradients(top, m);
+    check_lse_gradient(top, m);
     if (const Json* takes = top.find("takes")) read_takes(source, *takes, m.takes);
     if (const Json* d = top.find("dialect")) {
         read_dialect(Section(source, *d, "dialect"), m.dialect);

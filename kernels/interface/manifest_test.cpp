@@ -90,6 +90,16 @@ TEST(Manifest, GradientsAreListed) {
     EXPECT_NE(
         error_of(with(R"("gradients":["alibi"])")).find("one of q, k, v, mask, sinks, slopes"),
         std::string::npos);
+    const std::string d_lse = R"("features":["lse","d_lse"])";
+    EXPECT_NE(error_of(with(d_lse)).find("d_lse without lse, or without gradients"),
+              std::string::npos);
+    EXPECT_NE(error_of(with(R"("features":["d_lse"],"gradients":["q"])")).find("name all three"),
+              std::string::npos);
+    Problem given;
+    given.want_grad = given.lse_grad = true;
+    EXPECT_FALSE(refusal(parse(with(d_lse + R"(,"gradients":["q"])")), given));
+    EXPECT_EQ(refusal(parse(with(R"("features":["lse"],"gradients":["q"])")), given),
+              "its manifest does not list the feature d_lse");
     Problem p;
     p.want_grad = true;
     EXPECT_TRUE(refusal(parse(with(R"("features":["lse"])")), p));
@@ -185,7 +195,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
         "./libmine.so: manifest:1:62: features is \"casual\"; did you mean causal? | one "
         "of causal, window, lens_q, lens_kv, mask_bool, mask_additive, documents, softcap, sink, "
         "alibi, rope, dropout, gqa, dim_v, scale, cache, paged, splits, layout, lse, "
-        "mixed_formats, keys_rotated");
+        "mixed_formats, keys_rotated, d_lse");
     EXPECT_EQ(error_of(with(R"("features":["paged"])")),
               "./libmine.so: manifest:1:61: features names paged without cache | pages are a kind "
               "of cache: name both");

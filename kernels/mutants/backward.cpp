@@ -145,6 +145,19 @@ std::vector<PlantedBug> of_slopes() {
     };
 }
 
+/// dS = P (dP - dO.O + dLSE).
+std::vector<PlantedBug> of_the_lse() {
+    const kernel::LawIds must{"reference.gradients", "gradients.key_sum"};
+    return {
+        {backward_bug("M422", "B2", "the gradient of the LSE is left out", "a gradient of the LSE",
+                      "lse_gradient_ignored", must),
+         Steps{.lse_gradient = [](const WrongRow&) { return 0.0f; }}},
+        {backward_bug("M423", "B2", "the gradient of the LSE is added to delta, not taken off it",
+                      "a gradient of the LSE", "lse_gradient_negated", must),
+         Steps{.lse_gradient = [](const WrongRow& row) { return -cpu::plain::lse_gradient(row); }}},
+    };
+}
+
 std::vector<PlantedBug> of_other_reports() {
     return {
         {backward_bug("M190", "M2", "recomputed weights ignore the left end of the window",
@@ -201,7 +214,7 @@ std::vector<PlantedBug> of_other_reports() {
 
 std::vector<PlantedBug> backward() {
     std::vector<PlantedBug> all = of_the_list();
-    for (auto part : {of_other_reports(), of_slopes()})
+    for (auto part : {of_other_reports(), of_slopes(), of_the_lse()})
         for (PlantedBug& bug : part) all.push_back(std::move(bug));
     return all;
 }

@@ -33,7 +33,8 @@ constexpr const char* names[] = {"q",
                                  "d_mask",
                                  "d_sinks",
                                  "dropout_keep",
-                                 "d_slopes"};
+                                 "d_slopes",
+                                 "d_lse"};
 static_assert(sizeof names / sizeof names[0] == ATTEST_ROLE_COUNT);
 
 /// From the first element to behind the last, gaps between rows included.

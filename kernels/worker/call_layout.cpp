@@ -7,17 +7,21 @@
 namespace attest::worker {
 namespace {
 
-/// Forward's own outputs and dO are inputs of backward alone.
+bool is_output_gradient(Role role) {
+    return role == Role::d_o || role == Role::d_lse;
+}
+
+/// Forward's own outputs, and their gradients, are inputs of backward alone.
 bool is_read(Role role, protocol::Operation operation) {
     if (role == Role::dropout_keep) return false;  // what is known of it is the host's alone
-    const bool of_backward = role == Role::o || role == Role::lse || role == Role::d_o;
+    const bool of_backward = role == Role::o || role == Role::lse || is_output_gradient(role);
     return !of_backward || operation == protocol::Operation::backward;
 }
 
-/// Where tensors may have any strides, a dO that is one number everywhere is one element in memory:
-/// the gradient of a sum, as frameworks hand it over.
+/// Where tensors may have any strides, a dO or dLSE that is one number everywhere is one element in
+/// memory: the gradient of a sum, as frameworks hand it over.
 bool is_expanded(const Problem& problem, Role role, const Tensor& tensor) {
-    if (role != Role::d_o || !features_of(problem).has(Feature::layout)) return false;
+    if (!is_output_gradient(role) || !features_of(problem).has(Feature::layout)) return false;
     for (std::int64_t at = 1; at < tensor.size(); ++at)
         if (!(tensor.get(at) == tensor.get(0))) return false;
     return tensor.size() > 0;
@@ -35,7 +39,7 @@ void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
         const Shape shape = pool_shape_of(problem, role).value_or(tensor.shape());
         const bool expanded = is_expanded(problem, role, tensor);
         arena.add(role, protocol::Access::read,
-                  expanded ? place_expanded(tensor.type(), shape)
+                  expanded ? place_expanded(role, tensor.type(), shape)
                            : place(role, tensor.type(), shape, layout_of(problem, role)));
     }
     for (Role role : asked.outputs) {

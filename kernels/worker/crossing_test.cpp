@@ -24,7 +24,7 @@ Problem everything() {
     Problem p = parse_problem(
         "b2 hq6 hkv3 tq4 tk9 d8 dv16 causal window 3 5 mask additive lens_q 3,4 lens_kv 7,9 scale "
         "0.25 softcap 30 sink alibi rope half base 500 dims 4 offset 7 dropout 0.5 seed 11 cache 5 "
-        "page 2 rotated splits 13 f16 kv bf16 out f32 grad");
+        "page 2 rotated splits 13 f16 kv bf16 out f32 grad lse_grad");
     p.cache.ring = true;          // not with pages
     p.mask.documents_q = {1, 3};  // nor with a cache
     p.mask.documents_kv = {4, 5};
@@ -83,8 +83,8 @@ TEST(Crossing, FillsEveryMemberOfTheBordersStruct) {
     }
     EXPECT_EQ(end, sizeof abi);
     EXPECT_EQ(abi.struct_size, sizeof abi);
-    EXPECT_EQ(abi.flags,
-              unsigned{ATTEST_FLAG_PACKED | ATTEST_FLAG_RING | ATTEST_FLAG_KEYS_ROTATED});
+    EXPECT_EQ(abi.flags, unsigned{ATTEST_FLAG_PACKED | ATTEST_FLAG_RING | ATTEST_FLAG_KEYS_ROTATED |
+                                  ATTEST_FLAG_D_LSE});
     EXPECT_EQ(abi.softcap, 30);
     EXPECT_EQ(abi.window_right, 5);
     EXPECT_EQ(abi.rope_kind, ATTEST_ROPE_HALF);

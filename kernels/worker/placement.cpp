@@ -28,6 +28,7 @@ std::array<std::size_t, 4> memory_order(AxisOrder order) {
 int axes_of(Role role) {
     switch (role) {
         case Role::lse:
+        case Role::d_lse:
             return 3;
         case Role::block_table:
         case Role::positions:
@@ -153,9 +154,10 @@ Placement place(Role role, ElementType type, const Shape& shape, const Layout& l
     return p;
 }
 
-Placement place_expanded(ElementType type, const Shape& shape) {
+Placement place_expanded(Role role, ElementType type, const Shape& shape) {
     Placement p;
     p.type = type;
+    p.ndim = axes_of(role);
     p.shape = shape;
     p.rows = p.row = p.row_stride = p.span = 1;
     return p;
@@ -165,6 +167,7 @@ Layout layout_of(const Problem& problem, Role role) {
     switch (role) {
         case Role::q:
         case Role::mask:  // a row a query
+        case Role::d_lse:
         case Role::d_k:
             return problem.layout_q;
         case Role::k:

@@ -33,7 +33,7 @@ struct Placement {
 Placement place(Role role, ElementType type, const Shape& shape, const Layout& layout);
 
 /// One element of memory for all of them: every stride is 0.
-Placement place_expanded(ElementType type, const Shape& shape);
+Placement place_expanded(Role role, ElementType type, const Shape& shape);
 
 /// The layout a problem asks for, the plain one where it asks for none. The mask lies as the
 /// queries do, the LSE as the output, their own axes in that order. Gradients lie as another tensor

@@ -68,6 +68,18 @@ TEST_F(Python, GradientsComeBackUnderTheirNames) {
         EXPECT_EQ(result.outputs.has(Role::d_q), wanted.size() == 2);
         EXPECT_EQ(result.outputs[Role::d_slopes].get(0), 3 * inputs_[Role::alibi_slopes].get(0));
     }
+    // Where the LSE has a gradient the framework is given it with dO.
+    problem_.lse_grad = true;
+    inputs_.put(Role::lse, forward.outputs[Role::lse]);
+    Tensor& d_lse =
+        inputs_.put(Role::d_lse, Tensor(ElementType::f32, *shape_of(problem_, Role::lse)));
+    for (std::int64_t at = 0; at < d_lse.size(); ++at) d_lse.set(at, 2);
+    const CallResult result = session.backward(problem_, inputs_, {Role::d_slopes});
+    ASSERT_EQ(result.outcome, Outcome::ok) << result.reason;
+    EXPECT_EQ(
+        result.outputs[Role::d_slopes].get(0),
+        round_to(3 * inputs_[Role::alibi_slopes].get(0) + 2.0 * static_cast<double>(d_lse.size()),
+                 Precision::f32));
 }
 
 TEST_F(Python, SaysWhatItIsMadeOf) {

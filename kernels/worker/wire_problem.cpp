@@ -14,6 +14,7 @@ namespace {
 
 static_assert(static_cast<int>(Role::block_table) == ATTEST_ROLE_BLOCK_TABLE);
 static_assert(static_cast<int>(Role::dropout_keep) == ATTEST_ROLE_DROPOUT_KEEP);
+static_assert(static_cast<int>(Role::d_lse) == ATTEST_ROLE_D_LSE);
 static_assert(role_count == ATTEST_ROLE_COUNT);
 static_assert(static_cast<int>(Precision::f64) == ATTEST_F64);
 static_assert(static_cast<int>(Precision::f32) == ATTEST_F32);
@@ -56,6 +57,7 @@ Problem written_out(Problem p) {
     else if (p.rope.dims == 0)
         p.rope.dims = p.dim_qk;
     if (!p.cache.present) p.cache = {};
+    p.lse_grad = p.lse_grad && p.want_grad && p.want_lse;
     return p;
 }
 

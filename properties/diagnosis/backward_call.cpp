@@ -118,6 +118,10 @@ void BackwardCall::fill_rows(const bound::Expected& forward) {
         }
         row.delta.error +=
             of_products(static_cast<double>(dv)) * size + 2 * static_cast<double>(dv) * model.oma;
+        const double given = inputs.has(Role::d_lse) ? inputs[Role::d_lse].get(n) / natural : 0;
+        // 3.1: three units, as backward_bound.cpp has them.
+        row.d_lse = {given,
+                     (of_products(static_cast<double>(dv + 1)) + 3.1 * model.ua) * std::abs(given)};
         const bound::ExpectedElement& truth = forward.lse[at];
         const double seen = stored ? inputs[Role::lse].get(n) : truth.value;
         row.lse = {natural * seen, natural * (std::abs(seen - truth.value) + truth.bound +

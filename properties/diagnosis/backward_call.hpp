@@ -26,16 +26,17 @@ struct BackwardScore {
 /// A call of backward, with all that its steps are made of.
 class BackwardCall {
 public:
-    /// `asked` holds d_o, o, where the kernel returns one lse, and dropout_keep where weights are
-    /// dropped. `visible` is the problem whose mask says what is seen, of the same shape; `forward`
-    /// the truth. Throws BadInput.
+    /// `asked` holds d_o, o, d_lse where it is given, where the kernel returns one lse, and
+    /// dropout_keep where weights are dropped. `visible` is the problem whose mask says what is
+    /// seen, of the same shape; `forward` the truth. Throws BadInput.
     BackwardCall(const Specification& asked, const Specification& visible,
                  const bound::Expected& forward);
 
     struct RowFacts {
         bool is_query = false;
         std::int64_t position = 0;
-        Near lse, delta;  ///< natural
+        Near lse, delta;  ///< natural; delta: dO.O alone
+        Near d_lse;       ///< the gradient of the natural LSE, which dS has less delta
         double sum_of_d_o = 0, max = 0, q_max = 0, k_max = 0;
         std::vector<Near> output;   // [dim_v], as stored
         std::vector<double> query;  // [dim_qk], turned

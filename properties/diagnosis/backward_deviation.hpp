@@ -41,6 +41,7 @@ std::span<const BackwardDeviation> backward_deviations();
 
 /// The families the list is made of; each in a file of its own.
 std::vector<BackwardDeviation> delta_deviations();
+std::vector<BackwardDeviation> lse_gradient_deviations();
 std::vector<BackwardDeviation> weight_deviations();
 std::vector<BackwardDeviation> sum_deviations();
 std::vector<BackwardDeviation> factor_deviations();

@@ -92,6 +92,8 @@ private:
     void row(ModelRow row) {
         if (s_.lse) row.lse = s_.lse(row);
         if (s_.delta) row.delta = s_.delta(row);
+        const Near of_lse = s_.d_lse ? s_.d_lse(row) : row.facts.d_lse;
+        row.delta = taken_off(row.delta, of_lse, call_.model.ua);
         const std::int64_t key_head =
             s_.key_head ? s_.key_head(call_, row.h) : row.h / call_.call.group;
         for (std::int64_t j = 0; j < p_.len_kv; ++j) {
@@ -266,8 +268,9 @@ Near plain_probability(const ModelPair& pair) {
 
 Near plain_ds(const ModelPair& pair, Near delta) {
     const bound::KernelModel& m = pair.row.call.model;
-    // 2.1: the subtraction and the product (backward_bound.cpp).
-    return rounded(pair.p * rounded(pair.dp - delta, 2.1 * m.ua, 0), 0, 2 * m.oma);
+    // 2.1: the subtraction and the product; 3.2 with dLSE's partial sum (backward_bound.cpp).
+    const double roundings = pair.row.facts.d_lse.value == 0 ? 2.1 : 3.2;
+    return rounded(pair.p * rounded(pair.dp - delta, roundings * m.ua, 0), 0, 2 * m.oma);
 }
 
 Near plain_slope(const ModelPair& pair) {

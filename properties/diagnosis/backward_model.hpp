@@ -3,11 +3,12 @@
 // right one with a step exchanged. Each number carries how far a kernel of declared numerics may be
 // from it, so that what is predicted can be held against what was observed.
 //
-//   P = exp(S - L),  dP = dO.v,  D = dO.O,  dS = P (dP - D),  dX = dS cap'(X)
+//   P = exp(S - L),  dP = dO.v,  D = dO.O - dL,  dS = P (dP - D),  dX = dS cap'(X)
 //   dQ = scale sum dX k,  dK = scale sum dX q,  dV = sum P dO,  dbias = sum dS,  dsink = -sum P D
 //   dslope = -sum |i + off - j| dbias
 //
-// O and L are those that the kernel's own forward returned. Dropout multiplies dP, and P in dV.
+// O and L are those that the kernel's own forward returned, dL is the gradient of L, 0 where none
+// is given. Dropout multiplies dP, and P in dV.
 
 #include <cstdint>
 #include <functional>
@@ -30,7 +31,7 @@ struct ModelRow {
     const BackwardCall& call;
     std::int64_t b = 0, h = 0, i = 0;
     const BackwardCall::RowFacts& facts;
-    Near lse, delta;
+    Near lse, delta;  ///< delta: to the step of its own dO.O, then that less dL
 };
 
 struct ModelPair {
@@ -54,7 +55,7 @@ enum class Joining : std::uint8_t { sum, last, first, mean };
 struct ModelSteps {
     ScoreParts parts{};  ///< scale: a factor on the right one
     std::function<bool(const ModelRow&, std::int64_t j, bool is)> sees{};
-    std::function<Near(const ModelRow&)> lse{}, delta{};
+    std::function<Near(const ModelRow&)> lse{}, delta{}, d_lse{};
     std::function<Near(const ModelPair&)> probability{}, ds{}, slope{}, value_weight{};
     std::function<double(const ModelPair&)> dp_kept{}, value_kept{};  ///< dropout's factor on each
     std::function<Near(const ModelPair&, Near term)> mask_term{};

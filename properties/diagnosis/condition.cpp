@@ -121,6 +121,8 @@ std::string feature_words(Feature f) {
             return "the log-sum-exp asked for";
         case Feature::mixed_formats:
             return "mixed formats";
+        case Feature::d_lse:
+            return "a gradient of the log-sum-exp";
         default:
             return std::string(name(f));
     }

@@ -213,11 +213,12 @@ std::vector<BackwardDeviation> delta_deviations() {
     list.push_back(ds("ds_weight_squared", "dS with the weight squared", [](const ModelPair& pair) {
         return pair.p * plain_ds(pair, pair.row.delta);
     }));
-    list.push_back(ds(
-        "ds_diagonal", "dS = P (1 - P) dP, the diagonal of softmax's Jacobian alone",
-        [](const ModelPair& pair) {
-            return rounded(pair.p * (Near{1, 0} - pair.p) * pair.dp, 3 * pair.row.call.model.ua, 0);
-        }));
+    list.push_back(ds("ds_diagonal", "dS = P (1 - P) dP, the diagonal of softmax's Jacobian alone",
+                      [](const ModelPair& pair) {
+                          return rounded(
+                              pair.p * ((Near{1, 0} - pair.p) * pair.dp + pair.row.facts.d_lse),
+                              3 * pair.row.call.model.ua, 0);
+                      }));
     for (const Precision narrow : {Precision::bf16, Precision::f16}) {
         const std::string format(name(narrow));
         list.push_back(

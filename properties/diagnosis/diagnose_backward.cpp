@@ -167,8 +167,9 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
 std::span<const BackwardDeviation> backward_deviations() {
     static const std::vector<BackwardDeviation> list = [] {
         std::vector<BackwardDeviation> all;
-        for (auto part : {delta_deviations(), sum_deviations(), weight_deviations(),
-                          factor_deviations(), dropout_deviations(), place_deviations()})
+        for (auto part :
+             {delta_deviations(), lse_gradient_deviations(), sum_deviations(), weight_deviations(),
+              factor_deviations(), dropout_deviations(), place_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

@@ -39,4 +39,11 @@ inline Near rounded(Near a, double unit, double absolute) {
     return a;
 }
 
+/// a - b, of which and other numbers a sum may be taken in any order: 1.05 for the rounding of a
+/// partial sum and products of errors. Without b there is none.
+inline Near taken_off(Near a, Near b, double unit) {
+    if (most(b) == 0) return a;
+    return {a.value - b.value, a.error + b.error + 1.05 * unit * (most(a) + most(b))};
+}
+
 }  // namespace attest::diagnosis

@@ -8,7 +8,8 @@
 namespace attest::law {
 
 /// Attention itself: the laws of dropout judge what a random mask changes.
-inline constexpr FeatureSet attention = FeatureSet::all().without(Feature::dropout);
+inline constexpr FeatureSet attention =
+    FeatureSet::all().without(Feature::dropout).without(Feature::d_lse);
 
 /// A sink takes part of the weight: without one the weights of a row sum to one.
 inline constexpr FeatureSet sinkless = attention.without(Feature::sink);

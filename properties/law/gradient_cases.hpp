@@ -43,6 +43,7 @@ namespace planted {
 PlantedDeviation key_gradients_unscaled();
 PlantedDeviation both_gradients_unscaled();  ///< those of queries and keys
 PlantedDeviation slope_gradients_negated();
+PlantedDeviation lse_gradient_ignored();
 PlantedDeviation last_key_without_gradient();    ///< as of a tail that is not written back
 PlantedDeviation group_overwritten();            ///< keys have their last query head's gradients
 PlantedDeviation mask_ignored_in_backward();     ///< all but lengths and documents

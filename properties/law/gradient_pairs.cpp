@@ -58,6 +58,14 @@ Judgement same_again(const GradientRun& first, const TensorSet& again, const std
     return tally.judgement("there is no gradient");
 }
 
+// LSE / log(2) in base 2, and so its derivative.
+Interval lse_gradient(const TensorSet& inputs, const Dialect& dialect, const Row& row) {
+    if (!inputs.has(Role::d_lse)) return {};
+    const double given = inputs[Role::d_lse].at(row.batch, row.head, row.query, 0);
+    if (dialect.lse_base == LseBase::e) return Interval::exactly(given);
+    return Interval::exactly(given) / log(Interval::exactly(2));
+}
+
 Interval inner_product(const GradientRun& call, Role of, Role gradient, std::int64_t batch,
                        std::int64_t head) {
     const Tensor& x = call.inputs()[of];

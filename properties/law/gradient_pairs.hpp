@@ -30,6 +30,9 @@ inline Interval given(const Tensor& tensor, std::int64_t flat) {
     return Interval::exactly(tensor.get(flat));
 }
 
+/// The gradient that the row's LSE is given, of the LSE in natural units; 0 where none is.
+Interval lse_gradient(const TensorSet& inputs, const Dialect& dialect, const Row& row);
+
 /// sum over the elements (b, h, t, c) of x times the truth of the gradient of x, for one b and h.
 Interval inner_product(const GradientRun& call, Role of, Role gradient, std::int64_t batch,
                        std::int64_t head);

@@ -78,10 +78,13 @@ PlantedDeviation group_overwritten() {
             .differentiates = [](Question asked, std::int64_t, const auto& truth) {
                 TensorSet gradients = truth(asked);
                 const std::int64_t group = group_size(asked.problem);
-                Tensor& d_o = asked.inputs[Role::d_o];
-                const Shape s = d_o.shape();
-                for (std::int64_t at = 0; at < d_o.size(); ++at)
-                    if (at / (s[2] * s[3]) % s[1] % group != group - 1) d_o.set(at, 0);
+                for (const Role role : {Role::d_o, Role::d_lse}) {
+                    if (!asked.inputs.has(role)) continue;
+                    Tensor& x = asked.inputs[role];
+                    const Shape s = x.shape();
+                    for (std::int64_t at = 0; at < x.size(); ++at)
+                        if (at / (s[2] * s[3]) % s[1] % group != group - 1) x.set(at, 0);
+                }
                 TensorSet last = truth(asked);
                 for (const Role role : {Role::d_k, Role::d_v})
                     gradients[role] = std::move(last[role]);
@@ -112,6 +115,11 @@ PlantedDeviation large_biases_hide() {
         if (q.problem.mask.tensor.kind == MaskKind::additive)
             each(q.inputs[Role::mask], [](double x) { return x < -1e4 ? -infinite : x; });
     });
+}
+
+PlantedDeviation lse_gradient_ignored() {
+    return differentiates_another("lse_gradient_ignored",
+                                  [](Question& q) { q.inputs.erase(Role::d_lse); });
 }
 
 PlantedDeviation gradients_of_squares() {

@@ -23,8 +23,8 @@ std::vector<Feature> features_of_kernel(const kernel::Manifest& manifest) {
     std::vector<Feature> list;
     for (int n = 0; n < feature_count; ++n) {
         const Feature f = static_cast<Feature>(n);
-        if (manifest.features.has(f) && f != Feature::dropout)
-            list.push_back(f);  // its own laws alone draw it
+        if (manifest.features.has(f) && f != Feature::dropout && f != Feature::d_lse)
+            list.push_back(f);  // laws of their own alone draw those two
     }
     return list;
 }

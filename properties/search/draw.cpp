@@ -65,13 +65,14 @@ RawLimits raw_limits(const DrawSpace& s) {
 /// Features by chance, in percent, where they may be drawn.
 FeatureSet structural(const DrawSpace& s, FeatureSet drawable, const Raw& raw) {
     using enum Feature;
-    constexpr std::array<std::pair<Feature, std::int64_t>, 7> shares = {{{gqa, 45},
+    constexpr std::array<std::pair<Feature, std::int64_t>, 8> shares = {{{gqa, 45},
                                                                          {dim_v, 20},
                                                                          {scale, 20},
                                                                          {layout, 25},
                                                                          {splits, 35},
                                                                          {mixed_formats, 12},
-                                                                         {lse, 90}}};
+                                                                         {lse, 90},
+                                                                         {d_lse, 40}}};
     FeatureSet set;
     for (const auto& [feature, percent] : shares) {
         if (feature == scale && s.property.cases.default_scale) continue;
@@ -107,6 +108,7 @@ OfferedFeatures offered_features(const DrawSpace& s, FeatureSet chosen) {
     const FeatureSet required = space.require | chosen | s.capability.always;
     FeatureSet drawable = (space.allow & s.capability.features) | required;
     drawable = drawable.without(Feature::dropout);  // drawn where a law asks for it alone
+    if (!s.property.needs.backward) drawable = drawable.without(Feature::d_lse);
     if (!drawable.has(Feature::rope) || !drawable.has(Feature::cache))
         drawable = drawable.without(Feature::keys_rotated);
     return {required, drawable};

@@ -70,7 +70,7 @@ bool compatible(Feature a, Feature b) noexcept {
 
 FeatureSet structural_features() noexcept {
     using enum Feature;
-    return FeatureSet(gqa, dim_v, scale, layout, splits, mixed_formats, lse);
+    return FeatureSet(gqa, dim_v, scale, layout, splits, mixed_formats, lse, d_lse);
 }
 
 bool counts_alike(FeatureSet set, const kernel::Takes& takes) noexcept {

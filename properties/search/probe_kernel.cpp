@@ -48,6 +48,7 @@ private:
         std::string reason;
         Problem asked = problem;
         asked.want_grad = want_grad_;
+        asked = canonical(asked);
         if (kernel_.supports(asked, &reason)) return true;
         if (!reason.empty()) reason_ = reason;
         return false;
@@ -206,6 +207,7 @@ private:
             problem.format_q = formats.q;
             problem.format_kv = formats.kv;
             problem.format_o = formats.o;
+            problem.want_grad = want_grad_;
             auto with = with_plain_feature(problem, feature, capability_.formats);
             if (with) kernel::fit(*with, capability_.takes);
             if (!with || takes(*with) || takes_otherwise(*with, feature)) return true;

@@ -15,6 +15,7 @@ void add_switches(Edits& edits, const Problem& p) {
     const auto add = [&](Feature feature, const char* change, void (*apply)(Problem&)) {
         if (has.has(feature)) edits.push_back({change, apply});
     };
+    add(d_lse, "no gradient of the log-sum-exp", [](Problem& x) { x.lse_grad = false; });
     add(layout, "layouts to contiguous",
         [](Problem& x) { x.layout_q = x.layout_k = x.layout_v = x.layout_o = {}; });
     add(scale, "scale to its default", [](Problem& x) { x.scale.reset(); });

@@ -141,9 +141,10 @@ std::vector<Case> written_out(const Case& c) {
     const TensorSet inputs = make_inputs(c);
     Case base = c;
     std::vector<Role> roles = {Role::q, Role::k, Role::v};
-    // Beside filled tensors dO is one number, unless the case says otherwise.
-    if (c.problem.want_grad && (c.values.tensors.empty() || c.values.tensors.contains(Role::d_o)))
-        roles.push_back(Role::d_o);
+    // Beside filled tensors dO and dLSE are one number, unless the case says otherwise.
+    for (const Role role : {Role::d_o, Role::d_lse})
+        if (inputs.has(role) && (c.values.tensors.empty() || c.values.tensors.contains(role)))
+            roles.push_back(role);
     for (const Role role : roles) {
         TensorValues written{Fill::explicit_values, inputs[role].to_doubles()};
         if (written.values.size() > numbers_read) return {};
@@ -157,9 +158,10 @@ std::vector<Case> written_out(const Case& c) {
         for (double& x : next.values.tensors[role].values) x = edit(x);
         if (!(next == c)) all.push_back(std::move(next));
     };
-    if (base.values.tensors.contains(Role::d_o)) {
+    for (const Role role : {Role::d_o, Role::d_lse}) {
+        if (!base.values.tensors.contains(role)) continue;
         all.push_back(base);
-        all.back().values.tensors.erase(Role::d_o);
+        all.back().values.tensors.erase(role);
     }
     for (const Role role : roles) {
         add(role, [](double) { return 0.0; });

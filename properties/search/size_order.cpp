@@ -77,9 +77,15 @@ constexpr std::uint64_t ladder_seeds = 4, mask_seeds = 12;
 /// Beside filled tensors it is one number where nothing is said.
 constexpr Fill output_gradients[] = {Fill::one_hot, Fill::sparse, Fill::ones, Fill::index};
 
+/// dLSE beside queries, keys and values of a ladder: zeros, where it is dO that matters; numbers in
+/// every row. It is one number where nothing is said.
+constexpr Fill lse_gradients[] = {Fill::zeros, Fill::ones, Fill::index};
+
 /// Whether queries, keys and values are.
 bool is_drawn(const Values& values) {
-    return std::ranges::none_of(values.tensors, [](const auto& t) { return t.first != Role::d_o; });
+    return std::ranges::none_of(values.tensors, [](const auto& t) {
+        return t.first != Role::d_o && t.first != Role::d_lse;
+    });
 }
 
 bool is_simple(ValueKind kind) {
@@ -99,12 +105,14 @@ std::vector<Values> make_ladder() {
             ladder.push_back(filled(zeros, zeros, v));
             ladder.back().seed = seed;
         }
-    const auto with = [&ladder](Values values, Fill d_o) {
-        values.tensors[Role::d_o] = {d_o, {}};
+    const auto with = [&ladder](Values values, Fill given, Role role = Role::d_o) {
+        values.tensors[role] = {given, {}};
         ladder.push_back(std::move(values));
     };
     for (const Fill d_o : {sparse, ones, index})
         for (const Values& values : fills) with(values, d_o);
+    for (const Fill d_lse : lse_gradients)
+        for (const Values& values : fills) with(values, d_lse, Role::d_lse);
     const auto add = [&ladder](ValueKind kind) {
         for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
             ladder.push_back(from_kind(kind, seed));
@@ -113,6 +121,9 @@ std::vector<Values> make_ladder() {
         for (const Fill d_o : output_gradients)
             for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
                 with(from_kind(kind, seed), d_o);
+        for (const Fill d_lse : lse_gradients)
+            for (std::uint64_t seed = 0; seed < ladder_seeds; ++seed)
+                with(from_kind(kind, seed), d_lse, Role::d_lse);
         add(kind);
     }
     // Some defects show in no simple data, and the first that shows them must not depend on the one
@@ -137,11 +148,13 @@ bool affordable(const Values& values, const Case& at, Share share) {
     const bool drawn = is_drawn(values),
                near = is_simple(values.kind) || values.kind == at.values.kind;
     if (!drawn && values.seed != 0 && !seed_matters(at.problem)) return false;
-    const Fill d_o = fill_of(values, Role::d_o);
-    if (d_o != Fill::drawn && !at.problem.want_grad) return false;
-    // Moves keep the dO that was found to do, or take the simplest.
-    if (d_o != Fill::drawn && d_o != fill_of(at.values, Role::d_o) && share != Share::whole)
-        return false;
+    for (const Role role : {Role::d_o, Role::d_lse}) {
+        const Fill fill = fill_of(values, role);
+        if (fill != Fill::drawn && !shape_of(at.problem, role)) return false;
+        // Moves keep what was found to do, or take the simplest.
+        if (fill != Fill::drawn && fill != fill_of(at.values, role) && share != Share::whole)
+            return false;
+    }
     switch (share) {
         case Share::whole:
             return true;

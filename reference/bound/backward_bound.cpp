@@ -25,6 +25,14 @@ double times(double x, double y) {
 // for the subtraction and the product:
 //   S = (P(1+H) + pu) (G + F + 2.1 ua (|dP - D| + G + F)) + (P H + pu) |dP - D| + 2 oma.
 //
+// With dLSE given, D is dO.O - L', L' = dLSE in natural units. L' is off by 3 units at most (it is
+// converted; in base 2 log2(e) is rounded, and the product) and by oma. A kernel may add it in two
+// places. To D, before or after: one term more in D's sum,
+//   F = sum |dO| E_O + gamma(dv+2) (sum |dO| (|O| + E_O) + |L'|) + 3.1 ua |L'| + oma;
+// or to dP, or to dP - dO.O: of the three numbers' sum, which has one more rounding then, that of a
+// partial sum. It differs from the whole, dP - D, by one of the terms, dO.O or L', neither of which
+// is above |D| + |L'|: R = 1.05 ua (|dP - D| + G + F + |D| + |L'|), beside 2.1 ua (...) above.
+//
 // With a cap, dX = dS (1 - t^2): t is within tanh's error (exp_error/2 + 7 ua) plus e/c, so the
 // slope within f = 2.1 (that) + 3 ua, and at most 1: X = S (slope + f) + |dS| f.
 //
@@ -49,10 +57,13 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.ugs, omp = model_.omgs;
     const ScoreError error = score_error(model_, row.q_max, row.k_max);
-    const double of_sum =
-        chain_error(model_.dot_depth(facts.dim_v) + 1 + model_.factor_roundings, ua);
-    const double of_d =
-        facts.d_output + of_sum * (facts.d_size + facts.d_output) + 2 * facts.dim_v * oma;
+    const bool lse_given = facts.d_lse != 0;
+    const double depth = model_.dot_depth(facts.dim_v) + 1 + model_.factor_roundings;
+    const double of_sum = chain_error(depth, ua);
+    const double of_d = facts.d_output +
+                        chain_error(depth + lse_given, ua) * (facts.d_size + facts.d_output) +
+                        2 * facts.dim_v * oma + lse_given * (3.1 * ua * facts.d_lse + oma);
+    const double partial = lse_given ? std::abs(facts.d) + facts.d_lse : 0;
     const double over_queries =
         chain_error(model_.sum_depth(queries_) + 5 + model_.factor_roundings, ua);
     const double over_keys = chain_error(model_.sum_depth(keys_) + 5, ua);
@@ -81,12 +92,13 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
 
         const double apart = std::abs(facts.dp[j] - facts.d);
         const double of_dp = of_sum * facts.dp_size[j] + 2 * facts.dim_v * oma;
-        double s = times(most + pu, of_dp + of_d + 2.1 * ua * (apart + of_dp + of_d)) +
-                   times(excess + pu, apart) + 2 * oma;
         const double all = apart + of_dp + of_d;
-        double s0 = times(1 + of_lse_, times(p + excess0, of_dp + 2.1 * ua * all) +
-                                           times(excess0, apart + of_d)) +
-                    times(pu, all) * (1 + 2.1 * ua) + 2 * oma;
+        const double third = lse_given ? 1.05 * ua * (all + partial) : 0;
+        const double roundings = 2.1 * ua * all + third;
+        double s = times(most + pu, of_dp + of_d + roundings) + times(excess + pu, apart) + 2 * oma;
+        double s0 = times(1 + of_lse_,
+                          times(p + excess0, of_dp + roundings) + times(excess0, apart + of_d)) +
+                    times(pu, all + roundings) + 2 * oma;
         double size = p * apart;
         of_ds_[j] = evaluation * s;
         size_ds_[j] = evaluation * (size + s);

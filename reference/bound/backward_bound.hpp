@@ -16,8 +16,9 @@ struct BackwardFacts {
     std::span<const double> dp;       ///< dO_i . v_j; 0 for the sink
     std::span<const double> dp_size;  ///< sum_c |dO_ic v_jc|
     std::span<const double> slope;    ///< derivative of the cap; empty: no cap
-    double d = 0;                     ///< sum_c dO_ic O_ic
-    double d_size = 0;                ///< sum_c |dO_ic O_ic|
+    double d = 0;                     ///< sum_c dO_ic O_ic, less the gradient of the LSE
+    double d_size = 0;                ///< sum_c |dO_ic O_ic|, and the size of that gradient
+    double d_lse = 0;                 ///< its size, natural
     double d_output = 0;              ///< sum_c |dO_ic| times the error of the stored O_ic
     double lse_error = 0;             ///< of the stored LSE, natural
     double dim_v = 0;

@@ -59,6 +59,22 @@ TEST(backward_bound, pays_for_the_stored_output) {
     EXPECT_GE(keys.weighed().of_ds()[0] - before, 0.5 * 0x1p-10);
 }
 
+// dS = P (dP - dO.O + dLSE): three units of dLSE, a term more in the sum of D, and a partial sum.
+TEST(backward_bound, pays_for_the_gradient_of_the_lse) {
+    TwoKeys keys;
+    const double before = keys.weighed().of_ds()[0];
+    const auto with = [&](double d, double d_lse) {
+        keys.back.d = -d;
+        keys.back.d_size = keys.back.d_lse = d_lse;
+        return keys.weighed().of_ds()[0];
+    };
+    EXPECT_GE(with(0, 1) - before, 0.5 * unit * (6 + 3 + 1));
+    // What is rounded may be 2^20 where the sum is 1.
+    EXPECT_GE(with(0, 0x1p20) - before, 0.5 * unit * 0x1p20 * (6 + 3 + 1));
+    // And no more than the sum of these, and some for products of two errors.
+    EXPECT_LE(with(0, 0x1p20) - before, 0.5 * unit * 0x1p20 * (6 + 3 + 1) * 1.2);
+}
+
 TEST(backward_bound, pays_for_dp_and_for_the_sums) {
     const TwoKeys keys;
     const BackwardRow row = keys.weighed();

@@ -36,6 +36,7 @@ public:
         problem_.layout_v = problem_.layout_o = {};
         spread_values();
         if (inputs.has(Role::d_o)) spread_output_gradient();
+        if (inputs.has(Role::d_lse)) divide_lse_gradient();
         inputs_.erase(Role::dropout_keep);
     }
 
@@ -79,6 +80,15 @@ private:
             wide.set_bits(wide.flat(b, h, i, channel(h, i, c)), d_o.bits(d_o.flat(b, h, i, c)));
         });
         inputs_.put(Role::d_o, std::move(wide));
+    }
+
+    /// dS = P (f dP' - f D' + dLSE) is f times P (dP' - D' + dLSE / f).
+    void divide_lse_gradient() {
+        const Tensor d_lse = inputs_[Role::d_lse];
+        Tensor divided(ElementType::f64, d_lse.shape());
+        for (std::int64_t at = 0; at < d_lse.size(); ++at)
+            divided.set(at, d_lse.get(at) * (1 - was_.dropout.p));
+        inputs_.put(Role::d_lse, std::move(divided));
     }
 
     const Problem& was_;

@@ -87,20 +87,23 @@ TEST(Dropped, ARowByItselfIsTheRowAmongAll) {
         }
 }
 
-// Of L = <dO, O>, by central differences; every input of every role.
+// Of <dO, O> + <dLSE, LSE>, LSE in base 2, by central differences; every input of every role.
 TEST(Dropped, GradientsAreDerivativesOfTheOutput) {
     Dropped d = dropped("b2 hq4 hkv2 tq3 tk5 d4 dv3 f64 causal mask additive sink dropout 0.25");
-    d.p.want_grad = true;
-    const TensorSet with_d_o = make_inputs({d.p, {.seed = 5}});
-    d.inputs.put(Role::d_o, with_d_o[Role::d_o]);
+    d.p.want_grad = d.p.lse_grad = true;
+    const Dialect dialect{.lse_base = LseBase::two};
+    const TensorSet given = make_inputs({d.p, {.seed = 5}});
+    for (const Role role : {Role::d_o, Role::d_lse}) d.inputs.put(role, given[role]);
     const auto loss = [&] {
-        const bound::Expected e = attend(d.p, {}, {}, d.inputs);
+        const bound::Expected e = attend(d.p, dialect, {}, d.inputs);
         double sum = 0;
+        for (std::size_t at = 0; at < e.lse.size(); ++at)
+            sum += e.lse[at].value * given[Role::d_lse].get(static_cast<std::int64_t>(at));
         for (std::size_t at = 0; at < e.output.size(); ++at)
             sum += e.output[at].value * d.inputs[Role::d_o].get(static_cast<std::int64_t>(at));
         return sum;
     };
-    const bound::ExpectedGradients g = attend_gradients(d.p, {}, {}, d.inputs);
+    const bound::ExpectedGradients g = attend_gradients(d.p, dialect, {}, d.inputs);
     const std::pair<Role, Role> roles[] = {{Role::q, Role::d_q},
                                            {Role::k, Role::d_k},
                                            {Role::v, Role::d_v},

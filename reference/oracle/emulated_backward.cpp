@@ -29,13 +29,20 @@ void turn(const Problem& p, std::int64_t position, float sign, float* x) {
 
 class BackwardEmulator {
 public:
-    BackwardEmulator(const Prepared& call, const Observed& forward, const std::vector<double>& d_o,
+    BackwardEmulator(const Prepared& call, const Observed& forward, const TensorSet& inputs,
                      const Emulation& how, BackwardDefect defect)
-        : call_(call), p_(call.problem), forward_(forward), d_o_(d_o), how_(how), defect_(defect) {
+        : call_(call),
+          p_(call.problem),
+          forward_(forward),
+          d_o_(inputs[Role::d_o].to_doubles()),
+          how_(how),
+          defect_(defect) {
+        if (inputs.has(Role::d_lse)) d_lse_ = inputs[Role::d_lse].to_doubles();
         d_q_.resize(call.q.size());
         d_k_.resize(static_cast<std::size_t>(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk));
         d_v_.resize(call.v.size());
         d_slopes_.resize(call.slopes.size());
+        d_sinks_.resize(call.sinks.size());
     }
 
     Backward run() {
@@ -49,7 +56,8 @@ public:
             turn(p_, p_.rope.offset + key_position(p_, key), -1, d_k_.data() + at);
         }
         return {rounded(d_q_, p_.format_q), rounded(d_k_, p_.format_kv),
-                rounded(d_v_, p_.format_kv), rounded(d_slopes_, Precision::f32)};
+                rounded(d_v_, p_.format_kv), rounded(d_slopes_, Precision::f32),
+                rounded(d_sinks_, Precision::f32)};
     }
 
 private:
@@ -75,6 +83,16 @@ private:
         for (std::size_t c = 0; c < static_cast<std::size_t>(call_.dim_v); ++c)
             sum += static_cast<float>(d_o_[at + c]) * static_cast<float>(forward_.output[at + c]);
         return sum;
+    }
+
+    /// In natural units.
+    float lse_gradient(std::size_t flat) const {
+        if (d_lse_.empty() || defect_ == BackwardDefect::lse_ignored) return 0;
+        const auto given = static_cast<float>(d_lse_[flat]);
+        const bool two = (call_.dialect.lse_base == LseBase::two) !=
+                         (defect_ == BackwardDefect::lse_of_other_base);
+        return (defect_ == BackwardDefect::lse_negated ? -given : given) *
+               (two ? 1.4426950f : 1.0f);
     }
 
     /// dX of one pair; `probability` is P, `of_bias` the gradient of its bias.
@@ -105,10 +123,15 @@ private:
             of_bias * static_cast<float>(sign ? apart : std::abs(apart));
     }
 
+    void add_sink(std::int64_t h, float lse, float d) {
+        const auto head = static_cast<std::size_t>(h);
+        d_sinks_[head] -= std::exp(static_cast<float>(call_.sinks[head]) - lse) * d;
+    }
+
     void row(std::int64_t b, std::int64_t h, std::int64_t i) {
         visible_keys(call_, b, h, i, keys_);
-        if (keys_.empty()) return;
         const KeyRange range = keys_of(p_, call_.dialect, b, i);
+        if (!range.is_query || (keys_.empty() && !p_.sink)) return;
         const std::size_t d = static_cast<std::size_t>(p_.dim_qk), flat = row_of(b, h, i);
         const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
         float lse = static_cast<float>(forward_.lse[flat]);
@@ -116,7 +139,11 @@ private:
         const double* from = call_.query(b, h, i);
         std::vector<float> q(from, from + d), d_query(d);
         turn(p_, p_.rope.offset + range.position, 1, q.data());
-        const float own = delta(b, h, i), scale = static_cast<float>(call_.scale);
+        float own = delta(b, h, i);
+        const float of_lse = lse_gradient(flat);
+        if (flat % 3 == 0) own -= of_lse;
+        if (p_.sink) add_sink(h, lse, flat % 3 == 0 ? own : own - of_lse);
+        const float scale = static_cast<float>(call_.scale);
         const double* d_o = d_o_.data() + flat * dim_v;
         for (const std::int64_t j : keys_) {
             const double* key = call_.key(b, h / call_.group, j);
@@ -133,7 +160,9 @@ private:
             float dp = 0, p = 0, of_bias = 0;
             for (std::size_t c = 0; c < dim_v; ++c)
                 dp += static_cast<float>(d_o[c]) * static_cast<float>(v[c]);
-            const float dx = low(pair(q, k, bias, lse, dp, own, p, of_bias));
+            const float low_dp = flat % 3 == 1 ? dp + of_lse : flat % 3 == 2 ? dp - own : dp;
+            const float less = flat % 3 == 2 ? -of_lse : own;
+            const float dx = low(pair(q, k, bias, lse, low_dp, less, p, of_bias));
             if (p_.alibi) add_slope(h, range, j, of_bias);
             const std::size_t at =
                 static_cast<std::size_t>((b * p_.heads_kv + h / call_.group) * p_.len_kv + j);
@@ -155,11 +184,11 @@ private:
     const Prepared& call_;
     const Problem& p_;
     const Observed& forward_;
-    const std::vector<double>& d_o_;
+    std::vector<double> d_o_, d_lse_;
     Emulation how_;
     BackwardDefect defect_;
     std::vector<std::int64_t> keys_;
-    std::vector<float> d_q_, d_k_, d_v_, d_slopes_;
+    std::vector<float> d_q_, d_k_, d_v_, d_slopes_, d_sinks_;
 };
 
 }  // namespace
@@ -168,8 +197,7 @@ Backward emulate_backward(const Case& tried, const Dialect& dialect, const Tenso
                           const Emulation& how, BackwardDefect defect) {
     const Prepared call = prepare(tried.problem, dialect, inputs);
     const Observed forward = emulate(tried, dialect, inputs, how);
-    const std::vector<double> d_o = inputs[Role::d_o].to_doubles();
-    return BackwardEmulator(call, forward, d_o, how, defect).run();
+    return BackwardEmulator(call, forward, inputs, how, defect).run();
 }
 
 }  // namespace attest::oracle

@@ -1,6 +1,7 @@
 #pragma once
 // A backward kernel in float for the tests of its bound: P recomputed from the stored LSE, D from
-// the stored O, P and dS rounded to the inputs' format where asked, outputs rounded.
+// the stored O, dLSE added to D, to dP or to their difference, P and dS rounded to the inputs'
+// format where asked, outputs rounded.
 
 #include <vector>
 
@@ -16,13 +17,16 @@ enum class BackwardDefect : std::uint8_t {
     d_of_next_row,
     cap_slope_omitted,
     distance_signed,  ///< in the gradient of ALiBi's slopes
+    lse_ignored,      ///< the gradient of the LSE
+    lse_negated,
+    lse_of_other_base,
 };
 
 struct Backward {
-    std::vector<double> d_q, d_k, d_v, d_slopes;
+    std::vector<double> d_q, d_k, d_v, d_slopes, d_sinks;
 };
 
-/// `inputs` holds d_o.
+/// `inputs` holds d_o, and d_lse where it is given.
 Backward emulate_backward(const Case& tried, const Dialect& dialect, const TensorSet& inputs,
                           const Emulation& how, BackwardDefect defect = BackwardDefect::none);
 

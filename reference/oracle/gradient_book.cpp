@@ -42,10 +42,12 @@ GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model
 }
 
 // The reference's own dX_ij. With h the relative error of a normalised weight (2H + 2g), dP within
-// sum(dv) of its size, D within sum(dv) of its size and what O's error brings, each operation
-// within a unit, the cap's slope within f, and the sums that follow within sum(n) of what they add:
-//   own_ij = p_ij [ (h + sum(dv) + sum(n) + f + 9 units) (size dP + size D) + O's ],
-// and a weight below weight_floor may be missing altogether. The slope 1 - t^2 is within 2.1 times
+// sum(dv) of its size, D less dLSE within sum(dv + 1) of its size and what O's error brings, each
+// operation within a unit, the cap's slope within f, and the sums that follow within sum(n) of what
+// they add:
+//   own_ij = p_ij [ (h + sum(dv + 1) + sum(n) + f + 10 units) (size dP + size D) + O's ].
+// In base 2 dLSE is over log(2), which is within its function's error;
+// a weight below weight_floor may be missing altogether. The slope 1 - t^2 is within 2.1 times
 // what t is off by, the rotation of own_error.cpp costs 1.6 times a coordinate's error; 1.01 covers
 // the products of two errors.
 // Turning dQ and dK back costs, and the turned q and k hold, a rotation's error each.
@@ -53,7 +55,8 @@ void GradientBook::add_own_sizes(const GradientEntry& e) {
     const ArithmeticError& a = arithmetic_;
     const double n = static_cast<double>(p_.len_kv + p_.len_q * call_.group);
     double relative =
-        2 * e.own.weight + 2 * e.own.sum + a.sum(e.back.dim_v) + a.sum(n) + 9 * a.unit;
+        2 * e.own.weight + 2 * e.own.sum + a.sum(e.back.dim_v + 1) + a.sum(n) + 10 * a.unit;
+    if (e.back.d_lse != 0) relative += a.function;
     if (model_.softcap > 0) {
         double size = 0;
         for (std::size_t j = 0; j < e.row.score.size(); ++j) {

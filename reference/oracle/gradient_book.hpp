@@ -38,9 +38,9 @@ struct GradientEntry {
     std::int64_t b = 0, h = 0, i = 0, position = 0;
     std::span<const std::int64_t> visible;
     std::span<const double> distance;  ///< as RowInputs has it
-    bound::RowFacts row;
-    bound::BackwardFacts back;
-    OwnError own;
+    bound::RowFacts row{};
+    bound::BackwardFacts back{};
+    OwnError own{};
     double own_output = 0;               ///< sum_c |dO_c| times the reference's own error of O_c
     const double* d_output = nullptr;    // [dim_v]
     const double* query_size = nullptr;  // [dim_qk]

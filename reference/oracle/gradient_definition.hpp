@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/oracle/attention.hpp"
+#include "reference/problem/dialect.hpp"
 
 namespace attest::oracle {
 
@@ -17,13 +18,21 @@ struct GradientRow {
     std::vector<Real> dp;      // dO_i.v_j; 0 for the sink
     std::vector<Real> ds;      // dS_ij
     std::vector<Real> slope;   // cap'(X_ij); empty: no cap
-    Real d{0.0};
+    Real d{0.0};               // D_i less the gradient of the LSE
 };
 
-/// `row` is what attend_row made of `in`.
+/// The LSE in base 2 is the natural one over log(2), and so is its derivative.
+template <typename Real>
+Real of_natural_lse(LseBase base, double d_lse) {
+    if (base == LseBase::e || d_lse == 0) return Real(d_lse);
+    return Real(d_lse) / Arithmetics<Real>::log(Real(2.0));
+}
+
+/// `row` is what attend_row made of `in`; `d_lse` is the gradient of its LSE in natural units. Its
+/// derivative of a score is P_ij, of the sink the sink's weight: dS_ij = P_ij (dP_ij - D_i + dL_i).
 template <typename Real, typename Element>
 void gradient_row(const RowInputs<Element>& in, const AttentionRow<Real>& row,
-                  const double* d_output, GradientRow<Real>& out) {
+                  const double* d_output, const Real& d_lse, GradientRow<Real>& out) {
     const std::size_t keys = in.visible.size(), entries = row.weight.size();
     out.weight.clear();
     out.dp.clear();
@@ -32,6 +41,7 @@ void gradient_row(const RowInputs<Element>& in, const AttentionRow<Real>& row,
     Sum<Real> d;
     for (std::int64_t c = 0; c < in.dim_v; ++c)
         d.add_product(row.output[static_cast<std::size_t>(c)], d_output[c]);
+    d.add(Real(0.0) - d_lse);
     out.d = d.value();
     for (std::size_t j = 0; j < entries; ++j) {
         Sum<Real> dp;

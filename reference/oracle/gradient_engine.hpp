@@ -9,6 +9,7 @@
 #include "reference/oracle/definition_rows.hpp"
 #include "reference/oracle/gradient_book.hpp"
 #include "reference/oracle/gradient_facts.hpp"
+#include "reference/oracle/gradient_runs.hpp"
 #include "reference/oracle/gradient_sums.hpp"
 #include "reference/oracle/row_runner.hpp"
 
@@ -18,10 +19,10 @@ template <typename Real, bool turned>
 class GradientEngine {
 public:
     GradientEngine(const Prepared& call, const Prepared& clean, const bound::KernelModel& model,
-                   const std::vector<double>& d_output)
+                   const OutputGradients& given)
         : call_(call),
           p_(call.problem),
-          d_output_(d_output),
+          given_(given),
           owned_(std::make_unique<DefinitionRows<Real, turned>>(clean)),
           rows_(owned_.get()),
           book_(call, model, rows_->error(), rows_->head().rotation().channel_frequency()),
@@ -58,18 +59,21 @@ private:
     static double round(const Real& x) { return Arithmetics<Real>::nearest(x); }
     void row(std::int64_t b, std::int64_t h, std::int64_t i) {
         const std::int64_t flat = (b * p_.heads_q + h) * p_.len_q + i;
-        const double* d_o = d_output_.data() + flat * call_.dim_v;
-        // A row past lens_q is no query: dO there may hold anything.
+        const double* d_o = given_.o.data() + flat * call_.dim_v;
+        // Past lens_q dO and dLSE may hold anything, and dLSE of an empty row, whose LSE is -inf.
         if (!keys_of(p_, call_.dialect, b, i).is_query) return;
-        const bool zero = zeros_add_nothing_ &&
+        const double d_lse = given_.lse.empty() ? 0 : given_.lse[static_cast<std::size_t>(flat)];
+        const bool zero = zeros_add_nothing_ && d_lse == 0 &&
                           std::all_of(d_o, d_o + call_.dim_v, [](double x) { return x == 0; });
         if (zero && (p_.sink || call_.dialect.empty_row == EmptyRow::zeros)) return;
         visible_keys(call_, b, h, i, seen_);
         if (zero && !seen_.empty()) return;
         runner_.row(flat, forward_);
-        bool finite = !runner_.tainted();
-        for (std::int64_t c = 0; c < call_.dim_v; ++c) finite = finite && std::isfinite(d_o[c]);
-        const bool open = seen_.empty() && !p_.sink && call_.dialect.empty_row != EmptyRow::zeros;
+        const bool empty = seen_.empty() && !p_.sink;
+        const bool finite =
+            !runner_.tainted() && (empty || std::isfinite(d_lse)) &&
+            std::all_of(d_o, d_o + call_.dim_v, [](double x) { return x - x == 0; });
+        const bool open = empty && call_.dialect.empty_row != EmptyRow::zeros;
         if (open) {
             // What is not promised of the row's weights, NaN among it, is added to every key's sum.
             seen_.resize(static_cast<std::size_t>(p_.len_kv));
@@ -77,14 +81,15 @@ private:
         }
         if (!finite || open) return book_.disclaim(b, h, i, seen_);
         if (runner_.values().score.empty()) return;
-        gradient_row(rows_->inputs(), rows_->computed(), d_o, gradient_);
-        write(b, h, i, flat, d_o);
+        const Real of_lse = of_natural_lse<Real>(call_.dialect.lse_base, d_lse);
+        gradient_row(rows_->inputs(), rows_->computed(), d_o, of_lse, gradient_);
+        write(b, h, i, flat, d_o, round(of_lse));
         sums_.add(call_, {b, h, i}, seen_, rows_->inputs(), gradient_, d_o);
     }
 
     /// The row's errors and bounds.
-    void write(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t flat,
-               const double* d_o) {
+    void write(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t flat, const double* d_o,
+               double d_lse) {
         facts_.dp.clear();
         facts_.slope.clear();
         for (const Real& x : gradient_.dp) facts_.dp.push_back(round(x));
@@ -92,17 +97,13 @@ private:
         query_size_ = rows_->head().query_size;
         if constexpr (turned) rows_->head().rotation().spread(query_size_.data());
         load_sizes(b, h / call_.group);
-        GradientEntry e;
-        e.b = b;
-        e.h = h;
-        e.i = i;
+        GradientEntry e{.b = b, .h = h, .i = i, .visible = seen_};
         e.position = keys_of(p_, call_.dialect, b, i).position;
-        e.visible = seen_;
         e.distance = rows_->inputs().distance;
         e.row = runner_.facts();
         e.own = runner_.own();
-        e.back =
-            facts_.make(flat, seen_, d_o, rows_->inputs().values, forward_, round(gradient_.d));
+        e.back = facts_.make(flat, seen_, d_o, rows_->inputs().values, forward_, round(gradient_.d),
+                             d_lse);
         e.own_output = facts_.own_output();
         e.d_output = d_o;
         e.query_size = query_size_.data();
@@ -122,7 +123,7 @@ private:
 
     const Prepared& call_;
     const Problem& p_;
-    const std::vector<double>& d_output_;
+    const OutputGradients& given_;
     std::unique_ptr<DefinitionRows<Real, turned>> owned_;
     DefinitionRows<Real, turned>* rows_;
     GradientBook book_;
@@ -140,10 +141,10 @@ private:
 template <typename Real>
 bound::ExpectedGradients run_gradients(const Prepared& call, const Prepared& clean,
                                        const bound::KernelModel& model,
-                                       const std::vector<double>& d_output) {
+                                       const OutputGradients& given) {
     if (call.problem.rope.style == RopeStyle::none)
-        return GradientEngine<Real, false>(call, clean, model, d_output).run();
-    return GradientEngine<Real, true>(call, clean, model, d_output).run();
+        return GradientEngine<Real, false>(call, clean, model, given).run();
+    return GradientEngine<Real, true>(call, clean, model, given).run();
 }
 
 }  // namespace attest::oracle

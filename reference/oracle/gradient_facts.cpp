@@ -9,7 +9,7 @@ namespace attest::oracle {
 
 bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_t> visible,
                                          const double* d_output, const double* values,
-                                         const bound::Expected& forward, double d) {
+                                         const bound::Expected& forward, double d, double d_lse) {
     const Problem& p = call_.problem;
     const std::int64_t dim_v = call_.dim_v;
     dp_size_.assign(dp.size(), 0.0);
@@ -22,10 +22,12 @@ bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std:
     facts.dp_size = dp_size_;
     facts.slope = slope;
     facts.d = d;
+    facts.d_size = facts.d_lse = std::abs(d_lse);
     // Where dropout gave each row channels of its own (dropped.hpp), dO is zero in all others.
     const std::int64_t rows = p.dropout.p > 0 ? call_.group * p.len_q : 1;
     facts.dim_v = static_cast<double>(dim_v / rows);
-    own_output_ = 0;
+    // dropped.hpp hands over dLSE (1-p) in double: two units.
+    own_output_ = p.dropout.p > 0 ? 0x1p-51 * std::abs(d_lse) : 0;
     const FormatTraits o = traits(p.format_o);
     for (std::int64_t c = 0; c < dim_v; ++c) {
         const bound::ExpectedElement& x =

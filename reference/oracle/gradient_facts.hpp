@@ -18,11 +18,13 @@ public:
     explicit GradientFacts(const Prepared& call) : call_(call) {}
     std::vector<double> dp, slope;
 
-    /// `flat` is the row over [batch, heads_q, len_q]; d_output [dim_v]; values [len_kv, dim_v].
+    /// `flat` is the row over [batch, heads_q, len_q]; d_output [dim_v]; values [len_kv, dim_v]; d
+    /// as in BackwardFacts; d_lse in natural units.
     bound::BackwardFacts make(std::int64_t flat, std::span<const std::int64_t> visible,
                               const double* d_output, const double* values,
-                              const bound::Expected& forward, double d);
-    /// sum_c |dO_c| times the reference's own error of O_c, its rounding to double apart.
+                              const bound::Expected& forward, double d, double d_lse);
+    /// sum_c |dO_c| times the reference's own error of O_c, its rounding to double apart, and what
+    /// dLSE is off by.
     double own_output() const { return own_output_; }
 
 private:

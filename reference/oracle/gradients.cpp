@@ -49,18 +49,19 @@ bound::ExpectedGradients gradients_spread(const Problem& problem, const Dialect&
     if (!inputs.has(Role::d_o) || inputs[Role::d_o].shape() != shape)
         throw BadInput("inputs: no tensor d_o of the output's shape",
                        {"draw the inputs of a problem with want_grad"});
-    const std::vector<double> d_output = inputs[Role::d_o].to_doubles();
+    OutputGradients given{inputs[Role::d_o].to_doubles(), {}};
+    if (inputs.has(Role::d_lse)) given.lse = inputs[Role::d_lse].to_doubles();
     Prepared clean = call;
     if (call.any_nonfinite) clean_values(clean);
     const bound::KernelModel model = bound::resolve(problem, numerics);
     if (arithmetic == Arithmetic::plain_double)
-        return gradients_in_double(call, clean, model, d_output);
-    if (arithmetic == Arithmetic::exact) return gradients_in_exact(call, clean, model, d_output);
+        return gradients_in_double(call, clean, model, given);
+    if (arithmetic == Arithmetic::exact) return gradients_in_exact(call, clean, model, given);
     if (arithmetic == Arithmetic::filtered && model.ua > 0x1p-40) {
-        bound::ExpectedGradients plain = gradients_in_double(call, clean, model, d_output);
+        bound::ExpectedGradients plain = gradients_in_double(call, clean, model, given);
         if (is_settled(plain)) return plain;
     }
-    return gradients_in_double_double(call, clean, model, d_output);
+    return gradients_in_double_double(call, clean, model, given);
 }
 
 }  // namespace attest::oracle

@@ -5,8 +5,8 @@ namespace attest::oracle {
 
 bound::ExpectedGradients gradients_in_double_double(const Prepared& call, const Prepared& clean,
                                                     const bound::KernelModel& model,
-                                                    const std::vector<double>& d_output) {
-    return run_gradients<DoubleDouble>(call, clean, model, d_output);
+                                                    const OutputGradients& given) {
+    return run_gradients<DoubleDouble>(call, clean, model, given);
 }
 
 }  // namespace attest::oracle

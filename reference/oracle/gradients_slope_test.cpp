@@ -16,18 +16,21 @@ namespace {
 struct FiftyDigits {
     const Problem& p;
     std::vector<Exact> q, k;
-    std::vector<double> v, d_o;
+    std::vector<double> v, d_o, d_lse;
+    LseBase base;
 
     static std::vector<Exact> widened(const Tensor& tensor) {
         const std::vector<double> x = tensor.to_doubles();
         return {x.begin(), x.end()};
     }
-    FiftyDigits(const Problem& problem, const TensorSet& inputs)
+    FiftyDigits(const Problem& problem, const TensorSet& inputs, LseBase lse_base)
         : p(problem),
           q(widened(inputs[Role::q])),
           k(widened(inputs[Role::k])),
           v(inputs[Role::v].to_doubles()),
-          d_o(inputs[Role::d_o].to_doubles()) {}
+          d_o(inputs[Role::d_o].to_doubles()),
+          d_lse(inputs[Role::d_lse].to_doubles()),
+          base(lse_base) {}
 
     Exact objective() const {
         RowInputs<Exact> in;
@@ -50,6 +53,8 @@ struct FiftyDigits {
             for (std::int64_t c = 0; c < in.dim_v; ++c)
                 total += row.output[static_cast<std::size_t>(c)] *
                          d_o[static_cast<std::size_t>(i * in.dim_v + c)];
+            const Exact unit = base == LseBase::two ? log(Exact(2)) : Exact(1);
+            total += row.lse / unit * d_lse[static_cast<std::size_t>(i)];
         }
         return total;
     }
@@ -69,7 +74,7 @@ struct FiftyDigits {
 TEST(gradients, are_within_their_errors_of_the_slopes_in_fifty_digits) {
     const Exact step = ldexp(Exact(1), -60);
     double worst = 0;
-    for (const double softcap : {0.0, 5.0})
+    const auto check = [&](double softcap, LseBase base) {
         for (const ValueKind kind : {ValueKind::normal, ValueKind::logit50, ValueKind::cancel_v}) {
             Case c;
             Problem& p = c.problem;
@@ -79,13 +84,14 @@ TEST(gradients, are_within_their_errors_of_the_slopes_in_fifty_digits) {
             p.dim_v = 4;
             p.mask.causal = true;
             p.softcap = softcap;
-            p.want_grad = true;
+            p.want_grad = p.lse_grad = true;
             p.format_q = p.format_kv = p.format_o = Precision::f64;
             c.values.kind = kind;
             const TensorSet inputs = make_inputs(c);
-            FiftyDigits truth(p, inputs);
+            FiftyDigits truth(p, inputs, base);
             for (const Arithmetic a : {Arithmetic::plain_double, Arithmetic::double_double}) {
-                const bound::ExpectedGradients g = attend_gradients(p, {}, {}, inputs, a);
+                const bound::ExpectedGradients g =
+                    attend_gradients(p, {.lse_base = base}, {}, inputs, a);
                 const auto agree = [&](const bound::ExpectedElement& e, double slope) {
                     const double allowed = e.error + 1e-24 * (1 + std::abs(slope));
                     EXPECT_LE(std::abs(e.value - slope), allowed);
@@ -100,6 +106,9 @@ TEST(gradients, are_within_their_errors_of_the_slopes_in_fifty_digits) {
                     agree(g.d_v[x], truth.slope(truth.v, x, 0x1p-10));
             }
         }
+    };
+    for (const double softcap : {0.0, 5.0})
+        for (const LseBase base : {LseBase::e, LseBase::two}) check(softcap, base);
     std::printf("gradients against slopes in 50 digits: worst %.3g of their errors\n", worst);
 }
 

@@ -15,13 +15,16 @@
 namespace attest::oracle {
 namespace {
 
-/// sum over rows of dO.O, in exact arithmetic.
+/// sum over rows of dO.O + dLSE LSE, in exact arithmetic; an LSE of -inf has no gradient.
 double objective(const RandomCase& c, const TensorSet& inputs) {
     const bound::Expected e =
         attend(c.tried.problem, c.dialect, {}, inputs, Arithmetic::double_double);
     double total = 0;
     for (std::size_t x = 0; x < e.output.size(); ++x)
         total += inputs[Role::d_o].get(static_cast<std::int64_t>(x)) * e.output[x].value;
+    for (std::size_t x = 0; inputs.has(Role::d_lse) && x < e.lse.size(); ++x)
+        if (std::isfinite(e.lse[x].value))
+            total += inputs[Role::d_lse].get(static_cast<std::int64_t>(x)) * e.lse[x].value;
     return total;
 }
 
@@ -45,7 +48,7 @@ void expect_difference(const RandomCase& c, TensorSet& inputs, Role role,
 }
 
 TEST(gradients, are_the_slopes_of_the_forward_pass) {
-    int compared = 0, slopes = 0;
+    int compared = 0, slopes = 0, lses = 0;
     for (std::uint64_t number = 0; number < 250; ++number) {
         RandomCase c = random_gradient_case(number, 12, 8);
         Problem& p = c.tried.problem;
@@ -62,9 +65,11 @@ TEST(gradients, are_the_slopes_of_the_forward_pass) {
         // Sinks are stored in f32: their own step is checked through the sum below.
         compared += g.d_mask.empty() ? 0 : 1;
         slopes += g.d_slopes.empty() ? 0 : 1;
+        lses += inputs.has(Role::d_lse) ? 1 : 0;
     }
     EXPECT_GT(compared, 10);
     EXPECT_GT(slopes, 10);
+    EXPECT_GT(lses, 80);
 }
 
 TEST(gradients, of_a_sink_is_the_slope_of_its_share) {
@@ -181,7 +186,11 @@ GradientTally kernels(std::uint64_t cases, BackwardDefect defect, double factor,
         RandomCase c = random_gradient_case(number, 60, 32);
         Problem& p = c.tried.problem;
         if (p.format_q == Precision::f64) p.format_q = p.format_kv = p.format_o = Precision::f32;
-        const TensorSet inputs = make_inputs(c.tried);
+        TensorSet inputs = make_inputs(c.tried);
+        // Of a large dLSE the errors are large, and all others small beside them.
+        if (inputs.has(Role::d_lse) && number % 4 == 1)
+            for (std::int64_t at = 0; at < inputs[Role::d_lse].size(); ++at)
+                inputs[Role::d_lse].set(at, 1000 * inputs[Role::d_lse].get(at));
         Emulation how;
         how.round_weights = number % 2 == 0;
         const Backward seen = emulate_backward(c.tried, c.dialect, inputs, how, defect);
@@ -191,6 +200,7 @@ GradientTally kernels(std::uint64_t cases, BackwardDefect defect, double factor,
         judge_all(seen.d_k, g.d_k, p.format_kv, factor, t);
         judge_all(seen.d_v, g.d_v, p.format_kv, factor, t);
         judge_all(seen.d_slopes, g.d_slopes, Precision::f32, factor, t);
+        judge_all(seen.d_sinks, g.d_sinks, Precision::f32, factor, t);
         if (defect == BackwardDefect::none && factor == 1) {
             EXPECT_EQ(t.violated, 0) << print(c.tried) << " ratio " << t.worst;
         }
@@ -230,7 +240,8 @@ TEST(gradients, defects_violate_the_bound) {
     for (const BackwardDefect defect :
          {BackwardDefect::d_omitted, BackwardDefect::k_unscaled, BackwardDefect::q_scaled_twice,
           BackwardDefect::d_of_next_row, BackwardDefect::cap_slope_omitted,
-          BackwardDefect::distance_signed}) {
+          BackwardDefect::distance_signed, BackwardDefect::lse_ignored, BackwardDefect::lse_negated,
+          BackwardDefect::lse_of_other_base}) {
         std::int64_t caught = 0;
         kernels(300, defect, 1, &caught);
         // Few cases have ALiBi, and fewer keys ahead of a query; of those a mask hides some, and

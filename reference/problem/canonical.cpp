@@ -46,6 +46,7 @@ Problem canonical(Problem p) {
     if (p.rope.dims == p.dim_qk) p.rope.dims = 0;
     if (p.dropout.p == 0.0) p.dropout = {};
     if (!p.cache.present) p.cache = {};
+    if (!p.want_grad || !p.want_lse) p.lse_grad = false;
     return p;
 }
 

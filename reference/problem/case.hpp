@@ -61,10 +61,13 @@ struct TensorValues {
     bool operator==(const TensorValues&) const = default;
 };
 
+/// The tensors whose values a case may say.
+inline constexpr Role written_roles[] = {Role::q, Role::k, Role::v, Role::d_o, Role::d_lse};
+
 struct Values {
     ValueKind kind = ValueKind::normal;
     std::uint64_t seed = 0;
-    std::map<Role, TensorValues> tensors = {};  ///< only q, k, v, d_o; absent: drawn
+    std::map<Role, TensorValues> tensors = {};  ///< only written_roles; absent: drawn
     bool operator==(const Values&) const = default;
 };
 

@@ -106,12 +106,12 @@ private:
 };
 
 Values read_values(const JsonSource& source, const Json& object) {
-    json_keys(source, object, {"kind", "seed", "q", "k", "v", "d_o"});
+    json_keys(source, object, {"kind", "seed", "q", "k", "v", "d_o", "d_lse"});
     Values v;
     if (const Json* kind = object.find("kind"))
         v.kind = static_cast<ValueKind>(one_of(source, *kind, value_kind_names()));
     if (const Json* seed = object.find("seed")) v.seed = json_u64(source, *seed);
-    for (const Role role : {Role::q, Role::k, Role::v, Role::d_o}) {
+    for (const Role role : written_roles) {
         const Json* json = object.find(name(role));
         if (json == nullptr) continue;
         TensorValues tensor;

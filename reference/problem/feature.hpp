@@ -33,9 +33,10 @@ enum class Feature : std::uint8_t {
     layout,
     lse,
     mixed_formats,
-    keys_rotated
+    keys_rotated,
+    d_lse
 };
-inline constexpr int feature_count = 22;
+inline constexpr int feature_count = 23;
 std::string_view name(Feature feature) noexcept;
 std::optional<Feature> parse_feature(std::string_view text) noexcept;
 

@@ -103,9 +103,12 @@ bool differs_from_q(const Problem& p) {
 bool wants_lse(const Problem& p) {
     return p.want_lse;
 }
+bool gives_lse_grad(const Problem& p) {
+    return p.want_grad && p.want_lse && p.lse_grad;
+}
 
 /// The plainest; near 0 and near 1; multiples of 1/256 but for one. 1-p is exact in f32.
-constexpr double dropout_rates[] = {0.25,  0.5,      0.125,   0x1p-10, 0.75,
+constexpr double dropout_rates[] = {0.25,      0.5,    0.125,   0x1p-10, 0.75,
                                     0.1015625, 0x1p-6, 0.90625, 0.984375};
 
 using enum LineForm;
@@ -230,6 +233,9 @@ constexpr Field table[] = {
      {"want_lse", &A::want_lse}, {F::lse, wants_lse}},
     {"want_grad", "grad", value, at<&P::want_grad>, "the gradients are asked for",
      {"want_grad", &A::want_grad}},
+    {"lse_grad", "lse_grad", value, at<&P::lse_grad>,
+     "backward is given the gradient of the log-sum-exp beside that of the output",
+     flag(ATTEST_FLAG_D_LSE), {F::d_lse, gives_lse_grad}},
 };
 // clang-format on
 

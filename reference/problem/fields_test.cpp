@@ -49,12 +49,13 @@ auto members(const Cache& x) {
 auto members(const Problem& x) {
     const auto& [batch, heads_q, heads_kv, len_q, len_kv, dim_qk, dim_v, scale, mask, softcap, sink,
                  alibi, alibi_slopes, rope, dropout, cache, splits, format_q, format_kv, format_o,
-                 layout_q, layout_k, layout_v, layout_o, want_lse, want_grad] = x;
-    return std::tuple_cat(
-        std::tuple(batch, heads_q, heads_kv, len_q, len_kv, dim_qk, dim_v, scale, softcap, sink,
-                   alibi, alibi_slopes, splits, format_q, format_kv, format_o, want_lse, want_grad),
-        members(mask), members(rope), members(dropout), members(cache), members(layout_q),
-        members(layout_k), members(layout_v), members(layout_o));
+                 layout_q, layout_k, layout_v, layout_o, want_lse, want_grad, lse_grad] = x;
+    return std::tuple_cat(std::tuple(batch, heads_q, heads_kv, len_q, len_kv, dim_qk, dim_v, scale,
+                                     softcap, sink, alibi, alibi_slopes, splits, format_q,
+                                     format_kv, format_o, want_lse, want_grad, lse_grad),
+                          members(mask), members(rope), members(dropout), members(cache),
+                          members(layout_q), members(layout_k), members(layout_v),
+                          members(layout_o));
 }
 
 /// Every value another one than the default, and than its neighbours of the same type.
@@ -125,6 +126,7 @@ TEST(FieldTable, prints_and_reads_every_field) {
         if (head == "mask") p.mask.tensor.floor = -2;
         if (head == "alibi_slopes") p.alibi = true;
         if (head == "dropout") p.dropout.p = 0.25;
+        if (head == "lse_grad") p.want_grad = true;
         if (head == "rope") p.rope.dims = 4;
         if (head == "cache") {
             p.cache.ring = false, p.len_kv = p.len_q + p.cache.len;

@@ -147,6 +147,7 @@ inline Problem any_problem() {
     p.layout_o = layout();
     p.want_lse = coin();
     p.want_grad = coin();
+    p.lse_grad = coin();
     return p;
 }
 
@@ -155,9 +156,7 @@ inline TensorValues any_values(const Problem& p, Role role) {
     tensor.fill = one_of<Fill>(fill_count);
     if (tensor.fill != Fill::explicit_values) return tensor;
     const Shape shape = *shape_of(p, role);
-    const Precision format = role == Role::q     ? p.format_q
-                             : role == Role::d_o ? p.format_o
-                                                 : p.format_kv;
+    const Precision format = precision_of(type_of(p, role));
     const auto count = shape[0] * shape[1] * shape[2] * shape[3];
     for (std::int64_t i = 0; i < count; ++i) tensor.values.push_back(round_to(real(), format));
     return tensor;
@@ -182,7 +181,7 @@ inline rc::Gen<Case> any_case() {
         c.problem = canonical(generate::any_problem());
         c.values.kind = generate::one_of<ValueKind>(value_kind_count);
         c.values.seed = generate::coin() ? generate::seed() : 0;
-        for (const Role role : {Role::q, Role::k, Role::v, Role::d_o}) {
+        for (const Role role : written_roles) {
             if (generate::coin() || !shape_of(c.problem, role)) continue;
             TensorValues tensor = generate::any_values(c.problem, role);
             if (tensor.fill != Fill::drawn) c.values.tensors[role] = std::move(tensor);

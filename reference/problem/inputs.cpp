@@ -24,6 +24,8 @@ std::int64_t length_of(const std::vector<std::int64_t>& lens, std::int64_t b, st
     return lens.empty() ? full : lens[static_cast<std::size_t>(b)];
 }
 
+constexpr auto parameters = static_cast<std::uint64_t>(Stream::parameters);
+
 std::uint64_t stream_of(Role role) {
     return static_cast<std::uint64_t>(role);
 }
@@ -46,6 +48,7 @@ public:
         slopes();
         sinks();
         output_gradient();
+        lse_gradient();
         return std::move(set_);
     }
 
@@ -179,7 +182,6 @@ private:
     void biases(Tensor& mask) const {
         const double minus_infinity = -infinite;
         const std::uint64_t stream = stream_of(Role::mask), bias_stream = stream_of(Role::d_mask);
-        const auto parameters = static_cast<std::uint64_t>(Stream::parameters);
         const bool floored = counter_uniform(seed_, parameters, stream) < 0.25;
         const double floor = counter_uniform(seed_, parameters, bias_stream) < 0.5 ? -1e4 : -65504;
         const auto keys = static_cast<std::uint64_t>(mask.shape()[3]);
@@ -229,30 +231,50 @@ private:
     void sinks() {
         Tensor* sinks = place(Role::sinks);
         if (sinks == nullptr) return;
-        const auto parameters = static_cast<std::uint64_t>(Stream::parameters);
         const double size =
             counter_uniform(seed_, parameters, stream_of(Role::sinks)) < 0.25 ? 16 : 1;
         for (std::int64_t h = 0; h < problem_.heads_q; ++h)
             sinks->set(h, size * counter_normal(seed_, stream_of(Role::sinks), row_key(0, h, 0)));
     }
 
-    /// As the case says; else, of 10 seeds 6 dense, 2 sparse, and 2 the gradient of a sum: one
-    /// number everywhere.
+    /// As the case says, beside simple data the simplest; else, of 10 seeds 6 dense, 2 sparse, and
+    /// 2 the gradient of a sum: one number everywhere.
     void output_gradient() {
         Tensor* d_o = place(Role::d_o);
         if (d_o == nullptr || d_o->size() == 0) return;
         const std::uint64_t stream = stream_of(Role::d_o);
         if (case_.values.tensors.contains(Role::d_o)) return tensor(Role::d_o);
-        // Beside simple data the simplest.
         if (!case_.values.tensors.empty()) return d_o->put(0, 0, problem_.len_q - 1, 0, 1);
-        const std::uint64_t way =
-            counter_bits(seed_, static_cast<std::uint64_t>(Stream::parameters), stream) % 10;
-        const bool whole = case_.values.kind == ValueKind::small_int;
+        const std::int64_t way = choice(stream, 10);
         elements(*d_o, [&](std::int64_t flat, std::uint64_t index) {
-            const double normal = counter_normal(seed_, stream, index);
-            const double x = whole ? std::round(2 * normal) : normal;
+            const double x = gradient_of(stream, index);
             const bool kept = counter_bits(seed_, stream + 0x100, index) % 10 == 0;
             d_o->set(flat, way < 6 ? x : way < 8 ? (kept ? x : 0) : 1);
+        });
+    }
+
+    std::int64_t choice(std::uint64_t stream, std::int64_t of) const {
+        return static_cast<std::int64_t>(counter_bits(seed_, parameters, stream) %
+                                         static_cast<std::uint64_t>(of));
+    }
+
+    double gradient_of(std::uint64_t stream, std::uint64_t index) const {
+        const double normal = counter_normal(seed_, stream, index);
+        return case_.values.kind == ValueKind::small_int ? std::round(2 * normal) : normal;
+    }
+
+    /// So, too; else, of 10 seeds 6 dense, one zero, one a number alone, 2 a query alone.
+    void lse_gradient() {
+        Tensor* d_lse = place(Role::d_lse);
+        if (d_lse == nullptr || d_lse->size() == 0) return;
+        if (case_.values.tensors.contains(Role::d_lse)) return tensor(Role::d_lse);
+        if (!case_.values.tensors.empty()) return d_lse->put(0, 0, problem_.len_q - 1, 0, 1);
+        const std::uint64_t stream = stream_of(Role::d_lse);
+        const std::int64_t way = choice(stream, 10), of = way == 7 ? d_lse->size() : problem_.len_q;
+        const std::int64_t chosen = choice(stream + 0x100, of);
+        elements(*d_lse, [&](std::int64_t flat, std::uint64_t index) {
+            const bool kept = way < 6 || (way > 6 && flat % of == chosen);
+            d_lse->set(flat, kept ? gradient_of(stream, index) : 0);
         });
     }
 

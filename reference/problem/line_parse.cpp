@@ -79,8 +79,7 @@ private:
         std::vector<std::string_view> known;
         for (const auto& [word, unused] : keywords_) known.push_back(word);
         const std::string_view word = reader_.text(token);
-        reader_.fail(token, "unknown word " + printable(word) + suggestion(word, known),
-                     example);
+        reader_.fail(token, "unknown word " + printable(word) + suggestion(word, known), example);
     }
 
     void keyword(std::string_view word, std::string_view key,
@@ -164,10 +163,9 @@ private:
             v.kind = reader_.one_of<ValueKind>(kind, value_kind_names());
         });
         keyword("seed", "seed", [this, &v](const Token&) { v.seed = reader_.seed(); });
-        keyword("q", "q", [this, &v](const Token&) { read_tensor(v, Role::q); });
-        keyword("k", "k", [this, &v](const Token&) { read_tensor(v, Role::k); });
-        keyword("v", "v", [this, &v](const Token&) { read_tensor(v, Role::v); });
-        keyword("d_o", "d_o", [this, &v](const Token&) { read_tensor(v, Role::d_o); });
+        for (const Role role : written_roles)
+            keyword(name(role), name(role),
+                    [this, &v, role](const Token&) { read_tensor(v, role); });
     }
     void read_tensor(Values& v, Role role) {
         const Token token = reader_.take(

@@ -198,11 +198,12 @@ TEST(Features, are_those_in_use) {
         "0.21 softcap 30 sink alibi rope half dropout 0.1 cache 5 page 2 rotated splits 3 layout_q "
         "bthd "
         "f16 "
-        "kv bf16");
+        "kv bf16 grad lse_grad");
     using enum Feature;
-    EXPECT_EQ(features_of(p), FeatureSet(causal, window, lens_q, lens_kv, mask_additive, softcap,
-                                         sink, alibi, rope, dropout, gqa, dim_v, scale, cache,
-                                         paged, splits, layout, lse, mixed_formats, keys_rotated));
+    EXPECT_EQ(features_of(p),
+              FeatureSet(causal, window, lens_q, lens_kv, mask_additive, softcap, sink, alibi, rope,
+                         dropout, gqa, dim_v, scale, cache, paged, splits, layout, lse,
+                         mixed_formats, keys_rotated, d_lse));
     for (int i = 0; i < feature_count; ++i) {
         const auto feature = static_cast<Feature>(i);
         EXPECT_EQ(parse_feature(name(feature)), feature);

@@ -115,6 +115,10 @@ std::size_t size_of(ElementType type) noexcept {
     return sizes[static_cast<std::size_t>(type)];
 }
 
+Precision precision_of(ElementType type) noexcept {
+    return static_cast<Precision>(type);
+}
+
 ElementType element_type(Precision precision) noexcept {
     return static_cast<ElementType>(precision);
 }

@@ -37,6 +37,7 @@ std::string_view name(ElementType type) noexcept;
 bool parse(std::string_view text, Precision& out) noexcept;
 std::size_t size_of(ElementType type) noexcept;  ///< bytes
 ElementType element_type(Precision precision) noexcept;
+Precision precision_of(ElementType type) noexcept;  ///< of one of the four formats
 
 /// Round-to-nearest-even of an exact double into the format, with gradual underflow and overflow to
 /// infinity; the result is the rounded value, again as a double. NaN stays NaN. One rounding, never

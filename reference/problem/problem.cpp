@@ -117,6 +117,8 @@ std::optional<Shape> shape_of(const Problem& p, Role role) {
             return Shape{p.batch, p.heads_q, p.len_q, value_dim(p)};
         case Role::d_o:
             return gradient(Role::o);
+        case Role::d_lse:
+            return p.lse_grad ? gradient(Role::lse) : std::nullopt;
         case Role::d_q:
             return gradient(Role::q);
         case Role::d_k:
@@ -151,6 +153,7 @@ ElementType type_of(const Problem& p, Role role) {
         case Role::d_o:
             return element_type(p.format_o);
         case Role::lse:
+        case Role::d_lse:
             return p.format_q == Precision::f64 ? ElementType::f64 : ElementType::f32;
         case Role::mask:
             return p.mask.tensor.kind == MaskKind::boolean ? ElementType::u8

@@ -85,6 +85,7 @@ struct Problem {
     Layout layout_q = {}, layout_k = {}, layout_v = {}, layout_o = {};
     bool want_lse = true;  ///< ask for the log-sum-exp where the kernel returns one
     bool want_grad = false;
+    bool lse_grad = false;  ///< backward is given the gradient of the LSE, too
     bool operator==(const Problem&) const = default;
 };
 

@@ -36,7 +36,8 @@ constexpr std::array<std::string_view, role_count> role_names = {"q",
                                                                  "d_mask",
                                                                  "d_sinks",
                                                                  "dropout_keep",
-                                                                 "d_slopes"};
+                                                                 "d_slopes",
+                                                                 "d_lse"};
 
 std::int64_t element_count(const Shape& shape) {
     std::int64_t count = 1;

@@ -86,9 +86,10 @@ enum class Role : std::uint8_t {
     d_mask,
     d_sinks,
     dropout_keep,
-    d_slopes
+    d_slopes,
+    d_lse
 };
-inline constexpr std::size_t role_count = 26;
+inline constexpr std::size_t role_count = 27;
 /// What backward may return, in the manual's order.
 inline constexpr Role gradient_roles[] = {Role::d_q,    Role::d_k,     Role::d_v,
                                           Role::d_mask, Role::d_sinks, Role::d_slopes};

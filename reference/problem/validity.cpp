@@ -256,11 +256,12 @@ std::optional<Contradiction> find_contradiction(const Problem& problem) {
 std::optional<Contradiction> find_contradiction(const Problem& problem, const Values& values) {
     for (const auto& [role, tensor] : values.tensors) {
         const std::string field(name(role));
-        if (role != Role::q && role != Role::k && role != Role::v && role != Role::d_o)
+        if (std::ranges::find(written_roles, role) == std::end(written_roles))
             return Contradiction{field, field + " cannot be written out",
-                                 "only q, k, v and d_o can"};
+                                 "only q, k, v, d_o and d_lse can"};
         if (!shape_of(problem, role))
-            return Contradiction{field, field + " belongs to gradients", "add grad"};
+            return Contradiction{field, field + " belongs to gradients",
+                                 role == Role::d_lse ? "add grad lse_grad" : "add grad"};
         if (tensor.fill != Fill::explicit_values) continue;
         const Shape shape = *shape_of(problem, role);
         const std::int64_t count = shape[0] * shape[1] * shape[2] * shape[3];
@@ -268,9 +269,7 @@ std::optional<Contradiction> find_contradiction(const Problem& problem, const Va
             return Contradiction{
                 field, fmt::format("{} has {} values", field, tensor.values.size()),
                 fmt::format("its shape [{}] has {}", fmt::join(shape, ", "), count)};
-        const Precision format = role == Role::q     ? problem.format_q
-                                 : role == Role::d_o ? problem.format_o
-                                                     : problem.format_kv;
+        const Precision format = precision_of(type_of(problem, role));
         for (const double value : tensor.values) {
             const double member = round_to(value, format);
             if (member == value) continue;

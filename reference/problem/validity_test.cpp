@@ -159,7 +159,13 @@ TEST(Shapes, exist_where_the_problem_has_the_tensor) {
     EXPECT_EQ(pool_shape_of(p, Role::k), (Shape{2 * 2 + 2, 2, 4, 4}));
     EXPECT_EQ(shape_of(p, Role::block_table), (Shape{2, 2, 1, 1}));
     EXPECT_EQ(shape_of(p, Role::k_new), (Shape{2, 2, 3, 4}));
+    p.lse_grad = true;
+    EXPECT_FALSE(shape_of(p, Role::d_lse)) << "no gradients are asked for";
+    EXPECT_FALSE(features_of(p).has(Feature::d_lse));
+    EXPECT_FALSE(canonical(p).lse_grad);
     p.want_grad = true;
+    EXPECT_EQ(shape_of(p, Role::d_lse), shape_of(p, Role::lse));
+    EXPECT_EQ(type_of(p, Role::d_lse), type_of(p, Role::lse));
     p.mask.tensor.kind = MaskKind::boolean;
     EXPECT_EQ(shape_of(p, Role::d_q), shape_of(p, Role::q));
     EXPECT_FALSE(shape_of(p, Role::d_mask)) << "a boolean mask has no gradient";

@@ -6,7 +6,7 @@ PyTorch they lie in the memory shared with attest; JAX gets copies, since it may
 
 import numpy as np
 
-OUTPUTS = ("o", "lse", "d_o")
+OUTPUTS = ("o", "lse")
 GRADIENT_OF = {"alibi_slopes": "d_slopes"}  # of any other input: d_ and its name
 
 
@@ -30,12 +30,12 @@ class Autograd:
             return tensor.contiguous().view(self._torch.int16).numpy().view(np.uint16)
         return tensor.numpy()
 
-    def gradients(self, forward, leaves, d_o):
+    def gradients(self, forward, leaves, d_outputs):
         leaves = {name: leaf.requires_grad_() for name, leaf in leaves.items()}
-        o = _output(forward(leaves))
-        if not o.requires_grad and not o.any():
+        outputs = forward(leaves)
+        if not outputs[0].requires_grad and not outputs[0].any():
             return {name: self._torch.zeros_like(leaf) for name, leaf in leaves.items()}
-        found = self._torch.autograd.grad(o, list(leaves.values()), d_o, allow_unused=True)
+        found = self._torch.autograd.grad(outputs, list(leaves.values()), d_outputs, allow_unused=True)
         # None is autograd's word for a gradient of zero.
         return {
             name: self._torch.zeros_like(leaf) if gradient is None else gradient
@@ -63,16 +63,20 @@ class Vjp:
         array = np.asarray(array)
         return array.view(np.uint16) if array.dtype == self._jax.numpy.bfloat16 else array
 
-    def gradients(self, forward, leaves, d_o):
-        _, pull_back = self._jax.vjp(lambda given: _output(forward(given)), leaves)
-        return pull_back(d_o)[0]
+    def gradients(self, forward, leaves, d_outputs):
+        _, pull_back = self._jax.vjp(forward, leaves)
+        return pull_back(d_outputs)[0]
 
 
 METHODS = {"autograd": Autograd, "vjp": Vjp}
 
 
-def _output(result):
-    return result[0] if isinstance(result, tuple) else result
+def _outputs(result, count):
+    """As many of o and lse as gradients are given of."""
+    outputs = result if isinstance(result, tuple) else (result,)
+    if len(outputs) < count:
+        raise TypeError("forward returned no lse, and its gradient is given")
+    return outputs[:count]
 
 
 def _gradient(name):
@@ -102,11 +106,14 @@ def pair(framework, forward):
             return tuple(framework.given(one) for one in result)
         return framework.given(result)
 
-    def backward(problem, q, k, v, *, d_o, **tensors):
+    def backward(problem, q, k, v, *, d_o, d_lse=None, **tensors):
         given = {**taken({"q": q, "k": k, "v": v}), **inputs(tensors)}
         leaves = {name: given.pop(name) for name in list(given) if _gradient(name) in tensors}
+        d_outputs = {"d_o": d_o} if d_lse is None else {"d_o": d_o, "d_lse": d_lse}
         found = framework.gradients(
-            lambda leaves: forward(problem, **leaves, **given), leaves, framework.taken(d_o, "d_o")
+            lambda leaves: _outputs(forward(problem, **leaves, **given), len(d_outputs)),
+            leaves,
+            tuple(taken(d_outputs).values()),
         )
         return {_gradient(name): framework.given(gradient) for name, gradient in found.items()}
 

@@ -24,7 +24,7 @@ TEXT = struct.Struct("<II")  # text_bytes, missing
 ROLES = (
     "q k v o lse mask lens_q lens_kv cu_seqlens_q cu_seqlens_kv block_table positions "
     "alibi_slopes sinks k_scale v_scale k_new v_new d_o d_q d_k d_v d_mask d_sinks dropout_keep "
-    "d_slopes"
+    "d_slopes d_lse"
 ).split()
 
 

@@ -1,0 +1,157 @@
+// Deviations of what backward makes of the gradient of the log-sum-exp: dS = P (dP - dO.O + dL).
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <numbers>
+
+#include "properties/diagnosis/backward_deviation.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+using WhoseRow = std::function<const BackwardCall::RowFacts&(const ModelRow&)>;
+
+BackwardDeviation d_lse(std::string id, std::string says,
+                        std::function<Near(const ModelRow&)> value) {
+    return exchanged_step(
+        std::move(id), std::move(says),
+        [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.d_lse = value; });
+}
+
+/// That of another row alone; and, as kernels keep one number of a row, its delta with it.
+void add_row(std::vector<BackwardDeviation>& list, const std::string& which,
+             const std::string& says, WhoseRow whose) {
+    list.push_back(d_lse("lse_gradient_" + which, "the gradient of the LSE of " + says,
+                         [whose](const ModelRow& row) { return whose(row).d_lse; }));
+    list.push_back(exchanged_step(
+        "delta_" + which, "the delta of " + says, [whose](const BackwardCall&, ModelSteps& s) {
+            s.delta = [whose](const ModelRow& row) { return whose(row).delta; };
+            s.d_lse = [whose](const ModelRow& row) { return whose(row).d_lse; };
+        }));
+}
+
+void add_rows(std::vector<BackwardDeviation>& list) {
+    for (const std::int64_t up : {1, -1, 2, 4, 8, 16, 32, 64}) {
+        const char* side = up > 0 ? "above" : "below";
+        // At the first or last rows: their own.
+        add_row(list, fmt::format("row_{}_{}", side, std::abs(up)),
+                fmt::format("the row {} {} its own", std::abs(up), side),
+                [up](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                    const std::int64_t i = row.i - up;
+                    const bool is = i >= 0 && i < row.call.problem().len_q;
+                    return is ? row.call.row(row.b, row.h, i) : row.facts;
+                });
+    }
+    add_row(list, "first_row", "the head's first row for every row",
+            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                return row.call.row(row.b, row.h, 0);
+            });
+    add_row(list, "first_head", "the first head for every head",
+            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                return row.call.row(row.b, 0, row.i);
+            });
+    add_row(list, "key_head", "the head with its key head's number",
+            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                return row.call.row(row.b, row.h / row.call.call.group, row.i);
+            });
+    add_row(list, "next_head", "the next head",
+            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                return row.call.row(row.b, (row.h + 1) % row.call.problem().heads_q, row.i);
+            });
+    add_row(list, "first_sequence", "the first sequence for all of them",
+            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                return row.call.row(0, row.h, row.i);
+            });
+    add_row(list, "heads_sequences", "heads and sequences exchanged in memory",
+            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
+                const Problem& p = row.call.problem();
+                const std::int64_t n = row.h * p.batch + row.b;
+                return row.call.row(n / p.heads_q, n % p.heads_q, row.i);
+            });
+}
+
+struct Factor {
+    const char *id, *says;
+    double (*of)(const ModelRow&);
+};
+
+constexpr Factor factors[] = {
+    {"negated", "the gradient of the LSE of the other sign", [](const ModelRow&) { return -1.0; }},
+    {"twice", "twice the gradient of the LSE", [](const ModelRow&) { return 2.0; }},
+    {"half", "half the gradient of the LSE", [](const ModelRow&) { return 0.5; }},
+    {"times_ln2", "the gradient of the LSE multiplied by log(2)",
+     [](const ModelRow&) { return std::numbers::ln2; }},
+    {"times_log2e", "the gradient of the LSE divided by log(2)",
+     [](const ModelRow&) { return std::numbers::log2e; }},
+    {"scaled", "the gradient of the LSE multiplied by the softmax scale",
+     [](const ModelRow& row) { return row.call.call.scale; }},
+    {"over_keys", "the gradient of the LSE divided by the number of keys",
+     [](const ModelRow& row) { return 1.0 / static_cast<double>(row.call.problem().len_kv); }},
+};
+
+void add_values(std::vector<BackwardDeviation>& list) {
+    list.push_back(d_lse("lse_gradient_ignored",
+                         "dS = P (dP - D): the gradient of the LSE is left out",
+                         [](const ModelRow&) { return Near{}; }));
+    for (const Factor& f : factors)
+        list.push_back(
+            d_lse(fmt::format("lse_gradient_{}", f.id), f.says,
+                  [of = f.of](const ModelRow& row) { return of(row) * row.facts.d_lse; }));
+    for (const Precision narrow : {Precision::bf16, Precision::f16})
+        list.push_back(
+            d_lse(fmt::format("lse_gradient_{}", name(narrow)),
+                  fmt::format("the gradient of the LSE rounded to {}", name(narrow)),
+                  [narrow](const ModelRow& row) { return rounded_to(row.facts.d_lse, narrow); }));
+    list.push_back(d_lse("lse_gradient_of_lse", "the LSE itself where its gradient is meant",
+                         [](const ModelRow& row) { return row.facts.lse; }));
+}
+
+/// dS and the sinks apart, which a kernel computes apart.
+void add_places(std::vector<BackwardDeviation>& list) {
+    list.push_back(
+        exchanged_step("lse_gradient_unweighted",
+                       "dS = P (dP - D) + dLSE, the gradient of the LSE without its weight",
+                       [](const BackwardCall&, ModelSteps& s) {
+                           s.ds = [](const ModelPair& pair) {
+                               const Near own = pair.row.facts.d_lse;
+                               return plain_ds(pair, pair.row.delta + own) + own;
+                           };
+                       }));
+    list.push_back(exchanged_step("lse_gradient_not_in_sinks",
+                                  "a sink's gradient without the gradient of the LSE",
+                                  [](const BackwardCall&, ModelSteps& s) {
+                                      s.sink_term = [](const ModelRow& row, Near weight) {
+                                          return -(weight * (row.delta + row.facts.d_lse));
+                                      };
+                                  }));
+    list.push_back(
+        exchanged_step("lse_gradient_in_sinks_alone",
+                       "dS = P (dP - D): the gradient of the LSE reaches the sinks alone",
+                       [](const BackwardCall&, ModelSteps& s) {
+                           s.ds = [](const ModelPair& pair) {
+                               return plain_ds(pair, pair.row.delta + pair.row.facts.d_lse);
+                           };
+                       }));
+    list.push_back(
+        exchanged_step("lse_gradient_dropped", "the gradient of the LSE dropped with the weights",
+                       [](const BackwardCall&, ModelSteps& s) {
+                           s.ds = [](const ModelPair& pair) {
+                               const Near own = pair.row.facts.d_lse;
+                               return plain_ds(pair, pair.row.delta + own - pair.facts.kept * own);
+                           };
+                       }));
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> lse_gradient_deviations() {
+    std::vector<BackwardDeviation> list;
+    add_values(list);
+    add_places(list);
+    add_rows(list);
+    return list;
+}
+
+}  // namespace attest::diagnosis
