@@ -10,6 +10,7 @@
 #include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/judge.hpp"
+#include "properties/search/ledger.hpp"
 #include "properties/search/session_kernel.hpp"
 #include "properties/search/shrinker.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -62,14 +63,21 @@ private:
     search::Capability capability_;
 };
 
-LawOnBug try_law(AuditBench& bench, const law::Property& law, const AuditOptions& options,
-                 std::vector<search::CaseRecord>& first) {
+/// No more than a run makes of this law.
+std::int64_t cases_of(const law::Property& law, bool must, const AuditOptions& options) {
+    const std::int64_t cases = must ? options.cases : options.cases_elsewhere;
+    return search::numbers_of(law, {.end = cases}, false).end;
+}
+
+LawOnBug try_law(AuditBench& bench, const law::Property& law, bool must,
+                 const AuditOptions& options, std::vector<search::CaseRecord>& first) {
     LawOnBug sum;
     sum.law = law.id;
+    const std::int64_t cases = cases_of(law, must, options);
     for (std::int64_t s = 0; s < options.seeds; ++s) {
         const auto begin = std::chrono::steady_clock::now();
         auto records =
-            bench.until_violated(law, options.seed + static_cast<std::uint64_t>(s), options.cases);
+            bench.until_violated(law, options.seed + static_cast<std::uint64_t>(s), cases);
         sum.seconds = std::max(sum.seconds, search::seconds_since(begin));
         sum.cases = std::max(sum.cases, static_cast<std::int64_t>(records.size()));
         if (records.empty() || !search::failure_kind(records.back())) break;
@@ -107,11 +115,14 @@ PeerCount ask_peers(AuditBench& bench, const AuditOptions& options) {
         const worker::CallResult observed = run(bench), naive = run(plain);
         ++sum.cases;
         std::array<bool, peer_rule_count> accepted{};
-        if (observed.outcome == worker::Outcome::ok && naive.outcome == worker::Outcome::ok)
-            accepted = accepted_by_peers(values_of(oracle::attend(tried->problem, manifest.dialect,
-                                                                  manifest.numerics, inputs)),
-                                         observed.outputs[Role::o].to_doubles(),
-                                         naive.outputs[Role::o].to_doubles());
+        if (observed.outcome == worker::Outcome::ok && naive.outcome == worker::Outcome::ok) {
+            const auto truth = values_of(
+                oracle::attend(tried->problem, manifest.dialect, manifest.numerics, inputs));
+            const auto its = observed.outputs[Role::o].to_doubles();
+            const auto plainly = naive.outputs[Role::o].to_doubles();
+            const bool bf16 = tried->problem.format_o == Precision::bf16;
+            accepted = accepted_by_peers({truth, its, plainly, bf16});
+        }
         for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
             sum.rejected[rule] += accepted[rule] ? 0 : 1;
     }
@@ -150,7 +161,10 @@ BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
         if (!options.match.empty() && !search::matches_any(options.match, law.id)) continue;
         if (!bench.applies(law)) continue;
         std::vector<search::CaseRecord> first;
-        sum.laws.push_back(try_law(bench, law, options, first));
+        // No law may see an equivalent: each is a law of its row.
+        const bool must =
+            mutant.equivalent || std::ranges::find(sum.must, law.id) != sum.must.end();
+        sum.laws.push_back(try_law(bench, law, must, options, first));
         if (!first.empty() && !sum.must.empty() && law.id == sum.must.front())
             ask_diagnosis(sum, bench, mutant, law, first);
     }

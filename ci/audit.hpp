@@ -16,8 +16,9 @@ namespace attest::ci {
 struct AuditOptions {
     std::vector<std::string> match;  ///< globs on laws; empty: all
     std::uint64_t seed = 1;
-    std::int64_t cases = 120;  ///< a law and seed, at most
-    std::int64_t seeds = 1;    ///< a law sees a bug that it sees under each of them
+    std::int64_t cases = 120;  ///< a law and seed, at most, of laws that the bug's row names
+    std::int64_t cases_elsewhere = 30;  ///< of the others
+    std::int64_t seeds = 1;             ///< a law sees a bug that it sees under each of them
     std::int64_t peer_cases = 24;
 };
 
@@ -65,7 +66,7 @@ struct RightAudit {
 struct AuditReport {
     std::string attest, catalogue;
     std::uint64_t seed = 1;
-    std::int64_t cases = 0, seeds = 1;
+    std::int64_t cases = 0, cases_elsewhere = 0, seeds = 1;
     bool whole = false;  ///< the museum by all laws
     std::vector<BugAudit> bugs;
     std::vector<RightAudit> right;

@@ -96,18 +96,17 @@ void write_summary(const AuditReport& report) {
 }  // namespace
 
 int audit_command(const CommandOptions& options) {
-    constexpr std::int64_t cases = 120;
     Work work;
-    work.options = {.match = options.match,
-                    .seed = options.seed.value_or(1),
-                    .cases = options.cases.value_or(cases),
-                    .seeds = options.seeds};
+    work.options.match = options.match;
+    work.options.seed = options.seed.value_or(1);
+    work.options.seeds = options.seeds;
+    if (options.cases) work.options.cases = work.options.cases_elsewhere = *options.cases;
     work.mutants = chosen(options.arguments);
     work.done.resize(work.mutants.size());
     make_out_folder(options.out);
     write_out(
         "bug       class           quickest law                 after              peers: torch, "
-        "FlashAttention, ggml, KernelBench\n");
+        "FlashAttention, ggml, KernelBench, cuDNN, oneDNN\n");
     const InterruptGuard guard(options.jobs);
     work.interrupted = &guard.count();
     std::vector<std::jthread> threads;
@@ -118,6 +117,7 @@ int audit_command(const CommandOptions& options) {
                        .catalogue = law::catalogue_digest(),
                        .seed = work.options.seed,
                        .cases = work.options.cases,
+                       .cases_elsewhere = work.options.cases_elsewhere,
                        .seeds = work.options.seeds,
                        .bugs = {},
                        .right = {}};

@@ -120,6 +120,7 @@ void fields(V& v, AuditReport& report) {
     v("catalogue", report.catalogue);
     v("seed", AsDigits{report.seed});
     v("cases", report.cases);
+    v("cases_elsewhere", report.cases_elsewhere);
     v("seeds", report.seeds);
     v("whole", report.whole);
 }
