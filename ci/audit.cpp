@@ -23,13 +23,17 @@ namespace {
 /// A kernel, what it takes, and the cases of a law in their order.
 class AuditBench {
 public:
-    explicit AuditBench(const std::string& kernel)
-        : session_(kernel::parse_kernel_spec(kernel), {}), profile_(load_profile("quick")) {
+    explicit AuditBench(const std::string& kernel, const std::atomic<int>* interrupted = nullptr)
+        : session_(kernel::parse_kernel_spec(kernel), {}),
+          profile_(load_profile("quick")),
+          interrupted_(interrupted) {
         std::vector<std::string> narrowed;
         capability_ = search::probed_capability(session_, narrowed);
     }
 
     search::Kernel& kernel() { return session_; }
+    bool interrupted() const { return interrupted_ != nullptr && *interrupted_ > 0; }
+    bool simulated() const { return capability_.simulated; }
     bool applies(const law::Property& law) const {
         return !search::why_not_applicable(law, capability_);
     }
@@ -42,7 +46,7 @@ public:
     std::vector<search::CaseRecord> until_violated(const law::Property& law, std::uint64_t seed,
                                                    std::int64_t cases) {
         std::vector<search::CaseRecord> records;
-        for (std::int64_t number = 0; number < cases; ++number)
+        for (std::int64_t number = 0; number < cases && !interrupted(); ++number)
             for (std::int64_t attempt = 0; attempt < attempts; ++attempt) {
                 const auto tried = drawn(law, seed, number, attempt);
                 if (!tried) continue;
@@ -61,19 +65,21 @@ private:
     search::SessionKernel session_;
     search::Profile profile_;
     search::Capability capability_;
+    const std::atomic<int>* interrupted_;
 };
 
-/// No more than a run makes of this law.
-std::int64_t cases_of(const law::Property& law, bool must, const AuditOptions& options) {
-    const std::int64_t cases = must ? options.cases : options.cases_elsewhere;
-    return search::numbers_of(law, {.end = cases}, false).end;
+/// No more than a run makes of this law. A call of simulated threads takes a hundred times as long.
+std::int64_t cases_of(const law::Property& law, bool must, bool simulated,
+                      const AuditOptions& options) {
+    const std::int64_t elsewhere = simulated ? options.cases_simulated : options.cases_elsewhere;
+    return search::numbers_of(law, {.end = must ? options.cases : elsewhere}, false).end;
 }
 
 LawOnBug try_law(AuditBench& bench, const law::Property& law, bool must,
                  const AuditOptions& options, std::vector<search::CaseRecord>& first) {
     LawOnBug sum;
     sum.law = law.id;
-    const std::int64_t cases = cases_of(law, must, options);
+    const std::int64_t cases = cases_of(law, must, bench.simulated(), options);
     for (std::int64_t s = 0; s < options.seeds; ++s) {
         const auto begin = std::chrono::steady_clock::now();
         auto records =
@@ -147,7 +153,7 @@ std::string_view name(Told told) {
     return names[static_cast<std::size_t>(told)];
 }
 
-BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
+std::optional<BugAudit> audit(const kernel::Mutant& mutant, const AuditOptions& options) {
     const auto begin = std::chrono::steady_clock::now();
     BugAudit sum;
     sum.bug = mutant.id;
@@ -156,7 +162,7 @@ BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
     sum.equivalent = mutant.equivalent;
     sum.must.assign(mutant.must.begin(), mutant.must.end());
     sum.seeds = options.seeds;
-    AuditBench bench("mutant:" + sum.bug);
+    AuditBench bench("mutant:" + sum.bug, options.interrupted);
     for (const law::Property& law : law::catalogue()) {
         if (!options.match.empty() && !search::matches_any(options.match, law.id)) continue;
         if (!bench.applies(law)) continue;
@@ -170,7 +176,7 @@ BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
     }
     sum.peers = ask_peers(bench, options);
     sum.seconds = search::seconds_since(begin);
-    return sum;
+    return bench.interrupted() ? std::nullopt : std::optional(std::move(sum));
 }
 
 RightAudit audit_right(const std::string& kernel, const AuditOptions& options) {

@@ -23,9 +23,11 @@ Html verdict_section(const AuditReport& report) {
                "law.</p></div>\n";
     out << "<p class=\"key gap\"><span>" << Text{counted(report.cases, "case")}
         << " at most a law that the bug\u2019s row names, "
-        << Text{std::to_string(report.cases_elsewhere)} << " another</span><span>"
-        << Text{counted(report.seeds, "seed")} << " from " << Text{std::to_string(report.seed)}
-        << "</span><span>attest " << Text{report.attest} << "</span></p>\n";
+        << Text{std::to_string(report.cases_elsewhere)} << " another, "
+        << Text{std::to_string(report.cases_simulated)}
+        << " where threads are simulated</span><span>" << Text{counted(report.seeds, "seed")}
+        << " from " << Text{std::to_string(report.seed)} << "</span><span>attest "
+        << Text{report.attest} << "</span></p>\n";
     return out << "</section>\n";
 }
 

@@ -21,7 +21,7 @@ class Audited:
             return {"record": "bug", "v": 1, "bug": name, "class": "M1", "kernel": "cpu_flash", "equivalent": False, "laws": laws,
                     "must": ["masking.causal"], "seeds": 1, "diagnosis": "right", "says": says, "seconds": 2.5,
                     "peers": {"cases": 24, "rejected": rejected}, **changes}
-        records = [{"record": "audit", "v": 1, "attest": "0.2.0", "catalogue": "ab", "seed": "1", "cases": 120, "cases_elsewhere": 30, "seeds": 1, "whole": True},
+        records = [{"record": "audit", "v": 1, "attest": "0.2.0", "catalogue": "ab", "seed": "1", "cases": 120, "cases_elsewhere": 30, "cases_simulated": 4, "seeds": 1, "whole": True},
                    bug("M001", ["masking.causal", "rank.output"]), bug("M002", []), bug("E01", ["rank.output"], equivalent=True, must=[]),
                    {"record": "right", "v": 1, "kernel": "cpu_decode", "peers": bug("", [])["peers"]}]
         os.makedirs(os.path.join(self.cwd, "audited"), exist_ok=True)
