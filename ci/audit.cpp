@@ -33,7 +33,7 @@ public:
 
     search::Kernel& kernel() { return session_; }
     bool interrupted() const { return interrupted_ != nullptr && *interrupted_ > 0; }
-    bool simulated() const { return capability_.simulated; }
+    const search::Capability& capability() const { return capability_; }
     bool applies(const law::Property& law) const {
         return !search::why_not_applicable(law, capability_);
     }
@@ -79,7 +79,7 @@ LawOnBug try_law(AuditBench& bench, const law::Property& law, bool must,
                  const AuditOptions& options, std::vector<search::CaseRecord>& first) {
     LawOnBug sum;
     sum.law = law.id;
-    const std::int64_t cases = cases_of(law, must, bench.simulated(), options);
+    const std::int64_t cases = cases_of(law, must, bench.capability().simulated, options);
     for (std::int64_t s = 0; s < options.seeds; ++s) {
         const auto begin = std::chrono::steady_clock::now();
         auto records =
@@ -137,8 +137,10 @@ PeerCount ask_peers(AuditBench& bench, const AuditOptions& options) {
 
 void ask_diagnosis(BugAudit& sum, AuditBench& bench, const kernel::Mutant& mutant,
                    const law::Property& law, const std::vector<search::CaseRecord>& records) {
-    const auto told = diagnosis::diagnose(bench.kernel(),
-                                          search::counterexample_of(law, records.back()), records);
+    search::ShrinkLimits limits;
+    limits.evaluations = 600;
+    search::Shrinker shrinker(bench.kernel(), law, bench.capability(), limits, {});
+    const auto told = diagnosis::diagnose(bench.kernel(), shrinker.shrink(records.back()), records);
     sum.says = told.known ? told.id : "";
     if (!mutant.diagnosis.empty())
         sum.told = !told.known                   ? Told::silent
