@@ -173,22 +173,25 @@ Deviation query_lengths_ignored(bool aligned) {
 /// As many splits as the problem asks for; where it leaves that to the kernel, one to `own` keys
 /// (0: nothing is said of those).
 Deviation split_tail_dropped(std::int64_t own) {
-    return {
-        .id = "split_tail_dropped" + (own > 0 ? "_" + std::to_string(own) : ""),
-        .says = "Tk / splits keys a split, without the remainder" +
-                (own > 0 ? "; of its own accord a split to " + std::to_string(own) + " keys" : ""),
-        .respecify = [own](const Specification& s) -> std::optional<Specification> {
-            const std::int64_t asked = s.problem.splits;
-            if (asked == 1 || (asked == 0 && own == 0)) return std::nullopt;
-            Rules rules = rules_of(s);
-            rules.also_hidden = [asked, own](const MaskPlace& p) {
-                const std::int64_t keys = std::max<std::int64_t>(1, p.len_kv);
-                const std::int64_t splits = asked > 0 ? asked : (keys + own - 1) / own;
-                const std::int64_t n = std::clamp<std::int64_t>(splits, 1, keys);
-                return p.column >= p.len_kv / n * n;
-            };
-            return with_rules(s, rules);
-        }};
+    std::string id = "split_tail_dropped", says = "Tk / splits keys a split, without the remainder";
+    if (own > 0) {
+        id.append("_").append(std::to_string(own));
+        says.append("; of its own accord a split to ").append(std::to_string(own)).append(" keys");
+    }
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [own](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t asked = s.problem.splits;
+                if (asked == 1 || (asked == 0 && own == 0)) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [asked, own](const MaskPlace& p) {
+                    const std::int64_t keys = std::max<std::int64_t>(1, p.len_kv);
+                    const std::int64_t splits = asked > 0 ? asked : (keys + own - 1) / own;
+                    const std::int64_t n = std::clamp<std::int64_t>(splits, 1, keys);
+                    return p.column >= p.len_kv / n * n;
+                };
+                return with_rules(s, rules);
+            }};
 }
 
 Deviation key_lengths_of_first() {
