@@ -10,6 +10,7 @@
 #include "properties/search/draw.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/judge.hpp"
+#include "properties/search/ledger.hpp"
 #include "properties/search/session_kernel.hpp"
 #include "properties/search/shrinker.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -22,13 +23,17 @@ namespace {
 /// A kernel, what it takes, and the cases of a law in their order.
 class AuditBench {
 public:
-    explicit AuditBench(const std::string& kernel)
-        : session_(kernel::parse_kernel_spec(kernel), {}), profile_(load_profile("quick")) {
+    explicit AuditBench(const std::string& kernel, const std::atomic<int>* interrupted = nullptr)
+        : session_(kernel::parse_kernel_spec(kernel), {}),
+          profile_(load_profile("quick")),
+          interrupted_(interrupted) {
         std::vector<std::string> narrowed;
         capability_ = search::probed_capability(session_, narrowed);
     }
 
     search::Kernel& kernel() { return session_; }
+    bool interrupted() const { return interrupted_ != nullptr && *interrupted_ > 0; }
+    const search::Capability& capability() const { return capability_; }
     bool applies(const law::Property& law) const {
         return !search::why_not_applicable(law, capability_);
     }
@@ -41,7 +46,7 @@ public:
     std::vector<search::CaseRecord> until_violated(const law::Property& law, std::uint64_t seed,
                                                    std::int64_t cases) {
         std::vector<search::CaseRecord> records;
-        for (std::int64_t number = 0; number < cases; ++number)
+        for (std::int64_t number = 0; number < cases && !interrupted(); ++number)
             for (std::int64_t attempt = 0; attempt < attempts; ++attempt) {
                 const auto tried = drawn(law, seed, number, attempt);
                 if (!tried) continue;
@@ -60,16 +65,25 @@ private:
     search::SessionKernel session_;
     search::Profile profile_;
     search::Capability capability_;
+    const std::atomic<int>* interrupted_;
 };
 
-LawOnBug try_law(AuditBench& bench, const law::Property& law, const AuditOptions& options,
-                 std::vector<search::CaseRecord>& first) {
+/// No more than a run makes of this law. A call of simulated threads takes a hundred times as long.
+std::int64_t cases_of(const law::Property& law, bool must, bool simulated,
+                      const AuditOptions& options) {
+    const std::int64_t elsewhere = simulated ? options.cases_simulated : options.cases_elsewhere;
+    return search::numbers_of(law, {.end = must ? options.cases : elsewhere}, false).end;
+}
+
+LawOnBug try_law(AuditBench& bench, const law::Property& law, bool must,
+                 const AuditOptions& options, std::vector<search::CaseRecord>& first) {
     LawOnBug sum;
     sum.law = law.id;
+    const std::int64_t cases = cases_of(law, must, bench.capability().simulated, options);
     for (std::int64_t s = 0; s < options.seeds; ++s) {
         const auto begin = std::chrono::steady_clock::now();
         auto records =
-            bench.until_violated(law, options.seed + static_cast<std::uint64_t>(s), options.cases);
+            bench.until_violated(law, options.seed + static_cast<std::uint64_t>(s), cases);
         sum.seconds = std::max(sum.seconds, search::seconds_since(begin));
         sum.cases = std::max(sum.cases, static_cast<std::int64_t>(records.size()));
         if (records.empty() || !search::failure_kind(records.back())) break;
@@ -107,11 +121,14 @@ PeerCount ask_peers(AuditBench& bench, const AuditOptions& options) {
         const worker::CallResult observed = run(bench), naive = run(plain);
         ++sum.cases;
         std::array<bool, peer_rule_count> accepted{};
-        if (observed.outcome == worker::Outcome::ok && naive.outcome == worker::Outcome::ok)
-            accepted = accepted_by_peers(values_of(oracle::attend(tried->problem, manifest.dialect,
-                                                                  manifest.numerics, inputs)),
-                                         observed.outputs[Role::o].to_doubles(),
-                                         naive.outputs[Role::o].to_doubles());
+        if (observed.outcome == worker::Outcome::ok && naive.outcome == worker::Outcome::ok) {
+            const auto truth = values_of(
+                oracle::attend(tried->problem, manifest.dialect, manifest.numerics, inputs));
+            const auto its = observed.outputs[Role::o].to_doubles();
+            const auto plainly = naive.outputs[Role::o].to_doubles();
+            const bool bf16 = tried->problem.format_o == Precision::bf16;
+            accepted = accepted_by_peers({truth, its, plainly, bf16});
+        }
         for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
             sum.rejected[rule] += accepted[rule] ? 0 : 1;
     }
@@ -120,8 +137,10 @@ PeerCount ask_peers(AuditBench& bench, const AuditOptions& options) {
 
 void ask_diagnosis(BugAudit& sum, AuditBench& bench, const kernel::Mutant& mutant,
                    const law::Property& law, const std::vector<search::CaseRecord>& records) {
-    const auto told = diagnosis::diagnose(bench.kernel(),
-                                          search::counterexample_of(law, records.back()), records);
+    search::ShrinkLimits limits;
+    limits.evaluations = 600;
+    search::Shrinker shrinker(bench.kernel(), law, bench.capability(), limits, {});
+    const auto told = diagnosis::diagnose(bench.kernel(), shrinker.shrink(records.back()), records);
     sum.says = told.known ? told.id : "";
     if (!mutant.diagnosis.empty())
         sum.told = !told.known                   ? Told::silent
@@ -136,7 +155,7 @@ std::string_view name(Told told) {
     return names[static_cast<std::size_t>(told)];
 }
 
-BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
+std::optional<BugAudit> audit(const kernel::Mutant& mutant, const AuditOptions& options) {
     const auto begin = std::chrono::steady_clock::now();
     BugAudit sum;
     sum.bug = mutant.id;
@@ -145,18 +164,21 @@ BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options) {
     sum.equivalent = mutant.equivalent;
     sum.must.assign(mutant.must.begin(), mutant.must.end());
     sum.seeds = options.seeds;
-    AuditBench bench("mutant:" + sum.bug);
+    AuditBench bench("mutant:" + sum.bug, options.interrupted);
     for (const law::Property& law : law::catalogue()) {
         if (!options.match.empty() && !search::matches_any(options.match, law.id)) continue;
         if (!bench.applies(law)) continue;
         std::vector<search::CaseRecord> first;
-        sum.laws.push_back(try_law(bench, law, options, first));
+        // No law may see an equivalent: each is a law of its row.
+        const bool must =
+            mutant.equivalent || std::ranges::find(sum.must, law.id) != sum.must.end();
+        sum.laws.push_back(try_law(bench, law, must, options, first));
         if (!first.empty() && !sum.must.empty() && law.id == sum.must.front())
             ask_diagnosis(sum, bench, mutant, law, first);
     }
     sum.peers = ask_peers(bench, options);
     sum.seconds = search::seconds_since(begin);
-    return sum;
+    return bench.interrupted() ? std::nullopt : std::optional(std::move(sum));
 }
 
 RightAudit audit_right(const std::string& kernel, const AuditOptions& options) {

@@ -3,7 +3,9 @@
 // what the rules of others see on random normal inputs of the same shapes.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +18,12 @@ namespace attest::ci {
 struct AuditOptions {
     std::vector<std::string> match;  ///< globs on laws; empty: all
     std::uint64_t seed = 1;
-    std::int64_t cases = 120;  ///< a law and seed, at most
-    std::int64_t seeds = 1;    ///< a law sees a bug that it sees under each of them
+    std::int64_t cases = 120;  ///< a law and seed, at most, of laws that the bug's row names
+    std::int64_t cases_elsewhere = 30;  ///< of the others
+    std::int64_t cases_simulated = 4;   ///< of the others, where threads are simulated
+    std::int64_t seeds = 1;             ///< a law sees a bug that it sees under each of them
     std::int64_t peer_cases = 24;
+    const std::atomic<int>* interrupted = nullptr;  ///< not 0: no further case
 };
 
 /// One law on one bug: over the seeds, in how many it was violated, and the most cases and seconds
@@ -65,7 +70,7 @@ struct RightAudit {
 struct AuditReport {
     std::string attest, catalogue;
     std::uint64_t seed = 1;
-    std::int64_t cases = 0, seeds = 1;
+    std::int64_t cases = 0, cases_elsewhere = 0, cases_simulated = 0, seeds = 1;
     bool whole = false;  ///< the museum by all laws
     std::vector<BugAudit> bugs;
     std::vector<RightAudit> right;
@@ -78,7 +83,8 @@ struct AuditReport {
     bool faultless() const;
 };
 
-BugAudit audit(const kernel::Mutant& mutant, const AuditOptions& options);
+/// None where it was interrupted.
+std::optional<BugAudit> audit(const kernel::Mutant& mutant, const AuditOptions& options);
 RightAudit audit_right(const std::string& kernel, const AuditOptions& options);
 
 /// audit.jsonl: the report's head, then a line a bug and a line a right kernel.

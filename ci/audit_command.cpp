@@ -57,16 +57,16 @@ struct Work {
     std::vector<const kernel::Mutant*> mutants;
     std::vector<std::optional<BugAudit>> done;
     std::atomic<std::size_t> next{0};
-    const std::atomic<int>* interrupted = nullptr;
     std::mutex mutex;
     std::string error;
 
     void loop() {
-        for (std::size_t n = next++; n < mutants.size() && *interrupted == 0; n = next++) {
+        for (std::size_t n = next++; n < mutants.size() && *options.interrupted == 0; n = next++) {
             try {
-                BugAudit bug = audit(*mutants[n], options);
+                std::optional<BugAudit> bug = audit(*mutants[n], options);
+                if (!bug) return;
                 const std::lock_guard lock(mutex);
-                write_out(line_of(bug) + "\n");
+                write_out(line_of(*bug) + "\n");
                 done[n] = std::move(bug);
             } catch (const std::exception& e) {
                 const std::lock_guard lock(mutex);
@@ -96,20 +96,21 @@ void write_summary(const AuditReport& report) {
 }  // namespace
 
 int audit_command(const CommandOptions& options) {
-    constexpr std::int64_t cases = 120;
     Work work;
-    work.options = {.match = options.match,
-                    .seed = options.seed.value_or(1),
-                    .cases = options.cases.value_or(cases),
-                    .seeds = options.seeds};
+    work.options.match = options.match;
+    work.options.seed = options.seed.value_or(1);
+    work.options.seeds = options.seeds;
+    if (options.cases)
+        work.options.cases = work.options.cases_elsewhere = work.options.cases_simulated =
+            *options.cases;
     work.mutants = chosen(options.arguments);
     work.done.resize(work.mutants.size());
     make_out_folder(options.out);
     write_out(
         "bug       class           quickest law                 after              peers: torch, "
-        "FlashAttention, ggml, KernelBench\n");
+        "FlashAttention, ggml, KernelBench, cuDNN, oneDNN\n");
     const InterruptGuard guard(options.jobs);
-    work.interrupted = &guard.count();
+    work.options.interrupted = &guard.count();
     std::vector<std::jthread> threads;
     for (int n = 1; n < options.jobs; ++n) threads.emplace_back([&] { work.loop(); });
     work.loop();
@@ -118,6 +119,8 @@ int audit_command(const CommandOptions& options) {
                        .catalogue = law::catalogue_digest(),
                        .seed = work.options.seed,
                        .cases = work.options.cases,
+                       .cases_elsewhere = work.options.cases_elsewhere,
+                       .cases_simulated = work.options.cases_simulated,
                        .seeds = work.options.seeds,
                        .bugs = {},
                        .right = {}};

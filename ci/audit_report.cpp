@@ -120,6 +120,8 @@ void fields(V& v, AuditReport& report) {
     v("catalogue", report.catalogue);
     v("seed", AsDigits{report.seed});
     v("cases", report.cases);
+    v("cases_elsewhere", report.cases_elsewhere);
+    v("cases_simulated", report.cases_simulated);
     v("seeds", report.seeds);
     v("whole", report.whole);
 }

@@ -155,8 +155,10 @@ void forward_case(std::uint64_t number, ForwardReport& out) {
     judge(seen.lse, by_a.lse, lse, worst_lse);
     auto& alone = out.alone[p.rope.style == RopeStyle::none ? 0 : 1];
     if (!wide) in_double(c, n, inputs, seen, lse, alone[index_of(p.format_o, narrow_formats)]);
-    judge(seen.output, oracle::attend_probable(p, c.dialect, n, inputs, suspicion).output,
-          p.format_o, probable);
+    // As reference.probable: of coarser steps, and of units that truncate, (b) says nothing.
+    if (!has_coarse_steps(n) && !n.matrix_unit)
+        judge(seen.output, oracle::attend_probable(p, c.dialect, n, inputs, suspicion).output,
+              p.format_o, probable);
 
     // A declared structure: aligned tiles, weights rounded before they are summed or after.
     p.splits = 1;

@@ -221,6 +221,24 @@ class Certificates(Campaign):
         self.assertEqual(more.returncode, 3)
         self.assertIn("another file at the end", self.refused("swapped"))
 
+    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
+    def test_another_library_behind_the_kernel_is_open(self):
+        kernels = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "kernels")
+        examples = os.path.join(kernels, "examples")
+
+        def compile_to(library, *arguments):
+            subprocess.run(["cc", "-O2", "-shared", "-fPIC", *arguments, "-o", library], cwd=self.cwd, check=True)
+        compile_to("libdense.so", os.path.join(examples, "attention.c"), "-lm")
+        compile_to("glue.so", "-I", os.path.join(kernels, "interface"), os.path.join(examples, "attention_glue.c"), "-L.", "-ldense",
+                   "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed")
+        self.attest("certify", "./glue.so", "--profile", "small.json", "--seed", "7", "--out", "glue", code=0)
+        again = ["verify", "glue", "--kernel", "./glue.so", "--rerun", "5"]
+        self.attest(*again, code=0)
+        compile_to("libdense.so", os.path.join(examples, "attention.c"), "-lm", "-Wl,--build-id=0x17")
+        said = words(self.attest(*again, code=3).stdout)
+        self.assertIn("files not those that were judged: libdense.so", said)
+        self.assertIn("5 numbers drawn and judged again", said)
+
     def test_two_certificates_are_compared(self):
         self.attest("certify", "cpu_flash", "--profile", "small.json", "--seed", "8", "--out", "flash", code=0)
         said = words(self.attest("verify", "flash", "--against", "cert", "--public-key", "key.pub").stdout)

@@ -86,7 +86,9 @@ void define_tools(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     auto* audit = app.add_subcommand("audit", "try every planted bug by every law");
     audit->add_option("MUTANT", o.arguments, "planted bugs by their ids (all)");
     audit->add_option("--match", o.match, "laws to try, a glob")->allow_extra_args(false);
-    audit->add_option("--cases", t.cases, "cases a law and seed (120)");
+    audit->add_option("--cases", t.cases,
+                      "cases a law and seed (120, and 30 of laws that the bug's row does not name, "
+                      "4 where threads are simulated)");
     audit->add_option("--seed", t.seed, "the first seed (1)");
     audit->add_option("--seeds", t.seeds, "a law must see a bug under so many seeds (1)");
     audit->add_option("--jobs", t.jobs, "planted bugs at once (one a core)");

@@ -22,9 +22,12 @@ Html verdict_section(const AuditReport& report) {
         out << "<div class=\"banner\"><p>A part: not every planted bug, or not every "
                "law.</p></div>\n";
     out << "<p class=\"key gap\"><span>" << Text{counted(report.cases, "case")}
-        << " a law at most</span><span>" << Text{counted(report.seeds, "seed")} << " from "
-        << Text{std::to_string(report.seed)} << "</span><span>attest " << Text{report.attest}
-        << "</span></p>\n";
+        << " at most a law that the bug\u2019s row names, "
+        << Text{std::to_string(report.cases_elsewhere)} << " another, "
+        << Text{std::to_string(report.cases_simulated)}
+        << " where threads are simulated</span><span>" << Text{counted(report.seeds, "seed")}
+        << " from " << Text{std::to_string(report.seed)} << "</span><span>attest "
+        << Text{report.attest} << "</span></p>\n";
     return out << "</section>\n";
 }
 

@@ -16,11 +16,12 @@ class Audited:
         """Records of an audit: a bug that two laws see, one that none sees, an equivalent that is accused."""
         def bug(name, seen, **changes):
             laws = [{"law": law, "seen": int(law in seen), "cases": 3, "seconds": 0.5} for law in ("masking.causal", "rank.output")]
-            rejected = {"torch.allclose": 2, "FlashAttention": 0, "ggml NMSE 5e-4": 1, "KernelBench 1e-2": 0}
+            rejected = {"torch.allclose": 2, "FlashAttention": 0, "ggml NMSE 5e-4": 1, "KernelBench 1e-2": 0, "cuDNN 2e-2": 0,
+                        "oneDNN": 0}
             return {"record": "bug", "v": 1, "bug": name, "class": "M1", "kernel": "cpu_flash", "equivalent": False, "laws": laws,
                     "must": ["masking.causal"], "seeds": 1, "diagnosis": "right", "says": says, "seconds": 2.5,
                     "peers": {"cases": 24, "rejected": rejected}, **changes}
-        records = [{"record": "audit", "v": 1, "attest": "0.2.0", "catalogue": "ab", "seed": "1", "cases": 120, "seeds": 1, "whole": True},
+        records = [{"record": "audit", "v": 1, "attest": "0.2.0", "catalogue": "ab", "seed": "1", "cases": 120, "cases_elsewhere": 30, "cases_simulated": 4, "seeds": 1, "whole": True},
                    bug("M001", ["masking.causal", "rank.output"]), bug("M002", []), bug("E01", ["rank.output"], equivalent=True, must=[]),
                    {"record": "right", "v": 1, "kernel": "cpu_decode", "peers": bug("", [])["peers"]}]
         os.makedirs(os.path.join(self.cwd, "audited"), exist_ok=True)

@@ -8,13 +8,19 @@
 
 namespace attest::ci {
 
-inline constexpr std::size_t peer_rule_count = 4;
+inline constexpr std::size_t peer_rule_count = 6;
 inline constexpr std::array<std::string_view, peer_rule_count> peer_rules = {
-    "torch.allclose", "FlashAttention", "ggml NMSE 5e-4", "KernelBench 1e-2"};
+    "torch.allclose",   "FlashAttention", "ggml NMSE 5e-4",
+    "KernelBench 1e-2", "cuDNN 2e-2",     "oneDNN"};
 
-/// Which of the rules accept an output. `naive`: that of a plain kernel of the same formats.
-std::array<bool, peer_rule_count> accepted_by_peers(std::span<const double> expected,
-                                                    std::span<const double> observed,
-                                                    std::span<const double> naive);
+/// Outputs of one call in one order.
+struct Outputs {
+    std::span<const double> expected, observed;
+    std::span<const double> naive;  ///< of a plain kernel of the same formats
+    bool bf16 = false;              ///< they are stored so
+};
+
+/// Which of the rules accept them.
+std::array<bool, peer_rule_count> accepted_by_peers(const Outputs& outputs);
 
 }  // namespace attest::ci

@@ -61,4 +61,12 @@ std::map<std::string, std::string> process_files(int process_id, const kernel::K
     return files;
 }
 
+std::map<std::string, std::string> kernel_files(const search::SessionKernel& kernel,
+                                                const kernel::KernelSpec& spec) {
+    std::map<std::string, std::string> files = process_files(kernel.process_id(), spec);
+    const auto& sources = kernel.manifest().sources;
+    files.insert(sources.begin(), sources.end());
+    return files;
+}
+
 }  // namespace attest::ci

@@ -6,6 +6,7 @@
 
 #include "ci/machine.hpp"
 #include "ci/number.hpp"
+#include "ci/process_files.hpp"
 #include "ci/session_options.hpp"
 #include "properties/search/limited_kernel.hpp"
 #include "properties/search/session_kernel.hpp"
@@ -64,6 +65,20 @@ std::string other_laws(const RunReport& report, const search::Capability& capabi
     return {};
 }
 
+/// attest's own program is another in every build; its version and laws have been compared.
+std::vector<std::string> other_files(const KernelReport& judged,
+                                     const std::map<std::string, std::string>& now) {
+    std::vector<std::string> others;
+    if (judged.libraries.empty()) return others;
+    for (const auto& [name, digest] : now) {
+        const auto then = judged.libraries.find(name);
+        if (!name.starts_with("attest_worker") &&
+            (then == judged.libraries.end() || then->second != digest))
+            others.push_back(name);
+    }
+    return others;
+}
+
 }  // namespace
 
 Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
@@ -74,11 +89,13 @@ Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
     campaign.session = session_options(options);
     campaign.session.poison_seed = report.run.seed;
     search::TimeLimit limit(campaign.session.timeout, search::patience_of(campaign.kernel));
-    search::LimitedKernel kernel(
-        std::make_unique<search::SessionKernel>(campaign.kernel, campaign.session), limit);
+    auto loaded = std::make_unique<search::SessionKernel>(campaign.kernel, campaign.session);
+    const auto others = other_files(report.run.kernel, kernel_files(*loaded, campaign.kernel));
+    search::LimitedKernel kernel(std::move(loaded), limit);
     std::vector<std::string> narrowed;
     const search::Capability capability = search::probed_capability(kernel, narrowed);
-    if (std::string other = other_laws(report, capability); !other.empty()) return {other, {}};
+    if (std::string other = other_laws(report, capability); !other.empty())
+        return {other, {}, others};
 
     const std::map<Place, Came> all = recorded_numbers(report);
     std::vector<Place> places;
@@ -98,14 +115,16 @@ Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
         if (!other.empty())
             return {property.id + ", case number " + std::to_string(place.second) + ": " + other +
                         " (--seed " + std::to_string(seed) + " picks it again)",
-                    {}};
+                    {},
+                    others};
         if (now.record) elements += now.record->verdict.elements;
     }
     return {{},
             counted(static_cast<std::int64_t>(places.size()), "number") +
                 " drawn and judged again, " + large_count_text(elements) + " elements: the same" +
                 (bits ? ", every bit of each answer too" : "; bits not compared") + " (--seed " +
-                std::to_string(seed) + ")"};
+                std::to_string(seed) + ")",
+            others};
 }
 
 }  // namespace attest::ci

@@ -2,6 +2,7 @@
 // Some of the cases of a recorded run, drawn again from its seed and judged again.
 
 #include <string>
+#include <vector>
 
 #include "ci/options.hpp"
 #include "ci/run_report.hpp"
@@ -11,6 +12,9 @@ namespace attest::ci {
 struct Rerun {
     std::string difference;  ///< the first; empty: all came to the same
     std::string says;        ///< how many, and what was compared
+    /// Files that the kernel's process executes, or that it is made of, and that are not what they
+    /// were: another SHA-256, or none was recorded.
+    std::vector<std::string> other_files;
 };
 
 /// `options.rerun` numbers at random, by options.seed where there is one. What is drawn under a

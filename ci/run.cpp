@@ -212,10 +212,7 @@ void describe_process(RunHeader& run, const search::SessionKernel& kernel,
     for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
         if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
             run.kernel.barriers.emplace_back(worker::barrier_names[n]);
-    if (!run.recorded) return;
-    run.kernel.libraries = process_files(kernel.process_id(), spec);
-    const auto& sources = kernel.manifest().sources;
-    run.kernel.libraries.insert(sources.begin(), sources.end());
+    if (run.recorded) run.kernel.libraries = kernel_files(kernel, spec);
 }
 
 // As the campaign's own kernels were.

@@ -1,6 +1,7 @@
 // `attest verify`: a certificate held against its own records, a signature, a library, and on
 // request against the kernel itself, on cases drawn anew from the certificate's seed.
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -167,6 +168,10 @@ void Verification::again(const CommandOptions& options) {
         CommandOptions kernel_options = options;
         kernel_options.kernel = kernel;
         const Rerun rerun = rerun_cases(folder_.report, kernel_options);
+        if (!rerun.other_files.empty())
+            findings_.push_back({LookedAt::Kind::open, "files",
+                                 fmt::format("not those that were judged: {}",
+                                             fmt::join(rerun.other_files, ", "))});
         if (!rerun.difference.empty()) throw BadInput(rerun.difference);
         findings_.push_back({LookedAt::Kind::good, "rerun", rerun.says});
     });

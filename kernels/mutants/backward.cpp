@@ -66,6 +66,12 @@ bool window_unmasked(const WrongRow& row, std::int64_t j, bool is) {
                   cpu::bias_at<float>(row.call, row.segment, row.head, row.i, j).hidden);
 }
 
+/// The causal mask is asked of a tile's first query, for all of them.
+bool causal_by_tiles(const WrongRow& row, std::int64_t j, bool is) {
+    constexpr std::int64_t tile = 16;
+    return is || (row.call.problem.causal != 0 && j > row.i / tile * tile + row.segment.offset);
+}
+
 std::byte* value_rows_as_keys(const cpu::Call& call, std::int64_t b, std::int64_t h, std::int64_t j,
                               std::int64_t c) {
     const attest_problem& p = call.problem;
@@ -164,6 +170,10 @@ std::vector<PlantedBug> of_other_reports() {
                       "window", "backward_window_left_ignored",
                       {"reference.gradients", "gradients.causal"}),
          Steps{.hidden = window_unmasked}},
+        {backward_bug("M431", "M10",
+                      "each tile of 16 queries sees the keys that its first one sees", "causal",
+                      "backward_causal_query_tile_lost_16", {"reference.gradients"}),
+         Steps{.hidden = causal_by_tiles}},
         {backward_bug("M191", "N5", "the LSE is taken for one of base 2", "any", "lse_as_base_two",
                       {"reference.gradients", "gradients.value_sum"}),
          Steps{

@@ -62,7 +62,7 @@ std::vector<PlantedBug> decode() {
           .operation = "decode",
           .change = "the window is ignored where Tq = 1",
           .trigger = "window, Tq = 1",
-          .must = {"masking.window", "masking.alignment"},
+          .must = {"masking.window"},
           .diagnosis = "window_ignored"},
          cpu::DecodeSteps{.problem =
                               [](attest_problem& p) {
@@ -115,7 +115,7 @@ std::vector<PlantedBug> decode() {
           .operation = "paged decode",
           .change = "the block table's row stride is this sequence's count of pages",
           .trigger = "B > 1, different lengths",
-          .must = {"decode.batch", "reference.decode"}},
+          .must = {"decode.batch"}},
          cpu::DecodeSteps{.segment =
                               [](cpu::Call& call, cpu::Segment& s, std::int64_t) {
                                   if (call.problem.page_size > 0)
@@ -127,7 +127,7 @@ std::vector<PlantedBug> decode() {
           .change = "keys a split = floor(Tk / splits), the remainder is dropped",
           .trigger = "Tk no multiple of the splits",
           .must = {"reference.output", "masking.influence"},
-          .diagnosis = "split_tail_dropped"},
+          .diagnosis = "split_tail_dropped_64"},
          cpu::DecodeSteps{
              .range =
                  [](std::int64_t keys, std::int64_t splits, std::int64_t split) {

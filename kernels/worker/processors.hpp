@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 
 namespace attest::worker {
@@ -8,6 +10,11 @@ namespace attest::worker {
 /// that what differs from `all` is how threads are scheduled, and nothing else.
 enum class Processors : std::uint8_t { all, one };
 
-int processors() noexcept;  ///< that this thread, and so what it starts, may run on
+/// How many processors this thread, and so what it starts, may run on.
+inline int processors() noexcept {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    return ::sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 1;
+}
 
 }  // namespace attest::worker

@@ -214,12 +214,6 @@ private:
 
 }  // namespace
 
-int processors() noexcept {
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    return ::sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 1;
-}
-
 StartedWorker spawn_worker(const WorkerCommand& command) {
     // Never destroyed: its thread runs until the program ends, and the workers with it.
     static Spawner& spawner = *new Spawner;

@@ -72,12 +72,12 @@ double BackwardCall::of_sum(double n) const {
     return bound::chain_error(model.sum_depth(n) + 5, model.ua) + 2 * model.ugs;
 }
 
-Near BackwardCall::dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv,
-                         std::int64_t j) const {
+Near BackwardCall::dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv, std::int64_t j,
+                         std::int64_t channels) const {
     const double* v = call.value(b, h_kv, j);
     Near dp;
     double size = 0;
-    for (std::size_t c = 0; c < row.d_o.size(); ++c) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
         dp.value += row.d_o[c] * v[c];
         size += std::abs(row.d_o[c] * v[c]);
     }
@@ -176,7 +176,7 @@ void BackwardCall::fill_scores(const Specification& shown) {
                 s.alibi = -call.slopes[static_cast<std::size_t>(h)] * std::abs(s.ahead);
             s.magnitude = sizes.magnitude[y];
             if (turned) s.turn = sizes.turn[y];
-            s.dp = dp_of(row, b, h_kv, j);
+            s.dp = dp_of(row, b, h_kv, j, call.dim_v);
             if (p.dropout.p > 0) s.kept = kept(inputs[Role::dropout_keep], p, b, h, i, j);
         }
         if (!row.is_query) visible = visible_past(p, call.dialect, b, row.position);

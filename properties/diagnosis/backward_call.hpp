@@ -58,8 +58,9 @@ public:
         const Problem& p = call.problem;
         return keys_.data() + ((b * p.heads_kv + h_kv) * p.len_kv + j) * p.dim_qk;
     }
-    /// A row's dO times a value.
-    Near dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv, std::int64_t j) const;
+    /// A row's dO times a value, over the first `channels`.
+    Near dp_of(const RowFacts& row, std::int64_t b, std::int64_t h_kv, std::int64_t j,
+               std::int64_t channels) const;
     /// A sum of n products, or of n numbers: what it loses, relative to their sizes.
     double of_products(double n) const;
     double of_sum(double n) const;

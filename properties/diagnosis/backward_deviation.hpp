@@ -42,13 +42,14 @@ std::span<const BackwardDeviation> backward_deviations();
 /// The families the list is made of; each in a file of its own.
 std::vector<BackwardDeviation> delta_deviations();
 std::vector<BackwardDeviation> lse_gradient_deviations();
+std::vector<BackwardDeviation> other_row_deviations();
 std::vector<BackwardDeviation> weight_deviations();
 std::vector<BackwardDeviation> sum_deviations();
+std::vector<BackwardDeviation> shared_sum_deviations();
 std::vector<BackwardDeviation> factor_deviations();
 std::vector<BackwardDeviation> place_deviations();
+std::vector<BackwardDeviation> turn_deviations();
+std::vector<BackwardDeviation> causal_tile_deviations();
 std::vector<BackwardDeviation> dropout_deviations();
-
-/// The row `up` rows above in memory; none before the first.
-std::optional<ModelRow> row_above(const ModelRow& row, std::int64_t up);
 
 }  // namespace attest::diagnosis

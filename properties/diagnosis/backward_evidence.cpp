@@ -20,6 +20,23 @@ namespace attest::diagnosis {
 
 namespace {
 
+std::string text_of(Role role) {
+    switch (role) {
+        case Role::d_q:
+            return "dQ";
+        case Role::d_k:
+            return "dK";
+        case Role::d_v:
+            return "dV";
+        case Role::d_mask:
+            return "the bias gradient";
+        case Role::d_slopes:
+            return "the slopes' gradient";
+        default:
+            return "the sinks' gradient";
+    }
+}
+
 // As products_max of a forward; a backward model costs about three.
 constexpr std::int64_t backward_products_max = 100'000;
 constexpr std::size_t backward_evidence_max = 12;
@@ -153,6 +170,13 @@ bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& e) {
     p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
     const auto again = asked_again(kernel, std::move(plain), e.observed);
     return again && again->wrong.empty();
+}
+
+std::string text_of(const std::vector<Role>& roles) {
+    std::string text;
+    for (std::size_t n = 0; n < roles.size(); ++n)
+        text += (n == 0 ? "" : n + 1 == roles.size() ? " and " : ", ") + text_of(roles[n]);
+    return text;
 }
 
 bool outside(double observed, const bound::ExpectedElement& e, Precision format) noexcept {

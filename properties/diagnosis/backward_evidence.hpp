@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "properties/diagnosis/backward_deviation.hpp"
@@ -38,6 +39,9 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
 
 /// One case, forward and backward; none where it has no answer, or where forward was wrong.
 std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried);
+
+/// dQ, dK, ..., as people write them.
+std::string text_of(const std::vector<Role>& roles);
 
 /// The same numbers in contiguous tensors are answered rightly, and these are not contiguous.
 bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& evidence);

@@ -2,37 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "properties/diagnosis/backward_totals.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "reference/bound/rounding.hpp"
-#include "reference/oracle/rotated_head.hpp"
-#include "reference/oracle/visibility.hpp"
 
 namespace attest::diagnosis {
 
 namespace {
-
-/// Score, its error and what the cap does to it, as reference/oracle/attention.hpp has them.
-void set_score(ModelPair& pair, const ScoreParts& parts) {
-    const BackwardCall& call = pair.row.call;
-    const Problem& p = call.problem();
-    const BackwardScore& f = pair.facts;
-    const bool late = call.call.dialect.softcap == SoftcapPlace::after_bias;
-    const double bias = (parts.mask ? f.mask : 0) + (parts.alibi ? f.alibi : 0);
-    double x = call.call.scale * parts.scale * f.dot;
-    if (late) x += bias;
-    pair.biased = x;
-    if (p.softcap > 0 && parts.cap) x = p.softcap * std::tanh(x / p.softcap);
-    const bound::ScoreError e =
-        bound::score_error(call.model, pair.row.facts.q_max, pair.row.facts.k_max);
-    const double error = e.dot * f.magnitude * std::max(1.0, std::abs(parts.scale)) +
-                         e.bias * (std::isfinite(bias) ? std::abs(bias) : 0) + e.angle * f.turn +
-                         e.absolute;
-    pair.capped = {x, error};
-    pair.score = {late ? x : x + bias, error};
-}
 
 /// What an accumulator of the kernel's cannot hold is infinite in it.
 Near held(Near x, const bound::KernelModel& model) {
@@ -69,11 +46,7 @@ public:
 
 private:
     void head(std::int64_t b, std::int64_t h) {
-        const std::int64_t group = call_.call.group;
-        if (s_.groups == Joining::first && h % group != 0)
-            discards_ = true;
-        else
-            discards_ = s_.groups == Joining::last && h % group != group - 1;
+        discards_ = s_.into_keys && !s_.into_keys(call_, h);
         for (std::int64_t i = 0; i < p_.len_q; ++i) {
             const BackwardCall::RowFacts& facts = call_.row(b, h, i);
             if (facts.is_query || i < rows_end(b))
@@ -94,33 +67,54 @@ private:
         if (s_.delta) row.delta = s_.delta(row);
         const Near of_lse = s_.d_lse ? s_.d_lse(row) : row.facts.d_lse;
         row.delta = taken_off(row.delta, of_lse, call_.model.ua);
-        const std::int64_t key_head =
-            s_.key_head ? s_.key_head(call_, row.h) : row.h / call_.call.group;
+        const HeadPlaces heads = places_of(row.h);
+        BackwardScore other;
         for (std::int64_t j = 0; j < p_.len_kv; ++j) {
-            const BackwardScore& facts = call_.score(row.b, row.h, row.i, j);
-            if (s_.sees ? s_.sees(row, j, facts.visible) : facts.visible)
-                pair({row, j, facts, {}, {}}, key_head);
+            const BackwardScore& own = call_.score(row.b, row.h, row.i, j);
+            if (!(s_.sees ? s_.sees(row, j, own.visible) : own.visible)) continue;
+            const bool same = heads.read == row.h / call_.call.group;
+            const BackwardScore& facts = same ? own : (other = score_of(row, heads.read, j));
+            for (int n = s_.times ? s_.times(row, j) : 1; n > 0; --n)
+                pair({row, j, facts, {}, {}}, heads);
         }
         if (!p_.sink) return;
         const double sink = call_.call.sinks[static_cast<std::size_t>(row.h)];
         const Near weight = weight_of({sink, call_.model.ua * std::abs(sink)}, row);
-        Near term = -(weight * row.delta);
-        if (s_.sink_term) term = s_.sink_term(row, weight);
-        d_sinks_.add(static_cast<std::size_t>(row.h), rounded(term, 3 * call_.model.ua, 0),
+        Near term = s_.sink_term ? s_.sink_term(row, weight) : -(weight * row.delta);
+        // Of an LSE that nothing is in: what a kernel makes of it is not known.
+        if (row.lse.value == -infinite) term = {0, infinite};
+        d_sinks_.add(static_cast<std::size_t>(heads.shared), rounded(term, 3 * call_.model.ua, 0),
                      s_.sinks);
     }
 
-    static Near weight_of(Near score, const ModelRow& row) {
-        const bound::KernelModel& m = row.call.model;
-        const double x = score.value - row.lse.value;
-        if (x == -infinite) return {};
-        const double p = std::exp(x);
-        const double d = score.error + row.lse.error + 3 * m.ua * (std::abs(x) + 2 * score.error) +
-                         m.ua * (std::abs(row.facts.max) + std::abs(row.lse.value)) +
-                         std::log1p(m.exp_error);
-        return {p, p * std::expm1(std::min(d, 700.0)) + 2 * m.weight_floor};
+    struct HeadPlaces {
+        std::int64_t read, value, product, sum, shared;
+    };
+    HeadPlaces places_of(std::int64_t h) const {
+        const auto of = [&](const ModelSteps::HeadOf& head, std::int64_t otherwise) {
+            return head ? head(call_, h) : otherwise;
+        };
+        const std::int64_t own = h / call_.call.group, read = of(s_.read_head, own);
+        return {read, of(s_.value_head, read), of(s_.product_head, read), of(s_.key_head, own),
+                of(s_.shared_head, h)};
     }
-    friend Near attest::diagnosis::plain_probability(const ModelPair&);
+
+    /// The score of another head's key. A turn keeps a pair's length: no product of two channels is
+    /// more than twice what it was.
+    BackwardScore score_of(const ModelRow& row, std::int64_t key_head, std::int64_t j) const {
+        BackwardScore s = call_.score(row.b, row.h, row.i, j);
+        const double* k = call_.key(row.b, key_head, j);
+        double size = 0;
+        s.dot = 0;
+        for (std::size_t c = 0; c < row.facts.query.size(); ++c) {
+            s.dot += row.facts.query[c] * k[c];
+            size += std::abs(row.facts.query[c] * k[c]);
+        }
+        size *= 2 * std::abs(call_.call.scale);
+        s.turn *= s.magnitude > 0 ? std::max(1.0, size / s.magnitude) : 1;
+        s.magnitude = size;
+        return s;
+    }
 
     /// A dropped weight is left out, whatever it would multiply.
     Near dropped(Near x, double factor) const {
@@ -128,13 +122,22 @@ private:
         return rounded(factor * x, call_.model.factor_roundings * call_.model.ua, 0);
     }
 
-    void pair(ModelPair pair, std::int64_t key_head) {
+    /// dO times V, as it is where nothing of it is exchanged.
+    Near dp_of(const ModelPair& pair, const BackwardCall::RowFacts& given,
+               std::int64_t value_head) const {
+        const ModelRow& row = pair.row;
+        if (!s_.d_o && !s_.dp_channels && value_head == row.h / call_.call.group)
+            return pair.facts.dp;
+        return call_.dp_of(given, row.b, value_head, pair.j,
+                           s_.dp_channels ? s_.dp_channels(call_) : call_.call.dim_v);
+    }
+
+    void pair(ModelPair pair, const HeadPlaces& heads) {
         const ModelRow& row = pair.row;
         const bound::KernelModel& m = call_.model;
         set_score(pair, s_.parts);
         const BackwardCall::RowFacts& given = s_.d_o ? s_.d_o(row) : row.facts;
-        pair.dp =
-            s_.d_o ? call_.dp_of(given, row.b, row.h / call_.call.group, pair.j) : pair.facts.dp;
+        pair.dp = dp_of(pair, given, heads.value);
         pair.dp = dropped(pair.dp, s_.dp_kept ? s_.dp_kept(pair) : pair.facts.kept);
         pair.p = held(s_.probability ? s_.probability(pair) : plain_probability(pair), m);
         pair.ds = held(s_.ds ? s_.ds(pair) : plain_ds(pair, row.delta), m);
@@ -147,7 +150,7 @@ private:
         if (p_.alibi) {
             const Near of_bias = late ? dx : pair.ds;
             d_slopes_.add(
-                static_cast<std::size_t>(row.h),
+                static_cast<std::size_t>(heads.shared),
                 s_.slope_term ? s_.slope_term(pair, of_bias) : plain_slope_term(pair, of_bias),
                 s_.slopes);
         }
@@ -162,12 +165,14 @@ private:
         const std::size_t q =
             static_cast<std::size_t>((row.b * p_.heads_q + row.h) * p_.len_q + row.i) * d;
         const std::size_t key =
-            static_cast<std::size_t>((row.b * p_.heads_kv + key_head) * p_.len_kv + pair.j);
-        const double* k = call_.key(row.b, row.h / call_.call.group, pair.j);
+            static_cast<std::size_t>((row.b * p_.heads_kv + heads.sum) * p_.len_kv + pair.j);
+        const double* k = s_.plain_keys ? call_.call.key(row.b, heads.product, pair.j)
+                                        : call_.key(row.b, heads.product, pair.j);
+        const double* query =
+            s_.plain_queries ? call_.call.query(row.b, row.h, row.i) : row.facts.query.data();
         for (std::size_t c = 0; c < d; ++c) d_q_.add(q + c, k[c] * stored, Joining::sum);
         if (discards_) return;
-        for (std::size_t c = 0; c < d; ++c)
-            d_k_.add(key * d + c, row.facts.query[c] * stored, Joining::sum);
+        for (std::size_t c = 0; c < d; ++c) d_k_.add(key * d + c, query[c] * stored, Joining::sum);
         for (std::size_t c = 0; c < dv; ++c)
             d_v_.add(key * dv + c, given.d_o[c] * weight, Joining::sum);
     }
@@ -179,16 +184,17 @@ private:
                      rows = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
         const auto absolute = [&](double n) { return 2 * m.oma * (n + 1) + m.omo; };
         const double scale = call_.call.scale;
+        const auto relative = [&](double n) { return call_.of_sum(n) + s_.sum_unit * n; };
         Predicted out;
-        out[Role::d_q] = d_q_.take(call_.of_sum(keys), absolute(keys), scale, Joining::sum);
-        out[Role::d_k] = d_k_.take(call_.of_sum(queries), absolute(queries), scale, Joining::sum);
+        out[Role::d_q] = d_q_.take(relative(keys), absolute(keys), scale, Joining::sum);
+        out[Role::d_k] = d_k_.take(relative(queries), absolute(queries), scale, Joining::sum);
         out[Role::d_v] =
-            d_v_.take(call_.of_sum(queries), absolute(queries),
+            d_v_.take(relative(queries), absolute(queries),
                       s_.groups == Joining::mean ? 1.0 / static_cast<double>(call_.call.group) : 1,
                       Joining::sum);
         if (s_.groups == Joining::mean)
             for (Near& x : out[Role::d_k]) x = (1.0 / static_cast<double>(call_.call.group)) * x;
-        if (p_.rope.style != RopeStyle::none) turn(out);
+        if (p_.rope.style != RopeStyle::none) turn_back(call_, s_, out);
         if (has_mask_)
             out[Role::d_mask] = d_mask_.take(call_.of_sum(rows), absolute(rows), 1, s_.mask);
         if (p_.sink)
@@ -202,43 +208,6 @@ private:
         return out;
     }
 
-    /// Out of RoPE's frame, with what the turned inputs and the turning cost (GradientBook::add).
-    void turn(Predicted& out) {
-        const oracle::Rotation<double> rotation(p_);
-        const std::vector<double> frequency = rotation.channel_frequency();
-        const bound::KernelModel& m = call_.model;
-        // 2.02 and 1.01: the products of two errors, as in GradientBook::add.
-        const double unit = 2.02 * (9 * m.ua + std::max(m.up, m.ugs)),
-                     // As in score_error().
-            angle = 1.01 * (2 * m.rope_log_base + 7) * m.ua,
-                     furthest =
-                         2 * static_cast<double>(std::abs(p_.rope.offset) + p_.len_q + p_.len_kv);
-        const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
-        const auto row = [&](std::vector<Near>& all, std::int64_t at, std::int64_t position) {
-            std::vector<double> x(d), size(d), error(d);
-            Near* from = all.data() + static_cast<std::size_t>(at) * d;
-            for (std::size_t c = 0; c < d; ++c) {
-                x[c] = from[c].value;
-                size[c] = most(from[c]);
-                error[c] = from[c].error;
-            }
-            rotation.spread(size.data());
-            rotation.spread(error.data());
-            const std::int64_t to = p_.rope.offset + position;
-            if (s_.turns_back != 0) rotation.turn_back(x.data(), s_.turns_back * to);
-            for (std::size_t c = 0; c < d; ++c)
-                from[c] = {x[c],
-                           2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};
-        };
-        for (std::int64_t at = 0; at < p_.batch * p_.heads_q * p_.len_q; ++at)
-            row(out[Role::d_q], at,
-                call_.row(at / (p_.heads_q * p_.len_q), at / p_.len_q % p_.heads_q, at % p_.len_q)
-                    .position);
-        if (p_.cache.present && p_.cache.keys_rotated) return;
-        for (std::int64_t at = 0; at < p_.batch * p_.heads_kv * p_.len_kv; ++at)
-            row(out[Role::d_k], at, oracle::key_position(p_, at % p_.len_kv));
-    }
-
     const BackwardCall& call_;
     const Problem& p_;
     const ModelSteps& s_;
@@ -247,50 +216,6 @@ private:
 };
 
 }  // namespace
-
-Near largest_score(const ModelRow& row) {
-    const BackwardCall& call = row.call;
-    Near largest{-infinite, 0};
-    if (call.problem().sink) largest.value = call.call.sinks[static_cast<std::size_t>(row.h)];
-    for (std::int64_t j = 0; j < call.problem().len_kv; ++j) {
-        const BackwardScore& facts = call.score(row.b, row.h, row.i, j);
-        if (!facts.visible) continue;
-        ModelPair pair{row, j, facts, {}, {}};
-        set_score(pair, {});
-        if (pair.score.value > largest.value) largest = pair.score;
-    }
-    return largest;
-}
-
-Near plain_probability(const ModelPair& pair) {
-    return ModelPass::weight_of(pair.score, pair.row);
-}
-
-Near plain_ds(const ModelPair& pair, Near delta) {
-    const bound::KernelModel& m = pair.row.call.model;
-    // 2.1: the subtraction and the product; 3.2 with dLSE's partial sum (backward_bound.cpp).
-    const double roundings = pair.row.facts.d_lse.value == 0 ? 2.1 : 3.2;
-    return rounded(pair.p * rounded(pair.dp - delta, roundings * m.ua, 0), 0, 2 * m.oma);
-}
-
-Near plain_slope(const ModelPair& pair) {
-    const bound::KernelModel& m = pair.row.call.model;
-    if (!(m.softcap > 0)) return {1, 0};
-    const double t = pair.capped.value / m.softcap;
-    return {1 - t * t,
-            // Of backward_bound.cpp: the slope is within 2.1 times what t is off by.
-            2.1 * (m.exp_error / 2 + 7 * m.ua + pair.score.error / m.softcap) + 3 * m.ua};
-}
-
-Near plain_slope_term(const ModelPair& pair, Near of_bias) {
-    return -(std::abs(pair.facts.ahead) * of_bias);
-}
-
-Near rounded_to(Near x, Precision format) {
-    const double low = round_to(x.value - x.error, format),
-                 high = round_to(x.value + x.error, format);
-    return {(low + high) / 2, (high - low) / 2};
-}
 
 Predicted run_backward(const BackwardCall& call, const ModelSteps& steps) {
     return ModelPass(call, steps).run();

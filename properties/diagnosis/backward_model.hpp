@@ -62,13 +62,25 @@ struct ModelSteps {
     std::function<Near(const ModelRow&, Near weight)> sink_term{};
     /// Of the gradient of the pair's bias.
     std::function<Near(const ModelPair&, Near)> slope_term{};
-    std::function<std::int64_t(const BackwardCall&, std::int64_t h)> key_head{};
+    /// Of which key head what is: K and V as read, V in dP alone, K in dQ alone; the sums of dK and
+    /// dV; and of which query head the sums of sinks and slopes.
+    using HeadOf = std::function<std::int64_t(const BackwardCall&, std::int64_t h)>;
+    HeadOf read_head{}, value_head{}, product_head{}, key_head{}, shared_head{};
+    /// Whether a query head adds to dK and dV.
+    std::function<bool(const BackwardCall&, std::int64_t h)> into_keys{};
     std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read
+    std::function<std::int64_t(const BackwardCall&)> dp_channels{};       ///< that dP is a sum of
+    /// How often a pair that is seen adds to every sum: twice where two tiles have it.
+    std::function<int(const ModelRow&, std::int64_t j)> times{};
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum, slopes = Joining::sum;
+    double sum_unit =
+        0;  ///< of the format that dQ, dK and dV are summed in, beside the declared one
     static constexpr std::int64_t all_rows = -1;
     /// Rows up to the next multiple of it, or all of them, are rows like any other.
     std::int64_t past_lengths = 0;
-    int turns_back = 1;  ///< 0: not at all, -1: the other way
+    int turns_back = 1;                              ///< 0: not at all, -1: the other way
+    std::function<void(Problem&)> turns_as{};        ///< the problem whose RoPE is turned back
+    bool plain_queries = false, plain_keys = false;  ///< not turned: in dK, in dQ
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };
 
@@ -80,10 +92,17 @@ Near rounded_to(Near x, Precision format);
 /// The largest score that the row sees, the sink's included.
 Near largest_score(const ModelRow& row);
 
-/// The right steps, for deviations to build on.
+/// The log-sum-exp of the keys that the row sees, the sink not among them.
+Near lse_of_keys(const ModelRow& row);
+
+/// The right steps, for the model and for deviations to build on.
+void set_score(ModelPair& pair, const ScoreParts& parts);
+Near weight_of(Near score, const ModelRow& row);
 Near plain_probability(const ModelPair& pair);
 Near plain_ds(const ModelPair& pair, Near delta);
 Near plain_slope(const ModelPair& pair);
 Near plain_slope_term(const ModelPair& pair, Near of_bias);
+/// dQ and dK out of RoPE's frame.
+void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out);
 
 }  // namespace attest::diagnosis

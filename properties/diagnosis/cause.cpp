@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "properties/diagnosis/backward_coarser_step.hpp"
 #include "properties/diagnosis/coarser_step.hpp"
 #include "properties/diagnosis/cross_examination.hpp"
 #include "properties/diagnosis/lead.hpp"
@@ -94,7 +95,8 @@ void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& cou
         return !c.died() && c.diagnosis.cases > 0;
     };
     const auto by_step = [](const CounterexampleReport& c) {
-        return c.diagnosis.known && is_coarser_step(c.diagnosis.id);
+        return c.diagnosis.known &&
+               (is_coarser_step(c.diagnosis.id) || is_backward_coarser_step(c.diagnosis.id));
     };
     if (std::ranges::all_of(counterexamples,
                             [&](const CounterexampleReport& c) { return !asked(c) || by_step(c); }))

@@ -49,60 +49,6 @@ Near exponential(Near x) {
     return {e, e * std::expm1(std::min(x.error, 700.0))};
 }
 
-void add_rows(std::vector<BackwardDeviation>& list) {
-    for (const std::int64_t up : {1, -1, 2, 4, 8, 16, 32, 64, -2, -4, -8, -16}) {
-        const std::string id =
-            fmt::format("delta_row_{}_{}", up > 0 ? "above" : "below", std::abs(up));
-        const std::string says = fmt::format("the delta of the row {} {} its own", std::abs(up),
-                                             up > 0 ? "above" : "below");
-        // At the first or last rows: their own, those of the head before, or from the other end.
-        list.push_back(delta(id, says, [up](const ModelRow& row) {
-            const std::int64_t i = row.i - up;
-            if (i < 0 || i >= row.call.problem().len_q) return row.delta;
-            return row.call.row(row.b, row.h, i).delta;
-        }));
-        list.push_back(delta(id, says, [up](const ModelRow& row) {
-            const auto other = row_above(row, up);
-            return other ? other->facts.delta : row.delta;
-        }));
-        list.push_back(delta(id, says, [up](const ModelRow& row) {
-            const std::int64_t n = row.call.problem().len_q;
-            return row.call.row(row.b, row.h, ((row.i - up) % n + n) % n).delta;
-        }));
-    }
-    list.push_back(delta("delta_first_row", "the delta of the head's first row for every row",
-                         [](const ModelRow& row) { return row.call.row(row.b, row.h, 0).delta; }));
-    for (const std::int64_t tile : {4, 8, 16, 32, 64, 128})
-        list.push_back(delta(fmt::format("delta_first_of_{}", tile),
-                             fmt::format("the delta of the first of {} rows for all of them", tile),
-                             [tile](const ModelRow& row) {
-                                 return row.call.row(row.b, row.h, row.i / tile * tile).delta;
-                             }));
-    list.push_back(delta("delta_first_head", "the deltas of the first head for every head",
-                         [](const ModelRow& row) { return row.call.row(row.b, 0, row.i).delta; }));
-    list.push_back(delta("delta_key_head", "the deltas of the head with its key head's number",
-                         [](const ModelRow& row) {
-                             return row.call.row(row.b, row.h / row.call.call.group, row.i).delta;
-                         }));
-    list.push_back(delta("delta_heads_sequences",
-                         "deltas with heads and sequences exchanged in memory",
-                         [](const ModelRow& row) {
-                             const Problem& p = row.call.problem();
-                             const std::int64_t n = row.h * p.batch + row.b;
-                             return row.call.row(n / p.heads_q, n % p.heads_q, row.i).delta;
-                         }));
-    for (const std::int64_t by : {1, -1})
-        list.push_back(
-            delta(by > 0 ? "delta_next_head" : "delta_head_before",
-                  by > 0 ? "the deltas of the next head" : "the deltas of the head before",
-                  [by](const ModelRow& row) {
-                      const std::int64_t n = row.call.problem().heads_q;
-                      return row.call.row(row.b, (row.h + by + n) % n, row.i).delta;
-                  }));
-    list.push_back(delta("delta_first_sequence", "the deltas of the first sequence for all of them",
-                         [](const ModelRow& row) { return row.call.row(0, row.h, row.i).delta; }));
-}
-
 void add_values(std::vector<BackwardDeviation>& list) {
     list.push_back(delta("delta_omitted", "dS = P dP: delta is left out",
                          [](const ModelRow&) { return Near{}; }));
@@ -128,6 +74,13 @@ void add_values(std::vector<BackwardDeviation>& list) {
                          }));
     list.push_back(delta("delta_scaled", "a delta multiplied by the softmax scale",
                          [](const ModelRow& row) { return row.call.call.scale * row.delta; }));
+    list.push_back(
+        delta("delta_not_negative", "a delta that is never below 0", [](const ModelRow& row) {
+            return row.delta.value < 0 ? Near{0, row.delta.error} : row.delta;
+        }));
+    list.push_back(
+        delta("delta_absolute", "the size of delta, without its sign",
+              [](const ModelRow& row) { return row.delta.value < 0 ? -row.delta : row.delta; }));
     list.push_back(delta(
         "delta_unnormalised", "a delta of O before it is divided by the row's sum",
         [](const ModelRow& row) { return exponential(row.lse - largest_score(row)) * row.delta; }));
@@ -162,50 +115,46 @@ void add_values(std::vector<BackwardDeviation>& list) {
     }
 }
 
-BackwardDeviation d_o(std::string id, std::string says,
-                      std::function<const BackwardCall::RowFacts&(const ModelRow&)> whose) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .change = [whose = std::move(whose)](const BackwardCall&, ModelSteps& s) {
-                s.d_o = whose;
-            }};
+BackwardDeviation dp_channels(std::string id, std::string says,
+                              std::function<std::int64_t(const BackwardCall&)> channels) {
+    return exchanged_step(std::move(id), std::move(says),
+                          [channels = std::move(channels)](const BackwardCall&, ModelSteps& s) {
+                              s.dp_channels = channels;
+                          });
 }
 
-void add_d_o(std::vector<BackwardDeviation>& list) {
-    list.push_back(d_o("d_o_first_of_group", "the dO of the first query head of each group",
-                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                           const std::int64_t group = row.call.call.group;
-                           return row.call.row(row.b, row.h / group * group, row.i);
-                       }));
-    list.push_back(d_o("d_o_key_head", "the dO of the head with its key head's number",
-                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                           return row.call.row(row.b, row.h / row.call.call.group, row.i);
-                       }));
-    list.push_back(d_o("d_o_first_head", "the dO of the first head for every head",
-                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                           return row.call.row(row.b, 0, row.i);
-                       }));
-    list.push_back(d_o("d_o_first_sequence", "the dO of the first sequence for all of them",
-                       [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                           return row.call.row(0, row.h, row.i);
-                       }));
+/// Sums over channels, of which some are left out.
+void add_dp(std::vector<BackwardDeviation>& list) {
+    list.push_back(delta(
+        "delta_key_channels", "a delta of as many channels as keys have", [](const ModelRow& row) {
+            std::int64_t c = 0;
+            const std::int64_t kept = row.call.problem().dim_qk;
+            return delta_with(row, [&](Near o) { return c++ < kept ? o : Near{}; });
+        }));
+    list.push_back(dp_channels(
+        "dp_key_channels", "dP of as many channels as keys have",
+        [](const BackwardCall& call) { return std::min(call.problem().dim_qk, call.call.dim_v); }));
+    list.push_back(dp_channels(
+        "dp_last_channel", "dP without the last channel",
+        [](const BackwardCall& call) { return std::max<std::int64_t>(call.call.dim_v - 1, 0); }));
+    for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
+        list.push_back(dp_channels(
+            fmt::format("dp_channels_{}", lane),
+            fmt::format("dP without the last dv mod {} channels", lane),
+            [lane](const BackwardCall& call) { return call.call.dim_v / lane * lane; }));
+    for (const std::int64_t kept : {32, 64, 128})
+        list.push_back(dp_channels(
+            fmt::format("dp_first_{}_channels", kept),
+            fmt::format("dP of the first {} channels alone", kept),
+            [kept](const BackwardCall& call) { return std::min(kept, call.call.dim_v); }));
 }
 
 }  // namespace
 
-std::optional<ModelRow> row_above(const ModelRow& row, std::int64_t up) {
-    const Problem& p = row.call.problem();
-    const std::int64_t flat = (row.b * p.heads_q + row.h) * p.len_q + row.i - up;
-    if (flat < 0 || flat >= p.batch * p.heads_q * p.len_q) return std::nullopt;
-    const std::int64_t b = flat / p.len_q / p.heads_q, h = flat / p.len_q % p.heads_q,
-                       i = flat % p.len_q;
-    const BackwardCall::RowFacts& facts = row.call.row(b, h, i);
-    return ModelRow{row.call, b, h, i, facts, facts.lse, facts.delta};
-}
-
 std::vector<BackwardDeviation> delta_deviations() {
     std::vector<BackwardDeviation> list;
     add_values(list);
+    add_dp(list);
     list.push_back(ds("delta_unweighted", "dS = P dP - delta, delta without its weight",
                       [](const ModelPair& pair) { return pair.p * pair.dp - pair.row.delta; }));
     list.push_back(ds("ds_unweighted", "dS = dP - delta, without the weight",
@@ -219,6 +168,11 @@ std::vector<BackwardDeviation> delta_deviations() {
                               pair.p * ((Near{1, 0} - pair.p) * pair.dp + pair.row.facts.d_lse),
                               3 * pair.row.call.model.ua, 0);
                       }));
+    list.push_back(
+        ds("ds_diagonal_twice", "dS = P (1 - P) (dP - delta)", [](const ModelPair& pair) {
+            const Near slope = rounded(Near{1, 0} - pair.p, pair.row.call.model.ua, 0);
+            return rounded(slope * plain_ds(pair, pair.row.delta), pair.row.call.model.ua, 0);
+        }));
     for (const Precision narrow : {Precision::bf16, Precision::f16}) {
         const std::string format(name(narrow));
         list.push_back(
@@ -230,8 +184,6 @@ std::vector<BackwardDeviation> delta_deviations() {
                 return pair.p * (rounded_to(pair.dp, narrow) - pair.row.delta);
             }));
     }
-    add_rows(list);
-    add_d_o(list);
     return list;
 }
 

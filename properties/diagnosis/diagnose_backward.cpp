@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis/backward_coarser_step.hpp"
+#include "properties/diagnosis/unwritten_gradients.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
@@ -10,30 +12,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-std::string text_of(Role role) {
-    switch (role) {
-        case Role::d_q:
-            return "dQ";
-        case Role::d_k:
-            return "dK";
-        case Role::d_v:
-            return "dV";
-        case Role::d_mask:
-            return "the bias gradient";
-        case Role::d_slopes:
-            return "the slopes' gradient";
-        default:
-            return "the sinks' gradient";
-    }
-}
-
-std::string text_of(const std::vector<Role>& roles) {
-    std::string text;
-    for (std::size_t n = 0; n < roles.size(); ++n)
-        text += (n == 0 ? "" : n + 1 == roles.size() ? " and " : ", ") + text_of(roles[n]);
-    return text;
-}
 
 /// A number that no accumulator of the kernel holds is infinity there, or was NaN on the way.
 bound::ExpectedElement element(const BackwardCall& call, Near x) {
@@ -167,9 +145,10 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
 std::span<const BackwardDeviation> backward_deviations() {
     static const std::vector<BackwardDeviation> list = [] {
         std::vector<BackwardDeviation> all;
-        for (auto part :
-             {delta_deviations(), lse_gradient_deviations(), sum_deviations(), weight_deviations(),
-              factor_deviations(), dropout_deviations(), place_deviations()})
+        for (auto part : {delta_deviations(), lse_gradient_deviations(), other_row_deviations(),
+                          shared_sum_deviations(), sum_deviations(), weight_deviations(),
+                          factor_deviations(), dropout_deviations(), turn_deviations(),
+                          place_deviations(), causal_tile_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();
@@ -247,8 +226,12 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     // gradient before what explains some of them.
     std::ranges::stable_sort(accepted, {},
                              [](const Explanation& e) { return std::pair(e.refuted, e.narrowed); });
+    // Where all there is is 0 the two are one.
     if (accepted.empty())
-        if (auto nan = nan_everywhere(evidence.wrong, roles)) accepted.push_back(*nan);
+        for (const auto& nan :
+             {unwritten_gradients(evidence.wrong, roles), nan_everywhere(evidence.wrong, roles)})
+            if (nan) accepted.push_back(*nan);
+    if (accepted.empty()) accepted = backward_coarser_steps(evidence.wrong, roles);
     if (accepted.empty()) return found;
     static_cast<Explanation&>(found) = accepted.front();
     found.also.assign(accepted.begin() + 1, accepted.end());

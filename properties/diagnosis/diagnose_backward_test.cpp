@@ -1,20 +1,15 @@
 // What a wrong backward computes is named, by answers made of the reference and not of the model.
 
 #include "properties/diagnosis/diagnose_backward.hpp"
-#include "properties/diagnosis/backward_answers_test.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis/backward_actor_test.hpp"
 #include "properties/diagnosis/cause.hpp"
 #include "properties/law/compare.hpp"
-#include "properties/law/dropout_mask.hpp"
-#include "properties/law/gradient_run.hpp"
-#include "reference/oracle/gradients.hpp"
-#include "reference/oracle/oracle.hpp"
-#include "reference/problem/inputs.hpp"
 
 namespace attest::diagnosis {
 namespace {

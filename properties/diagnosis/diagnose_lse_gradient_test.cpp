@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "properties/diagnosis/backward_answers_test.hpp"
+#include "properties/diagnosis/backward_actor_test.hpp"
 #include "properties/law/compare.hpp"
 
 namespace attest::diagnosis {

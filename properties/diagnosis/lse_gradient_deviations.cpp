@@ -1,8 +1,8 @@
 // Deviations of what backward makes of the gradient of the log-sum-exp: dS = P (dP - dO.O + dL).
+// That of another row is in other_row_deviations.cpp.
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <numbers>
 
 #include "properties/diagnosis/backward_deviation.hpp"
@@ -11,65 +11,11 @@ namespace attest::diagnosis {
 
 namespace {
 
-using WhoseRow = std::function<const BackwardCall::RowFacts&(const ModelRow&)>;
-
 BackwardDeviation d_lse(std::string id, std::string says,
                         std::function<Near(const ModelRow&)> value) {
     return exchanged_step(
         std::move(id), std::move(says),
         [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.d_lse = value; });
-}
-
-/// That of another row alone; and, as kernels keep one number of a row, its delta with it.
-void add_row(std::vector<BackwardDeviation>& list, const std::string& which,
-             const std::string& says, WhoseRow whose) {
-    list.push_back(d_lse("lse_gradient_" + which, "the gradient of the LSE of " + says,
-                         [whose](const ModelRow& row) { return whose(row).d_lse; }));
-    list.push_back(exchanged_step(
-        "delta_" + which, "the delta of " + says, [whose](const BackwardCall&, ModelSteps& s) {
-            s.delta = [whose](const ModelRow& row) { return whose(row).delta; };
-            s.d_lse = [whose](const ModelRow& row) { return whose(row).d_lse; };
-        }));
-}
-
-void add_rows(std::vector<BackwardDeviation>& list) {
-    for (const std::int64_t up : {1, -1, 2, 4, 8, 16, 32, 64}) {
-        const char* side = up > 0 ? "above" : "below";
-        // At the first or last rows: their own.
-        add_row(list, fmt::format("row_{}_{}", side, std::abs(up)),
-                fmt::format("the row {} {} its own", std::abs(up), side),
-                [up](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                    const std::int64_t i = row.i - up;
-                    const bool is = i >= 0 && i < row.call.problem().len_q;
-                    return is ? row.call.row(row.b, row.h, i) : row.facts;
-                });
-    }
-    add_row(list, "first_row", "the head's first row for every row",
-            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                return row.call.row(row.b, row.h, 0);
-            });
-    add_row(list, "first_head", "the first head for every head",
-            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                return row.call.row(row.b, 0, row.i);
-            });
-    add_row(list, "key_head", "the head with its key head's number",
-            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                return row.call.row(row.b, row.h / row.call.call.group, row.i);
-            });
-    add_row(list, "next_head", "the next head",
-            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                return row.call.row(row.b, (row.h + 1) % row.call.problem().heads_q, row.i);
-            });
-    add_row(list, "first_sequence", "the first sequence for all of them",
-            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                return row.call.row(0, row.h, row.i);
-            });
-    add_row(list, "heads_sequences", "heads and sequences exchanged in memory",
-            [](const ModelRow& row) -> const BackwardCall::RowFacts& {
-                const Problem& p = row.call.problem();
-                const std::int64_t n = row.h * p.batch + row.b;
-                return row.call.row(n / p.heads_q, n % p.heads_q, row.i);
-            });
 }
 
 struct Factor {
@@ -150,7 +96,6 @@ std::vector<BackwardDeviation> lse_gradient_deviations() {
     std::vector<BackwardDeviation> list;
     add_values(list);
     add_places(list);
-    add_rows(list);
     return list;
 }
 

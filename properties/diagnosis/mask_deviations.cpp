@@ -170,6 +170,30 @@ Deviation query_lengths_ignored(bool aligned) {
             }};
 }
 
+/// As many splits as the problem asks for; where it leaves that to the kernel, one to `own` keys
+/// (0: nothing is said of those).
+Deviation split_tail_dropped(std::int64_t own) {
+    std::string id = "split_tail_dropped", says = "Tk / splits keys a split, without the remainder";
+    if (own > 0) {
+        id.append("_").append(std::to_string(own));
+        says.append("; of its own accord a split to ").append(std::to_string(own)).append(" keys");
+    }
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [own](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t asked = s.problem.splits;
+                if (asked == 1 || (asked == 0 && own == 0)) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [asked, own](const MaskPlace& p) {
+                    const std::int64_t keys = std::max<std::int64_t>(1, p.len_kv);
+                    const std::int64_t splits = asked > 0 ? asked : (keys + own - 1) / own;
+                    const std::int64_t n = std::clamp<std::int64_t>(splits, 1, keys);
+                    return p.column >= p.len_kv / n * n;
+                };
+                return with_rules(s, rules);
+            }};
+}
+
 Deviation key_lengths_of_first() {
     return {.id = "key_lengths_of_first",
             .says = "the number of keys of the first sequence for all of them",
@@ -222,19 +246,9 @@ std::vector<Deviation> length_deviations() {
                            "lengths of keys rounded up to multiples of " + std::to_string(tile),
                            bounded, [tile](Rules& r) { r.key_tile = tile; }));
     for (const std::int64_t tile : {8, 16, 32, 64, 128, 256}) list.push_back(tail_dropped(tile));
-    list.push_back({.id = "split_tail_dropped",
-                    .says = "Tk / splits keys a split, without the remainder",
-                    .respecify = [](const Specification& s) -> std::optional<Specification> {
-                        if (s.problem.splits < 2) return std::nullopt;
-                        Rules rules = rules_of(s);
-                        // No more splits than keys.
-                        rules.also_hidden = [splits = s.problem.splits](const MaskPlace& p) {
-                            const std::int64_t n = std::clamp<std::int64_t>(
-                                splits, 1, std::max<std::int64_t>(1, p.len_kv));
-                            return p.column >= p.len_kv / n * n;
-                        };
-                        return with_rules(s, rules);
-                    }});
+    list.push_back(split_tail_dropped(0));
+    for (const std::int64_t own : {16, 32, 64, 128, 256, 512})
+        list.push_back(split_tail_dropped(own));
     for (const std::int64_t tile : {4, 8, 16, 32, 64, 128, 256})
         list.push_back(
             {.id = "tail_padded_" + std::to_string(tile),

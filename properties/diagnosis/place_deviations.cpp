@@ -1,5 +1,5 @@
 // Right numbers in wrong places: tensors exchanged, strides of another tensor, one sequence's or
-// head's gradients for all, RoPE not turned back; and backward of another problem than forward.
+// head's gradients for all; and backward of another problem than forward.
 
 #include "properties/diagnosis/backward_deviation.hpp"
 
@@ -134,12 +134,6 @@ void add_exchanged(std::vector<BackwardDeviation>& list) {
             restride(call, Role::d_k, call.call.dim_v, out);
         },
         true));
-    list.push_back({.id = "rope_not_turned_back",
-                    .says = "gradients that RoPE has not turned back",
-                    .change = [](const BackwardCall&, ModelSteps& s) { s.turns_back = 0; }});
-    list.push_back({.id = "rope_turned_again",
-                    .says = "gradients that RoPE has turned on instead of back",
-                    .change = [](const BackwardCall&, ModelSteps& s) { s.turns_back = -1; }});
 }
 
 /// What forward may do wrong backward may do alone.

@@ -1,196 +1,144 @@
-// Deviations of the sums: heads of a group, shared axes of a bias, rows of a sink, what is dropped.
+// Deviations of the sums of dQ, dK and dV: heads of a group, what is dropped or added twice.
 
 #include <fmt/format.h>
 
 #include "properties/diagnosis/backward_deviation.hpp"
-#include "properties/law/compare.hpp"
-#include "reference/oracle/visibility.hpp"
+#include "properties/diagnosis/respecify.hpp"
 
 namespace attest::diagnosis {
 
 namespace {
 
-BackwardDeviation mask_term(std::string id, std::string says,
-                            std::function<Near(const ModelPair&, Near)> term) {
-    return exchanged_step(
-        std::move(id), std::move(says),
-        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.mask_term = term; });
-}
-
-BackwardDeviation sink_term(std::string id, std::string says,
-                            std::function<Near(const ModelRow&, Near)> term) {
-    return exchanged_step(
-        std::move(id), std::move(says),
-        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.sink_term = term; });
-}
-
-BackwardDeviation key_head(std::string id, std::string says,
-                           std::function<std::int64_t(const BackwardCall&, std::int64_t)> of) {
+BackwardDeviation joining(std::string id, std::string says,
+                          std::function<bool(std::int64_t member, std::int64_t group)> joins) {
     return exchanged_step(std::move(id), std::move(says),
-                          [of = std::move(of)](const BackwardCall& call, ModelSteps& s) {
-                              for (std::int64_t h = 0; h < call.problem().heads_q; ++h)
-                                  if (of(call, h) < 0 || of(call, h) >= call.problem().heads_kv)
-                                      return;
-                              s.key_head = of;
+                          [joins = std::move(joins)](const BackwardCall&, ModelSteps& s) {
+                              s.into_keys = [joins](const BackwardCall& call, std::int64_t h) {
+                                  return joins(h % call.call.group, call.call.group);
+                              };
                           });
 }
 
-BackwardDeviation slope_term(std::string id, std::string says,
-                             std::function<Near(const ModelPair&, Near)> term) {
+/// A head that another call has and this one has not: nothing is said of this one.
+bool has_heads(const BackwardCall& call, const ModelSteps::HeadOf& of, std::int64_t heads) {
+    for (std::int64_t h = 0; h < call.problem().heads_q; ++h)
+        if (of(call, h) < 0 || of(call, h) >= heads) return false;
+    return true;
+}
+
+using HeadStep = ModelSteps::HeadOf ModelSteps::*;
+
+BackwardDeviation head(std::string id, std::string says, std::vector<HeadStep> steps,
+                       ModelSteps::HeadOf of) {
     return exchanged_step(
         std::move(id), std::move(says),
-        [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.slope_term = term; });
+        [steps = std::move(steps), of = std::move(of)](const BackwardCall& call, ModelSteps& s) {
+            if (!has_heads(call, of, call.problem().heads_kv)) return;
+            for (const HeadStep step : steps) s.*step = of;
+        });
 }
 
 void add_heads(std::vector<BackwardDeviation>& list) {
-    const auto joined = [](Joining how) {
-        return [how](const BackwardCall&, ModelSteps& s) { s.groups = how; };
-    };
-    list.push_back(exchanged_step("group_last", "dK and dV of the last query head of a group alone",
-                                  joined(Joining::last)));
-    list.push_back(exchanged_step("group_first",
-                                  "dK and dV of the first query head of a group alone",
-                                  joined(Joining::first)));
-    list.push_back(exchanged_step("group_mean",
-                                  "the mean over a group's heads where their sum is meant",
-                                  joined(Joining::mean)));
-    list.push_back(key_head(
-        "key_head_modulo", "dK and dV added to key head h mod Hkv",
-        [](const BackwardCall& call, std::int64_t h) { return h % call.problem().heads_kv; }));
-    list.push_back(key_head("key_head_first", "dK and dV of every head added to key head 0",
-                            [](const BackwardCall&, std::int64_t) { return std::int64_t{0}; }));
-}
-
-void add_joined(std::vector<BackwardDeviation>& list) {
-    struct Form {
-        Joining how;
+    list.push_back(joining("group_last", "dK and dV of the last query head of a group alone",
+                           [](std::int64_t at, std::int64_t group) { return at == group - 1; }));
+    list.push_back(joining("group_first", "dK and dV of the first query head of a group alone",
+                           [](std::int64_t at, std::int64_t) { return at == 0; }));
+    list.push_back(
+        joining("group_without_last", "dK and dV without the last query head of a group",
+                [](std::int64_t at, std::int64_t group) { return group == 1 || at != group - 1; }));
+    list.push_back(
+        joining("group_without_first", "dK and dV without the first query head of a group",
+                [](std::int64_t at, std::int64_t group) { return group == 1 || at != 0; }));
+    list.push_back(
+        exchanged_step("group_mean", "the mean over a group's heads where their sum is meant",
+                       [](const BackwardCall&, ModelSteps& s) { s.groups = Joining::mean; }));
+    struct KeyHead {
         const char *id, *says;
+        std::int64_t (*of)(const BackwardCall&, std::int64_t h);
     };
-    for (const Form f : {Form{Joining::last, "last", "that of the last"},
-                         Form{Joining::first, "first", "that of the first"},
-                         Form{Joining::mean, "mean", "the mean"}}) {
+    for (const KeyHead k :
+         {KeyHead{
+              "modulo", "key head h mod Hkv",
+              [](const BackwardCall&call, std::int64_t h) { return h % call.problem().heads_kv; }},
+          KeyHead{"first", "key head 0",
+                  [](const BackwardCall&, std::int64_t) { return std::int64_t{0}; }},
+          KeyHead{"next", "the next key head", [](const BackwardCall&call, std::int64_t h) {
+                      return (h / call.call.group + 1) % call.problem().heads_kv;
+                  }}}) {
+        const std::string id = k.id, says = k.says;
+        list.push_back(head("key_head_" + id, "dK and dV of every head added to " + says,
+                            {&ModelSteps::key_head}, k.of));
+        list.push_back(head("heads_" + id, "in backward " + says + " for every query head",
+                            {&ModelSteps::read_head, &ModelSteps::key_head}, k.of));
+        list.push_back(head("read_head_" + id, "in backward K and V of " + says,
+                            {&ModelSteps::read_head}, k.of));
         list.push_back(
-            exchanged_step(fmt::format("mask_{}", f.id),
-                           fmt::format("{} of what a bias is added to, where its gradient is "
-                                       "the sum",
-                                       f.says),
-                           [how = f.how](const BackwardCall&, ModelSteps& s) { s.mask = how; }));
-        list.push_back(exchanged_step(
-            fmt::format("sinks_{}", f.id),
-            fmt::format("{} of the rows, where a sink's gradient is their sum", f.says),
-            [how = f.how](const BackwardCall&, ModelSteps& s) { s.sinks = how; }));
+            head("value_head_" + id, "dP with V of " + says, {&ModelSteps::value_head}, k.of));
+        list.push_back(head("product_head_" + id, "dQ of dS and the keys of " + says,
+                            {&ModelSteps::product_head}, k.of));
     }
-    list.push_back(mask_term(
-        "mask_slope",
-        "a bias gradient with the cap's derivative in the "
-        "wrong place",
-        [](const ModelPair& pair, Near) {
-            const bool late = pair.row.call.call.dialect.softcap == SoftcapPlace::after_bias;
-            return late ? pair.ds
-                        : rounded(pair.ds * plain_slope(pair), 2 * pair.row.call.model.ua, 0);
-        }));
-    list.push_back(mask_term("mask_is_weight", "the weights where a bias gradient is meant",
-                             [](const ModelPair& pair, Near) { return pair.p; }));
-    list.push_back(mask_term("mask_is_dp", "dP where a bias gradient is meant",
-                             [](const ModelPair& pair, Near) { return pair.dp; }));
-    list.push_back(mask_term(
-        "mask_scaled", "a bias gradient multiplied by the softmax scale",
-        [](const ModelPair& pair, Near term) { return pair.row.call.call.scale * term; }));
-    list.push_back(sink_term("sink_unweighted", "a sink's gradient without its weight",
-                             [](const ModelRow& row, Near) { return -row.delta; }));
-    list.push_back(sink_term("sink_is_weight", "a sink's gradient without delta",
-                             [](const ModelRow&, Near weight) { return -weight; }));
-    list.push_back(sink_term("sink_negated", "a sink's gradient of the wrong sign",
-                             [](const ModelRow& row, Near weight) { return weight * row.delta; }));
-    list.push_back(sink_term("sink_none", "no gradient for the sink",
-                             [](const ModelRow&, Near) { return Near{}; }));
 }
 
-/// A slope of ALiBi: one number a head, of every sequence, query and key.
-void add_slope_gradients(std::vector<BackwardDeviation>& list) {
-    list.push_back(slope_term(
-        "slopes_negated", "a slope's gradient of the wrong sign",
-        [](const ModelPair& pair, Near of_bias) { return -plain_slope_term(pair, of_bias); }));
-    list.push_back(slope_term(
-        "slopes_signed", "a slope's gradient of j - i, not of its size",
-        [](const ModelPair& pair, Near of_bias) { return -pair.facts.ahead * of_bias; }));
-    list.push_back(slope_term("slopes_undistanced", "a slope's gradient without the distance",
-                              [](const ModelPair&, Near of_bias) { return -of_bias; }));
-    list.push_back(slope_term("slopes_scaled", "a slope's gradient multiplied by the softmax scale",
-                              [](const ModelPair& pair, Near of_bias) {
-                                  return pair.row.call.call.scale * plain_slope_term(pair, of_bias);
-                              }));
-    list.push_back(
-        slope_term("slopes_of_weights", "a slope's gradient of P where dS is meant",
-                   [](const ModelPair& pair, Near) { return plain_slope_term(pair, pair.p); }));
-    list.push_back(
-        slope_term("slopes_of_dp", "a slope's gradient of dP where dS is meant",
-                   [](const ModelPair& pair, Near) { return plain_slope_term(pair, pair.dp); }));
-    const auto of_some = [&list](const char* id, const char* says, auto counts) {
-        list.push_back(slope_term(id, says, [counts](const ModelPair& pair, Near of_bias) {
-            return counts(pair.row) ? plain_slope_term(pair, of_bias) : Near{};
-        }));
-    };
-    of_some("slopes_last_sequence", "a slope's gradient of the last sequence alone",
-            [](const ModelRow& row) { return row.b == row.call.problem().batch - 1; });
-    of_some("slopes_first_sequence", "a slope's gradient of the first sequence alone",
-            [](const ModelRow& row) { return row.b == 0; });
-    of_some("slopes_last_query", "a slope's gradient of the last query alone",
-            [](const ModelRow& row) { return row.i == row.call.problem().len_q - 1; });
+/// A row or column of pairs, by its number and how many there are.
+using Which = std::function<bool(std::int64_t at, std::int64_t length)>;
+
+bool is_key_of(const Which& which, const ModelRow& row, std::int64_t j) {
+    const Problem& p = row.call.problem();
+    return which(j, length_of(p.mask.lens_kv, p.len_kv, row.b));
 }
 
-/// What belongs apart along one axis of the mask, added up at its first.
-void add_shared_axes(std::vector<BackwardDeviation>& list) {
-    constexpr const char* names[] = {"sequences", "heads", "queries"};
-    for (std::size_t axis = 0; axis < 3; ++axis)
-        list.push_back(exchanged_step(
-            fmt::format("mask_{}_joined", names[axis]),
-            fmt::format("a bias gradient summed over {}, which have masks of their own, at the "
-                        "first of them",
-                        names[axis]),
-            [axis](const BackwardCall&, ModelSteps& s) {
-                s.afterwards = [axis](const BackwardCall& call, Predicted& out) {
-                    std::vector<Near>& all = out[Role::d_mask];
-                    const Shape shape = call.call.mask_shape;
-                    for (std::size_t at = 0; at < all.size(); ++at) {
-                        Shape place = law::index_of(shape, static_cast<std::int64_t>(at));
-                        if (place[axis] == 0) continue;
-                        place[axis] = 0;
-                        Near& first = all[static_cast<std::size_t>(
-                            ((place[0] * shape[1] + place[1]) * shape[2] + place[2]) * shape[3] +
-                            place[3])];
-                        first = first + all[at];
-                        all[at] = {};
-                    }
-                };
-            }));
+bool is_query_of(const Which& which, const ModelRow& row, std::int64_t) {
+    const Problem& p = row.call.problem();
+    return which(row.i, length_of(p.mask.lens_q, p.len_q, row.b));
 }
 
-/// Keys (or queries) for which `kept` is false add to nothing.
-using Adds = std::function<bool(std::int64_t at, std::int64_t length)>;
+struct PairAxis {
+    std::string name;
+    bool (*is)(const Which&, const ModelRow&, std::int64_t j);
+};
+const PairAxis pair_axes[] = {{"keys", is_key_of}, {"queries", is_query_of}};
 
 void add_dropped(std::vector<BackwardDeviation>& list, const std::string& id,
-                 const std::string& which, const Adds& kept) {
-    const auto length = [](const std::vector<std::int64_t>& lens, std::int64_t b,
-                           std::int64_t axis) {
-        return lens.empty() ? axis : lens[static_cast<std::size_t>(b)];
+                 const std::string& words, const Which& lost) {
+    for (const PairAxis& axis : pair_axes)
+        list.push_back(
+            exchanged_step(axis.name + "_" + id, "gradients without " + words + " " + axis.name,
+                           [=](const BackwardCall&, ModelSteps& s) {
+                               s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
+                                   return is && !axis.is(lost, row, j);
+                               };
+                           }));
+}
+
+void add_twice(std::vector<BackwardDeviation>& list, const std::string& id,
+               const std::string& words, const Which& twice) {
+    for (const PairAxis& axis : pair_axes)
+        list.push_back(exchanged_step(axis.name + "_twice_" + id,
+                                      words + " " + axis.name + " added twice",
+                                      [=](const BackwardCall&, ModelSteps& s) {
+                                          s.times = [=](const ModelRow& row, std::int64_t j) {
+                                              return axis.is(twice, row, j) ? 2 : 1;
+                                          };
+                                      }));
+}
+
+/// At the edges of tiles: what falls between two of them, and what both of them have.
+void add_edges(std::vector<BackwardDeviation>& list, std::int64_t tile) {
+    struct Edge {
+        std::string id, words;
+        Which is;
     };
-    list.push_back(exchanged_step("keys_" + id, "gradients without " + which + " keys",
-                                  [=](const BackwardCall&, ModelSteps& s) {
-                                      s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
-                                          const Problem& p = row.call.problem();
-                                          return is &&
-                                                 kept(j, length(p.mask.lens_kv, row.b, p.len_kv));
-                                      };
-                                  }));
-    list.push_back(exchanged_step("queries_" + id, "gradients without " + which + " queries",
-                                  [=](const BackwardCall&, ModelSteps& s) {
-                                      s.sees = [=](const ModelRow& row, std::int64_t, bool is) {
-                                          const Problem& p = row.call.problem();
-                                          return is &&
-                                                 kept(row.i, length(p.mask.lens_q, row.b, p.len_q));
-                                      };
-                                  }));
+    const std::string n = std::to_string(tile);
+    for (const Edge& edge :
+         {Edge{"ends_" + n, "the last of each " + n,
+               [tile](std::int64_t at, std::int64_t) { return at % tile == tile - 1; }},
+          Edge{"begins_" + n, "the first of each " + n,
+               [tile](std::int64_t at, std::int64_t) { return at % tile == 0; }},
+          Edge{"next_tiles_" + n, "the first of each " + n + " but the first tile's",
+               [tile](std::int64_t at, std::int64_t) { return at > 0 && at % tile == 0; }}}) {
+        add_dropped(list, edge.id, edge.words, edge.is);
+        add_twice(list, edge.id, edge.words, edge.is);
+    }
 }
 
 }  // namespace
@@ -198,22 +146,30 @@ void add_dropped(std::vector<BackwardDeviation>& list, const std::string& id,
 std::vector<BackwardDeviation> sum_deviations() {
     std::vector<BackwardDeviation> list;
     add_heads(list);
-    add_joined(list);
-    add_slope_gradients(list);
-    add_shared_axes(list);
-    add_dropped(list, "last_one", "the last of its",
-                [](std::int64_t at, std::int64_t n) { return at != n - 1; });
-    add_dropped(list, "first_one", "the first of its",
-                [](std::int64_t at, std::int64_t) { return at != 0; });
-    for (const std::int64_t tile : {2, 4, 8, 16, 32, 64, 128}) {
-        add_dropped(list, fmt::format("past_tiles_{}", tile),
-                    fmt::format("the last n mod {}", tile),
-                    [tile](std::int64_t at, std::int64_t n) { return at < n / tile * tile; });
+    const auto last = [](std::int64_t at, std::int64_t n) { return at == n - 1; };
+    const auto first = [](std::int64_t at, std::int64_t) { return at == 0; };
+    add_dropped(list, "last_one", "the last of its", last);
+    add_twice(list, "last_one", "the last of its", last);
+    add_dropped(list, "first_one", "the first of its", first);
+    add_twice(list, "first_one", "the first of its", first);
+    for (const std::int64_t tile : {2, 4, 8, 16, 24, 32, 48, 64, 128}) {
+        const std::string n = std::to_string(tile);
+        add_dropped(list, "past_tiles_" + n, "the last n mod " + n,
+                    [tile](std::int64_t at, std::int64_t of) { return at >= of / tile * tile; });
+        add_dropped(list, "past_whole_tiles_" + n,
+                    "the last n mod " + n + ", where there are more,",
+                    [tile](std::int64_t at, std::int64_t of) {
+                        return of > tile && at >= of / tile * tile;
+                    });
         add_dropped(
-            list, fmt::format("last_tile_{}", tile), fmt::format("the last tile of {}", tile),
-            [tile](std::int64_t at, std::int64_t n) { return at / tile != (n - 1) / tile; });
-        add_dropped(list, fmt::format("from_{}", tile), fmt::format("all past the first {}", tile),
-                    [tile](std::int64_t at, std::int64_t) { return at < tile; });
+            list, "last_tile_" + n, "the last tile of " + n,
+            [tile](std::int64_t at, std::int64_t of) { return at / tile == (of - 1) / tile; });
+        add_dropped(
+            list, "but_last_tile_" + n, "all but the last tile of " + n,
+            [tile](std::int64_t at, std::int64_t of) { return at / tile != (of - 1) / tile; });
+        add_dropped(list, "from_" + n, "all past the first " + n,
+                    [tile](std::int64_t at, std::int64_t) { return at >= tile; });
+        add_edges(list, tile);
     }
     return list;
 }

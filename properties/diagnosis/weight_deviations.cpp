@@ -55,41 +55,18 @@ void add_lse(std::vector<BackwardDeviation>& list) {
                        largest_score));
     list.push_back(
         lse("lse_negated", "weights exp(S + LSE)", [](const ModelRow& row) { return -row.lse; }));
-    list.push_back(lse("lse_first_row", "the LSE of the head's first row for every row",
-                       [](const ModelRow& row) { return row.call.row(row.b, row.h, 0).lse; }));
-    list.push_back(lse("lse_first_head", "the LSE of the first head for every head",
-                       [](const ModelRow& row) { return row.call.row(row.b, 0, row.i).lse; }));
-    list.push_back(lse("lse_key_head", "the LSE of the head with its key head's number",
-                       [](const ModelRow& row) {
-                           return row.call.row(row.b, row.h / row.call.call.group, row.i).lse;
-                       }));
-    list.push_back(lse("lse_first_sequence", "the LSE of the first sequence for all of them",
-                       [](const ModelRow& row) { return row.call.row(0, row.h, row.i).lse; }));
-    for (const std::int64_t up : {1, -1, 8, 16, 32, 64})
-        list.push_back(lse(fmt::format("lse_row_{}_{}", up > 0 ? "above" : "below", std::abs(up)),
-                           fmt::format("the LSE of the row {} {} its own", std::abs(up),
-                                       up > 0 ? "above" : "below"),
-                           [up](const ModelRow& row) {
-                               const auto other = row_above(row, up);
-                               return other ? other->facts.lse : row.lse;
-                           }));
+    list.push_back(lse("lse_not_negative", "an LSE that is never below 0", [](const ModelRow& row) {
+        return row.lse.value < 0 ? Near{0, std::isfinite(row.lse.error) ? row.lse.error : 0}
+                                 : row.lse;
+    }));
     for (const Precision narrow : {Precision::bf16, Precision::f16})
         list.push_back(lse("lse_" + std::string(name(narrow)),
                            "weights of an LSE rounded to " + std::string(name(narrow)),
                            [narrow](const ModelRow& row) { return rounded_to(row.lse, narrow); }));
-    // exp(L) less exp(sink): L + log(1 - exp(sink - L)).
-    list.push_back(exchanged_step(
-        "sink_left_out", "weights that the sink has no share in",
-        [](const BackwardCall& call, ModelSteps& s) {
-            if (!call.problem().sink) return;
-            s.lse = [](const ModelRow& row) {
-                const double sink = row.call.call.sinks[static_cast<std::size_t>(row.h)];
-                const double share = std::exp(sink - row.lse.value);
-                const double keys = 1 - share;
-                return Near{row.lse.value + std::log1p(-share),
-                            (row.lse.error + 4 * row.call.model.ua) / std::max(keys, 0.0)};
-            };
-        }));
+    list.push_back(exchanged_step("sink_left_out", "weights that the sink has no share in",
+                                  [](const BackwardCall& call, ModelSteps& s) {
+                                      if (call.problem().sink) s.lse = lse_of_keys;
+                                  }));
 }
 
 void add_hidden(std::vector<BackwardDeviation>& list) {
@@ -143,12 +120,39 @@ void add_hidden(std::vector<BackwardDeviation>& list) {
                 }));
 }
 
+struct OtherScale {
+    const char *id, *says;
+    double (*scale)(const BackwardCall&);
+};
+
+double root_of(std::int64_t dim) {
+    return std::sqrt(static_cast<double>(dim));
+}
+
+constexpr OtherScale other_scales[] = {
+    {"unscaled", "without the softmax scale", [](const BackwardCall&) { return 1.0; }},
+    {"scaled_twice", "with the softmax scale twice",
+     [](const BackwardCall& call) { return call.call.scale * call.call.scale; }},
+    {"scale_default", "with the scale 1/sqrt(d) instead of the one asked for",
+     [](const BackwardCall& call) { return 1 / root_of(call.problem().dim_qk); }},
+    {"scale_inverse_dim", "with a scale of 1/d",
+     [](const BackwardCall& call) { return 1 / static_cast<double>(call.problem().dim_qk); }},
+    {"scale_value_dim", "with a scale of 1/sqrt(dv)",
+     [](const BackwardCall& call) { return 1 / root_of(call.call.dim_v); }},
+    {"scale_log2e", "with log2(e) in the scale, of scores of base 2",
+     [](const BackwardCall& call) { return call.call.scale * std::numbers::log2e; }},
+    {"scale_ln2", "with ln(2) in the scale, of scores of base 2",
+     [](const BackwardCall& call) { return call.call.scale * std::numbers::ln2; }},
+};
+
 void add_parts(std::vector<BackwardDeviation>& list) {
-    list.push_back(exchanged_step("weights_unscaled",
-                                  "weights recomputed without the softmax scale",
-                                  [](const BackwardCall& call, ModelSteps& s) {
-                                      if (call.call.scale != 0) s.parts.scale = 1 / call.call.scale;
-                                  }));
+    for (const auto& [id, says, scale] : other_scales)
+        list.push_back(exchanged_step(fmt::format("weights_{}", id),
+                                      fmt::format("weights recomputed {}", says),
+                                      [scale = scale](const BackwardCall& call, ModelSteps& s) {
+                                          if (call.call.scale != 0)
+                                              s.parts.scale = scale(call) / call.call.scale;
+                                      }));
     list.push_back(exchanged_step(
         "exponent_base_two", "weights 2^(S - LSE) where e^(S - LSE) is meant",
         [](const BackwardCall&, ModelSteps& s) {
@@ -178,7 +182,34 @@ void add_parts(std::vector<BackwardDeviation>& list) {
                        [](const BackwardCall&, ModelSteps& s) { s.parts.alibi = false; }));
 }
 
+/// What a mistaken derivative of c tanh(x / c) is, of t = tanh(x / c).
+struct OtherSlope {
+    const char *id, *says;
+    double (*of)(double t, double cap);
+};
+
+constexpr OtherSlope other_slopes[] = {
+    {"slope_over_cap", "the soft cap's derivative divided by the cap",
+     [](double t, double cap) { return (1 - t * t) / cap; }},
+    {"slope_times_cap", "the soft cap's derivative multiplied by the cap",
+     [](double t, double cap) { return (1 - t * t) * cap; }},
+    {"slope_of_size", "1 - |tanh| where its derivative is meant",
+     [](double t, double) { return 1 - std::abs(t); }},
+    {"slope_is_tanh", "tanh where its derivative is meant", [](double t, double) { return t; }},
+    {"slope_is_square", "tanh squared where the derivative is 1 less it",
+     [](double t, double) { return t * t; }},
+    {"slope_added", "1 + tanh squared where the derivative is 1 less it",
+     [](double t, double) { return 1 + t * t; }},
+};
+
 void add_slopes(std::vector<BackwardDeviation>& list) {
+    for (const OtherSlope& other : other_slopes)
+        list.push_back(
+            slope(other.id, other.says, [of = other.of](const ModelPair& pair, double cap) {
+                // None of them moves faster with t than twice the right one does, but for a factor.
+                const double factor = std::max({1.0, cap, 1 / cap});
+                return Near{of(pair.capped.value / cap, cap), 2 * factor * plain_slope(pair).error};
+            }));
     list.push_back(slope("slope_missing", "dS without the soft cap's derivative",
                          [](const ModelPair&, double) {
                              return Near{1, 0};
@@ -222,6 +253,14 @@ std::vector<BackwardDeviation> weight_deviations() {
         list.push_back(
             value_weight("value_weight_" + format, "dV of weights rounded to " + format,
                          [narrow](const ModelPair& pair) { return rounded_to(pair.p, narrow); }));
+        list.push_back(exchanged_step("score_" + format, "scores rounded to " + format,
+                                      [narrow](const BackwardCall&, ModelSteps& s) {
+                                          s.probability = [narrow](const ModelPair& pair) {
+                                              ModelPair coarse = pair;
+                                              coarse.score = rounded_to(pair.score, narrow);
+                                              return plain_probability(coarse);
+                                          };
+                                      }));
         list.push_back(exchanged_step("weight_" + format, "weights rounded to " + format,
                                       [narrow](const BackwardCall&, ModelSteps& s) {
                                           s.probability = [narrow](const ModelPair& pair) {

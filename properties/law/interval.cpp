@@ -5,29 +5,27 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/bound/next.hpp"
+
 namespace attest::law {
 
 namespace {
 
-double down(double x) noexcept {
-    return std::nextafter(x, -infinite);
-}
-double up(double x) noexcept {
-    return std::nextafter(x, infinite);
-}
+using bound::next_down;
+using bound::next_up;
 
 /// glibc states at most one ulp for exp and log; four steps outward hold for any library this is
 /// built with.
 double down_library(double x) noexcept {
-    return down(down(down(down(x))));
+    return next_down(next_down(next_down(next_down(x))));
 }
 double up_library(double x) noexcept {
-    return up(up(up(up(x))));
+    return next_up(next_up(next_up(next_up(x))));
 }
 
 /// The member of the format next to x on the side of `towards`.
 double neighbour(double x, Precision format, bool upwards) noexcept {
-    if (format == Precision::f64) return upwards ? up(x) : down(x);
+    if (format == Precision::f64) return upwards ? next_up(x) : next_down(x);
     const FormatTraits t = traits(format);
     int exponent = 0;
     std::frexp(x, &exponent);
@@ -44,7 +42,7 @@ double neighbour(double x, Precision format, bool upwards) noexcept {
 
 Interval Interval::around(double centre, double radius) noexcept {
     if (radius == 0) return exactly(centre);
-    return {down(centre - radius), up(centre + radius)};
+    return {next_down(centre - radius), next_up(centre + radius)};
 }
 
 double Interval::mid() const noexcept {
@@ -56,7 +54,7 @@ double Interval::mid() const noexcept {
 double Interval::radius() const noexcept {
     if (lo == hi) return 0;
     const double centre = mid();
-    return up(std::max(hi - centre, centre - lo));
+    return next_up(std::max(hi - centre, centre - lo));
 }
 
 bool Interval::finite() const noexcept {
@@ -87,7 +85,7 @@ Interval preimage(double observed, Precision format) noexcept {
     if (observed == infinite) return {overflow, infinite};
     if (observed == -infinite) return {-infinite, -overflow};
     // Doubles hold no number between two neighbours of f64: a whole step outward encloses the half.
-    if (format == Precision::f64) return {down(observed), up(observed)};
+    if (format == Precision::f64) return {next_down(observed), next_up(observed)};
     const double below = neighbour(observed, format, false);
     const double above = neighbour(observed, format, true);
     return {observed + (below - observed) / 2, observed + (above - observed) / 2};
@@ -100,11 +98,11 @@ Interval truth_of(double observed, double bound, Precision format) noexcept {
 }
 
 Interval operator+(const Interval& a, const Interval& b) noexcept {
-    return {down(a.lo + b.lo), up(a.hi + b.hi)};
+    return {next_down(a.lo + b.lo), next_up(a.hi + b.hi)};
 }
 
 Interval operator-(const Interval& a, const Interval& b) noexcept {
-    return {down(a.lo - b.hi), up(a.hi - b.lo)};
+    return {next_down(a.lo - b.hi), next_up(a.hi - b.lo)};
 }
 
 Interval operator*(const Interval& a, const Interval& b) noexcept {
@@ -115,12 +113,12 @@ Interval operator*(const Interval& a, const Interval& b) noexcept {
     for (const double end : ends)
         if (std::isnan(end)) return {end, end};
     const auto [least, most] = std::minmax_element(ends.begin(), ends.end());
-    return {down(*least), up(*most)};
+    return {next_down(*least), next_up(*most)};
 }
 
 Interval operator/(const Interval& a, const Interval& b) noexcept {
     if (b.contains(0)) return {-infinite, infinite};
-    return a * Interval{down(1 / b.hi), up(1 / b.lo)};
+    return a * Interval{next_down(1 / b.hi), next_up(1 / b.lo)};
 }
 
 Interval exp(const Interval& a) noexcept {
@@ -135,7 +133,7 @@ Interval log(const Interval& a) noexcept {
 Interval square(const Interval& a) noexcept {
     const double least = a.contains(0) ? 0 : std::min(std::abs(a.lo), std::abs(a.hi));
     const double most = std::max(std::abs(a.lo), std::abs(a.hi));
-    return {std::max(0.0, down(least * least)), up(most * most)};
+    return {std::max(0.0, next_down(least * least)), next_up(most * most)};
 }
 
 Interval intersection(const Interval& a, const Interval& b) noexcept {

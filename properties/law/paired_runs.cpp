@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "properties/law/interval.hpp"
+#include "reference/bound/next.hpp"
 
 namespace attest::law {
 
@@ -43,7 +44,7 @@ std::optional<double> ratio_within_bounds(const Run& a, const Run& b, const Elem
     const Interval truth_b = truth_of(observed_b, expected_b.bound, format_b);
     const double ratio = separation(truth_a, truth_b);
     // separation divides rounded numbers; meet compares the outward rounded ends and decides.
-    return meet(truth_a, truth_b) ? std::min(ratio, 1.0) : std::max(ratio, std::nextafter(1.0, 2));
+    return meet(truth_a, truth_b) ? std::min(ratio, 1.0) : std::max(ratio, bound::next_up(1));
 }
 
 Violation difference(const Run& a, const Run& b, const RowMatch& rows, const Elements& e, bool bits,
@@ -151,7 +152,7 @@ Admitted admitted(const bound::ExpectedElement& expected, Precision format) {
         const double exact = round_to(expected.value, format);
         return {exact, exact, true};
     }
-    const Interval reals = Interval::around(expected.value, std::nextafter(radius, infinite));
+    const Interval reals = Interval::around(expected.value, bound::next_up(radius));
     return {round_to(reals.lo, format), round_to(reals.hi, format), true};
 }
 

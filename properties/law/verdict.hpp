@@ -106,7 +106,8 @@ struct Judgement {
     double worst_ratio = 0;
     std::optional<Violation> violation{};
     std::optional<Statistic> statistic{};
-    std::string open{};  ///< why there is no answer; of one that compared something: by the reference
+    std::string
+        open{};  ///< why there is no answer; of one that compared something: by the reference
 
     bool violated() const noexcept { return violation.has_value(); }
     bool compared_nothing() const noexcept { return elements == 0 && undecided == 0 && !violation; }

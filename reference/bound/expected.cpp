@@ -2,23 +2,18 @@
 
 #include <cmath>
 
+#include "reference/bound/next.hpp"
+
 namespace attest::bound {
 
 namespace {
 
 /// One step outward costs less than deciding whether the addition in double was exact, and only
 /// ever widens: the ends are computed in double from values that are themselves doubles.
-double down(double x) {
-    return std::nextafter(x, -infinite);
-}
-double up(double x) {
-    return std::nextafter(x, infinite);
-}
-
 bool within(double observed, double value, double radius, Precision format) {
     // radius 0 promises the exact value; stepping outward would admit its neighbours in f64.
-    const double low = radius == 0 ? value : down(value - radius);
-    const double high = radius == 0 ? value : up(value + radius);
+    const double low = radius == 0 ? value : next_down(value - radius);
+    const double high = radius == 0 ? value : next_up(value + radius);
     return observed >= round_to(low, format) && observed <= round_to(high, format);
 }
 

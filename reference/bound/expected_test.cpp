@@ -5,7 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <vector>
+
+#include "reference/bound/next.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest::bound {
 namespace {
@@ -81,6 +87,23 @@ TEST(error_ratio, measures_against_bound_and_rounding) {
     EXPECT_EQ(error_ratio(1, element(NAN, 0, 0), Precision::f32), infinite);
     EXPECT_EQ(error_ratio(NAN, element(NAN, 0, 0), Precision::f32), 0);
     EXPECT_EQ(error_ratio(infinite, element(65504, 0, 20), Precision::f16), 1);
+}
+
+TEST(Next, IsWhatNextafterSays) {
+    const double infinite = std::numeric_limits<double>::infinity();
+    std::vector<double> all = {0.0,  -0.0,      infinite,   -infinite, 1.0,
+                               -1.0, 0x1p-1074, -0x1p-1074, 0x1p-1022, -0x1p-1022};
+    all.push_back(std::numeric_limits<double>::max());
+    all.push_back(-std::numeric_limits<double>::max());
+    for (std::uint64_t i = 0; i < 100'000; ++i) {
+        const double x = std::bit_cast<double>(counter_bits(6, 0, i));
+        if (!std::isnan(x)) all.push_back(x);
+    }
+    for (const double x : all) {
+        EXPECT_EQ(next_up(x), std::nextafter(x, infinite)) << x;
+        EXPECT_EQ(next_down(x), std::nextafter(x, -infinite)) << x;
+    }
+    EXPECT_TRUE(std::isnan(next_up(std::numeric_limits<double>::quiet_NaN())));
 }
 
 }  // namespace

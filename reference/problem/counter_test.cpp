@@ -1,8 +1,13 @@
+#include "reference/problem/counter.hpp"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <vector>
 
-#include "reference/problem/counter.hpp"
+#include "hwy/targets.h"
 
 namespace attest {
 namespace {
@@ -13,6 +18,32 @@ TEST(Counter, draws_the_same_on_every_machine) {
     EXPECT_EQ(counter_bits(1, 2, 3), 0x7be5d08559ae9595u);
     EXPECT_EQ(counter_normal(1, 2, 3), -0x1.4924405b344e9p-5);
     EXPECT_EQ(counter_normal(1, 2, 2547508), 0x1.3e7b111eac6bp+2);  // the tail, with its logarithm
+}
+
+/// Of a million, in rows of up to 61.
+std::uint64_t hash_of_normals() {
+    constexpr std::uint64_t count = 1'000'000;
+    std::uint64_t hash = 0;
+    std::vector<double> row;
+    for (std::uint64_t i = 0; i < count; i += row.size()) {
+        row.resize(std::min(1 + i % 61, count - i));
+        counter_normals(11, 5, i, row);
+        for (const double x : row) hash = hash * 0x100000001b3 ^ std::bit_cast<std::uint64_t>(x);
+    }
+    return hash;
+}
+
+/// Frozen, too: made when each number was computed by itself.
+TEST(Counter, draws_the_same_in_vectors_of_every_width) {
+    for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+        SCOPED_TRACE(hwy::TargetName(target));
+        hwy::SetSupportedTargetsForTest(target);
+        hwy::GetChosenTarget().DeInit();
+        EXPECT_EQ(hash_of_normals(), 0x742c0cdbec564527u);
+        EXPECT_EQ(counter_normal(1, 2, 2547508), 0x1.3e7b111eac6bp+2);
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().DeInit();
 }
 
 // False positive rates below: each statistic is compared with 6 standard deviations of its own

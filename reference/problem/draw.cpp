@@ -71,13 +71,11 @@ double Distribution::variation(Role role, std::uint64_t index) const noexcept {
 /// Independent elements: normal, or what the kind has instead.
 void Distribution::fill(Role role, std::uint64_t key, std::span<double> out) const {
     const auto stream = static_cast<std::uint64_t>(role);
+    if (kind_ != ValueKind::small_int && kind_ != ValueKind::uniform)
+        return counter_normals(seed_, stream, key, out);
     for (std::size_t c = 0; c < out.size(); ++c) {
-        if (kind_ == ValueKind::small_int)
-            out[c] = std::floor(counter_uniform(seed_, stream, key + c) * 7) - 3;
-        else if (kind_ == ValueKind::uniform)
-            out[c] = counter_uniform(seed_, stream, key + c);
-        else
-            out[c] = counter_normal(seed_, stream, key + c);
+        const double x = counter_uniform(seed_, stream, key + c);
+        out[c] = kind_ == ValueKind::uniform ? x : std::floor(x * 7) - 3;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "reference/problem/counter.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest {
@@ -37,6 +38,22 @@ TEST(Tensor, writes_round_and_reads_widen) {
 }
 
 /// The fast paths of to_doubles against the bit code, over every pattern; NaN by its bits.
+/// One is shifted by hand, the other by the machine.
+TEST(Tensor, writes_what_encode_says) {
+    for (const Precision format :
+         {Precision::f64, Precision::f32, Precision::f16, Precision::bf16}) {
+        Tensor tensor(element_type(format), {1, 1, 1, 1});
+        for (std::uint64_t i = 0; i < 200'000; ++i) {
+            // Half of them about the range of f32, its subnormals and its overflow among them.
+            std::uint64_t wide = counter_bits(8, 0, i);
+            if (i % 2 == 0) wide = (wide & ~(std::uint64_t{0x7ff} << 52)) | ((860 + i % 300) << 52);
+            const auto value = std::bit_cast<double>(wide);
+            tensor.set(0, value);
+            ASSERT_EQ(tensor.bits(0), encode(value, format)) << value;
+        }
+    }
+}
+
 TEST(Tensor, to_doubles_agrees_with_get_on_every_sixteen_bit_pattern) {
     for (const ElementType type : {ElementType::f16, ElementType::bf16}) {
         Tensor tensor(type, {1, 1, 1, 0x10000});

@@ -1,16 +1,13 @@
 #pragma once
-// Backward calls whose answers a test says: the right ones changed, or those of another question.
+// Calls on which the deviations of backward show, and the answers of backwards that are wrong.
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "properties/diagnosis/cause.hpp"
 #include "properties/diagnosis/diagnose_backward.hpp"
-#include "properties/law/compare.hpp"
 #include "properties/law/dropout_mask.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "reference/oracle/gradients.hpp"

@@ -1,0 +1,105 @@
+#include "properties/diagnosis/backward_coarser_step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/diagnosis/diagnose_backward.hpp"
+#include "properties/law/gradient_run.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+constexpr const char* coarse_id = "backward_step_";
+
+/// Of one kind, the finer first.
+using Kind = std::vector<BackwardDeviation>;
+
+/// An exponential that is off by 2^-bits of itself.
+Kind coarse_exponentials() {
+    Kind kind;
+    for (const int bits : {18, 15, 12, 9, 7})
+        kind.push_back(exchanged_step(
+            fmt::format("{}exp_{}", coarse_id, bits),
+            fmt::format("errors of the size of weights that are off by 2^-{} of themselves, as of "
+                        "a coarse exponential",
+                        bits),
+            [bits](const BackwardCall&, ModelSteps& s) {
+                s.probability = [bits](const ModelPair& pair) {
+                    return rounded(plain_probability(pair), std::ldexp(1.0, -bits), 0);
+                };
+            }));
+    return kind;
+}
+
+Kind narrow_sums() {
+    Kind kind;
+    for (const Precision narrow : {Precision::f32, Precision::f16, Precision::bf16}) {
+        const double unit = std::ldexp(1.0, -traits(narrow).significand_bits);
+        kind.push_back(exchanged_step(
+            fmt::format("{}sums_{}", coarse_id, name(narrow)),
+            fmt::format("errors of the size of gradients summed in {}", name(narrow)),
+            [unit](const BackwardCall&, ModelSteps& s) { s.sum_unit = unit; }));
+    }
+    return kind;
+}
+
+/// As in coarser_step.cpp: a bound far above the errors explains anything.
+constexpr double telling_part = 1.0 / 64;
+
+struct Allowed {
+    bool all = true;
+    std::int64_t of = 0, telling = 0;
+};
+
+void count_allowed(Allowed& found, const BackwardEvidence& e, Role role,
+                   const std::vector<bound::ExpectedElement>& own) {
+    const Precision format = law::gradient_format(e.asked.problem, role);
+    for (std::size_t n = 0; found.all && n < own.size(); ++n) {
+        const double seen = e.observed[role].get(static_cast<std::int64_t>(n));
+        if (e.truth[role][n].bound == infinite) continue;
+        found.all = !outside(seen, own[n], format);
+        ++found.of;
+        found.telling += std::isfinite(own[n].bound) && outside(seen, e.truth[role][n], format) &&
+                         std::abs(seen - own[n].value) > telling_part * own[n].bound;
+    }
+}
+
+Allowed allowed(const BackwardDeviation& step, const std::vector<BackwardEvidence>& wrong,
+                const std::vector<Role>& roles) {
+    Allowed found;
+    for (const BackwardEvidence& e : wrong) {
+        const auto own = predict(step, e);
+        if (!own) continue;
+        for (const Role role : roles)
+            if (found.all && e.observed.has(role)) count_allowed(found, e, role, (*own)[role]);
+        if (!found.all) break;
+    }
+    return found;
+}
+
+}  // namespace
+
+std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEvidence>& wrong,
+                                                const std::vector<Role>& roles) {
+    std::vector<Explanation> all;
+    for (const Kind& kind : {coarse_exponentials(), narrow_sums()})
+        for (const BackwardDeviation& step : kind) {
+            const Allowed found = allowed(step, wrong, roles);
+            if (!found.all) continue;
+            if (found.telling < telling_elements_min) break;  // a coarser one tells less
+            Explanation e{step.id, step.says, {}, {}, found.of, found.of};
+            e.general = true;
+            all.push_back(std::move(e));
+            break;
+        }
+    return all;
+}
+
+bool is_backward_coarser_step(const std::string& id) {
+    return id.starts_with(coarse_id);
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,19 @@
+#pragma once
+// Backward passes that are right but for an arithmetic coarser than declared: errors of its size,
+// and none beyond.
+
+#include <vector>
+
+#include "properties/diagnosis/backward_evidence.hpp"
+#include "properties/diagnosis/diagnose.hpp"
+
+namespace attest::diagnosis {
+
+/// The finest of each kind that allows for every gradient of `roles`, in every call.
+std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEvidence>& wrong,
+                                                const std::vector<Role>& roles);
+
+/// One of these: it says little, and nothing where another failure is beyond it.
+bool is_backward_coarser_step(const std::string& id);
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,183 @@
+// Every deviation of backward is wrong somewhere, and those that look alike are told apart.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "properties/diagnosis/backward_actor_test.hpp"
+#include "properties/law/compare.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+/// Beside these, long ones for tiles, and what forward's deviations ask for.
+constexpr const char* long_lines[] = {
+    "b1 hq2 hkv1 tq140 tk141 d2 f32 grad",
+    "b1 hq2 hkv1 tq140 tk141 d2 f32 grad lse_grad",
+    "b1 hq1 hkv1 tq270 tk300 d2 causal f32 grad",
+    "b1 hq1 hkv1 tq131 tk131 d2 lens_q 130 lens_kv 129 f32 grad",
+};
+constexpr const char* more_lines[] = {
+    "b3 hq6 hkv3 tq4 tk4 d6 dv70 sink softcap 0.5 alibi scale 0.3 f32 grad",
+    "b3 hq6 hkv3 tq4 tk4 d140 dv150 mask additive shared batch,heads scale 0.03 softcap 2 f32 grad",
+    "b2 hq6 hkv2 tq4 tk6 d4 mask additive shared queries f32 grad",
+    "b2 hq4 hkv4 tq5 tk5 d12 rope interleaved base 100 dims 8 offset 5 f32 grad",
+    "b2 hq4 hkv2 tq5 tk5 d4 mask bool f32 grad",
+    "b1 hq4 hkv2 tq4 tk6 d4 mask bool causal window 2 1 f32 grad",
+    "b2 hq4 hkv2 tq4 tk6 d4 mask bool pattern empty_rows f32 grad",
+    "b2 hq2 hkv2 tq40 tk46 d4 lens_kv 30,46 lens_q 24,40 causal window 6 3 f32 grad",
+};
+
+std::vector<const char*> all_lines() {
+    std::vector<const char*> all(std::begin(lines), std::end(lines));
+    all.insert(all.end(), std::begin(dropped_lines), std::end(dropped_lines));
+    all.insert(all.end(), std::begin(more_lines), std::end(more_lines));
+    return all;
+}
+
+bool differs_from_truth(const BackwardDeviation& d, const BackwardEvidence& e) {
+    const auto own = predict(d, e);
+    if (!own) return false;
+    for (const Role role : gradient_roles)
+        for (std::size_t n = 0; n < (*own)[role].size(); ++n)
+            if (outside((*own)[role][n].value, e.truth[role][n],
+                        law::gradient_format(e.asked.problem, role)))
+                return true;
+    return false;
+}
+
+// One that is the truth wherever it is tried would be a name for nothing. What forward may do wrong
+// too has stages of its own (deviations_test.cpp), and a leak shows where something is NaN.
+TEST(BackwardDeviations, EachIsWrongSomewhere) {
+    std::vector<const char*> all = all_lines();
+    all.insert(all.end(), std::begin(long_lines), std::end(long_lines));
+    std::vector<BackwardEvidence> stages;
+    for (const char* line : all) stages.push_back(evidence_of(parse_case(line), reference));
+    for (const BackwardDeviation& d : backward_deviations()) {
+        const bool of_forward = d.respecify && !(d.id.starts_with("backward_causal_") &&
+                                                 d.id.find("_tile_") != std::string::npos);
+        if (of_forward || d.id == "hidden_leaks") continue;
+        EXPECT_TRUE(std::ranges::any_of(
+            stages, [&d](const BackwardEvidence& e) { return differs_from_truth(d, e); }))
+            << d.id << ": " << d.says;
+    }
+}
+
+TEST(BackwardDeviations, NoSentenceSaysTwoThings) {
+    std::map<std::string, std::string> ids;
+    for (const BackwardDeviation& d : backward_deviations())
+        EXPECT_EQ(ids.try_emplace(d.says, d.id).first->second, d.id) << d.says;
+}
+
+/// A kernel that computes it in some gradients; what is not claimed is as it should be.
+Diagnosis diagnosis_of_one(const BackwardDeviation& d, const std::vector<Role>& roles) {
+    AllBackwardEvidence all;
+    for (const char* line : all_lines()) {
+        const Case c = parse_case(line);
+        const BackwardEvidence right = evidence_of(c, reference);
+        const auto own = predict(d, right);
+        all.add(evidence_of(c, changed([&](const Specification&, GradientNumbers& values) {
+                                if (!own) return;
+                                for (const Role role : roles)
+                                    for (std::size_t n = 0; n < (*own)[role].size(); ++n)
+                                        if (std::isfinite((*own)[role][n].value))
+                                            values[role][n] = (*own)[role][n].value;
+                            })));
+    }
+    return explain_backward(all);
+}
+
+TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
+    struct Played {
+        const char* id;
+        std::vector<Role> roles;
+    };
+    const std::vector<Role> every(std::begin(gradient_roles), std::end(gradient_roles)),
+        q_and_k{Role::d_q, Role::d_k}, k_and_v{Role::d_k, Role::d_v};
+    for (const Played& p : {Played{"delta_first_of_group", q_and_k},
+                            Played{"delta_of_pair", q_and_k},
+                            Played{"delta_reversed", q_and_k},
+                            Played{"delta_not_negative", q_and_k},
+                            Played{"lse_first_of_group", k_and_v},
+                            Played{"lse_not_negative", every},
+                            Played{"lse_and_delta_row_above_1", every},
+                            Played{"d_o_row_above_1", {Role::d_v}},
+                            Played{"dp_last_channel", q_and_k},
+                            Played{"dp_key_channels", q_and_k},
+                            Played{"weights_scale_value_dim", k_and_v},
+                            Played{"score_bf16", every},
+                            Played{"slope_over_cap", q_and_k},
+                            Played{"slope_of_size", q_and_k},
+                            Played{"group_without_last", k_and_v},
+                            Played{"heads_modulo", k_and_v},
+                            Played{"value_head_modulo", q_and_k},
+                            Played{"product_head_modulo", {Role::d_q}},
+                            Played{"keys_ends_16", {Role::d_q}},
+                            Played{"queries_twice_ends_16", k_and_v},
+                            Played{"keys_but_last_tile_24", {Role::d_q}},
+                            Played{"mask_last_head", {Role::d_mask}},
+                            Played{"mask_first_sequence", {Role::d_mask}},
+                            Played{"mask_transposed", {Role::d_mask}},
+                            Played{"sinks_last_sequence", {Role::d_sinks}},
+                            Played{"sinks_first_sequence", {Role::d_sinks}},
+                            Played{"sinks_diagonal", {Role::d_sinks}},
+                            Played{"shared_key_head", {Role::d_sinks}},
+                            Played{"sink_left_out", every},
+                            Played{"slopes_squared", {Role::d_slopes}},
+                            Played{"slopes_of_key", {Role::d_slopes}},
+                            Played{"shared_first_head", {Role::d_slopes}},
+                            Played{"rope_back_without_offset", {Role::d_q}},
+                            Played{"rope_back_one_more", {Role::d_k}},
+                            Played{"rope_back_other_pairs", {Role::d_q}},
+                            Played{"rope_products_plain", {Role::d_k}},
+                            Played{"backward_causal_query_tile_lost_16", k_and_v},
+                            Played{"backward_causal_key_tile_shown_8", k_and_v}}) {
+        const auto d = std::ranges::find(backward_deviations(), p.id, &BackwardDeviation::id);
+        ASSERT_NE(d, backward_deviations().end()) << p.id;
+        const Diagnosis found = diagnosis_of_one(*d, p.roles);
+        EXPECT_EQ(found.id, p.id) << found.says;
+    }
+}
+
+/// Whether an element of a kind of place is left as the memory was.
+AnswerOf unwritten_where(Role role, std::function<bool(const Specification&, const Shape&)> is) {
+    return changed([role, is = std::move(is)](const Specification& s, GradientNumbers& v) {
+        const Tensor shaped(type_of(s.problem, role), shape_of(s.problem, role).value());
+        for (std::int64_t n = 0; n < shaped.size(); ++n)
+            if (is(s, law::index_of(shaped.shape(), n)))
+                v[role][static_cast<std::size_t>(n)] = std::nan("");
+    });
+}
+
+TEST(DiagnoseBackward, PlacesThatNobodyWroteAreNamed) {
+    const auto past = [](const Specification& s, const Shape& at) {
+        const auto& lens = s.problem.mask.lens_kv;
+        return !lens.empty() && at[2] >= lens[static_cast<std::size_t>(at[0])];
+    };
+    const Diagnosis keys = diagnosis_of(unwritten_where(Role::d_v, past));
+    EXPECT_EQ(keys.id, "unwritten_past_length");
+    EXPECT_NE(keys.says.find("dV"), std::string::npos) << keys.says;
+    // One that was written refutes it.
+    EXPECT_FALSE(
+        diagnosis_of(unwritten_where(Role::d_v, [&](const Specification& s, const Shape& at) {
+            return past(s, at) && at[3] > 0;
+        })).known);
+}
+
+TEST(DiagnoseBackward, ErrorsOfACoarserArithmeticAreNamedByTheirSize) {
+    // A part of each number: no factor, and no format's rounding.
+    const auto off_by = [](double part) {
+        return diagnosis_of(changed([part](const Specification&, GradientNumbers& v) {
+            for (std::size_t n = 0; n < v[Role::d_v].size(); ++n)
+                v[Role::d_v][n] *= 1 + part * std::sin(static_cast<double>(n));
+        }));
+    };
+    EXPECT_EQ(off_by(0x1p-13).id, "backward_step_exp_12");
+    EXPECT_EQ(off_by(0x1p-10).id, "backward_step_exp_9");
+    EXPECT_FALSE(off_by(0.25).known);
+}
+
+}  // namespace
+}  // namespace attest::diagnosis

@@ -1,0 +1,49 @@
+// What RoPE turned, turned back: the last step of the backward pass.
+
+#include <cmath>
+#include <vector>
+
+#include "properties/diagnosis/backward_model.hpp"
+#include "reference/oracle/rotation.hpp"
+#include "reference/oracle/visibility.hpp"
+
+namespace attest::diagnosis {
+
+// Out of RoPE's frame, with what the turned inputs and the turning cost (GradientBook::add).
+void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out) {
+    const Problem& p = call.problem();
+    Problem turned = p;
+    if (steps.turns_as) steps.turns_as(turned);
+    const oracle::Rotation<double> rotation(turned);
+    const std::vector<double> frequency = rotation.channel_frequency();
+    const bound::KernelModel& m = call.model;
+    // 2.02 and 1.01: the products of two errors, as in GradientBook::add.
+    const double unit = 2.02 * (9 * m.ua + std::max(m.up, m.ugs)),
+                 // As in score_error().
+        angle = 1.01 * (2 * m.rope_log_base + 7) * m.ua,
+                 furthest = 2 * static_cast<double>(std::abs(p.rope.offset) + p.len_q + p.len_kv);
+    const std::size_t d = static_cast<std::size_t>(p.dim_qk);
+    const auto row = [&](std::vector<Near>& all, std::int64_t at, std::int64_t position) {
+        std::vector<double> x(d), size(d), error(d);
+        Near* from = all.data() + static_cast<std::size_t>(at) * d;
+        for (std::size_t c = 0; c < d; ++c) {
+            x[c] = from[c].value;
+            size[c] = most(from[c]);
+            error[c] = from[c].error;
+        }
+        rotation.spread(size.data());
+        rotation.spread(error.data());
+        const std::int64_t to = turned.rope.offset + position;
+        if (steps.turns_back != 0) rotation.turn_back(x.data(), steps.turns_back * to);
+        for (std::size_t c = 0; c < d; ++c)
+            from[c] = {x[c], 2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};
+    };
+    for (std::int64_t at = 0; at < p.batch * p.heads_q * p.len_q; ++at)
+        row(out[Role::d_q], at,
+            call.row(at / (p.heads_q * p.len_q), at / p.len_q % p.heads_q, at % p.len_q).position);
+    if (p.cache.present && p.cache.keys_rotated) return;
+    for (std::int64_t at = 0; at < p.batch * p.heads_kv * p.len_kv; ++at)
+        row(out[Role::d_k], at, oracle::key_position(p, at % p.len_kv));
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,17 @@
+#pragma once
+// Gradients that are right wherever anything was written, and were not written where they are 0.
+
+#include <optional>
+#include <vector>
+
+#include "properties/diagnosis/backward_evidence.hpp"
+#include "properties/diagnosis/diagnose.hpp"
+
+namespace attest::diagnosis {
+
+/// Every wrong element is NaN, as memory was before the call, and these are all there are of a kind
+/// of place.
+std::optional<Explanation> unwritten_gradients(const std::vector<BackwardEvidence>& wrong,
+                                               const std::vector<Role>& roles);
+
+}  // namespace attest::diagnosis

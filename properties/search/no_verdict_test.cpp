@@ -1,0 +1,139 @@
+// Why a law has no verdict: nothing judged, too little, left out.
+
+#include <gtest/gtest.h>
+
+#include <sched.h>
+
+#include "properties/search/campaign_test.hpp"
+
+namespace attest::search {
+namespace {
+
+TEST(NoVerdict, ALawThatSawNothingIsInconclusive) {
+    const law::Property never =
+        zero_law("empty.space", {.admits = [](const Problem&) { return false; }});
+    law::Property silent = zero_law("empty.check");
+    silent.check = [](const law::Given&) -> law::Plan {
+        return law::Judge([](const law::Trial&) { return law::nothing_compared("still"); });
+    };
+    const std::vector<law::Property> laws = {never, silent};
+    const CampaignResult result = run(laws, plan_with(PlantedDefect::wrong), few_cases());
+    for (const LawResult& law : result.laws) {
+        EXPECT_EQ(law.verdict.decision, law::Decision::inconclusive) << law.property->id;
+        EXPECT_EQ(law.cases, 0);
+        EXPECT_NE(law.verdict.reason.text.find("none of 40 cases"), std::string::npos)
+            << law.verdict.reason.text;
+    }
+    // A draw that is no case costs nothing; a case that says nothing costs calls.
+    EXPECT_EQ(result.laws[0].discarded, 40 * 64);
+    EXPECT_EQ(result.laws[1].discarded, 40 * 16);
+}
+
+TEST(NoVerdict, ALawThatNeverAppliesSaysSo) {
+    law::Property absent = zero_law("empty.applies");
+    absent.check = [](const law::Given&) -> law::Plan {
+        return law::not_applicable("the kernel has no mask");
+    };
+    const LawResult law = run({absent}, plan_with(PlantedDefect::wrong), few_cases()).laws[0];
+    EXPECT_EQ(law.verdict.decision, law::Decision::not_applicable);
+    EXPECT_EQ(law.verdict.reason.text, "the kernel has no mask");
+}
+
+TEST(NoVerdict, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
+    const law::Property both =
+        zero_law("refused.both", {.require = FeatureSet(Feature::softcap, Feature::causal)});
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
+    plan.refuses = [](const Problem& p) { return p.softcap != 0 && p.mask.causal; };
+    const CampaignResult together = run({both}, plan, few_cases());
+    EXPECT_EQ(together.laws[0].verdict.decision, law::Decision::not_applicable);
+    EXPECT_EQ(together.laws[0].verdict.reason.text, "kernel refuses causal with softcap");
+    EXPECT_EQ(
+        together.narrowed,
+        std::vector<std::string>{together.laws[0].verdict.reason.text.substr(7) + " (not today)"});
+    // What is refused in its plainest form is not drawn, and said once.
+    plan.refuses = [](const Problem& p) { return p.softcap != 0; };
+    const CampaignResult refused = run({both}, plan, few_cases());
+    EXPECT_EQ(refused.laws[0].verdict.decision, law::Decision::not_applicable);
+    EXPECT_EQ(refused.laws[0].verdict.reason.text, "kernel declares and refuses softcap");
+    EXPECT_EQ(refused.laws[0].refused, 0);
+    ASSERT_EQ(refused.narrowed.size(), 1u);
+    EXPECT_EQ(refused.narrowed[0], "features: refuses softcap, which it declares (not today)");
+}
+
+TEST(NoVerdict, ALawOfWhichANarrowKernelTakesFewDoesNotApply) {
+    law::Property rare = zero_law("lost.narrow");
+    rare.check = [](const law::Given&) -> law::Plan {
+        return law::Judge([](const law::Trial& trial) {
+            const Problem& p = trial.problem();
+            return law::holds(p.len_kv == 176 && p.len_q % 8 == 3 ? 1 : 0);
+        });
+    };
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
+    plan.refuses = [](const Problem& p) { return p.len_kv % 16 != 0; };
+    const LawResult law = run({rare}, plan, few_cases(100)).laws[0];
+    EXPECT_EQ(law.verdict.decision, law::Decision::not_applicable) << law.cases;
+    EXPECT_NE(law.verdict.reason.text.find(" of 100 cases"), std::string::npos)
+        << law.verdict.reason.text;
+}
+
+TEST(NoVerdict, TooMuchRefusedOrLostIsInconclusiveWithNumbers) {
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
+    plan.refuses = [](const Problem& p) { return p.len_kv > 4; };
+    const LawResult refused = run({zero_law("refused.most")}, plan, few_cases()).laws[0];
+    EXPECT_EQ(refused.verdict.decision, law::Decision::inconclusive);
+    EXPECT_GT(refused.refused, 0);
+    EXPECT_NE(refused.verdict.reason.text.find("not today"), std::string::npos)
+        << refused.verdict.reason.text;
+    EXPECT_EQ(refused.refusals.begin()->second, refused.refused);
+
+    law::Property rare =
+        zero_law("lost.most", {.admits = [](const Problem& p) { return p.len_kv == 77; }});
+    const LawResult lost = run({rare}, plan_with(PlantedDefect::wrong), few_cases(100)).laws[0];
+    EXPECT_EQ(lost.verdict.decision, law::Decision::inconclusive);
+    EXPECT_NE(lost.verdict.reason.text.find(" of 100 cases could be judged"), std::string::npos)
+        << lost.verdict.reason.text;
+}
+
+TEST(NoVerdict, WhatWasNotRunSaysWhy) {
+    law::Property backward = zero_law("needs.backward");
+    backward.needs.backward = true;
+    CampaignOptions options = few_cases();
+    options.profile.laws_excluded = {"slow.*"};
+    options.match = {"fast.*", "needs.*"};
+    const auto laws =
+        std::vector{zero_law("fast.one"), zero_law("slow.one"), zero_law("other.one"), backward};
+    const CampaignResult result = run(laws, plan_with(PlantedDefect::wrong), options);
+    EXPECT_EQ(result.laws[0].verdict.decision, law::Decision::holds);
+    EXPECT_EQ(result.laws[1].verdict.decision, law::Decision::not_run);
+    EXPECT_EQ(result.laws[1].verdict.reason.text, "not in profile test");
+    EXPECT_EQ(result.laws[1].verdict.reason.kind, law::Reason::Kind::not_in_profile);
+    EXPECT_EQ(result.laws[2].verdict.decision, law::Decision::not_run);
+    EXPECT_EQ(result.laws[2].verdict.reason.text, "not selected");
+    EXPECT_EQ(result.laws[2].verdict.reason.kind, law::Reason::Kind::not_selected);
+    EXPECT_EQ(result.laws[3].verdict.decision, law::Decision::not_applicable);
+    EXPECT_EQ(result.laws[3].verdict.reason.text, "kernel has no backward");
+    EXPECT_EQ(result.laws[3].verdict.reason.kind, law::Reason::Kind::kernel_lacks);
+}
+
+// A law of two threads would hold on one processor, whatever they share.
+TEST(NoVerdict, TwoThreadsAreNotJudgedOnOneProcessor) {
+    auto concurrent = zero_law("needs.two");
+    concurrent.needs.concurrent = true;
+    KernelPlan plan = plan_with(PlantedDefect::wrong, past_forty);
+    plan.manifest.numerics.concurrent = true;
+    cpu_set_t mine, one;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+    const auto verdict = [&] { return run({concurrent}, plan, few_cases()).laws[0].verdict; };
+    const law::Verdict on_one = verdict();
+    ::sched_setaffinity(0, sizeof mine, &mine);
+    EXPECT_EQ(on_one.decision, law::Decision::inconclusive);
+    EXPECT_EQ(on_one.reason.kind, law::Reason::Kind::machine_lacks);
+    const bool several = CPU_COUNT(&mine) > 1;
+    EXPECT_EQ(verdict().decision, several ? law::Decision::violated : law::Decision::inconclusive);
+}
+
+}  // namespace
+}  // namespace attest::search
