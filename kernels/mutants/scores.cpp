@@ -146,7 +146,7 @@ std::vector<PlantedBug> scores() {
           .operation = "flash forward",
           .change = "a bias of -1e4 or less hides its key like -inf",
           .trigger = "a row whose visible keys all have such a bias",
-          .must = {"reference.lse"}},
+          .must = {"probability.row_sum"}},
          cpu::FlashSteps{.mask =
                              [](const cpu::QueryBlock& b, std::int64_t i, std::int64_t j) {
                                  cpu::Bias<float> bias = cpu::plain::mask(b, i, j);
