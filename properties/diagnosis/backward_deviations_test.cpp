@@ -25,7 +25,7 @@ constexpr const char* more_lines[] = {
     "b2 hq4 hkv4 tq5 tk5 d12 rope interleaved base 100 dims 8 offset 5 f32 grad",
     "b2 hq4 hkv2 tq5 tk5 d4 mask bool f32 grad",
     "b1 hq4 hkv2 tq4 tk6 d4 mask bool causal window 2 1 f32 grad",
-    "b2 hq4 hkv2 tq4 tk6 d4 mask bool pattern empty_rows f32 grad",
+    "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
     "b2 hq2 hkv2 tq40 tk46 d4 lens_kv 30,46 lens_q 24,40 causal window 6 3 f32 grad",
 };
 
@@ -158,6 +158,19 @@ TEST(DiagnoseBackward, PlacesThatNobodyWroteAreNamed) {
     const Diagnosis keys = diagnosis_of(unwritten_where(Role::d_v, past));
     EXPECT_EQ(keys.id, "unwritten_past_length");
     EXPECT_NE(keys.says.find("dV"), std::string::npos) << keys.says;
+    // Zeros of a dO that is 0 are written like any other number.
+    const auto blind = [](const Specification& s, const Shape& at) {
+        const BackwardCall call(s, s, oracle::attend(s.problem, s.dialect, s.numerics, s.inputs));
+        if (!call.row(at[0], at[1], at[2]).is_query) return false;
+        for (std::int64_t j = 0; j < s.problem.len_kv; ++j)
+            if (call.score(at[0], at[1], at[2], j).visible) return false;
+        return true;
+    };
+    constexpr const char* empty_lines[] = {
+        "b2 hq4 hkv2 tq4 tk6 d4 mask bool pattern empty_rows f32 grad d_o one_hot",
+        "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
+        "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad d_o one_hot"};
+    EXPECT_EQ(diagnosis_of(unwritten_where(Role::d_q, blind), empty_lines).id, "unwritten_unseen");
     // One that was written refutes it.
     EXPECT_FALSE(
         diagnosis_of(unwritten_where(Role::d_v, [&](const Specification& s, const Shape& at) {

@@ -226,11 +226,11 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     // gradient before what explains some of them.
     std::ranges::stable_sort(accepted, {},
                              [](const Explanation& e) { return std::pair(e.refuted, e.narrowed); });
-    // Where all there is is 0 the two are one.
-    if (accepted.empty())
-        for (const auto& nan :
-             {unwritten_gradients(evidence.wrong, roles), nan_everywhere(evidence.wrong, roles)})
-            if (nan) accepted.push_back(*nan);
+    // What a deviation makes NaN is what nobody wrote, where memory is as it was.
+    std::vector<Explanation> unwritten = unwritten_gradients(evidence.wrong, roles);
+    accepted.insert(accepted.begin(), unwritten.begin(), unwritten.end());
+    if (accepted.size() == unwritten.size())
+        if (auto nan = nan_everywhere(evidence.wrong, roles)) accepted.push_back(*nan);
     if (accepted.empty()) accepted = backward_coarser_steps(evidence.wrong, roles);
     if (accepted.empty()) return found;
     static_cast<Explanation&>(found) = accepted.front();
