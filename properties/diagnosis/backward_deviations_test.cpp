@@ -178,6 +178,22 @@ TEST(DiagnoseBackward, PlacesThatNobodyWroteAreNamed) {
         })).known);
 }
 
+// Of three numbers that are all NaN, one is told by what memory held before.
+TEST(DiagnoseBackward, WhatIsNotWrittenWhereAnotherIsNotWantedIsNamed) {
+    const Case c = parse_case("b1 hq1 hkv1 tq1 tk1 d1 f32 grad");
+    AllBackwardEvidence all;
+    all.add(evidence_of(c, reference));
+    BackwardEvidence alone = evidence_of(c, changed([](const Specification&, GradientNumbers& v) {
+                                             v[Role::d_v][0] = std::nan("");
+                                             v.erase(Role::d_k);
+                                         }));
+    all.add(alone);
+    const Diagnosis found = explain_backward(all);
+    EXPECT_EQ(found.id, "not_cleared");
+    EXPECT_NE(found.says.find("dV, never written"), std::string::npos) << found.says;
+    EXPECT_NE(found.says.find("where dK is not wanted"), std::string::npos) << found.says;
+}
+
 TEST(DiagnoseBackward, ErrorsOfACoarserArithmeticAreNamedByTheirSize) {
     // A part of each number: no factor, and no format's rounding.
     const auto off_by = [](double part) {
