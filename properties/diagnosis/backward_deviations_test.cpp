@@ -116,6 +116,7 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
                             Played{"keys_ends_16", {Role::d_q}},
                             Played{"queries_twice_ends_16", k_and_v},
                             Played{"keys_but_last_tile_24", {Role::d_q}},
+                            Played{"keys_overwritten_16", {Role::d_q}},
                             Played{"mask_last_head", {Role::d_mask}},
                             Played{"mask_first_sequence", {Role::d_mask}},
                             Played{"mask_transposed", {Role::d_mask}},

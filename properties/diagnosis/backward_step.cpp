@@ -74,8 +74,11 @@ Near lse_of_keys(const ModelRow& row) {
     }
     const double lse = largest + std::log(sum);
     const double roundings = call.of_sum(static_cast<double>(scores.size()));
+    // A sink may stand in the maximum that weights are taken against, and not in their sum.
+    const double sink =
+        call.problem().sink ? std::abs(call.call.sinks[static_cast<std::size_t>(row.h)]) : 0;
     return {lse, error / sum + roundings + std::log1p(call.model.exp_error) +
-                     3 * call.model.ua * (std::abs(largest) + std::abs(lse))};
+                     3 * call.model.ua * (std::abs(largest) + std::abs(lse) + sink)};
 }
 
 Near plain_probability(const ModelPair& pair) {
