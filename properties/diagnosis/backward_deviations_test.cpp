@@ -141,6 +141,21 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
     }
 }
 
+// A maximum with the sink, and a sum without it: exp(S - sink) is 0 in f32 where the sink is larger
+// by more than its range, and what a kernel makes of an empty sum is its own.
+TEST(BackwardDeviations, NothingIsClaimedOfKeysThatASinkLeavesNoRoomFor) {
+    const auto d =
+        std::ranges::find(backward_deviations(), "sink_left_out", &BackwardDeviation::id);
+    const auto claims = [&](const char* line) {
+        const BackwardEvidence e = evidence_of(parse_case(line), reference);
+        const auto own = predict(*d, e);
+        return std::ranges::all_of((*own)[Role::d_v],
+                                   [](const auto& x) { return x.bound < infinite; });
+    };
+    EXPECT_TRUE(claims("b1 hq1 hkv1 tq3 tk5 d4 sink f32 grad"));
+    EXPECT_FALSE(claims("b1 hq1 hkv1 tq7 tk2 d3 sink scale 32 f32 grad values logit1e4 seed 11"));
+}
+
 /// Whether an element of a kind of place is left as the memory was.
 AnswerOf unwritten_where(Role role, std::function<bool(const Specification&, const Shape&)> is) {
     return changed([role, is = std::move(is)](const Specification& s, GradientNumbers& v) {
