@@ -1,6 +1,7 @@
 #pragma once
 // Calls on which the deviations of backward show, and the answers of backwards that are wrong.
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <span>
@@ -84,6 +85,7 @@ inline BackwardEvidence evidence_of(const Case& c, const AnswerOf& answer) {
         bool wrong = false;
         for (std::int64_t n = 0; n < t.size(); ++n) {
             t.set(n, numbers[static_cast<std::size_t>(n)]);
+            e.unwritten = e.unwritten || std::isnan(t.get(n));
             wrong = wrong || outside(t.get(n), e.truth[role][static_cast<std::size_t>(n)],
                                      law::gradient_format(s.problem, role));
         }

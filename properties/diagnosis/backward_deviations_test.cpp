@@ -26,7 +26,7 @@ constexpr const char* more_lines[] = {
     "b2 hq4 hkv4 tq5 tk5 d12 rope interleaved base 100 dims 8 offset 5 f32 grad",
     "b2 hq4 hkv2 tq5 tk5 d4 mask bool f32 grad",
     "b1 hq4 hkv2 tq4 tk6 d4 mask bool causal window 2 1 f32 grad",
-    "b2 hq4 hkv2 tq4 tk6 d4 mask bool pattern empty_rows f32 grad",
+    "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
     "b2 hq2 hkv2 tq40 tk46 d4 lens_kv 30,46 lens_q 24,40 causal window 6 3 f32 grad",
 };
 
@@ -117,6 +117,7 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
                             Played{"keys_ends_16", {Role::d_q}},
                             Played{"queries_twice_ends_16", k_and_v},
                             Played{"keys_but_last_tile_24", {Role::d_q}},
+                            Played{"keys_overwritten_16", {Role::d_q}},
                             Played{"mask_last_head", {Role::d_mask}},
                             Played{"mask_first_sequence", {Role::d_mask}},
                             Played{"mask_transposed", {Role::d_mask}},
@@ -141,6 +142,21 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
     }
 }
 
+// A maximum with the sink, and a sum without it: exp(S - sink) is 0 in f32 where the sink is larger
+// by more than its range, and what a kernel makes of an empty sum is its own.
+TEST(BackwardDeviations, NothingIsClaimedOfKeysThatASinkLeavesNoRoomFor) {
+    const auto d =
+        std::ranges::find(backward_deviations(), "sink_left_out", &BackwardDeviation::id);
+    const auto claims = [&](const char* line) {
+        const BackwardEvidence e = evidence_of(parse_case(line), reference);
+        const auto own = predict(*d, e);
+        return std::ranges::all_of((*own)[Role::d_v],
+                                   [](const auto& x) { return x.bound < infinite; });
+    };
+    EXPECT_TRUE(claims("b1 hq1 hkv1 tq3 tk5 d4 sink f32 grad"));
+    EXPECT_FALSE(claims("b1 hq1 hkv1 tq7 tk2 d3 sink scale 32 f32 grad values logit1e4 seed 11"));
+}
+
 /// Whether an element of a kind of place is left as the memory was.
 AnswerOf unwritten_where(Role role, std::function<bool(const Specification&, const Shape&)> is) {
     return changed([role, is = std::move(is)](const Specification& s, GradientNumbers& v) {
@@ -159,11 +175,40 @@ TEST(DiagnoseBackward, PlacesThatNobodyWroteAreNamed) {
     const Diagnosis keys = diagnosis_of(unwritten_where(Role::d_v, past));
     EXPECT_EQ(keys.id, "unwritten_past_length");
     EXPECT_NE(keys.says.find("dV"), std::string::npos) << keys.says;
+    // Zeros of a dO that is 0 are written like any other number.
+    const auto blind = [](const Specification& s, const Shape& at) {
+        const BackwardCall call(s, s, oracle::attend(s.problem, s.dialect, s.numerics, s.inputs));
+        if (!call.row(at[0], at[1], at[2]).is_query) return false;
+        for (std::int64_t j = 0; j < s.problem.len_kv; ++j)
+            if (call.score(at[0], at[1], at[2], j).visible) return false;
+        return true;
+    };
+    constexpr const char* empty_lines[] = {
+        "b2 hq4 hkv2 tq4 tk6 d4 mask bool pattern empty_rows f32 grad d_o one_hot",
+        "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
+        "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad d_o one_hot"};
+    EXPECT_EQ(diagnosis_of(unwritten_where(Role::d_q, blind), empty_lines).id, "unwritten_unseen");
     // One that was written refutes it.
     EXPECT_FALSE(
         diagnosis_of(unwritten_where(Role::d_v, [&](const Specification& s, const Shape& at) {
             return past(s, at) && at[3] > 0;
         })).known);
+}
+
+// Of three numbers that are all NaN, one is told by what memory held before.
+TEST(DiagnoseBackward, WhatIsNotWrittenWhereAnotherIsNotWantedIsNamed) {
+    const Case c = parse_case("b1 hq1 hkv1 tq1 tk1 d1 f32 grad");
+    AllBackwardEvidence all;
+    all.add(evidence_of(c, reference));
+    BackwardEvidence alone = evidence_of(c, changed([](const Specification&, GradientNumbers& v) {
+                                             v[Role::d_v][0] = std::nan("");
+                                             v.erase(Role::d_k);
+                                         }));
+    all.add(alone);
+    const Diagnosis found = explain_backward(all);
+    EXPECT_EQ(found.id, "not_cleared");
+    EXPECT_NE(found.says.find("dV, never written"), std::string::npos) << found.says;
+    EXPECT_NE(found.says.find("where dK is not wanted"), std::string::npos) << found.says;
 }
 
 TEST(DiagnoseBackward, ErrorsOfACoarserArithmeticAreNamedByTheirSize) {

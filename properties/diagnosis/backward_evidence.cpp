@@ -87,6 +87,7 @@ std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification ask
     if (result.outcome != worker::Outcome::ok || products(asked.problem) > backward_products_max)
         return std::nullopt;
     BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
+    e.unwritten = result.outputs_unwritten;
     Specification& s = e.asked;
     if (s.problem.dropout.p > 0) {
         std::optional<Tensor> keep = kept_by(kernel, s.problem, s.inputs);

@@ -22,6 +22,7 @@ struct BackwardEvidence {
     /// Which weights forward keeps with the next seed; and with this one, of as many queries as
     /// keys that all see each other. Both where weights are dropped and a kernel shows it.
     std::optional<Tensor> next_keep{}, square_keep{};
+    bool unwritten = false;  ///< an element still holds the NaN laid there before the call
 };
 
 struct AllBackwardEvidence {

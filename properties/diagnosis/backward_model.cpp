@@ -81,8 +81,9 @@ private:
         const double sink = call_.call.sinks[static_cast<std::size_t>(row.h)];
         const Near weight = weight_of({sink, call_.model.ua * std::abs(sink)}, row);
         Near term = s_.sink_term ? s_.sink_term(row, weight) : -(weight * row.delta);
-        // Of an LSE that nothing is in: what a kernel makes of it is not known.
-        if (row.lse.value == -infinite) term = {0, infinite};
+        // Of an LSE that nothing is in, or that is not known: what a kernel makes of it is not
+        // known.
+        if (row.lse.value == -infinite || row.lse.error == infinite) term = {0, infinite};
         d_sinks_.add(static_cast<std::size_t>(heads.shared), rounded(term, 3 * call_.model.ua, 0),
                      s_.sinks);
     }

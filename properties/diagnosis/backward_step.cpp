@@ -74,8 +74,13 @@ Near lse_of_keys(const ModelRow& row) {
     }
     const double lse = largest + std::log(sum);
     const double roundings = call.of_sum(static_cast<double>(scores.size()));
+    // A sink may stand in the maximum that weights are taken against, and not in their sum: where
+    // it is so much larger that f32, down to exp(-87), loses weights, nothing is known.
+    constexpr double reach = 80;
+    const double sink = call.problem().sink ? call.call.sinks[static_cast<std::size_t>(row.h)] : 0;
+    if (sink - largest > reach) return {lse, infinite};
     return {lse, error / sum + roundings + std::log1p(call.model.exp_error) +
-                     3 * call.model.ua * (std::abs(largest) + std::abs(lse))};
+                     3 * call.model.ua * (std::abs(largest) + std::abs(lse) + std::abs(sink))};
 }
 
 Near plain_probability(const ModelPair& pair) {

@@ -104,14 +104,25 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
     return found;
 }
 
+/// Gradients that are asked for in right calls and in no wrong one.
+std::vector<Role> never_wanted(const AllBackwardEvidence& evidence) {
+    const auto asks = [](Role role) {
+        return [role](const BackwardEvidence& e) { return e.observed.has(role); };
+    };
+    std::vector<Role> roles;
+    for (const Role role : gradient_roles)
+        if (std::ranges::any_of(evidence.right, asks(role)) &&
+            std::ranges::none_of(evidence.wrong, asks(role)))
+            roles.push_back(role);
+    return roles;
+}
+
 /// Every element NaN, also those that are exactly 0 whatever is multiplied.
-std::optional<Explanation> nan_everywhere(const std::vector<BackwardEvidence>& wrong,
+std::optional<Explanation> nan_everywhere(const AllBackwardEvidence& evidence,
                                           const std::vector<Role>& roles) {
     Explanation d;
     d.id = "not_cleared";
-    d.says = "NaN in every element of " + text_of(roles) +
-             ", as of sums added to memory that nobody cleared";
-    for (const BackwardEvidence& e : wrong)
+    for (const BackwardEvidence& e : evidence.wrong)
         for (const Role role : roles) {
             if (!e.observed.has(role)) continue;
             for (std::int64_t n = 0; n < e.observed[role].size(); ++n) {
@@ -120,7 +131,15 @@ std::optional<Explanation> nan_everywhere(const std::vector<BackwardEvidence>& w
             }
         }
     d.agree = d.of;
-    if (d.of < telling_elements_min) return std::nullopt;
+    // What memory held before the call is there by no chance.
+    const bool unwritten = std::ranges::all_of(evidence.wrong, &BackwardEvidence::unwritten);
+    if (d.of < (unwritten ? 1 : telling_elements_min)) return std::nullopt;
+    d.says = "NaN in every element of " + text_of(roles) +
+             (unwritten ? ", never written or added to memory that nobody cleared"
+                        : ", as of sums added to memory that nobody cleared");
+    if (const std::vector<Role> absent = never_wanted(evidence); !absent.empty())
+        d.says +=
+            ", where " + text_of(absent) + (absent.size() > 1 ? " are" : " is") + " not wanted";
     return d;
 }
 
@@ -226,11 +245,11 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     // gradient before what explains some of them.
     std::ranges::stable_sort(accepted, {},
                              [](const Explanation& e) { return std::pair(e.refuted, e.narrowed); });
-    // Where all there is is 0 the two are one.
-    if (accepted.empty())
-        for (const auto& nan :
-             {unwritten_gradients(evidence.wrong, roles), nan_everywhere(evidence.wrong, roles)})
-            if (nan) accepted.push_back(*nan);
+    // What a deviation makes NaN is what nobody wrote, where memory is as it was.
+    std::vector<Explanation> unwritten = unwritten_gradients(evidence.wrong, roles);
+    accepted.insert(accepted.begin(), unwritten.begin(), unwritten.end());
+    if (accepted.size() == unwritten.size())
+        if (auto nan = nan_everywhere(evidence, roles)) accepted.push_back(*nan);
     if (accepted.empty()) accepted = backward_coarser_steps(evidence.wrong, roles);
     if (accepted.empty()) return found;
     static_cast<Explanation&>(found) = accepted.front();

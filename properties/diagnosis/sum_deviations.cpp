@@ -141,6 +141,36 @@ void add_edges(std::vector<BackwardDeviation>& list, std::int64_t tile) {
     }
 }
 
+/// Each tile's sum written over that of the one before: the last one that a query sees any key of
+/// is left, or a key any query.
+void add_overwritten(std::vector<BackwardDeviation>& list, std::int64_t tile) {
+    const auto seen = [](const ModelRow& row, std::int64_t i, std::int64_t j) {
+        return row.call.row(row.b, row.h, i).is_query && row.call.score(row.b, row.h, i, j).visible;
+    };
+    const auto lost_key = [=](const ModelRow& row, std::int64_t j) {
+        for (std::int64_t k = (j / tile + 1) * tile; k < row.call.problem().len_kv; ++k)
+            if (seen(row, row.i, k)) return true;
+        return false;
+    };
+    const auto lost_query = [=](const ModelRow& row, std::int64_t j) {
+        for (std::int64_t i = (row.i / tile + 1) * tile; i < row.call.problem().len_q; ++i)
+            if (seen(row, i, j)) return true;
+        return false;
+    };
+    const auto add = [&list, tile](const char* axis, auto lost) {
+        list.push_back(exchanged_step(
+            fmt::format("{}_overwritten_{}", axis, tile),
+            fmt::format("of each sum over {} the part of its last tile of {} alone", axis, tile),
+            [lost](const BackwardCall&, ModelSteps& s) {
+                s.sees = [lost](const ModelRow& row, std::int64_t j, bool is) {
+                    return is && !lost(row, j);
+                };
+            }));
+    };
+    add("keys", lost_key);
+    add("queries", lost_query);
+}
+
 }  // namespace
 
 std::vector<BackwardDeviation> sum_deviations() {
@@ -169,6 +199,7 @@ std::vector<BackwardDeviation> sum_deviations() {
             [tile](std::int64_t at, std::int64_t of) { return at / tile != (of - 1) / tile; });
         add_dropped(list, "from_" + n, "all past the first " + n,
                     [tile](std::int64_t at, std::int64_t) { return at >= tile; });
+        add_overwritten(list, tile);
         add_edges(list, tile);
     }
     return list;

@@ -1,5 +1,6 @@
 #include "properties/diagnosis/unwritten_gradients.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "properties/diagnosis/respecify.hpp"
@@ -10,12 +11,6 @@ namespace attest::diagnosis {
 
 namespace {
 
-/// The truth is 0 by what the problem says: nothing rounds to it.
-bool exactly_zero(const BackwardEvidence& e, Role role, std::int64_t n) {
-    const bound::ExpectedElement& t = e.truth[role][static_cast<std::size_t>(n)];
-    return t.value == 0 && t.bound == 0;
-}
-
 bool past_length(const BackwardEvidence& e, Role role, std::int64_t n) {
     const Problem& p = e.asked.problem;
     const Shape at = law::index_of(e.observed[role].shape(), n);
@@ -23,6 +18,37 @@ bool past_length(const BackwardEvidence& e, Role role, std::int64_t n) {
     if (role == Role::d_k || role == Role::d_v)
         return at[2] >= length_of(p.mask.lens_kv, p.len_kv, at[0]);
     return false;
+}
+
+bool sees_any(const BackwardCall& call, std::int64_t b, std::int64_t h, std::int64_t i) {
+    for (std::int64_t j = 0; j < call.problem().len_kv; ++j)
+        if (call.score(b, h, i, j).visible) return true;
+    return false;
+}
+
+bool is_seen(const BackwardCall& call, std::int64_t b, std::int64_t h_kv, std::int64_t j) {
+    const std::int64_t group = call.call.group;
+    for (std::int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h)
+        for (std::int64_t i = 0; i < call.problem().len_q; ++i)
+            if (call.row(b, h, i).is_query && call.score(b, h, i, j).visible) return true;
+    return false;
+}
+
+/// A query that sees no key, a key that no query sees.
+bool unseen(const BackwardEvidence& e, Role role, std::int64_t n) {
+    const Shape at = law::index_of(e.observed[role].shape(), n);
+    if (role == Role::d_q)
+        return !past_length(e, role, n) && !sees_any(*e.call, at[0], at[1], at[2]);
+    if (role == Role::d_k || role == Role::d_v)
+        return !past_length(e, role, n) && !is_seen(*e.call, at[0], at[1], at[2]);
+    return false;
+}
+
+/// An LSE of a query that nothing is in, no sink either.
+bool lse_is_empty(const BackwardEvidence& e, Role role, std::int64_t n) {
+    if (role != Role::d_q) return unseen(e, role, n);
+    const Shape at = law::index_of(e.observed[role].shape(), n);
+    return unseen(e, role, n) && e.call->row(at[0], at[1], at[2]).lse.value == -infinite;
 }
 
 struct KindOfPlace {
@@ -35,10 +61,16 @@ constexpr KindOfPlace kinds[] = {
      past_length},
     {"unwritten_unseen",
      "nothing in the rows of queries that see no key, or of keys that none sees, which are to be 0",
+     unseen},
+    {"unwritten_lse_empty",
+     "nothing in the rows of queries whose LSE is -inf, or of keys that none sees, which are to be "
+     "0",
+     lse_is_empty},
+    {"unwritten_zeros",
+     "nothing in the rows past lengths, of queries that see no key and of keys that none sees",
      [](const BackwardEvidence& e, Role role, std::int64_t n) {
-         return exactly_zero(e, role, n) && !past_length(e, role, n);
+         return past_length(e, role, n) || unseen(e, role, n);
      }},
-    {"unwritten_zeros", "nothing in the rows that are to be 0", exactly_zero},
 };
 
 /// How many elements are unwritten and of the kind; none where one is the one and not the other.
@@ -58,8 +90,10 @@ std::optional<std::int64_t> unwritten(const KindOfPlace& kind, const BackwardEvi
 
 }  // namespace
 
-std::optional<Explanation> unwritten_gradients(const std::vector<BackwardEvidence>& wrong,
-                                               const std::vector<Role>& roles) {
+std::vector<Explanation> unwritten_gradients(const std::vector<BackwardEvidence>& wrong,
+                                             const std::vector<Role>& roles) {
+    std::vector<Explanation> all;
+    if (!std::ranges::all_of(wrong, &BackwardEvidence::unwritten)) return all;
     for (const KindOfPlace& kind : kinds) {
         Explanation found;
         found.id = kind.id;
@@ -73,9 +107,9 @@ std::optional<Explanation> unwritten_gradients(const std::vector<BackwardEvidenc
                 if (fits) found.of += *count;
             }
         found.agree = found.of;
-        if (fits && found.of >= telling_elements_min) return found;
+        if (fits && found.of >= telling_elements_min) all.push_back(found);
     }
-    return std::nullopt;
+    return all;
 }
 
 }  // namespace attest::diagnosis

@@ -1,7 +1,6 @@
 #pragma once
 // Gradients that are right wherever anything was written, and were not written where they are 0.
 
-#include <optional>
 #include <vector>
 
 #include "properties/diagnosis/backward_evidence.hpp"
@@ -9,9 +8,9 @@
 
 namespace attest::diagnosis {
 
-/// Every wrong element is NaN, as memory was before the call, and these are all there are of a kind
-/// of place.
-std::optional<Explanation> unwritten_gradients(const std::vector<BackwardEvidence>& wrong,
-                                               const std::vector<Role>& roles);
+/// Every wrong element is NaN, some still as memory was before the call, and these are all there
+/// are of a kind of place. All kinds that are so: a small call does not tell them apart.
+std::vector<Explanation> unwritten_gradients(const std::vector<BackwardEvidence>& wrong,
+                                             const std::vector<Role>& roles);
 
 }  // namespace attest::diagnosis
