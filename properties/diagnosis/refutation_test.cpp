@@ -6,6 +6,7 @@
 
 #include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/step_experiment.hpp"
 
 namespace attest::diagnosis {
 namespace {
@@ -89,8 +90,10 @@ TEST(Refutation, HalfSumsOfWeightsAreNoCoarseExp) {
             answer.output /= answer.sum;
             return answer;
         });
-    const Diagnosis d = diagnosed_after_probes(half_sums, "b1 hq2 hkv2 tq4 tk16 d8 f32");
-    EXPECT_FALSE(d.id.starts_with("step_exp")) << d.id;
+    Actor actor(half_sums);
+    const Case line = parse_case("b1 hq2 hkv2 tq4 tk16 d8 f32");
+    EXPECT_TRUE(step_refuted(actor, line, "step_exp_16384"));
+    EXPECT_FALSE(step_refuted(actor, line, "step_accumulate_f16"));
 }
 
 }  // namespace
