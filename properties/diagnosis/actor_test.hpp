@@ -1,6 +1,7 @@
 #pragma once
 // A kernel that computes whatever it is told to, and calls on which every known deviation shows.
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,52 @@ private:
     kernel::Manifest manifest_;
 };
 
+/// An answer made row by row of the scores: `row` is given those, their largest and the value of
+/// each key in one channel, and returns the output and the sum it was divided by.
+struct RowAnswer {
+    double output = 0, sum = 0;
+};
+using RowAnswerOf = std::function<RowAnswer(const std::vector<double>& below_largest,
+                                            const std::vector<double>& values)>;
+
+/// Of calls without masks, in which every query sees every key.
+inline Answer row_by_row(RowAnswerOf row) {
+    return [row = std::move(row)](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const Problem& p = s.problem;
+        const auto rows = oracle::row_details(p, s.dialect, s.inputs);
+        const std::int64_t dim = value_dim(p);
+        for (std::int64_t n = 0; n < static_cast<std::int64_t>(own.output.size()); ++n) {
+            const std::int64_t flat = n / dim, head = flat / p.len_q % p.heads_q;
+            const oracle::RowDetail& of = rows[static_cast<std::size_t>(flat)];
+            std::vector<double> below, values;
+            for (std::int64_t j = 0; j < p.len_kv; ++j) {
+                below.push_back(of.scores[static_cast<std::size_t>(j)] - of.max);
+                values.push_back(s.inputs[Role::v].at(flat / p.len_q / p.heads_q,
+                                                      head / group_size(p), j, n % dim));
+            }
+            const RowAnswer answer = row(below, values);
+            own.output[static_cast<std::size_t>(n)].value = answer.output;
+            own.lse[static_cast<std::size_t>(flat)].value = of.max + std::log(answer.sum);
+        }
+        return own;
+    };
+}
+
+/// Weights that are this function of how far a score lies below the largest.
+inline Answer weighing(double (*weight)(double below)) {
+    return row_by_row(
+        [weight](const std::vector<double>& below, const std::vector<double>& values) {
+            RowAnswer answer;
+            for (std::size_t j = 0; j < below.size(); ++j) {
+                answer.sum += weight(below[j]);
+                answer.output += weight(below[j]) * values[j];
+            }
+            answer.output /= answer.sum;
+            return answer;
+        });
+}
+
 inline std::vector<Case> read_stages() {
     std::vector<Case> list;
     for (const char* line : {
@@ -92,6 +139,7 @@ inline std::vector<Case> read_stages() {
              "b1 hq6 hkv6 tq5 tk5 d4 alibi slopes random f32",
              "b1 hq2 hkv2 tq3 tk5 d4 sink softcap 0.5 f32",
              "b1 hq2 hkv2 tq3 tk90 d4 splits 2 f32",
+             "b1 hq2 hkv2 tq9 tk9 d4 window 2 -1 f32",
          }) {
         list.push_back(parse_case(line));
     }

@@ -53,6 +53,7 @@ std::optional<AgreementCount> count_call(const Deviation& deviation, const Evide
         count.add(count_output(e.observed[Role::o], predicted->output, e.truth.output, p.format_o));
     if (lse)
         count.add(count_output(e.observed[Role::lse], predicted->lse, e.truth.lse, lse_format(p)));
+    if (count.of == 0) return std::nullopt;
     return count;
 }
 

@@ -17,6 +17,11 @@ struct WordOfStep {
     const char* word;
     void (*declare)(Numerics&);
     bool (*present)(const Problem&);
+    /// An error of chance is a few percent of what it can be at worst, where it is a sum of some
+    /// hundred roundings: a bound far above the errors explains anything. Where every step of the
+    /// kernel is coarser the bound adds up them all, of which one may be: there an experiment
+    /// tells (step_experiment.hpp).
+    double telling_part = 1.0 / 64;
 };
 
 bool everywhere(const Problem&) {
@@ -52,13 +57,16 @@ constexpr WordOfStep steps[] = {
      [](Numerics& n) { n.query = NumberFormat::bf16; }, everywhere},
     {"step_scores_bf16", "errors of the size of scores rounded to bf16", "scores bf16",
      [](Numerics& n) { n.scores = NumberFormat::bf16; }, everywhere},
+    {"step_exp_1024", "errors of the size of an exp off by 1024 ulp", "exp_ulp 1024",
+     [](Numerics& n) { n.exp_ulp = 1024; }, everywhere},
+    {"step_exp_16384", "errors of the size of an exp off by 16384 ulp", "exp_ulp 16384",
+     [](Numerics& n) { n.exp_ulp = 16384; }, everywhere},
     {"step_accumulate_f16", "errors of the size of sums in f16", "accumulate f16",
-     [](Numerics& n) { n.accumulate = NumberFormat::f16; }, everywhere},
+     [](Numerics& n) { n.accumulate = NumberFormat::f16; }, everywhere, 1.0 / 1024},
+    {"step_accumulate_bf16", "errors of the size of sums in bf16", "accumulate bf16",
+     [](Numerics& n) { n.accumulate = NumberFormat::bf16; }, everywhere, 1.0 / 1024},
 };
 
-/// An error of chance is a few percent of what it can be at worst, where it is a sum of some
-/// hundred roundings: a bound far above the errors explains anything.
-constexpr double telling_part = 1.0 / 64;
 constexpr std::int64_t telling_min = 3;
 
 bool explains(const WordOfStep& step, const std::vector<Evidence>& wrong, Explanation& found) {
@@ -77,7 +85,7 @@ bool explains(const WordOfStep& step, const std::vector<Evidence>& wrong, Explan
                 ++found.of;
                 telling += std::isfinite(own[n].bound) &&
                            bound::judge(seen, truth[n], format) == bound::Agreement::disagrees &&
-                           std::abs(seen - own[n].value) > telling_part * own[n].bound;
+                           std::abs(seen - own[n].value) > step.telling_part * own[n].bound;
             }
             return true;
         };

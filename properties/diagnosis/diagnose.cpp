@@ -10,7 +10,9 @@
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/relatives.hpp"
+#include "properties/diagnosis/scope.hpp"
 #include "properties/diagnosis/some_rows.hpp"
+#include "properties/diagnosis/step_experiment.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -51,6 +53,32 @@ std::optional<Explanation> narrower_output(const std::vector<Evidence>& wrong) {
     return std::nullopt;
 }
 
+bool is_member(const Evidence& e, Precision format) {
+    const Tensor& o = e.observed[Role::o];
+    for (std::int64_t n = 0; n < o.size(); ++n)
+        if (std::isfinite(o.get(n)) && round_to(o.get(n), format) != o.get(n)) return false;
+    return true;
+}
+
+// Outputs that are of no narrower format refute it, but where a relation tells them apart.
+std::optional<Explanation> narrower_output_in(const AllEvidence& evidence) {
+    std::optional<Explanation> found = narrower_output(evidence.wrong);
+    if (!found) return found;
+    for (const Precision format : {Precision::bf16, Precision::f16, Precision::f32}) {
+        if (found->id != "output_" + std::string(name(format))) continue;
+        std::vector<Problem> wrong, refuting;
+        for (const Evidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
+        for (const Evidence& e : evidence.right)
+            if (!is_member(e, format)) refuting.push_back(e.asked.problem);
+        if (refuting.empty()) return found;
+        const std::optional<std::string> scope = scope_of(wrong, refuting);
+        if (!scope) return std::nullopt;
+        found->refuted = true;
+        found->says += ", " + *scope;
+    }
+    return found;
+}
+
 // What only the evidence can tell, where nothing else explains it. And a small case has several
 // diagonals, or ways to count a tail: those of other cases decide.
 std::vector<Deviation> further_deviations(const std::vector<Explanation>& accepted,
@@ -71,6 +99,29 @@ Diagnosis known(const Explanation& explanation, Diagnosis rest) {
     return rest;
 }
 
+// A step of the sums shows in the output.
+std::vector<Explanation> steps_left(const std::vector<Evidence>& wrong,
+                                    const std::function<bool(const std::string& id)>& refuted) {
+    std::vector<Explanation> steps = coarser_steps(wrong);
+    if (refuted) std::erase_if(steps, [&](const Explanation& e) { return refuted(e.id); });
+    return steps;
+}
+
+// An explanation of calls that were chosen by nobody who knew it has to predict those too that were
+// chosen to refute it. What names where it holds is found anew: the relation may be another.
+bool contradicted(const Diagnosis& found, const AllEvidence& evidence) {
+    const JudgedPart part = part_of(evidence.wrong);
+    const auto refuted_by = [&](const Explanation& e) {
+        const auto contradicts = [&](const Evidence& call) {
+            const auto count = count_call(*e.deviation, call, part);
+            return count ? !count->all() : call.wrong();
+        };
+        return e.deviation && (e.refuted || std::ranges::any_of(evidence.wrong, contradicts) ||
+                               std::ranges::any_of(evidence.right, contradicts));
+    };
+    return refuted_by(found) || std::ranges::any_of(found.also, refuted_by);
+}
+
 Explanation depends_on(std::string id, const std::string& what) {
     Explanation d;
     d.id = std::move(id);
@@ -85,7 +136,8 @@ Explanation remembered() {
     return depends_on("remembers", "earlier calls");
 }
 
-Diagnosis explain_evidence(const AllEvidence& evidence) {
+Diagnosis explain_evidence(const AllEvidence& evidence,
+                           const std::function<bool(const std::string& id)>& refuted) {
     Diagnosis found;
     found.cases = static_cast<std::int64_t>(evidence.wrong.size());
     if (evidence.wrong.empty()) return found;
@@ -125,14 +177,13 @@ Diagnosis explain_evidence(const AllEvidence& evidence) {
     std::erase_if(accepted, &Explanation::unlimited);
     std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });
     if (accepted.empty() && output)
-        if (const auto narrower = narrower_output(evidence.wrong)) accepted.push_back(*narrower);
+        if (const auto narrower = narrower_output_in(evidence)) accepted.push_back(*narrower);
     if (output)
         if (auto beside = not_finite(evidence.wrong)) {
             tell_unwritten(*beside, evidence.wrong);
             accepted.push_back(std::move(*beside));
         }
-    // A step of the sums shows in the output.
-    if (accepted.empty() && output) accepted = coarser_steps(evidence.wrong);
+    if (accepted.empty() && output) accepted = steps_left(evidence.wrong, refuted);
     const auto more = [](const DeviationScore& a, const DeviationScore& b) {
         return a.count.agree < b.count.agree;
     };
@@ -178,7 +229,15 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
         rest.cases = static_cast<std::int64_t>(evidence.wrong.size());
         return known(*leak, rest);
     }
-    Diagnosis found = explain_evidence(evidence);
+    const auto refuted = [&](const std::string& id) {
+        return step_refuted(kernel, counterexample.smallest, id);
+    };
+    Diagnosis found = explain_evidence(evidence, refuted);
+    if (found.known && found.deviation) {
+        add_length_neighbours(evidence, kernel, counterexample.smallest);
+        add_magnitudes(evidence, kernel, counterexample.smallest);
+        if (contradicted(found, evidence)) found = explain_evidence(evidence, refuted);
+    }
     found.evidence = std::make_shared<const AllEvidence>(evidence);
     found.too_large = evidence.wrong.empty() && too_large(counterexample.smallest);
     return found;

@@ -6,6 +6,7 @@
 // truth in enough elements is no explanation.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +63,9 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
 /// An answer that depends on earlier calls.
 Explanation remembered();
 
-/// The same for evidence that is already at hand.
-Diagnosis explain_evidence(const AllEvidence& evidence);
+/// The same for evidence that is already at hand. A coarser step is named where `refuted` does not
+/// say that the kernel takes none such.
+Diagnosis explain_evidence(const AllEvidence& evidence,
+                           const std::function<bool(const std::string& id)>& refuted = {});
 
 }  // namespace attest::diagnosis

@@ -93,6 +93,10 @@ void AllEvidence::add(std::optional<Evidence> evidence) {
     if (list.size() < evidence_max) list.push_back(std::move(*evidence));
 }
 
+void AllEvidence::add_probe(Evidence evidence) {
+    (evidence.wrong() ? wrong : right).push_back(std::move(evidence));
+}
+
 bool AllEvidence::enough() const noexcept {
     return wrong.size() == evidence_max;
 }
@@ -145,6 +149,25 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
     for (const Case& c : cases)
         if (!evidence.enough()) evidence.add(evidence_of(kernel, c));
     return evidence;
+}
+
+void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    for (const Case& c : length_neighbours(smallest))
+        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
+}
+
+void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    Case wide = smallest;
+    wide.problem.dim_v = value_dim(smallest.problem) + 3;
+    wide.values = {ValueKind::normal, 1, {}};
+    for (const int exponent : {-140, -126, -100, -70, -40, -24, -20, -14, -10, -7, 8, 16, 40})
+        if (std::optional<Evidence> e =
+                evidence_of(kernel, wide, [exponent](const Problem& p, TensorSet& inputs) {
+                    Tensor& v = inputs[Role::v];
+                    for (std::int64_t n = 0; n < v.size(); ++n)
+                        v.set(n, round_to(std::ldexp(v.get(n), exponent), p.format_kv));
+                }))
+            evidence.add_probe(std::move(*e));
 }
 
 }  // namespace attest::diagnosis

@@ -31,6 +31,8 @@ struct AllEvidence {
     bool remembers = false;  ///< a call was wrong after others, and right as the first of a process
     void add(std::optional<Evidence> evidence);
     bool enough() const noexcept;  ///< more would cost time and say nothing new
+    /// What was asked for to refute an explanation: however much there is already.
+    void add_probe(Evidence evidence);
 };
 
 /// The calls the law itself made of the smallest case, with its own inputs; then the smallest case,
@@ -39,6 +41,13 @@ struct AllEvidence {
 /// again, or that end in no answer, are left out.
 AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample& counterexample,
                             const std::vector<search::CaseRecord>& records);
+
+/// The neighbours in length of a smallest case: calls that no law chose, and that an explanation
+/// found without them has to predict too, where the kernel is wrong and where it is right.
+void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
+
+/// The same for the size of values, from numbers below the least normal ones of f32 up.
+void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
 /// One case as the kernel takes it, without its LSE where it does not return one; none where it
 /// gives no answer. `change`, where given, edits the inputs first.

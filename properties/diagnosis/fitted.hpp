@@ -22,4 +22,10 @@ Deviation tail_dropped(std::int64_t tile);
 /// Tiles that are skipped where their weights are small, or counted where they lack keys.
 std::vector<Deviation> tile_candidates();
 
+/// Values exchanged, outputs taken for 0, weights that end (fitted_outputs.cpp).
+std::vector<Deviation> fitted_outputs(const AllEvidence& evidence);
+
+/// Keys lost at the edges of tiles (tile_deviations.cpp).
+std::vector<Deviation> tile_deviations();
+
 }  // namespace attest::diagnosis

@@ -83,6 +83,77 @@ TEST(Fitted, AMaximumThatIsNotSubtractedIsNamed) {
     EXPECT_EQ(diagnosed_of(overflows, line).id, "maximum_not_subtracted_guarded");
 }
 
+Answer of_rules(void (*change)(const Specification&, Rules&)) {
+    return [change](const Specification& s, const bound::Expected&) {
+        Rules rules = rules_of(s);
+        change(s, rules);
+        const Specification other = with_rules(s, rules);
+        return oracle::attend(other.problem, other.dialect, other.numerics, other.inputs);
+    };
+}
+
+TEST(Fitted, KeysLostAtTheEdgesOfTilesAreNamed) {
+    const auto whole_tiles = [](const Specification&, Rules& rules) {
+        const std::int64_t left = rules.window.left;
+        rules.also_hidden = [left](const MaskPlace& p) {
+            const std::int64_t own = p.row + p.len_kv - p.len_q, first = own - left;
+            const std::int64_t begin = (std::max<std::int64_t>(first, 0) + 31) / 32 * 32;
+            return left >= 0 && p.column < begin && begin <= own;
+        };
+    };
+    const auto last_of_64 = [](const Specification&, Rules& rules) {
+        rules.also_hidden = [](const MaskPlace& p) { return p.column % 64 == 63; };
+    };
+    EXPECT_EQ(
+        diagnosed_of(of_rules(whole_tiles), "b1 hq1 hkv1 tq1 tk33 d1 causal window 1 -1 f32").says,
+        "a window that begins with its first whole tile of 32 keys, where it has one");
+    EXPECT_EQ(diagnosed_of(of_rules(last_of_64), "b1 hq1 hkv1 tq1 tk64 d2 f32").says,
+              "attention without the last key of each 64");
+}
+
+TEST(Fitted, ExchangedValuesAreNamed) {
+    const auto exchanged = [](const Specification& s, const bound::Expected&) {
+        Specification out = s;
+        const Tensor& v = s.inputs[Role::v];
+        const auto source = [n = s.problem.len_kv](std::int64_t j) {
+            if (j % 32 == 4 && j + 1 < n) return j + 1;
+            return j % 32 == 5 ? j - 1 : j;
+        };
+        out.inputs.put(Role::v, remake(v.type(), v.shape(),
+                                       [&](std::int64_t b, std::int64_t h, std::int64_t j,
+                                           std::int64_t c) { return v.at(b, h, source(j), c); }));
+        return oracle::attend(out.problem, out.dialect, out.numerics, out.inputs);
+    };
+    EXPECT_EQ(diagnosed_of(exchanged, "b1 hq1 hkv1 tq1 tk6 d1 f32").says,
+              "keys 4 and 5 of each 32 with each other's value");
+}
+
+// Not "subnormal numbers taken for 0", which the smallest values alone would show as well.
+TEST(Fitted, SmallOutputsTakenForZeroAreNamed) {
+    const auto flushed = [](const Specification&, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        for (bound::ExpectedElement& e : own.output)
+            if (std::abs(e.value) < 0x1p-14) e.value = 0;
+        return own;
+    };
+    for (const char* line :
+         {"b1 hq1 hkv1 tq1 tk1 d1 f32 values tiny", "b1 hq1 hkv1 tq1 tk1 d4 f32 values tiny"})
+        EXPECT_EQ(diagnosed_of(flushed, line).says,
+                  "0 for outputs below 2^-14, the least normal number of f16")
+            << line;
+}
+
+TEST(Fitted, WeightsThatEndAreNamed) {
+    const char* line = "b1 hq2 hkv2 tq3 tk9 d4 f32 values logit50";
+    EXPECT_EQ(
+        diagnosed_of(weighing([](double x) { return std::exp(std::max(x, -10.0)); }), line).says,
+        "exp(-10) for scores more than 10 below the largest");
+    EXPECT_EQ(
+        diagnosed_of(weighing([](double x) { return std::exp(x) < 1e-4 ? 0 : std::exp(x); }), line)
+            .says,
+        "weights below 1e-4 of the largest dropped");
+}
+
 /// What it answers with NaN it never wrote.
 struct Forgetful : Actor {
     using Actor::Actor;

@@ -148,6 +148,12 @@ std::vector<Deviation> window_deviations() {
         rule_deviation("window_right_ignored", "no limit to the right of the window", has_right,
                        [](Rules& r) { r.window.right = -1; }),
         rule_deviation(
+            "window_two_sided", "a window as wide to the right as to the left",
+            [](const Specification& s) {
+                return s.problem.mask.window.left >= 0 && s.problem.mask.window.right < 0;
+            },
+            [](Rules& r) { r.window.right = r.window.left; }),
+        rule_deviation(
             "window_swapped", "a window with its left and right limits exchanged",
             [](const Specification& s) {
                 return s.problem.mask.window.left != s.problem.mask.window.right;

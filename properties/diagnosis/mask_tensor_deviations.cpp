@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include <numbers>
+
 #include "properties/diagnosis/respecify.hpp"
 
 namespace attest::diagnosis {
@@ -65,11 +67,24 @@ Deviation mask_of_first(std::size_t axis, const std::string& what) {
         });
 }
 
+std::vector<Deviation> biases_multiplied() {
+    return {
+        mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
+                              [](const Specification&, double v) { return 2 * v; }),
+        mask_values_deviation("bias_of_base_two",
+                              "an additive mask taken for one in base 2: ln(2) of it", has_additive,
+                              [](const Specification&, double v) { return v * std::numbers::ln2; }),
+        mask_values_deviation(
+            "bias_into_base_two", "an additive mask multiplied by log2(e)", has_additive,
+            [](const Specification&, double v) { return v * std::numbers::log2e; }),
+    };
+}
+
 }  // namespace
 
 std::vector<Deviation> mask_tensor_deviations() {
     const double minus_infinity = -infinite;
-    return {
+    std::vector<Deviation> list{
         mask_values_deviation("mask_inverted", "a boolean mask with 0 and 1 exchanged", has_boolean,
                               [minus_infinity](const Specification&, double v) {
                                   return v != 0 ? minus_infinity : 0.0;
@@ -133,9 +148,9 @@ std::vector<Deviation> mask_tensor_deviations() {
                               [minus_infinity](const Specification&, double v) {
                                   return v == minus_infinity ? v : -v;
                               }),
-        mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
-                              [](const Specification&, double v) { return 2 * v; }),
     };
+    for (Deviation& d : biases_multiplied()) list.push_back(std::move(d));
+    return list;
 }
 
 }  // namespace attest::diagnosis

@@ -119,6 +119,8 @@ std::vector<Deviation> position_deviations() {
     };
     other_distance("alibi_from_key_zero", "ALiBi by the key's position alone",
                    [](const MaskPlace& p) { return -p.column; });
+    other_distance("alibi_from_last_key", "ALiBi by the key's distance from the last key",
+                   [](const MaskPlace& p) { return p.len_kv - 1 - p.column; });
     other_distance("alibi_signed", "ALiBi by the distance with its sign",
                    [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q - p.column; });
     other_distance("alibi_from_one", "ALiBi by the distance and one", [](const MaskPlace& p) {

@@ -8,8 +8,8 @@ namespace {
 
 /// What one relative has more than the smallest case.
 struct More {
-    std::int64_t q, kv, dim, dim_v, group, heads_kv, window, splits;
-    double scale;  ///< factor on the explicit scale; 0: the default scale
+    std::int64_t q = 0, kv = 0, dim = 0, dim_v = 0, group = 0, heads_kv = 0, window = 0, splits = 0;
+    double scale = 1;  ///< factor on the explicit scale; 0: the default scale
     ValueKind kind = ValueKind::normal;
     /// Documents: a further one behind instead of a longer first. Lengths of keys: so many keys
     /// more of the axis that no sequence has.
@@ -96,6 +96,25 @@ std::vector<Case> relatives(const Case& smallest) {
         Case split = list[n];
         split.problem.splits = static_cast<std::int64_t>(n) + 2;
         list.push_back(std::move(split));
+    }
+    return list;
+}
+
+std::vector<Case> length_neighbours(const Case& smallest) {
+    std::vector<Case> list;
+    const Problem& p = smallest.problem;
+    const auto add = [&](std::int64_t more_q, std::int64_t more_kv) {
+        Case other = smallest;
+        lengthen(other.problem, p, {.q = more_q, .kv = more_kv});
+        other.values = {ValueKind::normal, list.size() + 1, {}};
+        list.push_back(std::move(other));
+    };
+    const bool square = p.len_q == p.len_kv && (p.alibi || p.rope.style != RopeStyle::none);
+    for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128}) {
+        for (const std::int64_t keys : {n, n + 1, 3 * n, 3 * n + 1})
+            add(square ? keys - p.len_q : 0, keys - p.len_kv);
+        for (const std::int64_t queries : {n, n + 1}) add(queries - p.len_q, 0);
+        add(n + 1 - p.len_q, n + 1 - p.len_kv);
     }
     return list;
 }

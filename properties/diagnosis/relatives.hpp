@@ -11,4 +11,9 @@ namespace attest::diagnosis {
 /// Some of them may be problems that cannot be, or that the kernel refuses.
 std::vector<Case> relatives(const Case& smallest);
 
+/// Nothing but the lengths varied, so that a limit or a period is told from its neighbours: for
+/// powers of two n there are n, n + 1, 3n and 3n + 1 keys, what lies past n and past no 2n, n and
+/// n + 1 queries, and n + 1 of both.
+std::vector<Case> length_neighbours(const Case& smallest);
+
 }  // namespace attest::diagnosis

@@ -55,6 +55,23 @@ std::vector<Deviation> shares_of_the_sink() {
                              for (const double weight : row.weights) keys += weight;
                              return WeightChange{{}, std::log(keys + std::exp(row.max - row.lse))};
                          }));
+    // Its share of the sum is e^(sink - LSE). 2^(sink - m) of a share that is not told from 0 is
+    // not told either.
+    all.push_back(weight_deviation(
+        "sink_weight_base_two", "a sink weighed 2^(sink - m) where keys are weighed exp(S - m)",
+        [](const Specification& s, const oracle::RowDetail& row,
+           KeyExtent) -> std::optional<WeightChange> {
+            if (!s.problem.sink) return WeightChange{};
+            double keys = 0;
+            for (const double weight : row.weights) keys += weight;
+            const double share = 1 - keys;
+            if (!(share > 0x1p-20)) return std::nullopt;
+            const double sink = row.lse + std::log(share), most = std::max(row.max, sink);
+            return WeightChange{{},
+                                std::log(keys + std::exp2(sink - most) * std::exp(most - row.lse))};
+        }));
+    all.push_back(sink_deviation("sink_twice", "the sink counted twice",
+                                 [](const Specification&, double v) { return v + std::log(2.0); }));
     all.push_back(sink_deviation("sink_zero", "a sink of 0 whatever its value",
                                  [](const Specification&, double) { return 0.0; }));
     return all;

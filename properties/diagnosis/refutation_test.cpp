@@ -1,0 +1,100 @@
+// Names that the failing calls alone would bear, and that calls made to refute them take back.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/step_experiment.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+Diagnosis diagnosed_after_probes(Answer answer, const char* line) {
+    Actor actor(std::move(answer));
+    search::Counterexample c;
+    c.law = "reference.output";
+    c.smallest = c.found.tried = parse_case(line);
+    return diagnose(actor, c, {});
+}
+
+Answer with_rules_of(void (*change)(const Specification&, Rules&)) {
+    return [change](const Specification& s, const bound::Expected&) {
+        Rules rules = rules_of(s);
+        change(s, rules);
+        const Specification other = with_rules(s, rules);
+        return oracle::attend(other.problem, other.dialect, other.numerics, other.inputs);
+    };
+}
+
+// Calls that the law did not choose tell a period from its divisors, and a limit from the next.
+TEST(Refutation, APeriodIsToldFromItsDivisors) {
+    const auto drops_past_64 = [](const Specification& s, Rules& rules) {
+        rules.also_hidden = [n = s.problem.len_kv](const MaskPlace& p) {
+            return n > 64 && n % 64 == 1 && p.key == n - 1;
+        };
+    };
+    EXPECT_EQ(
+        diagnosed_after_probes(with_rules_of(drops_past_64), "b1 hq1 hkv1 tq1 tk65 d1 f32").says,
+        "attention without the last key, when Tk mod 64 = 1");
+}
+
+// Bounds of half sums are wide. What they are named for has to show in a sum itself.
+TEST(Refutation, AStepIsRefutedBeforeItIsNamed) {
+    const auto rounds_outputs = [](Precision format) {
+        return [format](const Specification&, const bound::Expected& truth) {
+            bound::Expected own = truth;
+            for (bound::ExpectedElement& e : own.output)
+                e.value = round_to(e.value, format) + 0x1p-13 * e.value;
+            return own;
+        };
+    };
+    const Answer coarse_exp =
+        weighing([](double x) { return std::exp(x) * (1 + 3e-4 * std::sin(5 * x)); });
+    const char* line = "b1 hq2 hkv2 tq4 tk16 d8 f32";
+    EXPECT_NE(diagnosed_after_probes(rounds_outputs(Precision::bf16), line).id,
+              "step_accumulate_f16");
+    EXPECT_EQ(diagnosed_after_probes(coarse_exp, line).says,
+              "errors of the size of an exp off by 1024 ulp");
+}
+
+// A rounding to bfloat16 is none to f16, though that lies within the bound of one.
+TEST(Refutation, SumsInBfloat16AreNotTakenForSumsInF16) {
+    const auto sums_in = [](Precision format) {
+        return row_by_row([format](const std::vector<double>& below,
+                                   const std::vector<double>& values) {
+            RowAnswer answer;
+            for (std::size_t j = 0; j < below.size(); ++j) {
+                answer.sum += std::exp(below[j]);
+                answer.output = round_to(answer.output + std::exp(below[j]) * values[j], format);
+            }
+            answer.output /= answer.sum;
+            return answer;
+        });
+    };
+    const char* line = "b1 hq1 hkv1 tq2 tk4 d4 f32";
+    EXPECT_EQ(diagnosed_after_probes(sums_in(Precision::f16), line).id, "step_accumulate_f16");
+    EXPECT_NE(diagnosed_after_probes(sums_in(Precision::bf16), line).id, "step_accumulate_f16");
+}
+
+// Sums of weights in f16 lie within the bound of a coarse exp.
+TEST(Refutation, HalfSumsOfWeightsAreNoCoarseExp) {
+    const Answer half_sums =
+        row_by_row([](const std::vector<double>& below, const std::vector<double>& values) {
+            RowAnswer answer;
+            for (std::size_t j = 0; j < below.size(); ++j) {
+                answer.sum = round_to(answer.sum + std::exp(below[j]), Precision::f16);
+                answer.output += std::exp(below[j]) * values[j];
+            }
+            answer.output /= answer.sum;
+            return answer;
+        });
+    Actor actor(half_sums);
+    const Case line = parse_case("b1 hq2 hkv2 tq4 tk16 d8 f32");
+    EXPECT_TRUE(step_refuted(actor, line, "step_exp_16384"));
+    EXPECT_FALSE(step_refuted(actor, line, "step_accumulate_f16"));
+}
+
+}  // namespace
+}  // namespace attest::diagnosis

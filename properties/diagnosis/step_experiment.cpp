@@ -1,0 +1,165 @@
+#include "properties/diagnosis/step_experiment.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "properties/diagnosis/evidence.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+void fill(TensorSet& inputs, Role role, double value) {
+    if (!inputs.has(role)) return;
+    Tensor& t = inputs[role];
+    for (std::int64_t n = 0; n < t.size(); ++n)
+        if (std::isfinite(t.get(n))) t.set(n, value);
+}
+
+// Products and sums of whole numbers up to 3 over 8 channels are whole and at most 72, with a bias
+// or slope of 1 over 5 keys at most 77: each is a number of bfloat16 and of f16, so that queries,
+// scores and biases are what they are in whichever format they are kept.
+std::optional<Evidence> of_whole_numbers(search::Kernel& kernel, const Case& smallest) {
+    Case whole = smallest;
+    Problem& p = whole.problem;
+    p.softcap = 0;
+    p.rope = {};
+    p.scale = 1.0;
+    p.dim_qk = std::min<std::int64_t>(p.dim_qk, 8);
+    if (!p.cache.present && p.mask.lens_kv.empty() && p.mask.documents_kv.empty()) {
+        p.len_q = p.len_kv = 5;
+    }
+    whole.values = {ValueKind::small_int, 1, {}};
+    return evidence_of(kernel, whole, [](const Problem&, TensorSet& inputs) {
+        for (const Role role : {Role::mask, Role::alibi_slopes, Role::sinks}) fill(inputs, role, 1);
+    });
+}
+
+/// One query, nothing that a step of another kind could show in.
+Case plain(const Case& smallest, std::int64_t keys, std::int64_t dim) {
+    Case c;
+    Problem& p = c.problem;
+    p.batch = p.heads_q = p.heads_kv = p.len_q = 1;
+    p.len_kv = keys;
+    p.dim_qk = dim;
+    p.format_q = smallest.problem.format_q;
+    p.format_kv = smallest.problem.format_kv;
+    p.format_o = smallest.problem.format_o;
+    p.want_lse = true;
+    c.values = {ValueKind::normal, 1, {}};
+    return c;
+}
+
+bool shown_right(const std::optional<Evidence>& e) {
+    return e && !e->wrong();
+}
+
+/// Scores 0 and these, values 1 and zeros: the answer tells the sum l of the weights, as exp of
+/// the log-sum-exp and as 1 / O, however exp was taken.
+std::optional<Evidence> of_scores_below(search::Kernel& kernel, const Case& smallest,
+                                        std::vector<double> scores) {
+    scores.insert(scores.begin(), 0.0);
+    std::vector<double> values(scores.size());
+    values.front() = 1;
+    Case c = plain(smallest, static_cast<std::int64_t>(scores.size()), 1);
+    c.problem.scale = 1.0;
+    c.values.tensors[Role::q] = {Fill::ones, {}};
+    c.values.tensors[Role::k] = {Fill::explicit_values, scores};
+    c.values.tensors[Role::v] = {Fill::explicit_values, values};
+    return evidence_of(kernel, c);
+}
+
+std::optional<double> sum_by_output(const std::optional<Evidence>& e) {
+    if (!e || e->asked.problem.format_o != Precision::f32) return std::nullopt;
+    return 1 / e->observed[Role::o].get(0);
+}
+
+std::optional<double> sum_of_weights(const std::optional<Evidence>& e) {
+    if (!e || !e->observed.has(Role::lse)) return sum_by_output(e);
+    return std::exp(e->observed[Role::lse].get(0));
+}
+
+constexpr double depths[] = {0.75, 1.5, 2.25, 3.0};
+
+/// l is known to a few roundings to f32.
+constexpr double sum_slack = 0x1p-21;
+
+// That some l lies so near to a number of f16 by chance has probability 2^-20 / 2^-11, of bfloat16
+// less.
+bool sum_is_no_member(search::Kernel& kernel, const Case& smallest, Precision format) {
+    return std::ranges::any_of(depths, [&](double x) {
+        const auto l = sum_of_weights(of_scores_below(kernel, smallest, {-x}));
+        return l && !(std::abs(round_to(*l, format) - *l) <= sum_slack * *l);
+    });
+}
+
+// An exp of its own, in sums that are right and so of no narrower format, gives l = 1 + w(x) and 1
+// + w(x) + w(y) of the same w, which is not exp for every x; and 1 for one key.
+bool no_other_exp(search::Kernel& kernel, const Case& smallest) {
+    bool shows = false;
+    double before = 0;
+    for (const double x : depths) {
+        const auto one = sum_by_output(of_scores_below(kernel, smallest, {-x}));
+        if (!one) return false;
+        const double w = *one - 1;
+        shows = shows || std::abs(w - std::exp(-x)) > 4 * sum_slack;
+        const double y = x - 0.75;
+        const auto both = sum_by_output(of_scores_below(kernel, smallest, {-x, -y}));
+        const double other = y == 0 ? 1 : before;
+        if (!both || !(std::abs(*both - 1 - w - other) <= 4 * sum_slack * *both)) return true;
+        before = w;
+    }
+    return !shows;
+}
+
+// One key of weight 1, a product of two whole numbers and a value of the format: sums in it are
+// exact.
+bool wrong_on_members(search::Kernel& kernel, const Case& smallest, Precision format) {
+    Case one = plain(smallest, 1, 1);
+    one.problem.scale = 1.0;
+    one.problem.dim_v = 16;
+    one.values.tensors[Role::q] = {Fill::ones, {}};
+    one.values.tensors[Role::k] = {Fill::ones, {}};
+    const std::optional<Evidence> e =
+        evidence_of(kernel, one, [format](const Problem&, TensorSet& inputs) {
+            Tensor& v = inputs[Role::v];
+            for (std::int64_t n = 0; n < v.size(); ++n) v.set(n, round_to(v.get(n), format));
+        });
+    return e && e->wrong();
+}
+
+/// Which steps such words name.
+bool of_scores(std::string_view id) {
+    return id.starts_with("step_scores_") || id.starts_with("step_query_");
+}
+bool of_terms(std::string_view id) {
+    return id.starts_with("step_bias_") || id.starts_with("step_rotation_");
+}
+bool of_sums(std::string_view id) {
+    return id.starts_with("step_accumulate_");
+}
+
+}  // namespace
+
+bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::string& id) {
+    const auto one_key = [&] { return evidence_of(kernel, plain(smallest, 1, 64)); };
+    const auto few_keys = [&] { return evidence_of(kernel, plain(smallest, 3, 64)); };
+    if (of_sums(id)) {
+        const Precision format = id.ends_with("bf16") ? Precision::bf16 : Precision::f16;
+        return shown_right(few_keys()) || wrong_on_members(kernel, smallest, format) ||
+               (shown_right(one_key()) && sum_is_no_member(kernel, smallest, format));
+    }
+    if (id.starts_with("step_exp_")) {
+        const std::optional<Evidence> one = one_key();
+        return (one && one->wrong()) || no_other_exp(kernel, smallest) ||
+               !sum_is_no_member(kernel, smallest, Precision::f16);
+    }
+    if (of_scores(id) && shown_right(few_keys())) return true;
+    if (!of_scores(id) && !of_terms(id)) return false;
+    const std::optional<Evidence> whole = of_whole_numbers(kernel, smallest);
+    return whole && whole->wrong();
+}
+
+}  // namespace attest::diagnosis
