@@ -63,10 +63,20 @@ void add_lse(std::vector<BackwardDeviation>& list) {
         list.push_back(lse("lse_" + std::string(name(narrow)),
                            "weights of an LSE rounded to " + std::string(name(narrow)),
                            [narrow](const ModelRow& row) { return rounded_to(row.lse, narrow); }));
-    list.push_back(exchanged_step("sink_left_out", "weights that the sink has no share in",
-                                  [](const BackwardCall& call, ModelSteps& s) {
-                                      if (call.problem().sink) s.lse = lse_of_keys;
-                                  }));
+    // Summed again without it, or exp(L) less exp(sink): L + log(1 - exp(sink - L)).
+    const auto from_stored = [](const ModelRow& row) {
+        const double share =
+            std::exp(row.call.call.sinks[static_cast<std::size_t>(row.h)] - row.lse.value);
+        return Near{row.lse.value + std::log1p(-share),
+                    (row.lse.error + 4 * row.call.model.ua) / std::max(1 - share, 0.0)};
+    };
+    for (const std::function<Near(const ModelRow&)>& form :
+         {std::function<Near(const ModelRow&)>(lse_of_keys),
+          std::function<Near(const ModelRow&)>(from_stored)})
+        list.push_back(exchanged_step("sink_left_out", "weights that the sink has no share in",
+                                      [form](const BackwardCall& call, ModelSteps& s) {
+                                          if (call.problem().sink) s.lse = form;
+                                      }));
 }
 
 void add_hidden(std::vector<BackwardDeviation>& list) {
