@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ci/record.hpp"
+#include "ci/screen.hpp"
 
 namespace attest::ci {
 
@@ -43,6 +44,9 @@ double missed_share(const search::LawReport& law);
 
 /// What the run was made with: versions, profile, seed, digests, threads, begin and end.
 Facts made_with(const Certificate& certificate);
+
+/// What is not the same of two runs' certificates, a line each.
+void draw_changes(Screen& screen, const RunReport& a, const RunReport& b);
 
 /// A law's sentence as it is declared; that of the report, where no such law is in the catalogue.
 const std::string& full_statement(const search::LawReport& law);

@@ -55,7 +55,7 @@ LIBRARIES = {  # outside library -> where its headers may be named
     "gtest/": r"_test\.cpp$|^ci/",
     "gmock/": r"_test\.cpp$",
     "rapidcheck": r"^properties/search/|_test\.(cpp|hpp)$|^reference/problem/.*generators\.hpp$",
-    "hwy/": r"^kernels/cpu/|^reference/(oracle|bound)/|^kernels/mutants/",
+    "hwy/": r"^kernels/cpu/|^reference/(oracle|bound|problem)/|^kernels/mutants/",
     "boost/multiprecision": r"^reference/oracle/|_test\.cpp$",
     "CLI/": r"^ci/",
 }

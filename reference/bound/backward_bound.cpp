@@ -70,6 +70,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     const double pu = 2 * model_.weight_floor;
     of_lse_ = evaluation * std::expm1(facts.lse_error);
     of_d_ = evaluation * times(1 + of_lse_, of_d);
+    overflows_ = false;
     for (std::size_t j = 0; j < entries; ++j) {
         // The reference may have lost a weight that a kernel still has.
         const double p =
@@ -80,6 +81,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         const double d = e + 3 * ua * (std::abs(row.score[j] - row.lse) + 2 * e) +
                          ua * (std::abs(row.max) + std::abs(row.lse)) + facts.lse_error +
                          std::log1p(model_.exp_error);
+        overflows_ = overflows_ || row.score[j] - row.lse + d >= std::log(model_.max_finite);
         // exp(S - L + d) even where p has underflowed.
         const auto excess_at = [&](double x) {
             return x < 1 ? p * (x * (1 + x))

@@ -31,6 +31,9 @@ public:
         : model_(model), queries_(queries), keys_(keys) {}
 
     void weigh(const RowFacts& row, const BackwardFacts& facts);
+    /// A weight may come out infinite, and NaN where it meets a zero: nothing is claimed of what the
+    /// row touches.
+    bool overflows() const noexcept { return overflows_; }
     /// Of P_ij in dV: the bound of dV_jc is sum_i |dO_ic| weight()[j] + absolute().
     std::span<const double> weight() const noexcept { return weight_; }
     /// Of dX_ij, summed over queries or over keys: the bound of dK_jc is
@@ -57,6 +60,7 @@ private:
     std::vector<double> weight_, by_queries_, by_keys_, alone_;
     std::vector<double> of_ds_, of_dx_, size_ds_, size_dx_;
     double of_d_ = 0, of_lse_ = 0;
+    bool overflows_ = false;
 };
 
 }  // namespace attest::bound

@@ -52,6 +52,20 @@ TEST(backward_bound, pays_for_the_stored_lse) {
     EXPECT_GE(keys.weighed().of_ds()[0], 0.5 * 0x1p-10);
 }
 
+// exp2(fma(S, log2 e, -round(L log2 e))) of S = L = -1e30 is 2 to the power of what is rounded
+// there.
+TEST(backward_bound, says_nothing_of_a_weight_that_may_overflow) {
+    TwoKeys keys;
+    const auto overflows = [&](double floor) {
+        for (double& score : keys.score) score = floor;
+        keys.row.max = keys.row.lse = floor;
+        return keys.weighed().overflows();
+    };
+    EXPECT_FALSE(overflows(-65504));
+    EXPECT_FALSE(overflows(-1e8));
+    EXPECT_TRUE(overflows(-1e30));
+}
+
 TEST(backward_bound, pays_for_the_stored_output) {
     TwoKeys keys;
     const double before = keys.weighed().of_ds()[0];

@@ -269,5 +269,20 @@ TEST(gradients, what_nothing_reaches_is_exactly_zero) {
     }
 }
 
+// exp2(fma(S, log2 e, -round(L log2 e))) of S = L = -1e30 is 2^(4e22), and that times a dO of 0
+// NaN.
+TEST(gradients, claim_nothing_of_a_row_with_nothing_but_a_low_floor) {
+    for (const char* d_o : {"", " d_o zeros"})
+        for (const auto& [floor, promised] : {std::pair{"-65504", true}, {"-1e+30", false}}) {
+            const Case c = parse_case(std::string("b1 hq1 hkv1 tq1 tk1 d1 mask additive floor ") +
+                                      floor + " f32 grad seed 2 q zeros k zeros v ones" + d_o);
+            TensorSet inputs = make_inputs(c);
+            inputs[Role::mask].set(0, std::stod(floor));
+            const auto g = attend_gradients(c.problem, {}, {}, inputs);
+            for (const auto* gradient : {&g.d_q, &g.d_k, &g.d_v, &g.d_mask})
+                EXPECT_EQ(gradient->at(0).bound < infinite, promised) << floor << d_o;
+        }
+}
+
 }  // namespace
 }  // namespace attest::oracle

@@ -127,9 +127,10 @@ HWY_INLINE hn::Vec<D> tail_quantile(D d, hn::Vec<D> p, hn::Vec<D> q) {
 template <class D>
 HWY_INLINE hn::Vec<D> normal_quantile(D d, hn::Vec<D> p) {
     const auto q = hn::Sub(p, hn::Set(d, 0.5));
-    // One for |q| <= 0.425, in 0.425^2 - q^2 = 0.180625 - q^2.
+    // One in 0.425^2 - q^2 = 0.180625 - q^2.
     const auto r = hn::Sub(hn::Set(d, 0.180625), hn::Mul(q, q));
     const auto middle = hn::Div(hn::Mul(q, polynomial(d, a, r)), polynomial(d, b, r));
+    // It is for |q| <= 0.425.
     const auto outside = hn::Gt(hn::Abs(q), hn::Set(d, 0.425));
     if (hn::AllFalse(d, outside)) return middle;
     return hn::IfThenElse(outside, tail_quantile(d, p, q), middle);
