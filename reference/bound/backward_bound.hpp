@@ -31,8 +31,8 @@ public:
         : model_(model), queries_(queries), keys_(keys) {}
 
     void weigh(const RowFacts& row, const BackwardFacts& facts);
-    /// A weight may come out infinite, and NaN where it meets a zero: nothing is claimed of what the
-    /// row touches.
+    /// A weight may come out infinite, and NaN where it meets a zero: nothing is claimed of what
+    /// the row touches.
     bool overflows() const noexcept { return overflows_; }
     /// Of P_ij in dV: the bound of dV_jc is sum_i |dO_ic| weight()[j] + absolute().
     std::span<const double> weight() const noexcept { return weight_; }
