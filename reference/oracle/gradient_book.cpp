@@ -83,7 +83,7 @@ void GradientBook::add_own_sizes(const GradientEntry& e) {
 
 void GradientBook::add(const GradientEntry& e) {
     row_.weigh(e.row, e.back);
-    if (row_.overflows()) return disclaim(e.b, e.h, e.i, e.visible);
+    if (row_.overflows()) disclaim(e.b, e.h, e.i, e.visible);
     add_own_sizes(e);
     const double scale = std::abs(call_.scale);
     const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
