@@ -69,17 +69,22 @@ private:
 };
 
 /// No more than a run makes of this law. A call of simulated threads takes a hundred times as long.
-std::int64_t cases_of(const law::Property& law, bool must, bool simulated,
+/// No law may see an equivalent: each is as good as named by its row, where that is affordable.
+std::int64_t cases_of(const law::Property& law, const BugAudit& bug, bool simulated,
                       const AuditOptions& options) {
-    const std::int64_t elsewhere = simulated ? options.cases_simulated : options.cases_elsewhere;
-    return search::numbers_of(law, {.end = must ? options.cases : elsewhere}, false).end;
+    const bool named = std::ranges::find(bug.must, law.id) != bug.must.end();
+    const std::int64_t most = named            ? options.cases
+                              : simulated      ? options.cases_simulated
+                              : bug.equivalent ? options.cases
+                                               : options.cases_elsewhere;
+    return search::numbers_of(law, {.end = most}, false).end;
 }
 
-LawOnBug try_law(AuditBench& bench, const law::Property& law, bool must,
+LawOnBug try_law(AuditBench& bench, const law::Property& law, const BugAudit& bug,
                  const AuditOptions& options, std::vector<search::CaseRecord>& first) {
     LawOnBug sum;
     sum.law = law.id;
-    const std::int64_t cases = cases_of(law, must, bench.capability().simulated, options);
+    const std::int64_t cases = cases_of(law, bug, bench.capability().simulated, options);
     for (std::int64_t s = 0; s < options.seeds; ++s) {
         const auto begin = std::chrono::steady_clock::now();
         auto records =
@@ -169,10 +174,7 @@ std::optional<BugAudit> audit(const kernel::Mutant& mutant, const AuditOptions& 
         if (!options.match.empty() && !search::matches_any(options.match, law.id)) continue;
         if (!bench.applies(law)) continue;
         std::vector<search::CaseRecord> first;
-        // No law may see an equivalent: each is a law of its row.
-        const bool must =
-            mutant.equivalent || std::ranges::find(sum.must, law.id) != sum.must.end();
-        sum.laws.push_back(try_law(bench, law, must, options, first));
+        sum.laws.push_back(try_law(bench, law, sum, options, first));
         if (!first.empty() && !sum.must.empty() && law.id == sum.must.front())
             ask_diagnosis(sum, bench, mutant, law, first);
     }

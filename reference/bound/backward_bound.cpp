@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/bound/entry_loops.hpp"
 #include "reference/bound/rounding.hpp"
 
 namespace attest::bound {
@@ -52,11 +53,11 @@ double times(double x, double y) {
 // and the common parts are e^E_L F |sum P slope k| and expm1(E_L) |sum dX k|.
 void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     const std::size_t entries = row.score.size();
-    for (std::vector<double>* x :
-         {&weight_, &by_queries_, &by_keys_, &alone_, &of_ds_, &of_dx_, &size_ds_, &size_dx_})
+    for (std::vector<double>* x : {&score_error_, &weight_, &by_queries_, &by_keys_, &alone_,
+                                   &of_ds_, &of_dx_, &size_ds_, &size_dx_})
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.ugs, omp = model_.omgs;
-    const ScoreError error = score_error(model_, row.q_max, row.k_max);
+    score_errors(row, score_error(model_, row.q_max, row.k_max), score_error_.data());
     const bool lse_given = facts.d_lse != 0;
     const double depth = model_.dot_depth(facts.dim_v) + 1 + model_.factor_roundings;
     const double of_sum = chain_error(depth, ua);
@@ -68,6 +69,8 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         chain_error(model_.sum_depth(queries_) + 5 + model_.factor_roundings, ua);
     const double over_keys = chain_error(model_.sum_depth(keys_) + 5, ua);
     const double pu = 2 * model_.weight_floor;
+    const double of_exp = facts.lse_error + std::log1p(model_.exp_error);
+    const double overflow = std::log(model_.max_finite);
     of_lse_ = evaluation * std::expm1(facts.lse_error);
     of_d_ = evaluation * times(1 + of_lse_, of_d);
     overflows_ = false;
@@ -75,13 +78,10 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         // The reference may have lost a weight that a kernel still has.
         const double p =
             std::max(row.weight[j], evaluation * std::exp(std::min(0.0, row.score[j] - row.lse)));
-        double e = error.dot * row.magnitude[j] + error.absolute;
-        if (!row.bias.empty()) e += error.bias * row.bias[j];
-        if (!row.turn.empty()) e += error.angle * row.turn[j];
+        const double e = score_error_[j];
         const double d = e + 3 * ua * (std::abs(row.score[j] - row.lse) + 2 * e) +
-                         ua * (std::abs(row.max) + std::abs(row.lse)) + facts.lse_error +
-                         std::log1p(model_.exp_error);
-        overflows_ = overflows_ || row.score[j] - row.lse + d >= std::log(model_.max_finite);
+                         ua * (std::abs(row.max) + std::abs(row.lse)) + of_exp;
+        overflows_ = overflows_ || row.score[j] - row.lse + d >= overflow;
         // exp(S - L + d) even where p has underflowed.
         const auto excess_at = [&](double x) {
             return x < 1 ? p * (x * (1 + x))

@@ -57,7 +57,7 @@ public:
 private:
     KernelModel model_;
     double queries_, keys_;
-    std::vector<double> weight_, by_queries_, by_keys_, alone_;
+    std::vector<double> score_error_, weight_, by_queries_, by_keys_, alone_;
     std::vector<double> of_ds_, of_dx_, size_ds_, size_dx_;
     double of_d_ = 0, of_lse_ = 0;
     bool overflows_ = false;

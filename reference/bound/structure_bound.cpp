@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/bound/entry_loops.hpp"
 #include "reference/bound/rounding.hpp"
 
 namespace attest::bound {
@@ -122,19 +123,11 @@ void StructureRow::weigh(const RowFacts& facts, std::span<const std::int64_t> vi
     for (std::vector<double>* x : {&share_, &slack_, &score_error_, &frame_, &rises_})
         x->assign(entries, 0.0);
     entries_ = static_cast<double>(entries);
-    const ScoreError error = score_error(model_, facts.q_max, facts.k_max);
-    error_max_ = 0;
-    double magnitude_max = 0;
-    for (std::size_t j = 0; j < entries; ++j) {
-        double e = error.dot * facts.magnitude[j] + error.absolute;
-        if (!facts.bias.empty()) e += error.bias * facts.bias[j];
-        if (!facts.turn.empty()) e += error.angle * facts.turn[j];
-        score_error_[j] = e;
-        error_max_ = std::max(error_max_, e);
-        magnitude_max = std::max(magnitude_max, facts.magnitude[j]);
-    }
+    const RowMaxima most =
+        score_errors(facts, score_error(model_, facts.q_max, facts.k_max), score_error_.data());
+    error_max_ = most.error;
     const double unscaled = static_cast<double>(model_.dim_qk) * facts.q_max * facts.k_max;
-    valid_ = std::max(unscaled, magnitude_max) < model_.max_finite / 8;
+    valid_ = std::max(unscaled, most.magnitude) < model_.max_finite / 8;
     replay_maxima(facts, visible);
     double rises_max = 0;
     for (const double r : rises_) rises_max = std::max(rises_max, r);
