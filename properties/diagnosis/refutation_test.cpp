@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/step_experiment.hpp"
 
@@ -17,6 +19,24 @@ Diagnosis diagnosed_after_probes(Answer answer, const char* line) {
     c.law = "reference.output";
     c.smallest = c.found.tried = parse_case(line);
     return diagnose(actor, c, {});
+}
+
+AllEvidence evidence_of_calls(Answer answer, const std::vector<const char*>& lines) {
+    Actor actor(std::move(answer));
+    AllEvidence evidence;
+    for (const char* line : lines) evidence.add(evidence_of(actor, parse_case(line)));
+    return evidence;
+}
+
+const Deviation& subnormals_flushed() {
+    return *std::ranges::find(deviations(), "subnormals_flushed", &Deviation::id);
+}
+
+/// Subnormal numbers taken for 0 in some calls.
+Answer flushing(bool (*in)(const Problem&)) {
+    return [in](const Specification& s, const bound::Expected& truth) {
+        return in(s.problem) ? predict(subnormals_flushed(), s, truth).value_or(truth) : truth;
+    };
 }
 
 Answer with_rules_of(void (*change)(const Specification&, Rules&)) {
@@ -38,6 +58,32 @@ TEST(Refutation, APeriodIsToldFromItsDivisors) {
     EXPECT_EQ(
         diagnosed_after_probes(with_rules_of(drops_past_64), "b1 hq1 hkv1 tq1 tk65 d1 f32").says,
         "attention without the last key, when Tk mod 64 = 1");
+}
+
+// PyTorch's flash on a CPU flushes in bf16, by the machine's own instruction, and not in f32.
+TEST(Refutation, WhatOtherFormatsAloneRefuteIsSaidOfOneFormat) {
+    const auto in_bf16 = [](const Problem& p) { return p.format_q == Precision::bf16; };
+    const AllEvidence evidence = evidence_of_calls(
+        flushing(in_bf16),
+        {"b1 hq1 hkv1 tq1 tk1 d1 bf16 values tiny", "b1 hq2 hkv2 tq3 tk5 d4 bf16 values tiny",
+         "b1 hq1 hkv1 tq4 tk1 d8 bf16 values tiny", "b1 hq2 hkv2 tq3 tk5 d4 f32 values tiny"});
+    const auto found = shared_explanation(subnormals_flushed(), evidence);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->explanation.says, "subnormal numbers taken for 0, in bf16");
+    EXPECT_EQ(found->explanation.declared,
+              "no such arithmetic; by design? declare numerics: flush_subnormals true");
+}
+
+// The rows of a wrong call part from those of right ones in whatever the calls do.
+TEST(Refutation, CallsThatDifferDoNotTellWhichRowsAreWrong) {
+    const auto narrow = [](const Problem& p) { return p.dim_qk < 8; };
+    const AllEvidence evidence = evidence_of_calls(
+        flushing(narrow),
+        {"b1 hq1 hkv1 tq1 tk1 d1 f32 values tiny", "b1 hq1 hkv1 tq3 tk5 d4 f32 values tiny",
+         "b1 hq4 hkv4 tq64 tk5 d8 f32 values tiny", "b1 hq4 hkv4 tq64 tk5 d9 f32 values tiny"});
+    const auto unasked = [](const std::string&) { return false; };
+    const std::string says = explain_evidence(evidence, unasked).says;
+    EXPECT_EQ(says.find("quer"), std::string::npos) << says;
 }
 
 // Bounds of half sums are wide. What they are named for has to show in a sum itself.

@@ -64,11 +64,22 @@ std::optional<std::string> limit_between(const ScopeAxis& axis, const std::vecto
                  : fmt::format("when {} ≤ {}", axis.symbol, of(most));
 }
 
+// A kernel is compiled anew for each format: what other formats alone refute needs no statistics.
+std::optional<std::string> one_format(const std::vector<Problem>& wrong,
+                                      const std::vector<Problem>& refuting) {
+    const Precision format = wrong.front().format_q;
+    const auto of_it = [format](const Problem& p) { return p.format_q == format; };
+    if (!std::ranges::all_of(wrong, of_it) || std::ranges::any_of(refuting, of_it))
+        return std::nullopt;
+    return "in " + std::string(name(format));
+}
+
 }  // namespace
 
 std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
                                     const std::vector<Problem>& refuting) {
     if (wrong.size() < wrong_min || refuting.empty()) return std::nullopt;
+    if (auto format = one_format(wrong, refuting)) return format;
     double tried = 0;
     const auto likely = [&] { return beyond_chance(++tried, wrong.size(), refuting.size()); };
     for (const ScopeAxis& axis : axes)

@@ -21,6 +21,7 @@ struct AffectedRow {
 struct RowRelation {
     std::string id, says;
     std::function<bool(const AffectedRow&)> holds;
+    bool of_lengths = false;  ///< mostly the same of all rows of a call
 };
 
 AffectedRow row_place(const Problem& p, std::size_t row) {
@@ -86,16 +87,17 @@ void add_row_lengths(std::vector<RowRelation>& list) {
     for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256}) {
         list.push_back({fmt::format("keys_past_{}", n),
                         fmt::format("where a sequence has one key more than a multiple of {}", n),
-                        [n](const AffectedRow& r) { return r.len_kv > n && r.len_kv % n == 1; }});
+                        [n](const AffectedRow& r) { return r.len_kv > n && r.len_kv % n == 1; },
+                        true});
         list.push_back({fmt::format("keys_whole_{}", n),
                         fmt::format("where a sequence has a multiple of {} keys", n),
-                        [n](const AffectedRow& r) { return r.len_kv % n == 0; }});
+                        [n](const AffectedRow& r) { return r.len_kv % n == 0; }, true});
         list.push_back({fmt::format("keys_uneven_{}", n),
                         fmt::format("where a sequence's keys are no multiple of {}", n),
-                        [n](const AffectedRow& r) { return r.len_kv % n != 0; }});
+                        [n](const AffectedRow& r) { return r.len_kv % n != 0; }, true});
         list.push_back({fmt::format("keys_over_{}", n),
                         fmt::format("where a sequence has more than {} keys", n),
-                        [n](const AffectedRow& r) { return r.len_kv > n; }});
+                        [n](const AffectedRow& r) { return r.len_kv > n; }, true});
     }
 }
 
@@ -131,13 +133,17 @@ struct RowAgreement {
 };
 
 /// The rows in which a deviation is borne out, and those in which it is refuted by right numbers.
+/// Rows of a call that are all of one kind are one witness of where in a call rows are wrong: what
+/// parts them from those of another call may be anything that parts the calls.
 struct PartedRows {
     std::vector<AffectedRow> in, out;
+    std::size_t witnesses_in = 0, witnesses_out = 0;
     bool possible = true;
 
     void add(const Evidence& e, const bound::Expected& own) {
         const Problem& p = e.asked.problem;
         const auto width = static_cast<std::size_t>(value_dim(p));
+        const std::size_t in_before = in.size(), out_before = out.size();
         for (std::size_t row = 0; possible && row < e.truth.row_empty.size(); ++row) {
             RowAgreement a;
             a.add(e.observed[Role::o], own.output, e.truth.output, p.format_o, row, width);
@@ -150,6 +156,10 @@ struct PartedRows {
             else if (!a.agrees)
                 out.push_back(row_place(p, row));
         }
+        const std::size_t more_in = in.size() - in_before, more_out = out.size() - out_before;
+        const bool both = more_in > 0 && more_out > 0;
+        witnesses_in += both ? more_in : std::min<std::size_t>(more_in, 1);
+        witnesses_out += both ? more_out : std::min<std::size_t>(more_out, 1);
     }
 };
 
@@ -167,7 +177,10 @@ std::optional<PartedRows> parted(const Deviation& d, const AllEvidence& evidence
 const RowRelation* relation_between(const PartedRows& rows) {
     double tried = 0;
     for (const RowRelation& relation : relations_of_rows()) {
-        if (!beyond_chance(++tried, rows.in.size(), rows.out.size())) return nullptr;
+        ++tried;
+        if (relation.of_lengths ? !beyond_chance(tried, rows.in.size(), rows.out.size())
+                                : !beyond_chance(tried, rows.witnesses_in, rows.witnesses_out))
+            continue;
         if (std::ranges::all_of(rows.in, relation.holds) &&
             std::ranges::none_of(rows.out, relation.holds))
             return &relation;

@@ -38,9 +38,9 @@ Judgement same_gradients(const GradientRun& first, const GradientRun& second, bo
     return tally.judgement("no gradient is promised to be the same");
 }
 
-Judgement same_again(const GradientRun& first, const TensorSet& again, const std::string& change) {
+Judgement same_again(const GradientRun& first, const TensorSet& again, bool bits,
+                     const std::string& change) {
     Tally tally(first.problem());
-    const bool bits = first.trial().numerics().deterministic_backward;
     for (const Role role : gradient_roles) {
         if (!first.has(role) || !again.has(role)) continue;
         for (std::int64_t at = 0; at < first[role].size() && !tally.violated(); ++at) {

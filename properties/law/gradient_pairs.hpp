@@ -19,8 +19,10 @@ using GradientMatch = std::function<std::optional<std::int64_t>(Role role, std::
 Judgement same_gradients(const GradientRun& first, const GradientRun& second, bool bits,
                          const std::string& change, const GradientMatch& match = {});
 
-/// The same of gradients alone: what backward gave when it was called again.
-Judgement same_again(const GradientRun& first, const TensorSet& again, const std::string& change);
+/// The same of gradients alone: what backward gave when it was called again; to the bit, or within
+/// the first one's bound.
+Judgement same_again(const GradientRun& first, const TensorSet& again, bool bits,
+                     const std::string& change);
 
 /// Bits are promised where the kernel claims that both forward and backward repeat theirs.
 bool repeats_gradients(const Numerics& numerics) noexcept;
