@@ -166,6 +166,11 @@ class Trouble(unittest.TestCase):
         self.assertEqual(sum(record.get("law") == "reference.output" for record in self.records()
                              if record["record"] == "law"), 1)
         self.attest("check", "--resume", "attest-out", code=0)  # nothing is left to do
+        self.attest("check", "--resume", "attest-out", "--junit", "laws.xml", "--jobs", "1", code=0)
+        self.assertTrue(os.path.exists(os.path.join(self.cwd, "laws.xml")))
+        for option in (["--profile", "core"], ["--shapes", "4"], ["--seed=9"], ["-x"]):
+            self.assertIn(f"{option[0].partition('=')[0]} cannot change",
+                          self.attest("check", "--resume", "attest-out", *option, code=2))
 
     def test_two_runs_do_not_share_a_folder(self):
         os.mkdir(self.path())
