@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""adapters_test.py ATTEST: judges ONNX Runtime, PyTorch and JAX through their adapters, where a Python has them.
+"""adapters_test.py ATTEST: judges ONNX Runtime, PyTorch, Triton and JAX through their adapters, where a Python has them.
 
 Exit 77 says "not run" with the reason. The set-up is kernels/adapters/set_up, whose Python is asked first and then the
 system's (Debian has python3-torch); ATTEST_ADAPTER_PYTHON names another interpreter. What is expected of each adapter was measured with the version it prints; the backends
@@ -12,6 +12,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ADAPTERS = os.path.join(ROOT, "kernels", "adapters")
+EXAMPLES = os.path.join(ROOT, "kernels", "examples")
 NAMED = os.environ.get("ATTEST_ADAPTER_PYTHON")
 PYTHONS = [NAMED] if NAMED else [os.path.join(ROOT, ".venv", "bin", "python"), "/usr/bin/python3"]
 NOT_RUN = 77
@@ -32,6 +33,10 @@ EXPECTED = {
     "torch 2": ("torch, torch.nn.attention, numpy", [
         ("torch_sdpa.math", QUICK, 0),
         ("torch_sdpa.flash", QUICK, 0),
+    ]),
+    # `attest new triton` begins with it. In the interpreter a case takes seconds.
+    "triton": ("triton, torch, numpy", [
+        ("triton_attention", ["--profile", "quick", "--cases", "4", "--shapes", "4", "--match", "reference.output"], 0),
     ]),
     # Every shape is compiled anew: seconds a case.
     "jax": ("jax, numpy", [
@@ -56,7 +61,7 @@ def judged(attest, python, adapter, arguments, expected):
     with tempfile.TemporaryDirectory() as out:
         run = subprocess.run([attest, "check", f"python:{adapter}:forward", "--python", python, "--out", out,
                               "--seed", "1", *arguments],
-                             env=dict(os.environ, PYTHONPATH=ADAPTERS), capture_output=True, text=True)
+                             env=dict(os.environ, PYTHONPATH=f"{ADAPTERS}:{EXAMPLES}"), capture_output=True, text=True)
     print(run.stdout, run.stderr, sep="")
     if run.returncode != expected:
         print(f"{adapter}: exit {run.returncode}, expected {expected}")

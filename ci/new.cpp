@@ -55,6 +55,11 @@ const std::vector<Beginning>& kinds() {
          "numpy_attention",
          {{"kernels/examples/numpy_attention.py", "@.py"}},
          {"attest check python:@:forward"}},
+        {"triton",
+         "triton_attention",
+         {{"kernels/examples/triton_attention.py", "@.py"}},
+         {"python3 -m venv .venv && .venv/bin/pip install torch triton numpy",
+          "attest check python:@:forward --python .venv/bin/python --shapes 20"}},
     };
     return list;
 }
@@ -91,14 +96,17 @@ void require_name(const std::string& name) {
 
 int new_command(const CommandOptions& options) {
     std::vector<std::string> names;
-    for (const Beginning& kind : kinds()) names.emplace_back(kind.name);
+    std::string all;
+    for (const Beginning& kind : kinds()) {
+        names.emplace_back(kind.name);
+        all += (all.empty() ? "one of " : ", ") + names.back();
+    }
     if (options.arguments.size() != 2)
         throw BadInput("new: what kind, and what name?", {"attest new c my_kernel"});
     const std::string &wanted = options.arguments[0], &name = options.arguments[1];
     const auto kind = std::ranges::find(kinds(), wanted, &Beginning::name);
     if (kind == kinds().end())
-        throw BadInput("new " + wanted + ": no kind of kernel" + suggestion(wanted, names),
-                       {"one of c, cpp, cuda, python"});
+        throw BadInput("new " + wanted + ": no kind of kernel" + suggestion(wanted, names), {all});
     require_name(name);
 
     std::vector<std::pair<std::string, std::string>> files;

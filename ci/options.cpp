@@ -73,7 +73,8 @@ void define_tools(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     fixture->add_option("--out", o.out, "folder of the results (attest-out)");
 
     auto* fresh = app.add_subcommand("new", "write a kernel to begin with, its glue and manifest");
-    fresh->add_option("KIND NAME", o.arguments, "c, cpp, cuda or python, and the kernel's name");
+    fresh->add_option("KIND NAME", o.arguments,
+                      "c, cpp, cuda, python or triton, and the kernel's name");
 
     auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
     bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");
