@@ -101,6 +101,7 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
     found.refuted = right.agree < right.of;
     if (found.refuted) found.says += ", in the cases that fail";
     found.strays = s.deviation->strays;
+    found.in_forward = s.deviation->in_forward;
     return found;
 }
 
@@ -233,6 +234,7 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
             accepted.back().narrowed = !s.elsewhere;
         } else if (s.fits() || (d.strays && s.agree == s.of)) {
             found.fits.push_back(d.id);
+            if (!d.in_forward.empty()) found.fits_in_forward.push_back(d.in_forward);
         } else if (s.agree > most_agree) {
             most_agree = s.agree;
             found.next_id = d.id;

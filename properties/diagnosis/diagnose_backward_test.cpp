@@ -180,5 +180,31 @@ TEST(BackwardCause, WhatAgreesInTooFewElementsAndWhatStraysAreOneDefect) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
+// Where both passes compute the same wrong thing, calls that forward answers rightly are no
+// evidence that backward is wrong alone.
+TEST(BackwardCause, WhatForwardIsFoundToComputeBackwardDoesNotComputeAlone) {
+    const auto named = [](const std::string& id, const std::string& in_forward) {
+        Explanation e;
+        e.id = id;
+        e.says = "what " + id + " is";
+        e.in_forward = in_forward;
+        return e;
+    };
+    const auto causes_of = [&](const std::string& in_forward) {
+        std::vector<CounterexampleReport> all{counterexample("reference.output", "alibi_negated"),
+                                              counterexample("reference.gradients", "first"),
+                                              counterexample("gradients.linear", "")};
+        all[0].diagnosis.backward = false;
+        all[0].diagnosis.says = "what forward computes";
+        all[1].diagnosis.also = {named("backward_alibi", in_forward)};
+        all[2].diagnosis.fits_in_forward = {in_forward};
+        const std::size_t causes = group_causes(all).size();
+        return std::pair(causes, all[1].diagnosis.says);
+    };
+    EXPECT_EQ(causes_of("alibi_negated"),
+              std::pair(std::size_t{1}, std::string("what forward computes")));
+    EXPECT_EQ(causes_of("alibi_ignored").first, 3u);
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

@@ -68,6 +68,30 @@ TEST(Fitted, AMaximumOverHiddenKeysIsNamed) {
     EXPECT_EQ(diagnosed_of(underflows, line).id, "maximum_of_hidden_guarded");
 }
 
+// What a query sees decides, not where its scores stand.
+TEST(Fitted, TheNaNOfAHiddenFirstTileIsNamed) {
+    const auto hidden_first = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+        for (std::size_t n = 0; n < rows.size(); ++n) {
+            const std::vector<double>& scores = rows[n].scores;
+            const auto first = scores.begin() + std::min<std::ptrdiff_t>(32, std::ssize(scores));
+            if (std::any_of(scores.begin(), first, [](double x) { return x > -infinite; }))
+                continue;
+            for (std::size_t k = n * dim; k < (n + 1) * dim; ++k)
+                own.output[k].value = std::nan("");
+            own.lse[n].value = std::nan("");
+        }
+        return own;
+    };
+    for (const char* line : {"b1 hq1 hkv1 tq1 tk33 d1 mask bool pattern left_pad f32 seed 5",
+                             "b1 hq2 hkv2 tq3 tk70 d2 mask bool pattern left_pad f32 seed 1"})
+        EXPECT_EQ(diagnosed_of(hidden_first, line).says,
+                  "NaN, exp(-inf + inf), where a query sees none of the first 32 keys")
+            << line;
+}
+
 TEST(Fitted, AMaximumThatIsNotSubtractedIsNamed) {
     const auto overflows = [](const Specification& s, const bound::Expected& truth) {
         bound::Expected own = truth;

@@ -60,6 +60,20 @@ TEST(Refutation, APeriodIsToldFromItsDivisors) {
         "attention without the last key, when Tk mod 64 = 1");
 }
 
+// Beyond all lengths that are divisible alike: 65537 keys are one more than a multiple of 256, too.
+TEST(Refutation, ALimitFarUpIsNoPeriod) {
+    const auto drops_past_1000 = [](const Specification& s, Rules& rules) {
+        rules.also_hidden = [n = s.problem.len_kv](const MaskPlace& p) {
+            return n > 1000 && p.key == n - 1;
+        };
+    };
+    const std::string says =
+        diagnosed_after_probes(with_rules_of(drops_past_1000), "b1 hq1 hkv1 tq1 tk1025 d1 f32")
+            .says;
+    EXPECT_EQ(says.find("multiple"), std::string::npos) << says;
+    EXPECT_EQ(says.find("mod"), std::string::npos) << says;
+}
+
 // PyTorch's flash on a CPU flushes in bf16, by the machine's own instruction, and not in f32.
 TEST(Refutation, WhatOtherFormatsAloneRefuteIsSaidOfOneFormat) {
     const auto in_bf16 = [](const Problem& p) { return p.format_q == Precision::bf16; };

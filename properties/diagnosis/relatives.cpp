@@ -116,6 +116,9 @@ std::vector<Case> length_neighbours(const Case& smallest) {
         for (const std::int64_t queries : {n, n + 1}) add(queries - p.len_q, 0);
         add(n + 1 - p.len_q, n + 1 - p.len_kv);
     }
+    // The same remainder in fewer keys: a limit far up is told from a period that divides it.
+    for (std::int64_t n = 16; 2 * n < p.len_kv && n <= 256; n *= 2)
+        add(square ? n + p.len_kv % n - p.len_q : 0, n + p.len_kv % n - p.len_kv);
     return list;
 }
 
