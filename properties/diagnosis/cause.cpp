@@ -264,6 +264,9 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     group_explained(groups, counterexamples);
     join_what_fits(groups, counterexamples);
     join_backward(groups, counterexamples);
+    // What is wrong in both passes and has no name in either is one defect more often than two.
+    if (groups.contains(unexplained) && groups.contains(unexplained_backward))
+        join(groups, unexplained_backward, unexplained);
     join_company(groups, counterexamples);
 
     std::vector<std::vector<std::size_t>> ordered;

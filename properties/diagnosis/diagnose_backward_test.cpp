@@ -145,6 +145,14 @@ TEST(DiagnoseBackward, DropoutIsNamed) {
               "dropout_factor_missing_in_dv");
 }
 
+// Weights that are off by so much would show in dV.
+TEST(DiagnoseBackward, CoarseSumsOfOneGradientAreNoCoarseExp) {
+    const Diagnosis d = diagnosis_of(changed([](const Specification&, GradientNumbers& v) {
+        for (double& x : v[Role::d_q]) x *= 1 + 0x1p-11 * std::sin(1e3 * x);
+    }));
+    EXPECT_EQ(d.says.find("exponential"), std::string::npos) << d.says;
+}
+
 // Each by itself has a name; together they are another defect, and no one's.
 TEST(DiagnoseBackward, TwoDefectsAreNotKnown) {
     EXPECT_FALSE(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {
@@ -204,6 +212,13 @@ TEST(BackwardCause, WhatForwardIsFoundToComputeBackwardDoesNotComputeAlone) {
     EXPECT_EQ(causes_of("alibi_negated"),
               std::pair(std::size_t{1}, std::string("what forward computes")));
     EXPECT_EQ(causes_of("alibi_ignored").first, 3u);
+}
+
+TEST(BackwardCause, WhatHasNoNameInEitherPassIsOneCause) {
+    std::vector<CounterexampleReport> all{counterexample("reference.output", ""),
+                                          counterexample("reference.gradients", "")};
+    all[0].diagnosis.backward = false;
+    EXPECT_EQ(group_causes(all).size(), 1u);
 }
 
 }  // namespace

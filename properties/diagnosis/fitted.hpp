@@ -26,6 +26,9 @@ std::vector<Deviation> tile_candidates();
 /// Values exchanged, outputs taken for 0, weights that end (fitted_outputs.cpp).
 std::vector<Deviation> fitted_outputs(const AllEvidence& evidence);
 
+/// The sink counted by splits of whole tiles (sink_deviations.cpp).
+std::vector<Deviation> sinks_of_splits();
+
 /// Keys lost at the edges of tiles (tile_deviations.cpp).
 std::vector<Deviation> tile_deviations();
 

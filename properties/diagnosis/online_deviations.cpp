@@ -182,8 +182,9 @@ Deviation tiles_skipped(std::int64_t tile, double below) {
 }
 
 // exp(-inf - -inf), NaN for good, where a query sees no key of the first tile that its block comes
-// to. A causal mask or a window decides which tile that is, and a split has a first one of its own:
-// where they could, nothing is claimed.
+// to. A window decides which tile that is, a causal mask whether there is one (there is where the
+// query stands at a key or behind it), and a split has a first one of its own: where they could,
+// nothing is claimed.
 std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
                                                        const bound::Expected& truth,
                                                        std::int64_t tile) {
@@ -203,8 +204,11 @@ std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
             ++seen;
         const bool none = seen == span.end;
         if (!none && seen < span.begin + tile && s.problem.splits < 2) continue;
-        const bool known = s.problem.splits < 2 && mask.window.left < 0 &&
-                           !(none && (mask.causal || mask.window.right >= 0));
+        const bool ends = mask.causal || mask.window.right >= 0;
+        const bool reached =
+            mask.documents_q.empty() && i + span.end >= length_of(mask.lens_q, s.problem.len_q, b);
+        const bool known =
+            s.problem.splits < 2 && mask.window.left < 0 && !(none && ends && !reached);
         any = any || known;
         const bound::ExpectedElement e{known ? std::nan("") : 0, 0, known ? 0 : infinite};
         std::fill_n(out.output.begin() + flat * static_cast<std::ptrdiff_t>(dim), dim, e);
