@@ -23,6 +23,7 @@ public:
         manifest_.numerics.weights = NumberFormat::f32;
     }
     const kernel::Manifest& manifest() const noexcept override { return manifest_; }
+    void declare(const Numerics& numerics) { manifest_.numerics = numerics; }
     bool supports(const Problem&, std::string*) override { return true; }
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         const Specification s{problem, manifest_.dialect, manifest_.numerics, inputs};
@@ -129,6 +130,7 @@ inline std::vector<Case> read_stages() {
              "b1 hq4 hkv2 tq5 tk5 d4 alibi f32",
              "b1 hq2 hkv2 tq3 tk5 d4 bf16",
              "b1 hq4 hkv2 tq3 tk5 d4 sink f32",
+             "b1 hq2 hkv2 tq3 tk5 d4 scale 0.3 bf16",
              "b1 hq4 hkv4 tq5 tk5 d4 alibi slopes random f32",
              "b1 hq4 hkv2 tq5 tk5 d4 mask bool f32",
              "b1 hq4 hkv2 tq9 tk2 d4 sink f32 values logit1e4",
@@ -140,6 +142,8 @@ inline std::vector<Case> read_stages() {
              "b1 hq2 hkv2 tq3 tk5 d4 sink softcap 0.5 f32",
              "b1 hq2 hkv2 tq3 tk90 d4 splits 2 f32",
              "b1 hq2 hkv2 tq9 tk9 d4 window 2 -1 f32",
+             "b2 hq2 hkv2 tq3 tk6 d8 rope half alibi lens_q 1,3 cache 3 f32",
+             "b1 hq2 hkv2 tq5 tk5 d8 rope interleaved f32",
          }) {
         list.push_back(parse_case(line));
     }

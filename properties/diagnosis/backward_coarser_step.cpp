@@ -80,12 +80,21 @@ Allowed allowed(const BackwardDeviation& step, const std::vector<BackwardEvidenc
     return found;
 }
 
+// dV is a sum of weights: where it is right to the bound, so are they.
+bool weights_are_right(const std::vector<BackwardEvidence>& wrong, const std::vector<Role>& roles) {
+    return std::ranges::find(roles, Role::d_v) == roles.end() &&
+           std::ranges::any_of(wrong,
+                               [](const BackwardEvidence& e) { return e.observed.has(Role::d_v); });
+}
+
 }  // namespace
 
 std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEvidence>& wrong,
                                                 const std::vector<Role>& roles) {
     std::vector<Explanation> all;
-    for (const Kind& kind : {coarse_exponentials(), narrow_sums()})
+    std::vector<Kind> kinds{narrow_sums()};
+    if (!weights_are_right(wrong, roles)) kinds.insert(kinds.begin(), coarse_exponentials());
+    for (const Kind& kind : kinds)
         for (const BackwardDeviation& step : kind) {
             const Allowed found = allowed(step, wrong, roles);
             if (!found.all) continue;

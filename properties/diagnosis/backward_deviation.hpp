@@ -29,6 +29,9 @@ struct BackwardDeviation {
     std::function<std::optional<Tensor>(const BackwardEvidence&)> keeps{};
     /// It misses its tensors, so that writing or reading elsewhere is the same defect.
     bool strays = false;
+    /// Id of the deviation of forward that a kernel with this one has where both passes share the
+    /// code that is wrong.
+    std::string in_forward{};
 };
 
 inline BackwardDeviation exchanged_step(std::string id, std::string says,

@@ -14,6 +14,7 @@ namespace {
 
 /// Beside these, long ones for tiles, and what forward's deviations ask for.
 constexpr const char* long_lines[] = {
+    "b1 hq1 hkv1 tq2 tk130 d2 causal f32 grad",
     "b1 hq2 hkv1 tq140 tk141 d2 f32 grad",
     "b1 hq2 hkv1 tq140 tk141 d2 f32 grad lse_grad",
     "b1 hq1 hkv1 tq270 tk300 d2 causal f32 grad",

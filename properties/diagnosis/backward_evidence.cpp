@@ -232,4 +232,11 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
     return all;
 }
 
+void add_length_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel,
+                           const Case& smallest) {
+    for (const Case& c : length_neighbours(smallest))
+        if (std::optional<BackwardEvidence> e = backward_evidence_of(kernel, c))
+            (e->wrong.empty() ? evidence.right : evidence.wrong).push_back(std::move(*e));
+}
+
 }  // namespace attest::diagnosis

@@ -38,6 +38,10 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
                                              const search::Counterexample& counterexample,
                                              const std::vector<search::CaseRecord>& records);
 
+/// The neighbours in length of a smallest case, as forward's (evidence.hpp).
+void add_length_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel,
+                           const Case& smallest);
+
 /// One case, forward and backward; none where it has no answer, or where forward was wrong.
 std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried);
 

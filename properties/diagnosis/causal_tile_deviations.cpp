@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/respecify.hpp"
 
@@ -21,6 +23,10 @@ std::int64_t floored(std::int64_t n, std::int64_t tile) {
 }
 
 constexpr TileLimit limits[] = {
+    {"causal_tiles_top_left", "tiles of {} skipped as by a causal mask aligned top-left",
+     [](std::int64_t row, std::int64_t off, std::int64_t tile) {
+         return std::min(row + off, floored(row, tile) + tile - 1);
+     }},
     {"causal_key_tile_shown", "all keys of the diagonal's tile of {}",
      [](std::int64_t row, std::int64_t off, std::int64_t tile) {
          return floored(row + off, tile) + tile - 1;

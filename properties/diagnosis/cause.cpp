@@ -108,9 +108,11 @@ void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& cou
         }
 }
 
-// A backward that ignores the mask is another defect than a forward that does.
+constexpr const char* of_backward = "backward: ";
+
+// A backward that ignores the mask is another defect than a forward that does, but where both do.
 std::string which_of(const CounterexampleReport& c, const Explanation& e) {
-    return (c.diagnosis.backward ? "backward: " : "") + e.id;
+    return (c.diagnosis.backward && !e.of_both ? of_backward : "") + e.id;
 }
 
 // One defect breaks many laws, and a small case of one law has several explanations: as few as
@@ -192,14 +194,15 @@ void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterex
 void join_backward(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
     std::vector<std::pair<Group, Explanation>> known;
     for (const auto& [group, members] : groups)
-        if (group.kind == Group::Kind::deviation &&
-            counterexamples[members.front()].diagnosis.backward)
+        if (group.kind == Group::Kind::deviation)
             known.emplace_back(group, counterexamples[members.front()].diagnosis);
     for (const auto& [into, defect] : known) {
+        const bool backward = into.which.starts_with(of_backward);
         if (const auto open = groups.find(unexplained_backward); open != groups.end()) {
             const auto rest =
                 std::ranges::stable_partition(open->second, [&, id = defect.id](std::size_t n) {
-                    return std::ranges::count(counterexamples[n].diagnosis.fits, id) == 0;
+                    const Diagnosis& d = counterexamples[n].diagnosis;
+                    return std::ranges::count(backward ? d.fits : d.fits_in_forward, id) == 0;
                 });
             groups[into].insert(groups[into].end(), rest.begin(), rest.end());
             open->second.erase(rest.begin(), rest.end());
@@ -261,6 +264,9 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     group_explained(groups, counterexamples);
     join_what_fits(groups, counterexamples);
     join_backward(groups, counterexamples);
+    // What is wrong in both passes and has no name in either is one defect more often than two.
+    if (groups.contains(unexplained) && groups.contains(unexplained_backward))
+        join(groups, unexplained_backward, unexplained);
     join_company(groups, counterexamples);
 
     std::vector<std::vector<std::size_t>> ordered;

@@ -43,6 +43,8 @@ constexpr WordOfStep steps[] = {
      [](Numerics& n) { n.rotation = NumberFormat::f16; }, turned},
     {"step_query_f16", "errors of the size of queries rounded to f16", "query f16",
      [](Numerics& n) { n.query = NumberFormat::f16; }, everywhere},
+    {"step_scores_f32", "errors of the size of scores rounded to f32", "scores f32",
+     [](Numerics& n) { n.scores = NumberFormat::f32; }, everywhere},
     {"step_scores_f16", "errors of the size of scores rounded to f16", "scores f16",
      [](Numerics& n) { n.scores = NumberFormat::f16; }, everywhere},
     {"step_centred_values", "errors of the size of values centred before they are rounded",

@@ -136,6 +136,10 @@ void add_features(std::vector<Condition>& list) {
         list.push_back({"without " + feature_words(f), "", "",
                         [f](const Case& c) { return !features_of(c.problem).has(f); }});
     }
+    list.push_back({"with a window to the left", "", "",
+                    [](const Case& c) { return c.problem.mask.window.left >= 0; }});
+    list.push_back({"with a window to the right", "", "",
+                    [](const Case& c) { return c.problem.mask.window.right >= 0; }});
 }
 
 void add_shared_mask_axes(std::vector<Condition>& list) {

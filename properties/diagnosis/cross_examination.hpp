@@ -11,7 +11,8 @@ namespace attest::diagnosis {
 /// Adds to each counterexample what others' explanations say of its calls. One that agrees with all
 /// of them joins `also`. Where nothing, or only something general, was found, one that predicts the
 /// first of them or most of them joins `shared`: the kernel has that defect there, and a second one
-/// is not shown by it. Forward alone.
+/// is not shown by it. Of a backward, what is named as a deviation of its own and was found in
+/// forward too is that defect of forward: it joins `also` under forward's name.
 void cross_examine(std::vector<CounterexampleReport>& counterexamples);
 
 }  // namespace attest::diagnosis

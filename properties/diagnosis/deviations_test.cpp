@@ -37,6 +37,15 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"query_lengths_ignored", "queries_past_length"},
         {"lse_empty_zero", "lse_empty_zero_padding"},  // where no query length is given
         {"lse_empty_infinite", "lse_empty_infinite_padding"},
+        {"lse_padding_zero", "lse_empty_zero_padding"},  // where every query sees a key
+        {"lse_padding_infinite", "lse_empty_infinite_padding"},
+        {"queries_scaled_rounded_own", "queries_scaled_rounded_bf16"},  // of queries in bf16
+        {"rope_other_style", "rope_always_interleaved"},  // where those are not asked for
+        {"rope_other_style", "rope_always_half"},
+        {"queries_log2_rounded_own", "queries_log2_rounded_bf16"},
+        {"diagonal_longest", "queries_longest"},  // where no position matters beside the mask's
+        {"causal_longest", "queries_longest"},
+        {"window_longest", "queries_longest"},
         {"sink_outside_maximum", "sink_outside_maximum_guarded"},  // where every row has a key
         {"window_ignored", "window_left_ignored"},                 // where there is no right limit
         {"maximum_finite", "maximum_finite_empty"},                // where every query sees a key

@@ -214,10 +214,12 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
     if (counterexample.smallest.problem.dropout.p > 0) return {};  // its mask is the kernel's own
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
+    // What is too large to be looked at is not known to be right by itself.
+    const bool right_alone = evidence.wrong.empty() && !too_large(counterexample.smallest);
     if (evidence.wrong.empty() &&
-        (evidence.remembers || (law != nullptr && law->after_other_calls)))
+        (evidence.remembers || (right_alone && law != nullptr && law->after_other_calls)))
         return known(remembered(), {});
-    if (evidence.wrong.empty() && law != nullptr && law->needs.concurrent)
+    if (right_alone && law != nullptr && law->needs.concurrent)
         return known(depends_on("disturbed", "what other threads call"), {});
     if (std::ranges::all_of(evidence.wrong, holds_nonfinite)) {
         std::vector<Case> cases = relatives(counterexample.smallest);
@@ -235,9 +237,13 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
     Diagnosis found = explain_evidence(evidence, refuted);
     if (found.known && found.deviation) {
         add_length_neighbours(evidence, kernel, counterexample.smallest);
+        add_feature_neighbours(evidence, kernel, counterexample.smallest);
         add_magnitudes(evidence, kernel, counterexample.smallest);
         if (contradicted(found, evidence)) found = explain_evidence(evidence, refuted);
     }
+    if (!found.known || found.general)
+        if (const auto strides = strides_ignored(kernel, evidence.wrong))
+            found = known(*strides, std::move(found));
     found.evidence = std::make_shared<const AllEvidence>(evidence);
     found.too_large = evidence.wrong.empty() && too_large(counterexample.smallest);
     return found;

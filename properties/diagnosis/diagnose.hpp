@@ -29,6 +29,8 @@ struct Explanation {
     bool unlimited = false;          ///< refuted, and no relation tells the calls in which it holds
     bool narrowed = false;  ///< of a backward: it says that of some gradients what holds of others
     bool strays = false;    ///< reading or writing elsewhere is the same defect
+    std::string in_forward{};  ///< of a backward: id of the deviation of forward that implies it
+    bool of_both = false;      ///< of a backward: forward was found to have the same defect
     /// That it holds beside right numbers says little: whatever says more stands before it.
     bool general = false;
     std::shared_ptr<const Deviation> deviation{};  ///< of forward; none where it is of no list
@@ -48,8 +50,9 @@ struct Diagnosis : Explanation {
     std::vector<Explanation> also{};
     /// What explanations of other counterexamples predict in part (cross_examination.hpp).
     std::vector<Explanation> shared{};
-    /// Ids of those that agree with every call and are told from the truth in too few elements.
-    std::vector<std::string> fits{};
+    /// Ids of those that agree with every call and are told from the truth in too few elements;
+    /// and of the deviations of forward that imply them.
+    std::vector<std::string> fits{}, fits_in_forward{};
     std::shared_ptr<const AllEvidence> evidence{};  ///< of forward: the calls behind all this
 };
 

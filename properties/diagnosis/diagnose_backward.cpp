@@ -101,46 +101,8 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
     found.refuted = right.agree < right.of;
     if (found.refuted) found.says += ", in the cases that fail";
     found.strays = s.deviation->strays;
+    found.in_forward = s.deviation->in_forward;
     return found;
-}
-
-/// Gradients that are asked for in right calls and in no wrong one.
-std::vector<Role> never_wanted(const AllBackwardEvidence& evidence) {
-    const auto asks = [](Role role) {
-        return [role](const BackwardEvidence& e) { return e.observed.has(role); };
-    };
-    std::vector<Role> roles;
-    for (const Role role : gradient_roles)
-        if (std::ranges::any_of(evidence.right, asks(role)) &&
-            std::ranges::none_of(evidence.wrong, asks(role)))
-            roles.push_back(role);
-    return roles;
-}
-
-/// Every element NaN, also those that are exactly 0 whatever is multiplied.
-std::optional<Explanation> nan_everywhere(const AllBackwardEvidence& evidence,
-                                          const std::vector<Role>& roles) {
-    Explanation d;
-    d.id = "not_cleared";
-    for (const BackwardEvidence& e : evidence.wrong)
-        for (const Role role : roles) {
-            if (!e.observed.has(role)) continue;
-            for (std::int64_t n = 0; n < e.observed[role].size(); ++n) {
-                if (!std::isnan(e.observed[role].get(n))) return std::nullopt;
-                d.of += std::isfinite(e.truth[role][static_cast<std::size_t>(n)].value);
-            }
-        }
-    d.agree = d.of;
-    // What memory held before the call is there by no chance.
-    const bool unwritten = std::ranges::all_of(evidence.wrong, &BackwardEvidence::unwritten);
-    if (d.of < (unwritten ? 1 : telling_elements_min)) return std::nullopt;
-    d.says = "NaN in every element of " + text_of(roles) +
-             (unwritten ? ", never written or added to memory that nobody cleared"
-                        : ", as of sums added to memory that nobody cleared");
-    if (const std::vector<Role> absent = never_wanted(evidence); !absent.empty())
-        d.says +=
-            ", where " + text_of(absent) + (absent.size() > 1 ? " are" : " is") + " not wanted";
-    return d;
 }
 
 /// An experiment, where no deviation explains: whose strides are taken shows in no number.
@@ -150,6 +112,7 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
     d.id = "strides_ignored";
     d.says = "right gradients of contiguous tensors alone: strides are ignored, or are another's";
     d.strays = true;
+    d.in_forward = "strides_ignored";
     for (const BackwardEvidence& e : wrong) {
         if (!right_without_layouts(kernel, e)) return std::nullopt;
         for (const Role role : gradient_roles)
@@ -233,6 +196,7 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
             accepted.back().narrowed = !s.elsewhere;
         } else if (s.fits() || (d.strays && s.agree == s.of)) {
             found.fits.push_back(d.id);
+            if (!d.in_forward.empty()) found.fits_in_forward.push_back(d.in_forward);
         } else if (s.agree > most_agree) {
             most_agree = s.agree;
             found.next_id = d.id;
@@ -258,12 +222,25 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     return found;
 }
 
+/// As forward's: an explanation has to predict calls too that nobody chose who knew it.
+bool contradicted(const Explanation& found, const AllBackwardEvidence& evidence) {
+    const auto bears = [&](const BackwardDeviation& d) {
+        if (d.id != found.id) return false;
+        const std::vector<Role> roles = wrong_roles(evidence.wrong);
+        const BackwardScoring right = score(d, evidence.right, roles, 1);
+        return score(d, evidence.wrong, roles, 1).fits() && right.agree == right.of;
+    };
+    const auto of_list = [&](const BackwardDeviation& d) { return d.id == found.id; };
+    return std::ranges::any_of(backward_deviations(), of_list) &&
+           std::ranges::none_of(backward_deviations(), bears);
+}
+
 std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
                                            const search::Counterexample& counterexample,
                                            const std::vector<search::CaseRecord>& records) {
     if (kernel.manifest().gradients.empty() || !counterexample.smallest.problem.want_grad)
         return std::nullopt;
-    const AllBackwardEvidence evidence = gather_backward_evidence(kernel, counterexample, records);
+    AllBackwardEvidence evidence = gather_backward_evidence(kernel, counterexample, records);
     if (evidence.forward_wrong) return std::nullopt;  // which backward goes by
     if (evidence.wrong.empty() && !evidence.remembers) return std::nullopt;
     if (evidence.remembers) {
@@ -274,6 +251,10 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
         return found;
     }
     Diagnosis found = explain_backward(evidence);
+    if (found.known) {
+        add_length_neighbours(evidence, kernel, counterexample.smallest);
+        if (contradicted(found, evidence)) found = explain_backward(evidence);
+    }
     if (!found.known)
         if (const auto strides = strides_ignored(kernel, evidence.wrong)) {
             static_cast<Explanation&>(found) = *strides;

@@ -145,6 +145,14 @@ TEST(DiagnoseBackward, DropoutIsNamed) {
               "dropout_factor_missing_in_dv");
 }
 
+// Weights that are off by so much would show in dV.
+TEST(DiagnoseBackward, CoarseSumsOfOneGradientAreNoCoarseExp) {
+    const Diagnosis d = diagnosis_of(changed([](const Specification&, GradientNumbers& v) {
+        for (double& x : v[Role::d_q]) x *= 1 + 0x1p-11 * std::sin(1e3 * x);
+    }));
+    EXPECT_EQ(d.says.find("exponential"), std::string::npos) << d.says;
+}
+
 // Each by itself has a name; together they are another defect, and no one's.
 TEST(DiagnoseBackward, TwoDefectsAreNotKnown) {
     EXPECT_FALSE(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {
@@ -178,6 +186,39 @@ TEST(BackwardCause, WhatAgreesInTooFewElementsAndWhatStraysAreOneDefect) {
     all.push_back(counterexample("reference.output", "value_strides"));
     all[3].diagnosis.backward = false;
     EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
+// Where both passes compute the same wrong thing, calls that forward answers rightly are no
+// evidence that backward is wrong alone.
+TEST(BackwardCause, WhatForwardIsFoundToComputeBackwardDoesNotComputeAlone) {
+    const auto named = [](const std::string& id, const std::string& in_forward) {
+        Explanation e;
+        e.id = id;
+        e.says = "what " + id + " is";
+        e.in_forward = in_forward;
+        return e;
+    };
+    const auto causes_of = [&](const std::string& in_forward) {
+        std::vector<CounterexampleReport> all{counterexample("reference.output", "alibi_negated"),
+                                              counterexample("reference.gradients", "first"),
+                                              counterexample("gradients.linear", "")};
+        all[0].diagnosis.backward = false;
+        all[0].diagnosis.says = "what forward computes";
+        all[1].diagnosis.also = {named("backward_alibi", in_forward)};
+        all[2].diagnosis.fits_in_forward = {in_forward};
+        const std::size_t causes = group_causes(all).size();
+        return std::pair(causes, all[1].diagnosis.says);
+    };
+    EXPECT_EQ(causes_of("alibi_negated"),
+              std::pair(std::size_t{1}, std::string("what forward computes")));
+    EXPECT_EQ(causes_of("alibi_ignored").first, 3u);
+}
+
+TEST(BackwardCause, WhatHasNoNameInEitherPassIsOneCause) {
+    std::vector<CounterexampleReport> all{counterexample("reference.output", ""),
+                                          counterexample("reference.gradients", "")};
+    all[0].diagnosis.backward = false;
+    EXPECT_EQ(group_causes(all).size(), 1u);
 }
 
 }  // namespace

@@ -146,13 +146,25 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
         }
     for (const search::CaseRecord& record : records)
         if (answered(record, law::Decision::violated)) cases.push_back(record.tried);
-    for (const Case& c : cases)
-        if (!evidence.enough()) evidence.add(evidence_of(kernel, c));
+    for (const Case& c : cases) {
+        if (evidence.enough()) break;
+        std::optional<Evidence> e = evidence_of(kernel, c);
+        // A defect of one call shows in the first of them; a memory may in any.
+        if (e && e->wrong() && evidence.wrong.size() < 2 && right_alone(kernel, e->asked))
+            evidence.remembers = true;
+        else
+            evidence.add(std::move(e));
+    }
     return evidence;
 }
 
 void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
     for (const Case& c : length_neighbours(smallest))
+        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
+}
+
+void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    for (const Case& c : feature_neighbours(smallest))
         if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
 }
 

@@ -46,6 +46,9 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
 /// found without them has to predict too, where the kernel is wrong and where it is right.
 void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
+/// The same for its features.
+void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
+
 /// The same for the size of values, from numbers below the least normal ones of f32 up.
 void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 

@@ -90,6 +90,26 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
     return d.agree > 0 ? std::optional(d) : std::nullopt;
 }
 
+std::optional<Explanation> strides_ignored(search::Kernel& kernel,
+                                           const std::vector<Evidence>& wrong) {
+    Explanation d;
+    d.id = "strides_ignored";
+    d.says = "right answers to contiguous tensors alone: strides are ignored, or are another's";
+    for (const Evidence& e : wrong) {
+        Problem plain = e.asked.problem;
+        if (!features_of(plain).has(Feature::layout)) return std::nullopt;
+        plain.layout_q = plain.layout_k = plain.layout_v = plain.layout_o = {};
+        const worker::CallResult result = kernel.forward(plain, e.asked.inputs);
+        if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
+            return std::nullopt;
+        const std::int64_t agree = all_agree(result.outputs[Role::o], e.truth, plain.format_o);
+        if (agree == 0) return std::nullopt;
+        d.agree += agree;
+    }
+    d.of = d.agree;
+    return d.agree > 0 ? std::optional(d) : std::nullopt;
+}
+
 std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence) {
     Explanation d;
     d.id = "not_finite";

@@ -23,6 +23,11 @@ bool holds_nonfinite(const Evidence& evidence);
 std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
                                         const std::vector<Evidence>& evidence);
 
+/// "strides_ignored": the same numbers in contiguous tensors are answered rightly, in every failing
+/// call, none of which has such tensors. Whose strides are taken instead shows in no number.
+std::optional<Explanation> strides_ignored(search::Kernel& kernel,
+                                           const std::vector<Evidence>& wrong);
+
 /// "not_finite": what is wrong is NaN or infinity, and every number beside it is right.
 std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence);
 

@@ -19,11 +19,15 @@ std::vector<Deviation> starting_maxima();
 /// Only whole tiles of so many keys, without the rest.
 Deviation tail_dropped(std::int64_t tile);
 
-/// Tiles that are skipped where their weights are small, or counted where they lack keys.
+/// Tiles that are skipped where their weights are small, counted where they lack keys, or NaN where
+/// they are hidden.
 std::vector<Deviation> tile_candidates();
 
 /// Values exchanged, outputs taken for 0, weights that end (fitted_outputs.cpp).
 std::vector<Deviation> fitted_outputs(const AllEvidence& evidence);
+
+/// The sink counted by splits of whole tiles (sink_deviations.cpp).
+std::vector<Deviation> sinks_of_splits();
 
 /// Keys lost at the edges of tiles (tile_deviations.cpp).
 std::vector<Deviation> tile_deviations();

@@ -68,6 +68,52 @@ TEST(Fitted, AMaximumOverHiddenKeysIsNamed) {
     EXPECT_EQ(diagnosed_of(underflows, line).id, "maximum_of_hidden_guarded");
 }
 
+// What a query sees decides, not where its scores stand.
+TEST(Fitted, TheNaNOfAHiddenFirstTileIsNamed) {
+    const auto hidden_first = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+        for (std::size_t n = 0; n < rows.size(); ++n) {
+            const std::vector<double>& scores = rows[n].scores;
+            const auto first = scores.begin() + std::min<std::ptrdiff_t>(32, std::ssize(scores));
+            if (std::any_of(scores.begin(), first, [](double x) { return x > -infinite; }))
+                continue;
+            for (std::size_t k = n * dim; k < (n + 1) * dim; ++k)
+                own.output[k].value = std::nan("");
+            own.lse[n].value = std::nan("");
+        }
+        return own;
+    };
+    for (const char* line : {"b1 hq1 hkv1 tq1 tk33 d1 mask bool pattern left_pad f32 seed 5",
+                             "b1 hq2 hkv2 tq3 tk70 d2 mask bool pattern left_pad f32 seed 1"})
+        EXPECT_EQ(diagnosed_of(hidden_first, line).says,
+                  "NaN, exp(-inf + inf), where a query sees none of the first 32 keys")
+            << line;
+}
+
+TEST(Fitted, ASinkCountedBySplitsOfWholeTilesIsNamed) {
+    const auto each_split = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        if (!s.problem.sink || s.problem.splits < 2) return own;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+        const std::int64_t tiles = (s.problem.len_kv + 31) / 32;
+        const std::int64_t each = (tiles + s.problem.splits - 1) / s.problem.splits;
+        const auto splits = static_cast<double>((tiles + each - 1) / each);
+        for (std::size_t n = 0; n < rows.size(); ++n) {
+            double keys = 0;
+            for (const double w : rows[n].weights) keys += w;
+            const double sum = keys + splits * (1 - keys);
+            for (std::size_t k = n * dim; k < (n + 1) * dim; ++k) own.output[k].value /= sum;
+            own.lse[n].value += std::log(sum);
+        }
+        return own;
+    };
+    EXPECT_EQ(diagnosed_of(each_split, "b1 hq1 hkv1 tq1 tk33 d1 sink splits 2 f32").says,
+              "the sink once for each split, of whole tiles of 32, in which the query sees a key");
+}
+
 TEST(Fitted, AMaximumThatIsNotSubtractedIsNamed) {
     const auto overflows = [](const Specification& s, const bound::Expected& truth) {
         bound::Expected own = truth;
@@ -95,12 +141,22 @@ Answer of_rules(void (*change)(const Specification&, Rules&)) {
 TEST(Fitted, KeysLostAtTheEdgesOfTilesAreNamed) {
     const auto whole_tiles = [](const Specification&, Rules& rules) {
         const std::int64_t left = rules.window.left;
-        rules.also_hidden = [left](const MaskPlace& p) {
+        rules.also_hidden = [left, causal = rules.causal](const MaskPlace& p) {
             const std::int64_t own = p.row + p.len_kv - p.len_q, first = own - left;
             const std::int64_t begin = (std::max<std::int64_t>(first, 0) + 31) / 32 * 32;
-            return left >= 0 && p.column < begin && begin <= own;
+            const std::int64_t last = causal ? own : p.len_kv - 1;
+            return left >= 0 && p.column < begin && begin <= last;
         };
     };
+    const auto of_block = [](const Specification&, Rules& rules) {
+        rules.also_hidden = [left = rules.window.left](const MaskPlace& p) {
+            const std::int64_t first = p.row / 32 * 32 + p.len_kv - p.len_q - left;
+            return left >= 0 && p.column < (std::max<std::int64_t>(first, 0) + 31) / 32 * 32;
+        };
+    };
+    EXPECT_EQ(diagnosed_of(of_rules(of_block), "b1 hq1 hkv1 tq33 tk33 d1 dv2 window 5 -1 f32").says,
+              "in each block of 32 queries no key before the first whole tile of 32 in its first "
+              "query's window");
     const auto last_of_64 = [](const Specification&, Rules& rules) {
         rules.also_hidden = [](const MaskPlace& p) { return p.column % 64 == 63; };
     };

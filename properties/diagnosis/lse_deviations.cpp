@@ -46,24 +46,27 @@ bool is_query(const Problem& p, std::size_t row) {
     return flat % p.len_q < length_of(p.mask.lens_q, p.len_q, flat / (p.len_q * p.heads_q));
 }
 
-/// `padding`: in rows that are no query, too.
-Deviation empty_lse(std::string id, std::string says, double value, bool padding) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .formula = [value, padding](
-                           const Specification& s,
-                           const bound::Expected& truth) -> std::optional<bound::Expected> {
-                bound::Expected out;
-                out.lse = truth.lse;
-                bool any = false;
-                for (std::size_t n = 0; n < out.lse.size() && n < truth.row_empty.size(); ++n)
-                    if (truth.row_empty[n] != 0 && (padding || is_query(s.problem, n))) {
-                        out.lse[n] = {value, 0, 0};
-                        any = true;
-                    }
-                if (!any) return std::nullopt;
-                return out;
-            }};
+/// Of the rows without a key: queries that see none, rows that are no query, or both.
+enum class EmptyRows : std::uint8_t { queries, padding, both };
+
+Deviation empty_lse(std::string id, std::string says, double value, EmptyRows which) {
+    return {
+        .id = std::move(id),
+        .says = std::move(says),
+        .formula = [value, which](const Specification& s,
+                                  const bound::Expected& truth) -> std::optional<bound::Expected> {
+            bound::Expected out;
+            out.lse = truth.lse;
+            bool any = false;
+            for (std::size_t n = 0; n < out.lse.size() && n < truth.row_empty.size(); ++n) {
+                const auto own = is_query(s.problem, n) ? EmptyRows::queries : EmptyRows::padding;
+                if (truth.row_empty[n] == 0 || (which != EmptyRows::both && which != own)) continue;
+                out.lse[n] = {value, 0, 0};
+                any = true;
+            }
+            if (!any) return std::nullopt;
+            return out;
+        }};
 }
 
 // exp(sink - m) of an f32 with m of the keys alone: beyond log(FLT_MAX) = 88.72 it is infinite, and
@@ -179,15 +182,20 @@ std::vector<Deviation> lse_deviations() {
                        const bound::Expected& t) { return sink_outside_maximum(s, t, true); }},
         rounded_lse(Precision::bf16),
         rounded_lse(Precision::f16),
-        empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0, false),
+        empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0,
+                  EmptyRows::queries),
+        empty_lse("lse_padding_zero", "a log-sum-exp of 0 past the query lengths", 0.0,
+                  EmptyRows::padding),
         empty_lse("lse_empty_zero_padding",
                   "a log-sum-exp of 0 where a query sees no key, and past the query lengths", 0.0,
-                  true),
+                  EmptyRows::both),
         empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key", infinite,
-                  false),
+                  EmptyRows::queries),
+        empty_lse("lse_padding_infinite", "a log-sum-exp of +inf past the query lengths", infinite,
+                  EmptyRows::padding),
         empty_lse("lse_empty_infinite_padding",
                   "a log-sum-exp of +inf where a query sees no key, and past the query lengths",
-                  infinite, true),
+                  infinite, EmptyRows::both),
     };
 }
 

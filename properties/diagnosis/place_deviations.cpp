@@ -144,7 +144,8 @@ void add_of_forward(std::vector<BackwardDeviation>& list) {
             list.push_back({.id = "backward_" + d.id,
                             .says = "in backward alone: " + d.says,
                             .respecify = d.respecify,
-                            .renewed = renewed});
+                            .renewed = renewed,
+                            .in_forward = d.id});
     }
 }
 

@@ -48,6 +48,15 @@ Answer with_rules_of(void (*change)(const Specification&, Rules&)) {
     };
 }
 
+Answer zeros_past(std::int64_t keys) {
+    return [keys](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        if (s.problem.len_kv > keys)
+            for (bound::ExpectedElement& e : own.output) e.value = 0;
+        return own;
+    };
+}
+
 // Calls that the law did not choose tell a period from its divisors, and a limit from the next.
 TEST(Refutation, APeriodIsToldFromItsDivisors) {
     const auto drops_past_64 = [](const Specification& s, Rules& rules) {
@@ -58,6 +67,42 @@ TEST(Refutation, APeriodIsToldFromItsDivisors) {
     EXPECT_EQ(
         diagnosed_after_probes(with_rules_of(drops_past_64), "b1 hq1 hkv1 tq1 tk65 d1 f32").says,
         "attention without the last key, when Tk mod 64 = 1");
+}
+
+// A smallest case fails with all of its features alone: what is said without them is refuted there.
+TEST(Refutation, AFeatureThatItTakesIsSaid) {
+    const auto windows_hide_later_keys = [](const Specification&, Rules& rules) {
+        if (rules.window.left >= 0) rules.window.right = 0;
+    };
+    const std::string says = diagnosed_after_probes(with_rules_of(windows_hide_later_keys),
+                                                    "b1 hq1 hkv1 tq2 tk1 d1 window 0 -1 f32")
+                                 .says;
+    EXPECT_NE(says.find("window"), std::string::npos) << says;
+}
+
+// Nobody looked whether its answer is right by itself.
+TEST(Refutation, WhatIsTooLargeIsNotCalledRightByItself) {
+    Actor actor(zeros_past(60000));
+    search::Counterexample c;
+    c.law = "hygiene.stale_state";
+    c.smallest = c.found.tried = parse_case("b1 hq2 hkv1 tq64 tk82787 d2 f32");
+    const Diagnosis d = diagnose(actor, c, {});
+    EXPECT_FALSE(d.known) << d.says;
+    EXPECT_TRUE(d.too_large);
+}
+
+// Beyond all lengths that are divisible alike: 65537 keys are one more than a multiple of 256, too.
+TEST(Refutation, ALimitFarUpIsNoPeriod) {
+    const auto drops_past_1000 = [](const Specification& s, Rules& rules) {
+        rules.also_hidden = [n = s.problem.len_kv](const MaskPlace& p) {
+            return n > 1000 && p.key == n - 1;
+        };
+    };
+    const std::string says =
+        diagnosed_after_probes(with_rules_of(drops_past_1000), "b1 hq1 hkv1 tq1 tk1025 d1 f32")
+            .says;
+    EXPECT_EQ(says.find("multiple"), std::string::npos) << says;
+    EXPECT_EQ(says.find("mod"), std::string::npos) << says;
 }
 
 // PyTorch's flash on a CPU flushes in bf16, by the machine's own instruction, and not in f32.
@@ -140,6 +185,39 @@ TEST(Refutation, HalfSumsOfWeightsAreNoCoarseExp) {
     const Case line = parse_case("b1 hq2 hkv2 tq4 tk16 d8 f32");
     EXPECT_TRUE(step_refuted(actor, line, "step_exp_16384"));
     EXPECT_FALSE(step_refuted(actor, line, "step_accumulate_f16"));
+}
+
+// "accumulate f64" says so of scores too, where nothing is said of them.
+TEST(Refutation, ScoresInF32BesideSumsInF64AreNotRefuted) {
+    Actor single([](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        const Problem& p = s.problem;
+        const std::int64_t dim = value_dim(p);
+        for (std::int64_t n = 0; n < std::ssize(own.output); ++n) {
+            const std::int64_t head = n / dim / p.len_q, b = head / p.heads_q;
+            const std::int64_t h = head % p.heads_q / group_size(p);
+            const oracle::RowDetail& row = rows[static_cast<std::size_t>(n / dim)];
+            double sum = 0, output = 0;
+            for (std::int64_t j = 0; j < p.len_kv; ++j) {
+                const double x = round_to(row.scores[static_cast<std::size_t>(j)], Precision::f32);
+                sum += std::exp(x - row.max);
+                output += std::exp(x - row.max) * s.inputs[Role::v].at(b, h, j, n % dim);
+            }
+            own.output[static_cast<std::size_t>(n)].value = output / sum;
+            own.lse[static_cast<std::size_t>(n / dim)].value = row.max + std::log(sum);
+        }
+        return own;
+    });
+    Numerics numerics;
+    numerics.accumulate = NumberFormat::f64;
+    numerics.weights = NumberFormat::f32;
+    single.declare(numerics);
+    search::Counterexample c;
+    c.smallest = c.found.tried =
+        parse_case("b1 hq1 hkv1 tq4 tk16 d8 f32 values negative_logits seed 1");
+    const Diagnosis d = diagnose(single, c, {});
+    EXPECT_EQ(d.id, "step_scores_f32") << d.says << " " << d.cases;
 }
 
 }  // namespace

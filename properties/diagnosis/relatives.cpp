@@ -1,6 +1,9 @@
 #include "properties/diagnosis/relatives.hpp"
 
 #include <algorithm>
+#include <string_view>
+
+#include "properties/search/shrink_moves.hpp"
 
 namespace attest::diagnosis {
 
@@ -115,6 +118,23 @@ std::vector<Case> length_neighbours(const Case& smallest) {
             add(square ? keys - p.len_q : 0, keys - p.len_kv);
         for (const std::int64_t queries : {n, n + 1}) add(queries - p.len_q, 0);
         add(n + 1 - p.len_q, n + 1 - p.len_kv);
+    }
+    // The same remainder in fewer keys: a limit far up is told from a period that divides it.
+    for (std::int64_t n = 16; 2 * n < p.len_kv && n <= 256; n *= 2)
+        add(square ? n + p.len_kv % n - p.len_q : 0, n + p.len_kv % n - p.len_kv);
+    return list;
+}
+
+std::vector<Case> feature_neighbours(const Case& smallest) {
+    std::vector<Case> list, wide = relatives(smallest);
+    wide.resize(2);
+    for (const Case& from : wide) {
+        list.push_back(from);
+        for (const search::Edit& edit : search::feature_edits(from.problem)) {
+            if (edit.pass != std::string_view("features")) continue;
+            list.push_back(from);
+            edit.apply(list.back().problem);
+        }
     }
     return list;
 }

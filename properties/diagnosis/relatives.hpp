@@ -16,4 +16,8 @@ std::vector<Case> relatives(const Case& smallest);
 /// n + 1 queries, and n + 1 of both.
 std::vector<Case> length_neighbours(const Case& smallest);
 
+/// Two of the relatives, and each with one feature less or plainer. No smallest case fails without
+/// one of its features, so that a claim that says nothing of them is put to the test.
+std::vector<Case> feature_neighbours(const Case& smallest);
+
 }  // namespace attest::diagnosis

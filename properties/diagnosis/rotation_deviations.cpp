@@ -159,6 +159,15 @@ std::vector<Deviation> whole_rotations() {
     return {
         rope_deviation("rope_ignored", "no rotation by position",
                        [](Specification& s) { s.problem.rope = {}; }),
+        rope_deviation(
+            "rope_always_interleaved",
+            "a rotation of channels (0, 1), (2, 3) and so on, whichever pairs are asked for",
+            [](Specification& s) { s.problem.rope.style = RopeStyle::interleaved; }),
+        rope_deviation(
+            "rope_always_half",
+            "a rotation of channels (0, d/2), (1, d/2 + 1) and so on, whichever pairs are "
+            "asked for",
+            [](Specification& s) { s.problem.rope.style = RopeStyle::half; }),
         rope_deviation("rope_other_style", "a rotation of the other pairs of channels",
                        [](Specification& s) {
                            s.problem.rope.style = s.problem.rope.style == RopeStyle::half
@@ -222,10 +231,38 @@ std::vector<Deviation> whole_rotations() {
     };
 }
 
+// Where a query stands is one number in such a kernel: masks, biases and rotation all go by it.
+Deviation queries_placed_by_axes() {
+    return {.id = "queries_longest",
+            .says =
+                "queries placed by the lengths of the axes, not each sequence's own, in masks, "
+                "ALiBi and rotation",
+            .respecify = [](const Specification& s) -> std::optional<Specification> {
+                const Problem& p = s.problem;
+                if (p.mask.lens_q.empty() && p.mask.lens_kv.empty()) return std::nullopt;
+                const std::int64_t offset = p.len_kv - p.len_q;
+                Rules rules = rules_of(s);
+                rules.causal_offset = rules.window_offset = offset;
+                Specification out = with_rules(s, rules);
+                if (has_rope(s))
+                    out.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t) {
+                                       return static_cast<double>(offset) - cached(s, b);
+                                   }));
+                if (!p.alibi) return out;
+                return with_bias(out, [&](const MaskPlace& at) {
+                    const std::int64_t own = at.row + at.len_kv - at.len_q - at.column;
+                    const auto further = std::abs(at.row + offset - at.column) - std::abs(own);
+                    return -s.inputs[Role::alibi_slopes].get(at.head) *
+                           static_cast<double>(further);
+                });
+            }};
+}
+
 }  // namespace
 
 std::vector<Deviation> rotation_deviations() {
     std::vector<Deviation> list = whole_rotations();
+    list.push_back(queries_placed_by_axes());
     for (Deviation& d : key_turns()) list.push_back(std::move(d));
     for (const Precision format : {Precision::bf16, Precision::f16})
         list.push_back(angles_rounded(format));

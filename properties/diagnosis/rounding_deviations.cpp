@@ -40,12 +40,16 @@ Deviation input_rounded(Role role, const std::string& tensor, Precision format) 
 }
 
 // Queries are multiplied by the scale, or by it and log2(e), and rounded before the product.
-Deviation query_scaled_rounded(Precision format, bool log2e) {
+// Without a format: to that of the queries.
+Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
     return {.id = std::string(log2e ? "queries_log2_rounded_" : "queries_scaled_rounded_") +
-                  std::string(name(format)),
+                  (narrow ? std::string(name(*narrow)) : "own"),
             .says = std::string("queries times the scale") + (log2e ? " and log2(e)" : "") +
-                    " rounded to " + words(format),
-            .respecify = [format, log2e](const Specification& s) -> std::optional<Specification> {
+                    " rounded to " + (narrow ? words(*narrow) : "the format of the queries"),
+            .respecify = [narrow, log2e](const Specification& s) -> std::optional<Specification> {
+                const Precision format = narrow.value_or(s.problem.format_q);
+                if (traits(format).significand_bits > traits(Precision::f16).significand_bits)
+                    return std::nullopt;
                 const double scale =
                     effective_scale(s.problem) * (log2e ? std::numbers::log2e : 1.0);
                 if (s.problem.rope.style != RopeStyle::none || scale == 0) return std::nullopt;
@@ -243,6 +247,7 @@ std::vector<Deviation> rounding_deviations() {
             list.push_back(sum_rounded_in_tiles(format, tile));
         for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded(format, log2e));
     }
+    for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded({}, log2e));
     list.push_back(
         formula_deviation("output_cut_off", "an output cut off instead of rounded", cut_off));
     return list;

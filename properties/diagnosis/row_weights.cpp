@@ -13,18 +13,6 @@ namespace {
 // exp of more than this has left what a kernel in f32 can hold.
 constexpr double most_change = 80;
 
-KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i) {
-    const Mask& mask = s.problem.mask;
-    if (mask.documents_q.empty()) return {0, length_of(mask.lens_kv, s.problem.len_kv, b)};
-    std::int64_t query = 0, key = 0;
-    for (std::size_t n = 0; n < mask.documents_q.size(); ++n) {
-        query += mask.documents_q[n];
-        if (i < query) return {key, key + mask.documents_kv[n]};
-        key += mask.documents_kv[n];
-    }
-    return {key, key};
-}
-
 /// What the rows of a call become.
 struct RowsChanged {
     std::vector<std::optional<WeightChange>> rows;
@@ -96,6 +84,18 @@ std::optional<bound::Expected> answer(const Specification& s, const bound::Expec
 }
 
 }  // namespace
+
+KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i) {
+    const Mask& mask = s.problem.mask;
+    if (mask.documents_q.empty()) return {0, length_of(mask.lens_kv, s.problem.len_kv, b)};
+    std::int64_t query = 0, key = 0;
+    for (std::size_t n = 0; n < mask.documents_q.size(); ++n) {
+        query += mask.documents_q[n];
+        if (i < query) return {key, key + mask.documents_kv[n]};
+        key += mask.documents_kv[n];
+    }
+    return {key, key};
+}
 
 std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span) {
     const std::int64_t keys = span.end - span.begin;

@@ -15,6 +15,9 @@ struct KeyExtent {
     std::int64_t begin = 0, end = 0;
 };
 
+/// Those of query i of sequence b.
+KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i);
+
 /// The ranges that the problem's splits take of them: ceil(keys / splits) keys each. All in one
 /// where it asks for none.
 std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "properties/diagnosis/condition.hpp"
+#include "reference/problem/feature.hpp"
 
 namespace attest::diagnosis {
 
@@ -74,12 +75,42 @@ std::optional<std::string> one_format(const std::vector<Problem>& wrong,
     return "in " + std::string(name(format));
 }
 
+// Two calls that differ in one feature and in nothing else that is counted, one wrong and one
+// right.
+bool differ_in_one_feature(const Problem& a, const Problem& b) {
+    const FeatureSet of_a = features_of(a), of_b = features_of(b);
+    int different = 0;
+    for (int n = 0; n < feature_count; ++n)
+        different += of_a.has(static_cast<Feature>(n)) != of_b.has(static_cast<Feature>(n));
+    return different == 1 && std::ranges::all_of(axes, [&](const ScopeAxis& axis) {
+               return quantity_of(a, axis.id) == quantity_of(b, axis.id);
+           });
+}
+
+// Nor does what such a pair shows.
+std::optional<std::string> one_feature(const std::vector<Problem>& wrong,
+                                       const std::vector<Problem>& refuting) {
+    for (const Condition& condition : conditions()) {
+        if (condition.of_values) continue;
+        const auto holds = [&condition](const Problem& p) { return condition.holds({p, {}}); };
+        const auto shown = [&](const Problem& w) {
+            return std::ranges::any_of(
+                refuting, [&](const Problem& r) { return differ_in_one_feature(w, r); });
+        };
+        if (std::ranges::all_of(wrong, holds) && std::ranges::none_of(refuting, holds) &&
+            std::ranges::any_of(wrong, shown))
+            return condition.says;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
                                     const std::vector<Problem>& refuting) {
     if (wrong.size() < wrong_min || refuting.empty()) return std::nullopt;
     if (auto format = one_format(wrong, refuting)) return format;
+    if (auto feature = one_feature(wrong, refuting)) return feature;
     double tried = 0;
     const auto likely = [&] { return beyond_chance(++tried, wrong.size(), refuting.size()); };
     for (const ScopeAxis& axis : axes)

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
 
@@ -127,6 +128,34 @@ std::vector<Deviation> sink_deviations() {
                        return out;
                    }});
     for (Deviation& d : shares_of_the_sink()) all.push_back(std::move(d));
+    return all;
+}
+
+// The sink's share is 1 less the keys'. A split of no key that the query sees has no sum to add to.
+std::vector<Deviation> sinks_of_splits() {
+    std::vector<Deviation> all;
+    for (const std::int64_t tile : {1, 16, 32, 64, 128})
+        all.push_back(weight_deviation(
+            "sink_each_split_of_tiles_" + std::to_string(tile),
+            tile == 1 ? "the sink once for each split in which the query sees a key"
+                      : "the sink once for each split, of whole tiles of " + std::to_string(tile) +
+                            ", in which the query sees a key",
+            [tile](const Specification& s, const oracle::RowDetail& row,
+                   KeyExtent span) -> std::optional<WeightChange> {
+                if (!s.problem.sink || s.problem.splits < 2) return WeightChange{};
+                const std::int64_t tiles = (span.end - span.begin + tile - 1) / tile;
+                const std::int64_t keys =
+                    tile * ((tiles + s.problem.splits - 1) / s.problem.splits);
+                double splits = 0, share = 1;
+                for (std::int64_t from = span.begin; from < span.end; from += keys) {
+                    double seen = 0;
+                    for (std::int64_t j = from; j < std::min(from + keys, span.end); ++j)
+                        seen += row.weights[static_cast<std::size_t>(j)];
+                    share -= seen;
+                    splits += seen > 0;
+                }
+                return WeightChange{{}, std::log1p((std::max(splits, 1.0) - 1) * share)};
+            }));
     return all;
 }
 

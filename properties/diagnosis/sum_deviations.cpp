@@ -70,6 +70,7 @@ void add_heads(std::vector<BackwardDeviation>& list) {
                             {&ModelSteps::key_head}, k.of));
         list.push_back(head("heads_" + id, "in backward " + says + " for every query head",
                             {&ModelSteps::read_head, &ModelSteps::key_head}, k.of));
+        list.back().in_forward = "heads_" + id;
         list.push_back(head("read_head_" + id, "in backward K and V of " + says,
                             {&ModelSteps::read_head}, k.of));
         list.push_back(

@@ -45,6 +45,23 @@ Deviation first_window_tile(std::int64_t tile, bool whole) {
         }};
 }
 
+/// Tiles of as many queries as keys; the first query's window decides for all of them.
+Deviation first_window_tile_of_block(std::int64_t tile) {
+    return {.id = "window_first_tile_of_block_" + std::to_string(tile),
+            .says = "in each block of " + std::to_string(tile) +
+                    " queries no key before the first whole tile of " + std::to_string(tile) +
+                    " in its first query's window",
+            .respecify = [tile](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.mask.window.left < 0) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [tile, own = rules](MaskPlace p) {
+                    p.row = p.row / tile * tile;
+                    return p.column < (window_span(own, p).first + tile - 1) / tile * tile;
+                };
+                return with_rules(s, rules);
+            }};
+}
+
 Deviation last_window_tile(std::int64_t tile) {
     return {
         .id = "window_last_tile_" + std::to_string(tile),
@@ -102,6 +119,7 @@ std::vector<Deviation> tile_deviations() {
     for (const std::int64_t tile : {16, 32, 64, 128}) {
         list.push_back(first_window_tile(tile, true));
         list.push_back(first_window_tile(tile, false));
+        list.push_back(first_window_tile_of_block(tile));
         list.push_back(last_window_tile(tile));
         list.push_back(one_key_of_each(tile, true));
         list.push_back(one_key_of_each(tile, false));

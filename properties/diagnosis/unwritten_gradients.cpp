@@ -112,4 +112,46 @@ std::vector<Explanation> unwritten_gradients(const std::vector<BackwardEvidence>
     return all;
 }
 
+namespace {
+
+/// Gradients that are asked for in right calls and in no wrong one.
+std::vector<Role> never_wanted(const AllBackwardEvidence& evidence) {
+    const auto asks = [](Role role) {
+        return [role](const BackwardEvidence& e) { return e.observed.has(role); };
+    };
+    std::vector<Role> roles;
+    for (const Role role : gradient_roles)
+        if (std::ranges::any_of(evidence.right, asks(role)) &&
+            std::ranges::none_of(evidence.wrong, asks(role)))
+            roles.push_back(role);
+    return roles;
+}
+
+}  // namespace
+
+std::optional<Explanation> nan_everywhere(const AllBackwardEvidence& evidence,
+                                          const std::vector<Role>& roles) {
+    Explanation d;
+    d.id = "not_cleared";
+    for (const BackwardEvidence& e : evidence.wrong)
+        for (const Role role : roles) {
+            if (!e.observed.has(role)) continue;
+            for (std::int64_t n = 0; n < e.observed[role].size(); ++n) {
+                if (!std::isnan(e.observed[role].get(n))) return std::nullopt;
+                d.of += std::isfinite(e.truth[role][static_cast<std::size_t>(n)].value);
+            }
+        }
+    d.agree = d.of;
+    // What memory held before the call is there by no chance.
+    const bool unwritten = std::ranges::all_of(evidence.wrong, &BackwardEvidence::unwritten);
+    if (d.of < (unwritten ? 1 : telling_elements_min)) return std::nullopt;
+    d.says = "NaN in every element of " + text_of(roles) +
+             (unwritten ? ", never written or added to memory that nobody cleared"
+                        : ", as of sums added to memory that nobody cleared");
+    if (const std::vector<Role> absent = never_wanted(evidence); !absent.empty())
+        d.says +=
+            ", where " + text_of(absent) + (absent.size() > 1 ? " are" : " is") + " not wanted";
+    return d;
+}
+
 }  // namespace attest::diagnosis

@@ -13,4 +13,8 @@ namespace attest::diagnosis {
 std::vector<Explanation> unwritten_gradients(const std::vector<BackwardEvidence>& wrong,
                                              const std::vector<Role>& roles);
 
+/// Every element NaN, also those that are exactly 0 whatever is multiplied.
+std::optional<Explanation> nan_everywhere(const AllBackwardEvidence& evidence,
+                                          const std::vector<Role>& roles);
+
 }  // namespace attest::diagnosis
