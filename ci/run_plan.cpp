@@ -24,12 +24,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What a run that goes on may be told anew; the rest was decided when it began.
+constexpr std::string_view told_anew[] = {"--resume",  "--color", "--ascii", "--jobs",
+                                          "--time",    "--junit", "--sarif", "--code-quality",
+                                          "--summary", "--report"};
+
+bool typed(const CommandOptions& options, std::string_view option) {
+    return std::ranges::any_of(options.argv, [&](const std::string& word) {
+        return word.substr(0, word.find('=')) == option;
+    });
+}
+
+void require_as_begun(const CommandOptions& now) {
+    for (const std::string& word : now.argv) {
+        const std::string option = word.substr(0, word.find('='));
+        if (!option.starts_with("-") || std::ranges::find(told_anew, option) != std::end(told_anew))
+            continue;
+        throw BadInput("--resume " + now.resume + ": goes on with the run as it was begun, " +
+                           option + " cannot change",
+                       {"leave it out, or begin another run in another --out"});
+    }
+}
+
 // The run that was begun here, asked for again with what it has already shown.
 CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     const std::string path = now.resume + "/result.jsonl";
     if (!fs::exists(path))
         throw BadInput("--resume " + now.resume + ": has no result.jsonl",
                        {"the folder of an earlier run, such as attest-out"});
+    require_as_begun(now);
     RunReport report = read_records(path);
     CommandOptions then = parse_command_line(report.run.argv);
     if (then.arguments.empty()) throw BadInput(path + ": its run names no kernel");
@@ -44,6 +67,12 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     then.out = then.resume = now.resume;
     then.colour = now.colour;
     then.ascii = now.ascii;
+    if (typed(now, "--jobs")) then.jobs = now.jobs;
+    if (now.seconds) then.seconds = now.seconds;
+    for (std::string ReportFiles::*file : {&ReportFiles::junit, &ReportFiles::sarif,
+                                           &ReportFiles::code_quality, &ReportFiles::summary})
+        if (!(now.files.*file).empty()) then.files.*file = now.files.*file;
+    then.files.page = then.files.page || now.files.page;
     std::erase_if(report.laws, [&](const search::LawReport& law) {
         // A violation whose counterexample is missing was cut while it was shrunk: its law runs
         // again.

@@ -7,6 +7,7 @@ terminal that closes, two runs in one folder, a run that is resumed.
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 import time
 import unittest
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ATTEST = EXAMPLES = None
 QUICK = ["--seed", "7", "--cases", "6", "--match", "reference.output"]
 
@@ -58,6 +60,16 @@ class Trouble(unittest.TestCase):
                     os.remove(self.environment["HOSTILE_FILE"])
                 return kernel
         return None
+
+    def test_the_least_of_kernels_holds(self):
+        shutil.copy(os.path.join(ROOT, "kernels", "examples", "dense_attention.py"), self.cwd)
+        least = ["--seed", "7", "--cases", "3", "--python", "/usr/bin/python3"]
+        said = self.attest("check", "python:dense_attention", *least, code=0)
+        self.assertIn("calls without keys: refused (it returns an error:", said)
+        with open(os.path.join(self.cwd, "on_device.py"), "w", encoding="utf-8") as file:
+            file.write("from dense_attention import ATTEST, forward\nATTEST['memory'] = 'cuda'\n")
+        self.assertIn("only a library is handed device memory",
+                      self.attest("check", "python:on_device", *least, code=2))
 
     def test_a_death_outside_a_call_is_a_finding(self):
         said = self.attest("check", f"{EXAMPLES}/libmisbehaving.so#21", *QUICK, code=1)
@@ -166,6 +178,11 @@ class Trouble(unittest.TestCase):
         self.assertEqual(sum(record.get("law") == "reference.output" for record in self.records()
                              if record["record"] == "law"), 1)
         self.attest("check", "--resume", "attest-out", code=0)  # nothing is left to do
+        self.attest("check", "--resume", "attest-out", "--junit", "laws.xml", "--jobs", "1", code=0)
+        self.assertTrue(os.path.exists(os.path.join(self.cwd, "laws.xml")))
+        for option in (["--profile", "core"], ["--shapes", "4"], ["--seed=9"], ["-x"]):
+            self.assertIn(f"{option[0].partition('=')[0]} cannot change",
+                          self.attest("check", "--resume", "attest-out", *option, code=2))
 
     def test_two_runs_do_not_share_a_folder(self):
         os.mkdir(self.path())

@@ -213,6 +213,11 @@ Property arguments() {
                        ValueKind::logit50,   ValueKind::cancel_v, ValueKind::ascending,
                        ValueKind::descending};
     law.cases.cost = 8;
+    for (const Feature argument :
+         {Feature::scale, Feature::causal, Feature::window, Feature::lens_kv, Feature::documents,
+          Feature::mask_bool, Feature::mask_additive, Feature::softcap, Feature::sink,
+          Feature::alibi, Feature::rope})
+        law.cases.require_any.emplace_back(argument);
     return law;
 }
 

@@ -2,6 +2,7 @@
 // For the tests of the laws: a kernel in this process that answers with the truth, rounded once, in
 // whatever dialect it declares; and the same with a deviation planted in it.
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -79,10 +80,18 @@ public:
             result.outputs.put(Role::dropout_keep, question.inputs[Role::dropout_keep]);
         const bound::Expected answer =
             oracle::attend(question.problem, question.dialect, manifest_.numerics, question.inputs);
+        // What the dialect leaves open is made of everything that was given.
+        double all = 0;
+        for (const double x : question.inputs[Role::v].to_doubles()) all += x;
+        const bool leaves_open = manifest_.dialect.empty_row == EmptyRow::refuse && !problem.sink;
         const auto fill = [&](Role role, const std::vector<bound::ExpectedElement>& elements) {
             Tensor tensor(type_of(problem, role), *shape_of(problem, role));
-            for (std::int64_t i = 0; i < tensor.size(); ++i)
-                tensor.set(i, answer_of(elements[static_cast<std::size_t>(i)], call));
+            const std::size_t width =
+                elements.size() / std::max<std::size_t>(1, answer.row_empty.size());
+            for (std::size_t i = 0; i < elements.size(); ++i) {
+                const bool open = leaves_open && answer.row_empty[i / width] != 0;
+                tensor.set(static_cast<std::int64_t>(i), open ? all : answer_of(elements[i], call));
+            }
             result.outputs.put(role, std::move(tensor));
         };
         fill(Role::o, answer.output);

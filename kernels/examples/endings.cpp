@@ -2,6 +2,7 @@
 // information, in what they still do. By index, as hostile.c has its own.
 #undef NDEBUG  // an assertion is one of them
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -103,6 +104,21 @@ static int close_all(void*, const attest_call* c, char*, size_t) {
     return fill(c, 0);
 }
 
+static int close_the_memory(void*, const attest_call* c, char*, size_t) {
+    close(4);
+    return fill(c, 0);
+}
+
+static int lead_the_memory_elsewhere(void*, const attest_call* c, char*, size_t) {
+    dup2(1, 4);
+    return fill(c, 0);
+}
+
+static int hang_up(void*, const attest_call* c, char*, size_t) {
+    shutdown(3, SHUT_RDWR);
+    return fill(c, 0);
+}
+
 static int write_past_the_text(void*, const attest_call*, char* error, size_t cap) {
     memset(error, 'x', cap + 100'000);
     return 1;
@@ -118,6 +134,9 @@ static int turn_the_direction(void*, const attest_call* c, char*, size_t) {
 
 static const kernel kernels[] = {
     {"close_all", close_all, nullptr, nullptr, yes},
+    {"close_the_memory", close_the_memory, nullptr, nullptr, yes},
+    {"lead_the_memory_elsewhere", lead_the_memory_elsewhere, nullptr, nullptr, yes},
+    {"hang_up", hang_up, nullptr, nullptr, yes},
     {"write_past_the_text", write_past_the_text, nullptr, nullptr, yes},
     {"turn_the_direction", turn_the_direction, nullptr, nullptr, yes},
     {"leave_the_thread", leave_the_thread, nullptr, nullptr, yes},

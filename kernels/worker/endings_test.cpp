@@ -69,9 +69,12 @@ TEST_F(Endings, WhoExitsHasTheLastWord) {
 }
 
 TEST_F(Endings, ClosedDescriptorsAreNoExit) {
-    EXPECT_EQ(ending("close_all"),
-              "closed the descriptors of its process that the judge speaks through, or ended its "
-              "process: exit(97)");
+    for (const char* name :
+         {"close_all", "close_the_memory", "lead_the_memory_elsewhere", "hang_up"})
+        EXPECT_EQ(ending(name),
+                  "closed the descriptors of its process that the judge speaks through, or ended "
+                  "its process: exit(97)")
+            << name;
 }
 
 TEST_F(Endings, ATextTooLongIsNoStack) {

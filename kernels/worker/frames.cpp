@@ -1,6 +1,7 @@
 #include "kernels/worker/frames.hpp"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,6 +11,31 @@
 #include <cstring>
 
 namespace attest::worker {
+
+namespace {
+
+/// What a descriptor leads to: another file under its number is none of ours.
+struct Led {
+    dev_t device = 0;
+    ino_t inode = 0;
+    bool open = false;
+
+    explicit Led(int descriptor) {
+        struct stat status {};
+        open = ::fstat(descriptor, &status) == 0;
+        device = status.st_dev;
+        inode = status.st_ino;
+    }
+    bool operator==(const Led&) const = default;
+};
+
+struct Ends {
+    Led socket{protocol::socket_fd}, memory{protocol::memory_fd};
+    bool operator==(const Ends&) const = default;
+};
+const Ends as_started;  // before any kernel's code
+
+}  // namespace
 
 void send_frame(std::span<std::byte> frame, std::string_view text) {
     protocol::FrameHeader header;
@@ -28,9 +54,11 @@ void send_frame(std::span<std::byte> frame, std::string_view text) {
     do {
         sent = ::sendmsg(protocol::socket_fd, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
-    // The host has gone, or the kernel has closed what leads to it.
-    const bool closed = sent < 0 && (errno == EBADF || errno == ENOTSOCK);
-    if (sent < 0) ::_exit(closed ? protocol::closed_exit : 0);
+    if (sent < 0) ::_exit(protocol::closed_exit);  // or the host has gone, and nobody asks
+}
+
+void require_ends() {
+    if (Ends() != as_started) ::_exit(protocol::closed_exit);
 }
 
 void send_text(protocol::FrameKind kind, std::uint32_t sequence, std::string_view text) {

@@ -18,6 +18,10 @@ void send(Frame frame, std::string_view text = {}) {
     send_frame(std::as_writable_bytes(std::span<Frame, 1>(&frame, 1)), text);
 }
 
+/// The socket and the memory file are what they were when this process began; else a kernel has
+/// closed or replaced what a later call needs: exits with closed_exit.
+void require_ends();
+
 /// manifest or load_error.
 void send_text(protocol::FrameKind kind, std::uint32_t sequence, std::string_view text);
 

@@ -102,6 +102,7 @@ private:
         const std::string_view reason = answer.yes != 0 ? std::string_view() : cut_text(text);
         circumstances.phase = Phase::idle;
         answer.text_bytes = static_cast<std::uint32_t>(reason.size());
+        require_ends();
         send(answer, reason);
     }
 
@@ -135,6 +136,7 @@ private:
         circumstances.phase = Phase::idle;
         const std::string_view shown = cut_text(text);
         reply.text_bytes = static_cast<std::uint32_t>(shown.size());
+        require_ends();
         send(reply, shown);
         if (reply.status == Status::lost) ::_exit(0);
     }

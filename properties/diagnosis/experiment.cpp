@@ -71,6 +71,8 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
     d.id = "hidden_leaks";
     d.tells = law::Tells::leak;
     d.says = "zero times what is hidden, which is NaN where that is, instead of leaving it out";
+    d.declared =
+        "that what is hidden is left out; by design? declare dialect: nonfinite unspecified";
     for (const Evidence& e : evidence) {
         if (!holds_nonfinite(e) || !leaked(e)) return std::nullopt;
         const TensorSet inputs = with_numbers(e.asked.inputs);

@@ -89,13 +89,17 @@ HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double 
     const double chain = model.sum_depth(n) + rescales;
     const double sum_o = bound::chain_error(chain + 6, ua),
                  sum_l = bound::chain_error(chain + 3, ua);
+    // Relative to the values alone it would be 0 where they are.
+    constexpr HullSlack nothing_claimed{0, infinite};
     if (!(sum_o < 0.5) || !(sum_l < 0.5) || !(values_total < model.max_finite / 4))
-        return {infinite, infinite};
+        return nothing_claimed;
     // A score of half precision may overflow, with its scale or without: then nothing is claimed.
     const double largest = score_max * std::max(1.0, 1 / model.scale);
-    if (model.coarse_steps && !(largest < model.score_max / 8)) return {infinite, infinite};
+    if (model.coarse_steps && !(largest < model.score_max / 8)) return nothing_claimed;
     // Nor beside a bias near the largest number of all, which a product with log2(e) passes.
-    if (std::isfinite(score_max) && score_max >= model.max_finite / 8) return {infinite, infinite};
+    if (std::isfinite(score_max) && score_max >= model.max_finite / 8) return nothing_claimed;
+    // Nor where parts are merged by weights that may overflow.
+    if (!(merge < infinite)) return nothing_claimed;
     HullSlack slack;
     slack.relative = (1 + model.up) * (1 + sum_o) * (1 + merge) / (1 - sum_l) - 1;
     // What is added to l, at most 1 / (1 - gl) of itself a time, takes that part off the weights.

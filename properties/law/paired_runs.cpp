@@ -92,6 +92,7 @@ std::vector<RowMatch> defined_rows(const PlannedCall& call) {
             policy != EmptyRow::zeros && !call.problem().sink && visibility.empty(row);
         // A mean of all keys changes with those that nobody sees.
         if (empty && policy != EmptyRow::nan) continue;
+        if (policy == EmptyRow::refuse && !visibility.is_query(row)) continue;
         rows.push_back({row, row, !empty});
     }
     return rows;

@@ -49,8 +49,8 @@ struct Relation {
     std::function<std::string(const RowMatch&)> sentence;
 };
 
-/// The rows of a problem that the dialect defines: not the empty ones where it says refuse; without
-/// their log-sum-exp where it says nan. A row matches itself.
+/// The rows of a problem that the dialect defines: where it says refuse neither the empty ones nor
+/// those past lens_q; without their log-sum-exp where it says nan. A row matches itself.
 std::vector<RowMatch> defined_rows(const PlannedCall& call);
 
 /// Both runs' elements, by bits or by the two bounds. An element whose bound is infinite is not

@@ -29,6 +29,7 @@ public:
         narrow_dims();
         narrow_formats();
         narrow_geometry();
+        tell_empty_axes();
         narrow_features();
         narrow_window();
         find_outliers();
@@ -99,6 +100,28 @@ private:
         for (const std::string& limit : described(capability_.geometry))
             if (std::find(told.begin(), told.end(), limit) == told.end())
                 narrowed_.push_back(limit);
+    }
+
+    /// Nothing is drawn so; a law asks for it.
+    void tell_empty_axes() {
+        struct Axis {
+            kernel::Quantity quantity;
+            std::int64_t Problem::*extent;
+            const char* name;
+        };
+        std::vector<std::string> refused;
+        for (const auto& [quantity, extent, axis] :
+             {Axis{kernel::Quantity::batch, &Problem::batch, "sequences"},
+              Axis{kernel::Quantity::len_q, &Problem::len_q, "queries"},
+              Axis{kernel::Quantity::len_kv, &Problem::len_kv, "keys"}}) {
+            Problem without = plain();
+            without.*extent = 0;
+            if (!kernel::refusal(capability_.takes, without) && !takes(without))
+                refused.emplace_back(axis);
+        }
+        if (!refused.empty())
+            narrowed_.push_back(fmt::format("calls without {}: refused", fmt::join(refused, ", ")) +
+                                why());
     }
 
     void narrow_dims() {

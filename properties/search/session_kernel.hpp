@@ -1,20 +1,24 @@
 #pragma once
 // A kernel in a worker process, as the search sees it.
 
+#include <array>
+#include <optional>
+#include <string>
+
 #include "properties/search/kernel.hpp"
 
 namespace attest::search {
 
 class SessionKernel final : public Kernel {
 public:
-    /// Throws what Session's constructor throws.
-    SessionKernel(const kernel::KernelSpec& spec, const worker::SessionOptions& options)
-        : session_(spec, options) {}
+    /// Throws what Session's constructor throws, and BadInput where device memory is claimed by
+    /// what is given none.
+    SessionKernel(const kernel::KernelSpec& spec, const worker::SessionOptions& options);
 
     const kernel::Manifest& manifest() const noexcept override { return session_.manifest(); }
-    bool supports(const Problem& problem, std::string* reason) override {
-        return session_.supports(problem, reason);
-    }
+    /// A kernel that answers over an empty axis with an error refuses it: no number is wrong. Each
+    /// axis is tried once; where the call ends otherwise than by an error the cases will tell.
+    bool supports(const Problem& problem, std::string* reason) override;
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         return session_.forward(problem, inputs);
     }
@@ -25,7 +29,10 @@ public:
                                 const std::vector<Role>& wanted) override {
         return session_.backward(problem, inputs, wanted);
     }
-    void begin_case(std::uint64_t first) noexcept override { session_.begin_case(first); }
+    void begin_case(std::uint64_t first) noexcept override {
+        session_.begin_case(first);
+        first_call_ = first;
+    }
     void restart() override { session_.restart(); }
     void set_timeout(std::chrono::milliseconds timeout) noexcept override {
         session_.set_timeout(timeout, silence_);
@@ -40,6 +47,9 @@ public:
 
 private:
     worker::Session session_;
+    std::uint64_t first_call_ = 0;
+    /// What it said of a call without sequences, queries, keys; empty: no error.
+    std::array<std::optional<std::string>, 3> error_when_empty_;
     std::chrono::milliseconds silence_{0};
 };
 

@@ -37,6 +37,12 @@ TEST(judge, a_midpoint_within_the_bound_admits_both_neighbours) {
     EXPECT_EQ(judge(1 + 0x1p-7, e, Precision::bf16), yes);
 }
 
+TEST(judge, a_bound_that_is_no_number_accuses_nobody) {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(judge(0, element(0, 0, none), Precision::f32), open);
+    EXPECT_EQ(judge(1, element(0, none, 1), Precision::f32), open);
+}
+
 TEST(judge, an_exact_expectation_admits_one_number) {
     EXPECT_EQ(judge(0.5, element(0.5, 0, 0), Precision::f64), yes);
     EXPECT_EQ(judge(std::nextafter(0.5, 1), element(0.5, 0, 0), Precision::f64), no);

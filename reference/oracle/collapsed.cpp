@@ -56,8 +56,9 @@ private:
     void put_empty(const KeyRange& range, bound::ExpectedElement* o,
                    bound::ExpectedElement& lse) const {
         const bound::ExpectedElement nothing = claimed(Claim::nothing);
-        std::fill(o, o + call_.dim_v, range.is_query ? nothing : bound::ExpectedElement{});
-        lse = range.is_query ? nothing : bound::ExpectedElement{-infinite, 0, 0};
+        const bool open = range.is_query || call_.dialect.empty_row == EmptyRow::refuse;
+        std::fill(o, o + call_.dim_v, open ? nothing : bound::ExpectedElement{});
+        lse = open ? nothing : bound::ExpectedElement{-infinite, 0, 0};
     }
 
     const Prepared& call_;

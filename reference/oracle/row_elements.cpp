@@ -68,8 +68,8 @@ void put_empty(const Prepared& call, const bound::KernelModel& model, const KeyR
         lse = claimed(Claim::nothing);
         return put_mean(call, model, place, o);
     }
-    // refuse; or a sink that is no number, and nothing else.
-    if (range.is_query && (sink || rule == EmptyRow::refuse)) zero = lse = claimed(Claim::nothing);
+    // refuse, of rows past lens_q too; or a sink that is no number, and nothing else.
+    if ((range.is_query && sink) || rule == EmptyRow::refuse) zero = lse = claimed(Claim::nothing);
     std::fill(o, o + call.dim_v, zero);
 }
 
