@@ -144,10 +144,10 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
 //
 // Steps that are declared apart (us, uq, ur, ub; 0 where not): q is rounded before the product, or
 // before and after its turn; a score after the product, the scale, the cap and each bias, no step
-// larger than a_j + B_j; mask, slopes and sink once. cos and sin rounded to ur turn a pair of
-// length r wrong by at most sqrt(2) ur r and, where they underflow, 2 omr r; the three operations
-// of the turn cost 3 ur r more: 4.5 ur. Angles are computed in f32 at least. All relative errors
-// multiply.
+// larger than a_j + B_j, where the cap's tanh may be a library's, 2 ulp, of that format: c 4 us;
+// mask, slopes and sink once. cos and sin rounded to ur turn a pair of length r wrong by at most
+// sqrt(2) ur r and, where they underflow, 2 omr r; the three operations of the turn cost 3 ur r
+// more: 4.5 ur. Angles are computed in f32 at least. All relative errors multiply.
 //
 // Centred keys: softmax is invariant to one number c added to all scores of a row, here -q.mean(k):
 // the same key vector is taken off, whatever it is worth. k - mean(k) is at most 2 k_max and so its
@@ -179,7 +179,7 @@ ScoreError score_error(const KernelModel& model, double q_max, double k_max) noe
     e.angle *= 1 + more;
     e.bias += (1 + e.bias) * (model.ub + of_s + model.ub * of_s);
     e.absolute = (1 + more) *
-                 (e.absolute +
+                 (e.absolute + 4 * model.softcap * model.us +
                   5 * under * std::max(model.oma, model.omr) * (model.rope ? q_max + k_max : 0) +
                   1.01 * d * k_max * model.omq * (1 + model.scale) +
                   model.oms * (model.scale + steps) + 2 * model.omb);
