@@ -114,6 +114,27 @@ enum {
     ATTEST_ROLE_COUNT
 };
 
+/* "q", "lens_kv", ...: a role as reports and the Python interface name it. */
+static inline const char* attest_role_name(int role) {
+    /* clang-format off */
+    static const char* const names[ATTEST_ROLE_COUNT] = {
+        "q", "k", "v", "o", "lse", "mask", "lens_q", "lens_kv", "cu_seqlens_q", "cu_seqlens_kv",
+        "block_table", "positions", "alibi_slopes", "sinks", "k_scale", "v_scale", "k_new", "v_new",
+        "d_o", "d_q", "d_k", "d_v", "d_mask", "d_sinks", "dropout_keep", "d_slopes", "d_lse"};
+    /* clang-format on */
+    return names[role];
+}
+
+/* Bytes from a tensor's first element to the end of its last, what lies between rows included. */
+static inline size_t attest_extent_bytes(const DLTensor* tensor) {
+    int64_t last = 0;
+    for (int axis = 0; axis < tensor->ndim; ++axis) {
+        if (tensor->shape[axis] == 0) return 0;
+        last += (tensor->shape[axis] - 1) * tensor->strides[axis];
+    }
+    return (size_t)(last + 1) * ((tensor->dtype.bits + 7u) / 8u);
+}
+
 /* What is computed. Lengths are maxima where sequences differ.
  *
  *   S_ij = cap(scale q_i.k_j) + bias_ij,  O_i = sum_j softmax(S_i)_j v_j,  LSE_i = log sum_j
