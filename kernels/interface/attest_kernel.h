@@ -73,7 +73,8 @@ enum { ATTEST_ROPE_NONE = 0, ATTEST_ROPE_INTERLEAVED = 1, ATTEST_ROPE_HALF = 2 }
 /* flags */
 enum {
     ATTEST_FLAG_PACKED = 1u << 0, /* packed sequences: batch is 1, both cu_seqlens are given */
-    ATTEST_FLAG_RING = 1u << 1,   /* ring-buffer cache: slot = position mod its length axis */
+    ATTEST_FLAG_RING = 1u << 1,   /* ring-buffer cache: k and v hold the last keys alone, all that
+                                     the window reaches; slot = position mod their length axis */
     ATTEST_FLAG_KEYS_ROTATED = 1u << 2, /* RoPE is already applied to the keys in the cache */
     ATTEST_FLAG_D_LSE = 1u << 3         /* backward is given d_lse, the gradient of the LSE */
 };
@@ -83,7 +84,7 @@ enum {
  * sequence or a head (from LENS_Q to V_SCALE) apart. */
 enum {
     ATTEST_ROLE_Q = 0,   /* [B,Hq,Tq,D] */
-    ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D] */
+    ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D]; ring: [B,Hkv,slots,D] */
     ATTEST_ROLE_V,       /* [B,Hkv,Tk,Dv]; paged alike */
     ATTEST_ROLE_O,       /* [B,Hq,Tq,Dv], poisoned before the call */
     ATTEST_ROLE_LSE,     /* [B,Hq,Tq] f32 (f64 where format_q is f64), poisoned before the call */

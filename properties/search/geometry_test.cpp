@@ -130,7 +130,8 @@ TEST_P(Declared, NoDrawIsWasted) {
     if (!manifest.takes.orders.empty())
         manifest.features = manifest.features.without(Feature::layout);
     if (manifest.takes.queries == kernel::Queries::as_keys)  // a cache has fewer queries than keys
-        for (const Feature f : {Feature::cache, Feature::paged, Feature::keys_rotated})
+        for (const Feature f :
+             {Feature::cache, Feature::paged, Feature::keys_rotated, Feature::ring})
             manifest.features = manifest.features.without(f);
     const auto refuses = [&](const Problem& p) { return kernel::refusal(manifest, p).has_value(); };
     PlantedKernel kernel({.manifest = manifest, .refuses = refuses});
