@@ -131,7 +131,37 @@ void add_pages(std::vector<Deviation>& list) {
                                 }));
 }
 
+/// Slot n stands for key n: for its mask and its position. There is no key past the slots.
+std::optional<Specification> slots_as_positions(const Specification& s) {
+    if (!s.problem.cache.present || !s.problem.cache.ring) return std::nullopt;
+    const std::int64_t slots = slots_of(s);
+    Specification moved = s;
+    bool differs = false;
+    for_each_held(s, [&](const Key& key) {
+        if (key.index % slots == key.index) return;
+        differs = true;
+        for (const Role role : {Role::k, Role::v})
+            for (std::int64_t h = 0; h < s.problem.heads_kv; ++h)
+                for (std::int64_t c = 0; c < s.inputs[role].shape()[3]; ++c)
+                    moved.inputs[role].set(
+                        moved.inputs[role].flat(key.sequence, h, key.index % slots, c),
+                        s.inputs[role].at(key.sequence, h, key.index, c));
+    });
+    if (!differs) return std::nullopt;
+    Rules rules = rules_of(s);
+    rules.also_hidden = [slots](const MaskPlace& place) { return place.key >= slots; };
+    return with_rules(moved, rules);
+}
+
 void add_rings(std::vector<Deviation>& list) {
+    list.push_back({.id = "ring_slots_as_positions",
+                    .says = "slots of a ring buffer taken for the positions of their keys",
+                    .respecify = slots_as_positions});
+    list.push_back(in_ring("ring_clamped",
+                           "keys past the end of a ring buffer read from its last slot",
+                           [](const Specification& s, const Key& key) {
+                               return CacheCell{key.sequence, std::min(key.index, slots_of(s) - 1)};
+                           }));
     list.push_back(
         in_ring("ring_in_order",
                 "a ring buffer read in its order, as if the first slot held the oldest key",
