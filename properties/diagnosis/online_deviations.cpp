@@ -92,7 +92,9 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
 std::optional<std::vector<double>> growth_below(const Problem& problem,
                                                 const oracle::RowDetail& row, KeyExtent span,
                                                 std::int64_t tile, double limit) {
-    constexpr double near = 1e-3;
+    // A score below 2^10 lies within 16 roundings of f32 of it: 16 * 2^-24 * 2^10. Where one is
+    // larger, a name is missed, no wrong one given.
+    constexpr double near = 0x1p-10;
     std::vector<double> change(row.scores.size(), 0.0);
     for (const KeyExtent part : split_extents(problem, span)) {
         const std::vector<double> at = running_maxima(row, part, tile).after;
