@@ -185,5 +185,18 @@ TEST_P(EveryBound, SlippingToTheEdgeBreaksNoLawThatRestsOnIt) {
 
 INSTANTIATE_TEST_SUITE_P(Dialects, EveryBound, ::testing::Range(0, 5));
 
+// 65504 is soon exceeded, and inf - inf is NaN: that is no law's business where nothing is claimed.
+TEST(Laws, AnOverflowOfADeclaredFormatBreaksNone) {
+    constexpr std::int64_t cases = 40;
+    TruthfulKernel kernel(Dialect{});
+    kernel.overflow_early();
+    kernel.claim_no_bits();
+    for (const Property& law : catalogue()) {
+        if (law.needs.backward || law.needs.simulated || law.needs.deterministic) continue;
+        const auto tried = try_law(kernel, law, cases);
+        EXPECT_EQ(tried.violated, 0) << law.id << ": " << tried.example;
+    }
+}
+
 }  // namespace
 }  // namespace attest::law

@@ -2,6 +2,8 @@
 // For the tests of the laws: a kernel in this process that answers with the truth, rounded once, in
 // whatever dialect it declares; and the same with a deviation planted in it.
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -56,6 +58,14 @@ public:
         manifest_.numerics.deterministic_backward = false;
     }
 
+    /// For one that computes in f16: NaN where a score overflows, if nothing is claimed there.
+    void overflow_early() {
+        manifest_.formats = {Precision::f16};
+        manifest_.gradients.clear();
+        manifest_.numerics.accumulate = NumberFormat::f16;
+        overflows_ = true;
+    }
+
     const kernel::Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem& problem, std::string* reason) override {
         const auto no = kernel::refusal(manifest_, problem);
@@ -64,6 +74,8 @@ public:
     }
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         const std::int64_t call = calls_++;
+        for (const Role role : {Role::q, Role::k, Role::v})
+            EXPECT_EQ(inputs[role].type(), type_of(problem, role)) << print(problem);
         Question question{problem, manifest_.dialect, with_drawn_keep(problem, inputs)};
         worker::CallResult result;
         if (!deviation_.fails.empty()) {
@@ -91,6 +103,9 @@ public:
             for (std::size_t i = 0; i < elements.size(); ++i) {
                 const bool open = leaves_open && answer.row_empty[i / width] != 0;
                 tensor.set(static_cast<std::int64_t>(i), open ? all : answer_of(elements[i], call));
+                if (overflows_ && elements[i].bound == infinite &&
+                    largest_score(problem, inputs, i / width) > traits(Precision::f16).max_finite)
+                    tensor.set(static_cast<std::int64_t>(i), std::nan(""));
             }
             result.outputs.put(role, std::move(tensor));
         };
@@ -134,6 +149,21 @@ private:
         }
         return all;
     }
+    /// Of a row, hidden keys included: the size of what is summed up in a score.
+    static double largest_score(const Problem& p, const TensorSet& inputs, std::size_t row) {
+        const auto at = static_cast<std::int64_t>(row), head = at / p.len_q % p.heads_q;
+        double most = 0;
+        for (std::int64_t j = 0; j < p.len_kv && p.cache.page_size == 0; ++j) {
+            double sum = 0;
+            for (std::int64_t c = 0; c < p.dim_qk; ++c)
+                sum +=
+                    std::abs(inputs[Role::q].at(at / p.len_q / p.heads_q, head, at % p.len_q, c) *
+                             inputs[Role::k].at(at / p.len_q / p.heads_q,
+                                                head / (p.heads_q / p.heads_kv), j, c));
+            if (std::isfinite(sum)) most = std::max(most, sum);
+        }
+        return most;
+    }
     double answer_of(const bound::ExpectedElement& e, std::int64_t call) const {
         const bool known = std::isfinite(e.value) && std::isfinite(e.bound);
         return deviation_.answers && known ? deviation_.answers(e, call) : e.value;
@@ -143,6 +173,7 @@ private:
     PlantedDeviation deviation_;
     std::vector<Question> before_;
     std::int64_t calls_ = 0;
+    bool overflows_ = false;
 };
 
 /// How a law judged a number of drawn cases.

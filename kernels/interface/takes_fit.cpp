@@ -35,6 +35,13 @@ void fit_dims(Problem& p, const std::vector<DimPair>& dims) {
     p.dim_v = nearest->v;
 }
 
+/// A number of queries that is taken may be another than the cache was cut for.
+void fit_cache(Problem& p, const Takes& takes) {
+    if (!p.cache.present || p.cache.len + p.len_q == p.len_kv) return;
+    if (p.len_q > p.len_kv) fit_lengths(p, takes, Queries::at_most_keys);
+    p.cache.len = p.len_kv - p.len_q;
+}
+
 }  // namespace
 
 std::int64_t NumberSet::nearest(std::int64_t n) const noexcept {
@@ -83,6 +90,7 @@ void fit(Problem& p, const Takes& takes) {
         row.each(p, [&](std::int64_t n) {
             return takes[row.quantity].has(n) ? n : takes[row.quantity].nearest(n);
         });
+    fit_cache(p, takes);
     if (!takes.dims.empty()) fit_dims(p, takes.dims);
     if (takes.padding == Padding::right && !padded_right(p)) pad_right(p);
     if (p.rope.style != RopeStyle::none && !among(takes.rope, p.rope.style))

@@ -115,6 +115,15 @@ TEST(Takes, MovesANumberToOneThatIsTaken) {
 }
 
 // A kernel that takes bthd alone, or f32 queries beside f16 keys, has no choice to be asked about.
+TEST(Takes, ACacheHoldsWhatTheQueriesTakenLeave) {
+    Problem decode = asked("tq16 tk64 cache 48 page 16");
+    fit(decode, with_takes(R"({"len_q":1})").takes);
+    EXPECT_EQ(print(decode), print(asked("tq1 tk64 cache 63 page 16")));
+    Problem longer = asked("tq2 tk4 cache 2");
+    fit(longer, with_takes(R"({"len_q":8})").takes);
+    EXPECT_EQ(print(longer), print(asked("tq8 tk8 cache 0")));
+}
+
 TEST(Takes, WhatIsNoChoiceIsNoFeature) {
     const Manifest m = with_takes(R"({"orders":["bthd"],"dims":[[24,16]]})");
     const Problem p =

@@ -86,8 +86,9 @@ Violation swallowed(const Run& changed, const Row& row, std::int64_t channel,
                     const std::string& what) {
     const bool output = channel < value_dim(changed.problem());
     Violation v;
-    v.problem =
-        fmt::format("{} does not reach {}, which sees it", what, name_of(changed.problem(), row));
+    v.problem = fmt::format(
+        "{} does not reach {}, which sees it; by design? declare dialect: nonfinite unspecified",
+        what, name_of(changed.problem(), row));
     v.tensor = output ? Role::o : Role::lse;
     v.index = {row.batch, row.head, row.query};
     if (output) v.index.push_back(channel);

@@ -62,11 +62,15 @@ Judgement softmax_runs_over_keys(const Trial& trial) {
     const Problem& problem = trial.problem();
     const std::int64_t group = group_size(problem);
     TensorSet inputs = trial.inputs();
-    Indices first_of_group, group_of_head;
-    for (std::int64_t g = 0; g < problem.heads_kv; ++g) first_of_group.push_back(g * group);
-    for (std::int64_t h = 0; h < problem.heads_q; ++h) group_of_head.push_back(h / group);
-    inputs[Role::k] = gather(inputs[Role::q], 1, first_of_group);
-    inputs[Role::q] = gather(inputs[Role::k], 1, group_of_head);
+    // Each in its own format, the keys' numbers in both.
+    const Tensor& rows = trial.inputs()[Role::q];
+    inputs[Role::k] = tensor_of(problem, Role::k, [&](auto b, auto g, auto j, auto c) {
+        return rows.at(b, g * group, j, c);
+    });
+    const Tensor keys = inputs[Role::k];
+    inputs[Role::q] = tensor_of(problem, Role::q, [&](auto b, auto h, auto i, auto c) {
+        return keys.at(b, h / group, i, c);
+    });
     const Indices tokens = permutation(trial, stream_of("equivariance.asymmetry"), problem.len_q);
     const auto shown = static_cast<std::size_t>(std::min(value_dim(problem), problem.len_kv));
     inputs[Role::v] = tensor_of(problem, Role::v, [&](auto, auto, std::int64_t j, std::int64_t c) {

@@ -1,5 +1,10 @@
 #include "properties/law/reading.hpp"
 
+#include <algorithm>
+#include <cmath>
+
+#include "reference/bound/kernel_model.hpp"
+
 #include "reference/problem/errors.hpp"
 
 namespace attest::law {
@@ -23,15 +28,32 @@ bool blind(const PlannedCall& call, const Row& row) {
     return call.expected().row_empty[static_cast<std::size_t>(flat(call.problem(), row))] != 0;
 }
 
+bool may_overflow(const Run& call, const bound::ExpectedElement& expected) {
+    if (expected.bound != infinite) return false;
+    const bound::KernelModel m = bound::resolve(call.problem(), call.trial().numerics());
+    const double most = std::min({m.max_finite, m.score_max, m.query_max, m.bias_max});
+    return most <= traits(Precision::f16).max_finite;
+}
+
+namespace {
+
+Interval truth_behind(double observed, const Run& call, const bound::ExpectedElement& expected,
+                      Precision format) {
+    if (std::isnan(observed) && may_overflow(call, expected)) return {-infinite, infinite};
+    return truth_of(observed, expected.bound, format);
+}
+
+}  // namespace
+
 Interval truth(const Run& call, const Row& row, std::int64_t channel) {
-    return truth_of(output(call, row, channel), element(call, row, channel).bound,
-                    call.output_format());
+    return truth_behind(output(call, row, channel), call, element(call, row, channel),
+                        call.output_format());
 }
 
 Interval lse_truth(const Run& call, const Row& row) {
     const std::int64_t at = flat(call.problem(), row);
     const Interval own =
-        truth_of(call.lse().get(at), call.expected_lse(at).bound, call.lse_format());
+        truth_behind(call.lse().get(at), call, call.expected_lse(at), call.lse_format());
     if (call.trial().dialect().lse_base == LseBase::e) return own;
     return own * log(Interval::exactly(2));
 }

@@ -19,8 +19,13 @@ const bound::ExpectedElement& element(const PlannedCall& call, const Row& row,
 /// Whether the row sees no key: an empty row, or no query at all.
 bool blind(const PlannedCall& call, const Row& row);
 
-/// Where the true O_ic lies by the kernel's answer; NaN ends where that is NaN, everything where
-/// the bound is infinite.
+/// Whether NaN may be what a right kernel returns for this element: nothing is proven of it, and a
+/// format that the kernel declares for a step ends where f16 does, so that the step may overflow
+/// and a difference of infinities follow. f32 holds every score and sum that is drawn.
+bool may_overflow(const Run& call, const bound::ExpectedElement& expected);
+
+/// Where the true O_ic lies by the kernel's answer; everything where the bound is infinite, but NaN
+/// ends where the answer is NaN and nothing of the kernel may overflow.
 Interval truth(const Run& call, const Row& row, std::int64_t channel);
 
 /// Where the true L_i lies by the kernel's answer, in natural units; the call has an LSE and the

@@ -117,6 +117,7 @@ std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capabi
 }
 
 Problem fitted(Problem problem, const Capability& capability) {
+    kernel::fit(problem, capability.takes);  // features are of the lengths that are taken
     for (int bit = 0; bit < feature_count; ++bit) {
         const auto feature = static_cast<Feature>(bit);
         if (!capability.takes.always.has(feature) || features_of(problem).has(feature)) continue;

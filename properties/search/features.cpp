@@ -165,6 +165,7 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             if (p.len_q == p.len_kv) p.len_q = p.len_kv / 4;
             p.cache.present = true;
             p.cache.len = p.len_kv - p.len_q;
+            for (std::int64_t& len : p.mask.lens_q) len = std::min(len, p.len_q / 2);
             if (feature == paged) p.cache.page_size = 16;
             if (feature == ring) p.cache.ring = p.mask.causal = true, p.mask.window.left = 8;
             break;

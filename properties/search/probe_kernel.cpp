@@ -7,6 +7,8 @@
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
 #include "properties/search/probe_base.hpp"
+#include "properties/search/shrink_moves.hpp"
+#include "reference/problem/validity.hpp"
 
 namespace attest::search {
 
@@ -49,10 +51,17 @@ private:
         std::string reason;
         Problem asked = problem;
         asked.want_grad = want_grad_;
-        asked = canonical(asked);
+        if (is_none(asked)) return false;
+        repair(asked);
         if (kernel_.supports(asked, &reason)) return true;
         if (!reason.empty()) reason_ = reason;
         return false;
+    }
+
+    /// Whether this is no problem: what always comes with the kernel admits no such one.
+    static bool is_none(Problem problem) {
+        repair(problem);  // lengths, documents and a cache of what was varied
+        return find_contradiction(problem).has_value();
     }
 
     /// Finds the first base that is taken with some of these head dimensions.
@@ -116,6 +125,8 @@ private:
               Axis{kernel::Quantity::len_kv, &Problem::len_kv, "keys"}}) {
             Problem without = plain();
             without.*extent = 0;
+            if (is_none(without)) continue;
+            repair(without);
             if (!kernel::refusal(capability_.takes, without) && !takes(without))
                 refused.emplace_back(axis);
         }
@@ -235,7 +246,8 @@ private:
             problem.want_grad = want_grad_;
             auto with = with_plain_feature(problem, feature, capability_.formats);
             if (with) kernel::fit(*with, capability_.takes);
-            if (!with || takes(*with) || takes_otherwise(*with, feature)) return true;
+            if (!with || is_none(*with) || takes(*with) || takes_otherwise(*with, feature))
+                return true;
             with->mask.causal = capability_.features.has(Feature::causal);
             if (takes(*with)) return true;
         }
