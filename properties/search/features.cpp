@@ -122,6 +122,19 @@ void set_plain_fields(Problem& p, FeatureSet features, std::span<const std::int6
     }
 }
 
+namespace {
+
+void set_plain_cache(Problem& p, Feature kind) {
+    if (p.len_q == p.len_kv) p.len_q = p.len_kv / 4;
+    p.cache.present = true;
+    p.cache.len = p.len_kv - p.len_q;
+    for (std::int64_t& len : p.mask.lens_q) len = std::min(len, p.len_q / 2);
+    if (kind == Feature::paged) p.cache.page_size = 16;
+    if (kind == Feature::ring) p.cache.ring = p.mask.causal = true, p.mask.window.left = 8;
+}
+
+}  // namespace
+
 std::optional<Problem> with_plain_feature(Problem p, Feature feature,
                                           const std::vector<kernel::Formats>& formats) {
     using enum Feature;
@@ -162,12 +175,7 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
         case cache:
         case paged:
         case ring:
-            if (p.len_q == p.len_kv) p.len_q = p.len_kv / 4;
-            p.cache.present = true;
-            p.cache.len = p.len_kv - p.len_q;
-            for (std::int64_t& len : p.mask.lens_q) len = std::min(len, p.len_q / 2);
-            if (feature == paged) p.cache.page_size = 16;
-            if (feature == ring) p.cache.ring = p.mask.causal = true, p.mask.window.left = 8;
+            set_plain_cache(p, feature);
             break;
         case keys_rotated: {
             const auto rotary = with_plain_feature(p, rope, formats);
