@@ -162,7 +162,7 @@ TEST_P(Declared, NoDrawIsWasted) {
             break;
         }
     EXPECT_EQ(drawn, 200);
-    EXPECT_GE(first, 170);  // lengths that leave no choice are dropped
+    EXPECT_GE(first, 155);  // dropped: lengths that leave no choice, up to a sixth of the draws
     for (const auto& padded :
          {zero_law("declared.padded", {.require = FeatureSet(Feature::lens_kv)}),
           zero_law("declared.square", {.square = true})})
