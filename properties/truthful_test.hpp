@@ -2,8 +2,6 @@
 // For the tests of the laws: a kernel in this process that answers with the truth, rounded once, in
 // whatever dialect it declares; and the same with a deviation planted in it.
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -16,6 +14,7 @@
 #include "properties/search/kernel.hpp"
 #include "reference/oracle/gradients.hpp"
 #include "reference/oracle/oracle.hpp"
+#include "reference/problem/errors.hpp"
 
 namespace attest::law {
 
@@ -75,7 +74,7 @@ public:
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         const std::int64_t call = calls_++;
         for (const Role role : {Role::q, Role::k, Role::v})
-            EXPECT_EQ(inputs[role].type(), type_of(problem, role)) << print(problem);
+            require(inputs[role].type() == type_of(problem, role), "an input of another format");
         Question question{problem, manifest_.dialect, with_drawn_keep(problem, inputs)};
         worker::CallResult result;
         if (!deviation_.fails.empty()) {

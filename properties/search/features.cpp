@@ -122,6 +122,18 @@ void set_plain_fields(Problem& p, FeatureSet features, std::span<const std::int6
     }
 }
 
+namespace {
+
+/// Most of the keys; fewer queries are left, of each sequence too.
+void put_in_cache(Problem& p) {
+    if (p.len_q == p.len_kv) p.len_q = p.len_kv / 4;
+    p.cache.present = true;
+    p.cache.len = p.len_kv - p.len_q;
+    for (std::int64_t& len : p.mask.lens_q) len = std::min(len, p.len_q / 2);
+}
+
+}  // namespace
+
 std::optional<Problem> with_plain_feature(Problem p, Feature feature,
                                           const std::vector<kernel::Formats>& formats) {
     using enum Feature;
@@ -163,10 +175,7 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             break;
         case cache:
         case paged:
-            if (p.len_q == p.len_kv) p.len_q = p.len_kv / 4;
-            p.cache.present = true;
-            p.cache.len = p.len_kv - p.len_q;
-            for (std::int64_t& len : p.mask.lens_q) len = std::min(len, p.len_q / 2);
+            put_in_cache(p);
             if (feature == paged) p.cache.page_size = 16;
             break;
         case keys_rotated: {
