@@ -142,22 +142,31 @@ double in_base(const Specification& s, double natural) {
 
 namespace {
 
-// The splits that begin at the first key of the row: each as many whole tiles.
-std::vector<double> shares_of_splits(const Problem& p, const oracle::RowDetail& row, KeyExtent span,
-                                     std::int64_t tile) {
-    const std::int64_t tiles = (span.end - span.begin + tile - 1) / tile;
-    const std::int64_t keys = tile * ((tiles + p.splits - 1) / p.splits);
-    std::vector<double> shares;
-    for (std::int64_t from = span.begin; from < span.end; from += keys) {
-        double share = 0;
-        for (std::int64_t j = from; j < std::min(from + keys, span.end); ++j)
-            share += row.weights[static_cast<std::size_t>(j)];
-        if (share > 0) shares.push_back(share);
-    }
-    return shares;
+// Of the scores themselves: weights far below the row's largest are 0.
+std::optional<double> lse_between(const oracle::RowDetail& row, std::int64_t from,
+                                  std::int64_t to) {
+    double most = -infinite, sum = 0;
+    for (std::int64_t j = from; j < to; ++j)
+        most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
+    if (!std::isfinite(most)) return std::nullopt;
+    for (std::int64_t j = from; j < to; ++j)
+        sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
+    return most + std::log(sum);
 }
 
-// L + log of the share: a sum of fewer of the same weights is off by no more of itself. With a sink
+// Each split has as many whole tiles, from the first key of the row.
+std::vector<double> lse_of_each_split(const Problem& p, const oracle::RowDetail& row,
+                                      KeyExtent span, std::int64_t tile) {
+    const std::int64_t tiles = (span.end - span.begin + tile - 1) / tile;
+    const std::int64_t keys = tile * ((tiles + p.splits - 1) / p.splits);
+    std::vector<double> all;
+    for (std::int64_t from = span.begin; from < span.end; from += keys)
+        if (const auto lse = lse_between(row, from, std::min(from + keys, span.end)))
+            all.push_back(*lse);
+    return all;
+}
+
+// As far off as the row's own, and by two roundings of a number that may be larger. With a sink
 // nothing is claimed: it may be in it or not.
 std::optional<bound::Expected> lse_of_one_split(const Specification& s,
                                                 const bound::Expected& truth, std::int64_t tile,
@@ -166,11 +175,12 @@ std::optional<bound::Expected> lse_of_one_split(const Specification& s,
     return with_lse(s, truth,
                     [&](const oracle::RowDetail& row, std::int64_t b, std::int64_t i,
                         bound::ExpectedElement e) {
-                        const std::vector<double> shares =
-                            shares_of_splits(s.problem, row, span_of(s, b, i), tile);
-                        if (s.problem.sink || shares.empty())
+                        const std::vector<double> all =
+                            lse_of_each_split(s.problem, row, span_of(s, b, i), tile);
+                        if (s.problem.sink || all.empty())
                             return bound::ExpectedElement{0, 0, infinite};
-                        e.value += in_base(s, std::log(last ? shares.back() : shares.front()));
+                        e.value = in_base(s, last ? all.back() : all.front());
+                        e.bound += 2 * traits(Precision::f32).unit_roundoff * std::abs(e.value);
                         return e;
                     });
 }
