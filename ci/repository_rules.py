@@ -60,7 +60,7 @@ LIBRARIES = {  # outside library -> where its headers may be named
     "CLI/": r"^ci/",
 }
 
-BUDGET = {".hpp": 150, ".h": 180, ".cpp": 300, ".c": 300, ".cu": 300, ".cuh": 300, ".py": 300}
+BUDGET = {".hpp": 150, ".h": 210, ".cpp": 300, ".c": 300, ".cu": 300, ".cuh": 300, ".py": 300}
 LINE = 100
 FUNCTION = 70
 OVER = {  # file: (lines it may have, why it is one idea all the same)

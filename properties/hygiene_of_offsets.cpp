@@ -34,7 +34,7 @@ struct MemoryRows {
     std::int64_t row = 0, rows = 0;
 };
 MemoryRows memory_rows(const Problem& problem, Role role, AxisOrder order) {
-    const Shape shape = pool_shape_of(problem, role).value_or(shape_of(problem, role).value());
+    const Shape shape = cache_shape_of(problem, role).value_or(shape_of(problem, role).value());
     const std::size_t innermost = order == AxisOrder::bhdt ? 2 : 3;
     MemoryRows m{shape[innermost], 1};
     for (std::size_t axis = 0; axis < shape.size(); ++axis)

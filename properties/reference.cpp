@@ -91,7 +91,8 @@ Judgement check_decode(const Trial& trial) {
 
 CaseSpace cached_case() {
     CaseSpace space = any_case();
-    space.require_any = {FeatureSet(Feature::cache), FeatureSet(Feature::cache, Feature::paged)};
+    space.require_any = {FeatureSet(Feature::cache), FeatureSet(Feature::cache, Feature::paged),
+                         FeatureSet(Feature::cache, Feature::ring, Feature::window)};
     return space;
 }
 

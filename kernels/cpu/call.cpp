@@ -76,42 +76,42 @@ bool read_call(const attest_call* from, Call& call, char* error, std::size_t err
     struct Wanted {
         int role;
         Operand* operand;
-        const char* name;
         bool needed;
     };
     const bool packed = (p.flags & ATTEST_FLAG_PACKED) != 0;
     const Wanted wanted[] = {
-        {ATTEST_ROLE_Q, &call.q, "q", true},
-        {ATTEST_ROLE_K, &call.k, "k", true},
-        {ATTEST_ROLE_V, &call.v, "v", true},
-        {ATTEST_ROLE_O, &call.o, "o", true},
-        {ATTEST_ROLE_LSE, &call.lse, "lse", p.want_lse != 0},
-        {ATTEST_ROLE_MASK, &call.mask, "mask", p.mask_kind != ATTEST_MASK_NONE},
-        {ATTEST_ROLE_LENS_Q, &call.lens_q, "lens_q", false},
-        {ATTEST_ROLE_LENS_KV, &call.lens_kv, "lens_kv", false},
-        {ATTEST_ROLE_CU_SEQLENS_Q, &call.cu_seqlens_q, "cu_seqlens_q", packed},
-        {ATTEST_ROLE_CU_SEQLENS_KV, &call.cu_seqlens_kv, "cu_seqlens_kv", packed},
-        {ATTEST_ROLE_BLOCK_TABLE, &call.block_table, "block_table", p.page_size != 0},
-        {ATTEST_ROLE_POSITIONS, &call.positions, "positions", false},
-        {ATTEST_ROLE_ALIBI_SLOPES, &call.alibi_slopes, "alibi_slopes", p.alibi != 0},
-        {ATTEST_ROLE_SINKS, &call.sinks, "sinks", p.sink != 0},
-        {ATTEST_ROLE_D_O, &call.d_o, "d_o", false},
-        {ATTEST_ROLE_D_LSE, &call.d_lse, "d_lse", false},
-        {ATTEST_ROLE_D_Q, &call.d_q, "d_q", false},
-        {ATTEST_ROLE_D_K, &call.d_k, "d_k", false},
-        {ATTEST_ROLE_D_V, &call.d_v, "d_v", false},
-        {ATTEST_ROLE_D_MASK, &call.d_mask, "d_mask", false},
-        {ATTEST_ROLE_D_SINKS, &call.d_sinks, "d_sinks", false},
-        {ATTEST_ROLE_D_SLOPES, &call.d_slopes, "d_slopes", false},
-        {ATTEST_ROLE_DROPOUT_KEEP, &call.dropout_keep, "dropout_keep", false},
+        {ATTEST_ROLE_Q, &call.q, true},
+        {ATTEST_ROLE_K, &call.k, true},
+        {ATTEST_ROLE_V, &call.v, true},
+        {ATTEST_ROLE_O, &call.o, true},
+        {ATTEST_ROLE_LSE, &call.lse, p.want_lse != 0},
+        {ATTEST_ROLE_MASK, &call.mask, p.mask_kind != ATTEST_MASK_NONE},
+        {ATTEST_ROLE_LENS_Q, &call.lens_q, false},
+        {ATTEST_ROLE_LENS_KV, &call.lens_kv, false},
+        {ATTEST_ROLE_CU_SEQLENS_Q, &call.cu_seqlens_q, packed},
+        {ATTEST_ROLE_CU_SEQLENS_KV, &call.cu_seqlens_kv, packed},
+        {ATTEST_ROLE_BLOCK_TABLE, &call.block_table, p.page_size != 0},
+        {ATTEST_ROLE_POSITIONS, &call.positions, false},
+        {ATTEST_ROLE_ALIBI_SLOPES, &call.alibi_slopes, p.alibi != 0},
+        {ATTEST_ROLE_SINKS, &call.sinks, p.sink != 0},
+        {ATTEST_ROLE_D_O, &call.d_o, false},
+        {ATTEST_ROLE_D_LSE, &call.d_lse, false},
+        {ATTEST_ROLE_D_Q, &call.d_q, false},
+        {ATTEST_ROLE_D_K, &call.d_k, false},
+        {ATTEST_ROLE_D_V, &call.d_v, false},
+        {ATTEST_ROLE_D_MASK, &call.d_mask, false},
+        {ATTEST_ROLE_D_SINKS, &call.d_sinks, false},
+        {ATTEST_ROLE_D_SLOPES, &call.d_slopes, false},
+        {ATTEST_ROLE_DROPOUT_KEEP, &call.dropout_keep, false},
     };
     for (const Wanted& w : wanted) {
+        const char* name = attest_role_name(w.role);
         const DLTensor* tensor = from->tensor[w.role];
         if (tensor == nullptr && w.needed) {
-            std::snprintf(error, error_cap, "%s is needed and absent", w.name);
+            std::snprintf(error, error_cap, "%s is needed and absent", name);
             return false;
         }
-        if (tensor != nullptr && !fill(*w.operand, tensor, w.name, error, error_cap)) return false;
+        if (tensor != nullptr && !fill(*w.operand, tensor, name, error, error_cap)) return false;
     }
     call.group = p.heads_kv > 0 ? p.heads_q / p.heads_kv : 0;
     call.format_q = static_cast<Format>(p.format_q);

@@ -44,9 +44,13 @@ struct Call {
     Format format_q = Format::f32;
     bool wide = false;  ///< f64 inputs: accumulate in double
 
-    /// First channel of key (or value) j of a sequence, in pages where the cache is paged.
+    bool ring() const noexcept { return (problem.flags & ATTEST_FLAG_RING) != 0; }
+
+    /// First channel of key (or value) j of a sequence, in pages where the cache is paged, in its
+    /// slot of a ring.
     const std::byte* row(const Operand& operand, std::int64_t batch, std::int64_t head,
                          std::int64_t j) const noexcept {
+        if (ring()) return operand.at(batch, head, j % operand.shape[2]);
         if (problem.page_size == 0) return operand.at(batch, head, j);
         const std::int64_t page = block_table.integer(batch, j / problem.page_size);
         return operand.at(page, head, j % problem.page_size);

@@ -206,7 +206,7 @@ constexpr attest_kernel_api api{
   "formats": ["f64", "f32", "f16", "bf16"],
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
-               "splits", "layout", "lse", "mixed_formats", "keys_rotated"],
+               "splits", "layout", "lse", "mixed_formats", "keys_rotated", "ring"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1, "tile": 64,

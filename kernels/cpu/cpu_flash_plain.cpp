@@ -124,6 +124,7 @@ int forward(void* state, const attest_call* from, char* error, std::size_t cap) 
 int supports(void*, const attest_problem* problem, char* reason, std::size_t cap) {
     constexpr Offer offer{.documents = false,
                           .paged = false,
+                          .ring = false,
                           .splits = false,
                           .rope = false,
                           .f64 = false,

@@ -144,7 +144,7 @@ constexpr const char* manifest = R"({
   "formats": ["f64", "f32", "f16", "bf16"],
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "documents",
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale", "cache", "paged",
-               "layout", "lse", "mixed_formats", "keys_rotated", "dropout", "d_lse"],
+               "layout", "lse", "mixed_formats", "keys_rotated", "ring", "dropout", "d_lse"],
   "gradients": ["q", "k", "v", "mask", "sinks", "slopes"],
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},

@@ -42,6 +42,22 @@ TEST(Identity, StridesChangeNoBit) {
     }
 }
 
+TEST(Identity, RingsChangeNoBit) {
+    for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
+        int tried = 0;
+        for (unsigned seed = 0; seed < 4 * seeds_compared; ++seed) {
+            TestCase t = drawn_for(kernel, seed);
+            if ((t.problem.flags & ATTEST_FLAG_RING) == 0) continue;
+            if (!supported(*kernel.api, t.problem)) continue;
+            tried += t.problem.window_left >= 0;
+            const TestAnswer in_ring = run(*kernel.api, t);
+            t.problem.flags &= ~unsigned{ATTEST_FLAG_RING};
+            EXPECT_EQ(run(*kernel.api, t), in_ring) << kernel.id << ", seed " << seed;
+        }
+        EXPECT_GE(tried, kernel.id == "cpu_flash_plain" ? 0 : 10) << kernel.id;
+    }
+}
+
 TEST(Identity, PagesChangeNoBit) {
     for (const kernel::BuiltinKernel& kernel : cpu_kernels()) {
         int tried = 0;

@@ -11,10 +11,12 @@ const char* refusal(const Offer& offer, const attest_problem& p) noexcept {
     if (p.struct_size < sizeof(attest_problem))
         return "the problem's struct is older than this kernel";
     if (p.want_grad != 0 && !offer.gradients) return "gradients: this kernel has no backward pass";
-    if (p.want_grad != 0 && p.page_size != 0) return "gradients of pages are not implemented";
+    if (p.want_grad != 0 && (p.page_size != 0 || (p.flags & ATTEST_FLAG_RING) != 0))
+        return "gradients of pages and ring buffers are not implemented";
     if (p.dropout_p != 0 && !offer.dropout) return "dropout is not implemented";
     if (!(p.dropout_p >= 0 && p.dropout_p < 1)) return "the dropout rate must be in [0, 1)";
-    if ((p.flags & ATTEST_FLAG_RING) != 0) return "ring-buffer caches are not implemented";
+    if ((p.flags & ATTEST_FLAG_RING) != 0 && !offer.ring)
+        return "ring-buffer caches are not implemented";
     if ((p.flags & ATTEST_FLAG_PACKED) != 0 && !offer.documents) {
         return "packed documents are not implemented";
     }

@@ -10,7 +10,7 @@ namespace attest::cpu {
 /// What a kernel does; everything else of the ABI's forward call it does. Ring buffers none
 /// of them do, nor gradients over a cache in pages.
 struct Offer {
-    bool documents = true, paged = true, splits = true, rope = true, f64 = true;
+    bool documents = true, paged = true, ring = true, splits = true, rope = true, f64 = true;
     bool gradients = false, dropout = false;
 };
 

@@ -153,6 +153,27 @@ void put_paged(const TestCase& t, const Paged& paged, const std::vector<double>&
     }
 }
 
+/// Every key; of a ring the queries' own and those that the first one's window reaches.
+std::int64_t slots_of(const attest_problem& p) {
+    if ((p.flags & ATTEST_FLAG_RING) == 0 || p.window_left < 0) return p.len_kv;
+    return std::min(p.len_kv, std::max<std::int64_t>(p.window_left + p.len_q, 1));
+}
+
+void put_held(const TestCase& t, const std::vector<double>& values, std::int64_t dim, Laid& to) {
+    const attest_problem& p = t.problem;
+    if ((p.flags & ATTEST_FLAG_RING) == 0) return to.put(values);
+    const std::int64_t slots = slots_of(p);
+    for (std::int64_t b = 0; b < p.batch; ++b)
+        for (std::int64_t h = 0; h < p.heads_kv; ++h)
+            for (std::int64_t j = own_length(t, b) - 1; j >= own_length(t, b) - slots && j >= 0;
+                 --j)
+                for (std::int64_t c = 0; c < dim; ++c) {
+                    const auto flat = ((b * p.heads_kv + h) * p.len_kv + j) * dim + c;
+                    store_row(to.at(b, h, j % slots, c), to.format, 1, 1,
+                              &values[static_cast<std::size_t>(flat)]);
+                }
+}
+
 }  // namespace
 
 bool TestAnswer::operator==(const TestAnswer& other) const {
@@ -190,10 +211,10 @@ TestAnswer run(const attest_kernel_api& api, const TestCase& t) {
     const DLDataType i32{ATTEST_DL_INT, 32, 1};
     give(ATTEST_ROLE_Q, Shape{p.batch, p.heads_q, p.len_q, p.dim_qk}, p.format_q, t.lay_q).put(t.q);
     if (p.page_size == 0) {
-        const Shape k{p.batch, p.heads_kv, p.len_kv, p.dim_qk};
-        const Shape v{p.batch, p.heads_kv, p.len_kv, p.dim_v};
-        give(ATTEST_ROLE_K, k, p.format_kv, t.lay_k).put(t.k);
-        give(ATTEST_ROLE_V, v, p.format_kv, t.lay_v).put(t.v);
+        const Shape k{p.batch, p.heads_kv, slots_of(p), p.dim_qk};
+        const Shape v{p.batch, p.heads_kv, slots_of(p), p.dim_v};
+        put_held(t, t.k, p.dim_qk, give(ATTEST_ROLE_K, k, p.format_kv, t.lay_k));
+        put_held(t, t.v, p.dim_v, give(ATTEST_ROLE_V, v, p.format_kv, t.lay_v));
     } else {
         const Paged paged = make_pages(t);
         const Shape k{paged.pages, p.heads_kv, p.page_size, p.dim_qk};

@@ -81,6 +81,7 @@ void draw_features(Engine& random, TestCase& t) {
     if (kind == 0 && p.len_kv >= p.len_q) {
         p.cache_len = p.len_kv - p.len_q;
         if (chance(random, 60)) p.page_size = 1 + below(random, 9);
+        if (p.page_size == 0 && chance(random, 50)) p.flags |= ATTEST_FLAG_RING;
     } else if (kind == 1) {
         p.flags |= ATTEST_FLAG_PACKED;
         p.batch = 1;

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import socket
 import sys
 
 import numpy as np
@@ -45,6 +46,21 @@ def calls_os_exit(problem, q, k, v, **_):
 
 def calls_sys_exit(problem, q, k, v, **_):
     sys.exit(3)
+
+
+def closes_the_memory(problem, q, k, v, **_):
+    os.close(4)
+    return np.zeros_like(q)
+
+
+def leads_the_memory_elsewhere(problem, q, k, v, **_):
+    os.dup2(os.open(os.devnull, os.O_RDWR), 4)
+    return np.zeros_like(q)
+
+
+def hangs_up(problem, q, k, v, **_):
+    socket.socket(fileno=os.dup(3)).shutdown(socket.SHUT_RDWR)
+    return np.zeros_like(q)
 
 
 def reads_past_k(problem, q, k, v, **_):

@@ -73,7 +73,8 @@ enum { ATTEST_ROPE_NONE = 0, ATTEST_ROPE_INTERLEAVED = 1, ATTEST_ROPE_HALF = 2 }
 /* flags */
 enum {
     ATTEST_FLAG_PACKED = 1u << 0, /* packed sequences: batch is 1, both cu_seqlens are given */
-    ATTEST_FLAG_RING = 1u << 1,   /* ring-buffer cache: slot = position mod its length axis */
+    ATTEST_FLAG_RING = 1u << 1,   /* ring-buffer cache: k and v hold the last keys alone, all that
+                                     the window reaches; slot = position mod their length axis */
     ATTEST_FLAG_KEYS_ROTATED = 1u << 2, /* RoPE is already applied to the keys in the cache */
     ATTEST_FLAG_D_LSE = 1u << 3         /* backward is given d_lse, the gradient of the LSE */
 };
@@ -83,7 +84,7 @@ enum {
  * sequence or a head (from LENS_Q to V_SCALE) apart. */
 enum {
     ATTEST_ROLE_Q = 0,   /* [B,Hq,Tq,D] */
-    ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D] */
+    ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D]; ring: [B,Hkv,slots,D] */
     ATTEST_ROLE_V,       /* [B,Hkv,Tk,Dv]; paged alike */
     ATTEST_ROLE_O,       /* [B,Hq,Tq,Dv], poisoned before the call */
     ATTEST_ROLE_LSE,     /* [B,Hq,Tq] f32 (f64 where format_q is f64), poisoned before the call */
@@ -113,6 +114,27 @@ enum {
     ATTEST_ROLE_D_LSE,        /* [B,Hq,Tq], as lse: what backward is given beside d_o */
     ATTEST_ROLE_COUNT
 };
+
+/* "q", "lens_kv", ...: a role as reports and the Python interface name it. */
+static inline const char* attest_role_name(int role) {
+    /* clang-format off */
+    static const char* const names[ATTEST_ROLE_COUNT] = {
+        "q", "k", "v", "o", "lse", "mask", "lens_q", "lens_kv", "cu_seqlens_q", "cu_seqlens_kv",
+        "block_table", "positions", "alibi_slopes", "sinks", "k_scale", "v_scale", "k_new", "v_new",
+        "d_o", "d_q", "d_k", "d_v", "d_mask", "d_sinks", "dropout_keep", "d_slopes", "d_lse"};
+    /* clang-format on */
+    return names[role];
+}
+
+/* Bytes from a tensor's first element to the end of its last, what lies between rows included. */
+static inline size_t attest_extent_bytes(const DLTensor* tensor) {
+    int64_t last = 0;
+    for (int axis = 0; axis < tensor->ndim; ++axis) {
+        if (tensor->shape[axis] == 0) return 0;
+        last += (tensor->shape[axis] - 1) * tensor->strides[axis];
+    }
+    return (size_t)(last + 1) * ((tensor->dtype.bits + 7u) / 8u);
+}
 
 /* What is computed. Lengths are maxima where sequences differ.
  *

@@ -54,6 +54,10 @@ void read_listed(Section& top, Manifest& m) {
     if (m.features.has(Feature::paged) && !m.features.has(Feature::cache))
         top.fail(*top.find("features"), "features names paged without cache",
                  "pages are a kind of cache: name both");
+    if (m.features.has(Feature::ring) &&
+        !m.features.contains(FeatureSet(Feature::cache, Feature::window)))
+        top.fail(*top.find("features"), "features names ring without cache, or without window",
+                 "a ring is a cache of the keys that a window reaches: name all three");
 }
 
 void read_gradients(Section& top, Manifest& m) {

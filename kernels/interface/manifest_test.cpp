@@ -195,7 +195,10 @@ TEST(Manifest, WhatIsWrongIsSaid) {
         "./libmine.so: manifest:1:62: features is \"casual\"; did you mean causal? | one "
         "of causal, window, lens_q, lens_kv, mask_bool, mask_additive, documents, softcap, sink, "
         "alibi, rope, dropout, gqa, dim_v, scale, cache, paged, splits, layout, lse, "
-        "mixed_formats, keys_rotated, d_lse");
+        "mixed_formats, keys_rotated, d_lse, ring");
+    EXPECT_EQ(error_of(with(R"("features":["cache","ring"])")),
+              "./libmine.so: manifest:1:61: features names ring without cache, or without window | "
+              "a ring is a cache of the keys that a window reaches: name all three");
     EXPECT_EQ(error_of(with(R"("features":["paged"])")),
               "./libmine.so: manifest:1:61: features names paged without cache | pages are a kind "
               "of cache: name both");

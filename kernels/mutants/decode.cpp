@@ -90,7 +90,8 @@ std::vector<PlantedBug> decode() {
           .operation = "paged decode",
           .change = "the page is found by j / tile instead of j / page size",
           .trigger = "a page size other than the tile",
-          .must = {"reference.output", "decode.paged"}},
+          .must = {"reference.output", "decode.paged"},
+          .diagnosis = "pages_of_64"},
          cpu::DecodeSteps{.row = [](const cpu::Call& call, const cpu::Operand& operand,
                                     std::int64_t batch, std::int64_t head,
                                     std::int64_t j) -> const std::byte* {
@@ -192,7 +193,8 @@ std::vector<PlantedBug> decode() {
           .operation = "rope",
           .change = "keys are rotated by their place within the page",
           .trigger = "rope, more keys than a page",
-          .must = {"decode.paged", "reference.decode"}},
+          .must = {"decode.paged", "reference.decode"},
+          .diagnosis = "rope_keys_in_page"},
          cpu::DecodeSteps{.key_position =
                               [](const attest_problem& p, std::int64_t position) {
                                   return p.page_size > 0 ? position % p.page_size : position;

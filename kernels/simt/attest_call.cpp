@@ -8,45 +8,6 @@
 namespace simt {
 namespace {
 
-constexpr const char* names[] = {"q",
-                                 "k",
-                                 "v",
-                                 "o",
-                                 "lse",
-                                 "mask",
-                                 "lens_q",
-                                 "lens_kv",
-                                 "cu_seqlens_q",
-                                 "cu_seqlens_kv",
-                                 "block_table",
-                                 "positions",
-                                 "alibi_slopes",
-                                 "sinks",
-                                 "k_scale",
-                                 "v_scale",
-                                 "k_new",
-                                 "v_new",
-                                 "d_o",
-                                 "d_q",
-                                 "d_k",
-                                 "d_v",
-                                 "d_mask",
-                                 "d_sinks",
-                                 "dropout_keep",
-                                 "d_slopes",
-                                 "d_lse"};
-static_assert(sizeof names / sizeof names[0] == ATTEST_ROLE_COUNT);
-
-/// From the first element to behind the last, gaps between rows included.
-std::int64_t extent_bytes(const DLTensor& t) {
-    std::int64_t last = 0;
-    for (int axis = 0; axis < t.ndim; ++axis) {
-        if (t.shape[axis] == 0) return 0;
-        last += (t.shape[axis] - 1) * t.strides[axis];
-    }
-    return (last + 1) * ((t.dtype.bits + 7) / 8);
-}
-
 /// Call n of a case runs under schedule n mod 4, with a seed of its own: a case replays, and calls
 /// that are otherwise equal differ in the order of threads alone.
 void choose_schedule(std::uint32_t call_number) {
@@ -78,7 +39,8 @@ AttestCall::AttestCall(const attest_call& call) {
         if (t == nullptr) continue;
         const bool output =
             backward ? is_gradient(role) : role == ATTEST_ROLE_O || role == ATTEST_ROLE_LSE;
-        add(static_cast<char*>(t->data) + t->byte_offset, extent_bytes(*t), names[role], !output);
+        add(static_cast<char*>(t->data) + t->byte_offset,
+            static_cast<std::int64_t>(attest_extent_bytes(t)), attest_role_name(role), !output);
     }
     add(call.workspace, static_cast<std::int64_t>(call.workspace_bytes), "the workspace", false);
 }

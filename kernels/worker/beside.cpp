@@ -14,16 +14,6 @@ std::size_t rounded_up(std::size_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// From the first element to the end of the last.
-std::size_t span_bytes(const DLTensor& t) {
-    std::int64_t last = 0;
-    for (int axis = 0; axis < t.ndim; ++axis) {
-        if (t.shape[axis] == 0) return 0;
-        last += (t.shape[axis] - 1) * t.strides[axis];
-    }
-    return static_cast<std::size_t>((last + 1) * t.dtype.bits / 8);
-}
-
 bool is_zeroed(int role) {
     return role == ATTEST_ROLE_Q || role == ATTEST_ROLE_K || role == ATTEST_ROLE_V;
 }
@@ -44,7 +34,7 @@ Beside::Beside(const attest_call& call, MakeCall make_call)
 void Beside::copy(const attest_call& call) {
     std::size_t total = rounded_up(call.workspace_bytes) + alignment;
     for (const DLTensor* t : call.tensor)
-        if (t != nullptr) total += rounded_up(span_bytes(*t));
+        if (t != nullptr) total += rounded_up(attest_extent_bytes(t));
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, total)));
     if (memory_ == nullptr) throw std::bad_alloc();
     std::byte* at = memory_.get();
@@ -55,8 +45,8 @@ void Beside::copy(const attest_call& call) {
         tensors_[role] = *t;
         tensors_[role].data = at;
         call_.tensor[role] = &tensors_[role];
-        if (!is_zeroed(role)) std::memcpy(at, t->data, span_bytes(*t));
-        at += rounded_up(span_bytes(*t));
+        if (!is_zeroed(role)) std::memcpy(at, t->data, attest_extent_bytes(t));
+        at += rounded_up(attest_extent_bytes(t));
     }
     call_.workspace = at;
 }

@@ -36,7 +36,7 @@ void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
         const Tensor& tensor = inputs[role];
         require(tensor.type() == type_of(problem, role),
                 "an input has the element type that its problem says");
-        const Shape shape = pool_shape_of(problem, role).value_or(tensor.shape());
+        const Shape shape = cache_shape_of(problem, role).value_or(tensor.shape());
         const bool expanded = is_expanded(problem, role, tensor);
         arena.add(role, protocol::Access::read,
                   expanded ? place_expanded(role, tensor.type(), shape)
@@ -68,10 +68,10 @@ std::optional<CallResult> lay_out_call(Arena& arena, const Problem& problem,
     for (const TensorSlot& slot : arena.slots()) {
         if (slot.access != protocol::Access::read) continue;
         const auto role = static_cast<Role>(slot.role);
-        if (pool_shape_of(problem, role)) {
-            const Tensor* lens = inputs.has(Role::lens_kv) ? &inputs[Role::lens_kv] : nullptr;
-            scatter_pages(slot.placement, inputs[role], inputs[Role::block_table], lens,
-                          arena.at(slot.data));
+        if (cache_shape_of(problem, role)) {
+            const auto given = [&](Role of) { return inputs.has(of) ? &inputs[of] : nullptr; };
+            scatter_cache(slot.placement, inputs[role], given(Role::block_table),
+                          given(Role::lens_kv), arena.at(slot.data));
         } else {
             scatter(slot.placement, inputs[role].bytes(), arena.at(slot.data));
         }

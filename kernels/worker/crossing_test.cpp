@@ -110,6 +110,21 @@ TEST(Crossing, IsThePageOnTheProtocol) {
     EXPECT_NE(page.find(table), page.npos) << "PROTOCOL.md must have these rows:\n" << table;
 }
 
+TEST(Crossing, NamesTheRolesInPythonAlike) {
+    const auto folder = std::filesystem::path(__FILE__).parent_path();
+    std::ifstream file(folder / "python/attest_worker/protocol.py");
+    std::string listed, word;
+    for (std::string line; std::getline(file, line) && line != "ROLES = (";) continue;
+    for (std::string line; std::getline(file, line) && line != ").split()";) {
+        std::erase(line, '"');
+        for (std::istringstream words(line); words >> word;) listed += word + " ";
+    }
+    std::string wanted;
+    for (int role = 0; role < ATTEST_ROLE_COUNT; ++role)
+        wanted.append(attest_role_name(role)) += " ";
+    EXPECT_EQ(listed, wanted);
+}
+
 TEST(Crossing, TellsPythonTheSame) {
     ASSERT_EQ(::chdir(example("").c_str()), 0);
     Problem problem = everything();

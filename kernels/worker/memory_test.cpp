@@ -208,6 +208,17 @@ Placement far_rows() {
                  {AxisOrder::bhtd, (std::int64_t{1} << 31) + 3, 2});
 }
 
+/// Three slots of five keys: 3, 4, 2. Of two keys: 0, 1, and one that holds none.
+TEST(Cache, ARingHoldsTheLastKeysInTheirSlots) {
+    Tensor keys(ElementType::f32, {2, 1, 5, 1}), lens(ElementType::i32, {2, 1, 1, 1});
+    for (std::int64_t at = 0; at < keys.size(); ++at) keys.set(at, static_cast<double>(at));
+    lens.set(0, 5), lens.set(1, 2);
+    const Placement ring = place(Role::k, ElementType::f32, {2, 1, 3, 1}, {});
+    std::vector<float> memory(6, -1);
+    scatter_cache(ring, keys, nullptr, &lens, reinterpret_cast<std::byte*>(memory.data()));
+    EXPECT_EQ(memory, (std::vector<float>{3, 4, 2, 5, 6, -1}));
+}
+
 TEST(Arena, RowsThatLieFarApartTakeTheirOwnPagesAlone) {
     const Placement p = far_rows();
     LaidCall laid(p, p, 0);

@@ -111,6 +111,16 @@ void copy_all(const Placement& p, std::byte* memory, std::byte* dense) {
     });
 }
 
+std::int64_t page_of(const Placement& pool, const Tensor& block_table, std::int64_t b,
+                     std::int64_t t) {
+    const auto page = static_cast<std::int64_t>(block_table.at(b, t / pool.shape[2], 0, 0));
+    if (page < 0 || page >= pool.shape[0])
+        throw BadInput(
+            fmt::format("block_table: sequence {} keeps key {} on page {}, but there are {} pages",
+                        b, t, page, pool.shape[0]));
+    return page;
+}
+
 void require_size(const Placement& p, std::size_t bytes) {
     std::int64_t count = 1;
     for (std::int64_t extent : p.shape) count *= extent;
@@ -196,30 +206,28 @@ void gather(const Placement& p, const std::byte* memory, std::span<std::byte> de
     copy_all<false>(p, const_cast<std::byte*>(memory), dense.data());  // only reads `memory`
 }
 
-void scatter_pages(const Placement& pool, const Tensor& logical, const Tensor& block_table,
+void scatter_cache(const Placement& cache, const Tensor& logical, const Tensor* block_table,
                    const Tensor* lens_kv, std::byte* memory) {
-    const auto size = static_cast<std::int64_t>(size_of(pool.type));
+    const auto size = static_cast<std::int64_t>(size_of(cache.type));
     const Shape& shape = logical.shape();
-    const std::int64_t page_size = pool.shape[2];
-    require(logical.type() == pool.type && shape[1] == pool.shape[1] && shape[3] == pool.shape[3],
-            "keys and values have the shape and the type of their pages");
+    const std::int64_t slots = cache.shape[2];
+    require(
+        logical.type() == cache.type && shape[1] == cache.shape[1] && shape[3] == cache.shape[3],
+        "keys and values have the shape and the type of their cache");
     auto* dense = const_cast<std::byte*>(logical.bytes().data());  // only read
     for (std::int64_t b = 0; b < shape[0]; ++b) {
         const std::int64_t valid =
-            lens_kv == nullptr ? shape[2] : static_cast<std::int64_t>(lens_kv->get(b));
-        for (std::int64_t t = 0; t < std::min(valid, shape[2]); ++t) {
-            const auto page = static_cast<std::int64_t>(block_table.at(b, t / page_size, 0, 0));
-            if (page < 0 || page >= pool.shape[0]) {
-                throw BadInput(
-                    fmt::format("block_table: sequence {} keeps key {} on page {}, but "
-                                "there are {} pages",
-                                b, t, page, pool.shape[0]));
-            }
+            lens_kv == nullptr ? shape[2]
+                               : std::min(static_cast<std::int64_t>(lens_kv->get(b)), shape[2]);
+        const std::int64_t first = block_table == nullptr ? valid - slots : 0;
+        for (std::int64_t t = std::max<std::int64_t>(first, 0); t < valid; ++t) {
+            const std::int64_t page =
+                block_table == nullptr ? b : page_of(cache, *block_table, b, t);
             for (std::int64_t h = 0; h < shape[1]; ++h) {
                 const std::int64_t offset =
-                    page * pool.stride[0] + h * pool.stride[1] + t % page_size * pool.stride[2];
+                    page * cache.stride[0] + h * cache.stride[1] + t % slots * cache.stride[2];
                 copy_row<true>(memory + offset * size, dense + logical.flat(b, h, t, 0) * size,
-                               shape[3], pool.stride[3], static_cast<std::size_t>(size));
+                               shape[3], cache.stride[3], static_cast<std::size_t>(size));
             }
         }
     }

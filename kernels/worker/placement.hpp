@@ -45,10 +45,12 @@ void scatter(const Placement& placement, std::span<const std::byte> dense, std::
 /// The other way.
 void gather(const Placement& placement, const std::byte* memory, std::span<std::byte> dense);
 
-/// Copies keys or values, logical [batch, heads, len, dim], into pages [pages, heads, page_size,
-/// dim]: key t of sequence b goes to page block_table[b][t / page_size]. Keys at or past lens_kv[b]
-/// (no tensor: none is) are left out. Throws BadInput where the table names no page of the pool.
-void scatter_pages(const Placement& pool, const Tensor& logical, const Tensor& block_table,
+/// Copies keys or values, logical [batch, heads, len, dim], into a cache. Of pages [pages, heads,
+/// page_size, dim]: key t of sequence b goes to page block_table[b][t / page_size]. A ring [batch,
+/// heads, capacity, dim], where there is no table: the last keys, key t to slot t mod capacity.
+/// Keys at or past lens_kv[b] (no tensor: none is) are left out. Throws BadInput where the table
+/// names no page of the pool.
+void scatter_cache(const Placement& cache, const Tensor& logical, const Tensor* block_table,
                    const Tensor* lens_kv, std::byte* memory);
 
 }  // namespace attest::worker

@@ -109,7 +109,7 @@ TEST_F(Python, LeavingAnOutputUnwritten) {
 }
 
 TEST_F(Python, Raising) {
-    expect_error(call("raises"), "ValueError: the tile does not fit (misbehaving.py:27)");
+    expect_error(call("raises"), "ValueError: the tile does not fit (misbehaving.py:28)");
 }
 
 TEST_F(Python, ReturningAnotherShapeOrType) {
@@ -119,7 +119,7 @@ TEST_F(Python, ReturningAnotherShapeOrType) {
 
 TEST_F(Python, WritingToAnInput) {
     expect_error(call("writes_input"),
-                 "ValueError: assignment destination is read-only (misbehaving.py:39)");
+                 "ValueError: assignment destination is read-only (misbehaving.py:40)");
 }
 
 TEST_F(Python, EndingTheProcess) {
@@ -128,7 +128,18 @@ TEST_F(Python, EndingTheProcess) {
     ASSERT_TRUE(result.fault.has_value());
     EXPECT_EQ(result.fault->kind, Fault::Kind::exit_called);
     EXPECT_EQ(result.fault->exit_code, 3);
-    expect_error(call("calls_sys_exit"), "SystemExit: 3 (misbehaving.py:47)");
+    expect_error(call("calls_sys_exit"), "SystemExit: 3 (misbehaving.py:48)");
+}
+
+TEST_F(Python, ClosedDescriptorsAreNoExit) {
+    for (const char* name : {"closes_the_memory", "leads_the_memory_elsewhere", "hangs_up"}) {
+        const CallResult result = call(name);
+        EXPECT_EQ(result.outcome, Outcome::crash) << name;
+        EXPECT_EQ(result.reason,
+                  "closed the descriptors of its process that the judge speaks through, or ended "
+                  "its process: exit(97)")
+            << name;
+    }
 }
 
 TEST_F(Python, ReadingPastTheEnd) {

@@ -12,10 +12,6 @@
 namespace attest::worker {
 namespace {
 
-static_assert(static_cast<int>(Role::block_table) == ATTEST_ROLE_BLOCK_TABLE);
-static_assert(static_cast<int>(Role::dropout_keep) == ATTEST_ROLE_DROPOUT_KEEP);
-static_assert(static_cast<int>(Role::d_lse) == ATTEST_ROLE_D_LSE);
-static_assert(role_count == ATTEST_ROLE_COUNT);
 static_assert(static_cast<int>(Precision::f64) == ATTEST_F64);
 static_assert(static_cast<int>(Precision::f32) == ATTEST_F32);
 static_assert(static_cast<int>(Precision::f16) == ATTEST_F16);

@@ -11,6 +11,7 @@
 #include "properties/diagnosis/backward_coarser_step.hpp"
 #include "properties/diagnosis/coarser_step.hpp"
 #include "properties/diagnosis/cross_examination.hpp"
+#include "properties/diagnosis/election.hpp"
 #include "properties/diagnosis/lead.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/law_report.hpp"
@@ -81,13 +82,6 @@ bool differentiates(const CounterexampleReport& c) {
     return law != nullptr && law->needs.backward;
 }
 
-std::vector<Explanation> accepted_for(const CounterexampleReport& c) {
-    if (c.died() || !c.diagnosis.known || c.diagnosis.cases == 0) return {};
-    std::vector<Explanation> list{c.diagnosis};
-    list.insert(list.end(), c.diagnosis.also.begin(), c.diagnosis.also.end());
-    return list;
-}
-
 // An arithmetic coarser than declared shows in every law that is broken, or it is not that: its
 // bounds are wide, and a single case of one law lies within them by chance.
 void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& counterexamples) {
@@ -106,52 +100,6 @@ void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& cou
             static_cast<Explanation&>(c.diagnosis) = {};
             c.diagnosis.known = false;
         }
-}
-
-constexpr const char* of_backward = "backward: ";
-
-// A backward that ignores the mask is another defect than a forward that does, but where both do.
-std::string which_of(const CounterexampleReport& c, const Explanation& e) {
-    return (c.diagnosis.backward && !e.of_both ? of_backward : "") + e.id;
-}
-
-// One defect breaks many laws, and a small case of one law has several explanations: as few as
-// possible are to explain all. The one that explains most counterexamples is taken first; of equal
-// ones that which no right answer refutes and which stands first for most. What is general says
-// least, and comes last.
-void group_explained(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
-    struct Votes {
-        bool particular = false;
-        std::int64_t explains = 0, unrefuted = 0, first = 0;
-        auto operator<=>(const Votes&) const = default;
-    };
-    std::map<std::size_t, std::vector<Explanation>> open;
-    for (std::size_t n = 0; n < counterexamples.size(); ++n)
-        if (auto accepted = accepted_for(counterexamples[n]); !accepted.empty())
-            open[n] = std::move(accepted);
-    while (!open.empty()) {
-        std::map<std::string, Votes> votes;
-        for (const auto& [n, accepted] : open)
-            for (const Explanation& e : accepted) {
-                Votes& v = votes[which_of(counterexamples[n], e)];
-                v.particular = !e.general;
-                ++v.explains;
-                v.unrefuted += !e.refuted;
-                v.first += &e == &accepted.front();
-            }
-        const std::string id =
-            std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
-        std::erase_if(open, [&](const auto& entry) {
-            const auto& [n, accepted] = entry;
-            const auto chosen = std::ranges::find_if(accepted, [&](const Explanation& e) {
-                return which_of(counterexamples[n], e) == id;
-            });
-            if (chosen == accepted.end()) return false;
-            static_cast<Explanation&>(counterexamples[n].diagnosis) = *chosen;
-            groups[{Group::Kind::deviation, id}].push_back(n);
-            return true;
-        });
-    }
 }
 
 // What agrees with a known defect of other counterexamples in too few elements to tell it from the
@@ -177,6 +125,9 @@ void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterex
                 if (fits == list->end()) continue;
                 static_cast<Explanation&>(d) = Explanation(*fits);
                 d.known = true;
+                // Beside right answers that refute it here, it says no more than where it was
+                // found.
+                if (d.unlimited) d.says = counterexamples[groups[group].front()].diagnosis.says;
                 groups[group].push_back(n);
                 return true;
             }
@@ -241,12 +192,12 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
         known(*std::ranges::max_element(others, {}, size)))
         std::erase_if(others, std::not_fn(known));
     if (others.size() != 1) return;
-    // A backward's defect breaks no law of forward.
+    // A backward's defect breaks no law of forward; of what is not known nobody can tell.
     const bool backward = std::ranges::all_of(
         groups[others.front()], [&](std::size_t n) { return differentiates(counterexamples[n]); });
     const bool all = std::ranges::all_of(
         groups[earlier_calls], [&](std::size_t n) { return differentiates(counterexamples[n]); });
-    if (!backward || all) join(groups, earlier_calls, others.front());
+    if (!backward || all || !known(others.front())) join(groups, earlier_calls, others.front());
 }
 
 std::string capitalised(std::string text) {
@@ -260,8 +211,9 @@ std::string capitalised(std::string text) {
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples) {
     drop_steps_that_leave_something_open(counterexamples);
     cross_examine(counterexamples);
+    auto elected = elect_explanations(counterexamples);
     Groups groups = deaths_and_unexplained(counterexamples);
-    group_explained(groups, counterexamples);
+    for (auto& [id, members] : elected) groups[{Group::Kind::deviation, id}] = std::move(members);
     join_what_fits(groups, counterexamples);
     join_backward(groups, counterexamples);
     // What is wrong in both passes and has no name in either is one defect more often than two.

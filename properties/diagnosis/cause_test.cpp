@@ -155,6 +155,43 @@ TEST(Cause, WhatOneNamesIsTriedOnAllOthers) {
     EXPECT_EQ(causes(3, 1, true), std::pair(std::size_t{2}, std::string("not_finite")));
 }
 
+// A name found without them has to bear the right answers to calls of other laws as well.
+TEST(Cause, RightAnswersToCallsOfOthersRefute) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";
+    const auto known_beside = [&](double factor) {
+        std::vector<CounterexampleReport> all{counterexample("reference.lse", "scaled", line),
+                                              counterexample("reference.decode", "", line)};
+        all[0].diagnosis.deviation = std::make_shared<const Deviation>(scaled(2));
+        all[0].diagnosis.evidence = evidence_of_scaled(1, " d4 f32");
+        Actor other([factor](const Specification& s, const bound::Expected&) {
+            const Specification own = with_scale(s, factor * effective_scale(s.problem));
+            return oracle::attend(own.problem, own.dialect, own.numerics, own.inputs);
+        });
+        AllEvidence calls;
+        calls.add(evidence_of(other, parse_case("b1 hq1 hkv1 tq3 tk7 d4 f32")));
+        EXPECT_EQ(calls.right.size(), factor == 1 ? 1u : 0u);
+        all[1].diagnosis.evidence = std::make_shared<const AllEvidence>(std::move(calls));
+        group_causes(all);
+        return all[0].diagnosis.known;
+    };
+    EXPECT_FALSE(known_beside(1));
+    EXPECT_TRUE(known_beside(2));
+    EXPECT_TRUE(known_beside(3));  // wrong as well, in another way: no refutation
+}
+
+// What is too large to be looked at, beside gradients that nothing explains.
+TEST(Cause, WhatNobodyKnowsIsOneDefect) {
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "", "b1 hq1 hkv1 tq1 tk65 d1 f32"),
+        counterexample("reference.gradients", "", "b1 hq1 hkv1 tq1 tk1 d1 f32 grad")};
+    all[0].diagnosis.cases = 0;
+    all[1].diagnosis.backward = true;
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    all[1].diagnosis.known = true;
+    all[1].diagnosis.id = "unscaled";
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
 // Bounds of a coarser arithmetic are wide: it explains all, or a single case by chance.
 TEST(Cause, AStepThatLeavesSomethingOpenIsNone) {
     const std::string line = "b1 hq1 hkv1 tq1 tk65 d1 f32";

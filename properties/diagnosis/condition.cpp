@@ -115,6 +115,8 @@ std::string feature_words(Feature f) {
             return "a cache";
         case Feature::paged:
             return "a paged cache";
+        case Feature::ring:
+            return "a ring buffer";
         case Feature::layout:
             return "a layout of its own";
         case Feature::lse:

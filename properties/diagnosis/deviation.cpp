@@ -8,9 +8,10 @@ namespace attest::diagnosis {
 std::span<const Deviation> deviations() {
     static const std::vector<Deviation> list = [] {
         std::vector<Deviation> all;
-        for (auto part : {lse_deviations(), mask_deviations(), head_deviations(),
-                          position_deviations(), hidden_deviations(), output_deviations(),
-                          score_deviations(), online_deviations(), rounding_deviations()})
+        for (auto part :
+             {lse_deviations(), mask_deviations(), head_deviations(), cache_deviations(),
+              position_deviations(), hidden_deviations(), output_deviations(), score_deviations(),
+              online_deviations(), rounding_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

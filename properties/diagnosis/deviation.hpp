@@ -57,6 +57,7 @@ std::vector<Deviation> mask_deviations();  ///< with those of the mask tensor
 std::vector<Deviation> mask_tensor_deviations();
 std::vector<Deviation> score_deviations();  ///< with those of the sink
 std::vector<Deviation> sink_deviations();
+std::vector<Deviation> cache_deviations();
 std::vector<Deviation> position_deviations();  ///< with those of a rotation
 std::vector<Deviation> rotation_deviations();
 std::vector<Deviation> head_deviations();

@@ -60,6 +60,11 @@ bool same_thing(const std::string& a, const std::string& b) {
     };
     // A window hides most added keys, whatever the tile.
     if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
+    // Pages taken for ones that hold more keys than there are.
+    const auto wider_pages = [](const std::string& id) {
+        return id.starts_with("pages_of_") && std::isdigit(static_cast<unsigned char>(id.back()));
+    };
+    if (wider_pages(a) && (wider_pages(b) || b == "pages_first_alone")) return true;
     // Where the problem asks for splits, none is of the kernel's own accord.
     if (a.starts_with("split_tail_dropped") && b.starts_with("split_tail_dropped")) return true;
     // A row with two tiles has no other tile than the last that its maximum grows in.

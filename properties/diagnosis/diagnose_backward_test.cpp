@@ -153,6 +153,52 @@ TEST(DiagnoseBackward, CoarseSumsOfOneGradientAreNoCoarseExp) {
     EXPECT_EQ(d.says.find("exponential"), std::string::npos) << d.says;
 }
 
+// dS, which is the gradient of the bias, times 1 - tanh^2 of the score that was capped before.
+TEST(DiagnoseBackward, ASlopeOfWhatIsCappedIsNamed) {
+    const auto twice = changed([](const Specification& s, GradientNumbers& v) {
+        const Problem& p = s.problem;
+        const auto at = [&](Role role, std::int64_t h, std::int64_t i, std::int64_t c) {
+            return s.inputs[role].at(0, h, i, c);
+        };
+        for (std::size_t n = 0; n < v[Role::d_q].size(); ++n) {
+            const auto flat = static_cast<std::int64_t>(n);
+            const std::int64_t c = flat % p.dim_qk, i = flat / p.dim_qk % p.len_q;
+            const std::int64_t h = flat / p.dim_qk / p.len_q;
+            v[Role::d_q][n] = 0;
+            for (std::int64_t j = 0; j < p.len_kv; ++j) {
+                double x = 0;
+                for (std::int64_t d = 0; d < p.dim_qk; ++d)
+                    x += effective_scale(p) * at(Role::q, h, i, d) * at(Role::k, h, j, d);
+                x = p.softcap * std::tanh(x / p.softcap) + at(Role::mask, h, i, j);
+                const double t = std::tanh(x / p.softcap);
+                const double ds =
+                    v[Role::d_mask][static_cast<std::size_t>((h * p.len_q + i) * p.len_kv + j)];
+                if (ds != 0)
+                    v[Role::d_q][n] += effective_scale(p) * ds * (1 - t * t) * at(Role::k, h, j, c);
+            }
+        }
+    });
+    const char* capped[] = {"b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 mask additive f32 grad",
+                            "b1 hq2 hkv2 tq4 tk3 d4 softcap 2 mask additive f32 grad seed 3"};
+    EXPECT_EQ(diagnosis_of(twice, capped).id, "slope_of_capped_twice");
+}
+
+// NaN past a query length, in dO alone: zero times it in dV.
+TEST(DiagnoseBackward, ALeakOfPaddingReachesEveryKeyOfItsSequence) {
+    BackwardEvidence e =
+        evidence_of(parse_case("b2 hq1 hkv1 tq3 tk4 d2 lens_q 1,3 f32 grad"), reference);
+    Specification s = e.asked;
+    for (std::int64_t n = 2; n < 6; ++n) s.inputs[Role::d_o].set(n, std::nan(""));
+    e.call = std::make_shared<BackwardCall>(s, s, e.forward);
+    const auto leaks =
+        std::ranges::find(backward_deviations(), "padding_leaks", &BackwardDeviation::id);
+    ASSERT_NE(leaks, backward_deviations().end());
+    const auto own = predict(*leaks, e);
+    ASSERT_TRUE(own);
+    for (std::size_t n = 0; n < 16; ++n)
+        EXPECT_EQ(std::isnan((*own)[Role::d_v][n].value), n < 8) << n;
+}
+
 // Each by itself has a name; together they are another defect, and no one's.
 TEST(DiagnoseBackward, TwoDefectsAreNotKnown) {
     EXPECT_FALSE(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {

@@ -29,6 +29,13 @@ std::vector<Deviation> fitted_outputs(const AllEvidence& evidence);
 /// The sink counted by splits of whole tiles (sink_deviations.cpp).
 std::vector<Deviation> sinks_of_splits();
 
+/// The log-sum-exp of one split (lse_deviations.cpp).
+std::vector<Deviation> lse_of_splits();
+
+/// Rescaling put off while the maximum grows little, as if it had not grown
+/// (online_deviations.cpp).
+std::vector<Deviation> late_rescales();
+
 /// Keys lost at the edges of tiles (tile_deviations.cpp).
 std::vector<Deviation> tile_deviations();
 

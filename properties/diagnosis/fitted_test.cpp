@@ -210,6 +210,52 @@ TEST(Fitted, WeightsThatEndAreNamed) {
         "weights below 1e-4 of the largest dropped");
 }
 
+TEST(Fitted, TheLogSumExpOfOneSplitIsNamed) {
+    // Splits of whole tiles of 16 keys: the last one has those from the 32nd on.
+    const auto last_split = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        if (s.problem.splits != 2) return own;
+        const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+        const std::int64_t tiles = (s.problem.len_kv + 15) / 16, each = (tiles + 1) / 2 * 16;
+        for (std::size_t n = 0; n < rows.size(); ++n) {
+            double share = 0;
+            for (std::int64_t j = each < s.problem.len_kv ? each : 0; j < s.problem.len_kv; ++j)
+                share += rows[n].weights[static_cast<std::size_t>(j)];
+            own.lse[n].value += std::log(share);
+        }
+        return own;
+    };
+    EXPECT_EQ(diagnosed_of(last_split, "b1 hq1 hkv1 tq2 tk49 d2 splits 2 f32").id,
+              "lse_of_last_split_16");
+}
+
+TEST(Fitted, RescalingPutOffIsNamed) {
+    // Of 16 keys the first; what the second tile's maximum grows by is left out below 1.
+    const auto late =
+        row_by_row([](const std::vector<double>& below, const std::vector<double>& values) {
+            RowAnswer answer;
+            double most = -infinite;
+            for (std::size_t from = 0; from < below.size(); from += 16) {
+                const std::size_t to = std::min(from + 16, below.size());
+                const double larger = std::max(
+                    most, *std::max_element(below.begin() + static_cast<std::ptrdiff_t>(from),
+                                            below.begin() + static_cast<std::ptrdiff_t>(to)));
+                const double factor = larger - most < 1 ? 1 : std::exp(most - larger);
+                answer.sum *= factor;
+                answer.output *= factor;
+                most = larger;
+                for (std::size_t j = from; j < to; ++j) {
+                    answer.sum += std::exp(below[j] - most);
+                    answer.output += std::exp(below[j] - most) * values[j];
+                }
+            }
+            answer.output /= answer.sum;
+            answer.sum *= std::exp(most);
+            return answer;
+        });
+    EXPECT_EQ(diagnosed_of(late, "b1 hq2 hkv2 tq3 tk40 d4 f32").id, "rescaled_late_16_1");
+}
+
 /// What it answers with NaN it never wrote.
 struct Forgetful : Actor {
     using Actor::Actor;

@@ -1,11 +1,15 @@
 // The log-sum-exp taken wrongly while the output is right: another base, the maximum or the sum
 // alone, the sink left out.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -16,27 +20,39 @@ namespace {
 // e plus the rounding of m in the accumulate format, which the bound of L covers as well.
 using LseOf = std::function<double(const Specification&, const oracle::RowDetail&, double right)>;
 
+using LseOfRow = std::function<bound::ExpectedElement(
+    const oracle::RowDetail&, std::int64_t b, std::int64_t i, bound::ExpectedElement right)>;
+
+/// The log-sum-exp changed in every row that sees a key.
+std::optional<bound::Expected> with_lse(const Specification& s, const bound::Expected& truth,
+                                        const LseOfRow& lse_of) {
+    if (truth.lse.empty()) return std::nullopt;
+    bound::Expected out;
+    out.lse = truth.lse;
+    std::size_t n = 0;
+    for (std::int64_t b = 0; b < s.problem.batch; ++b)
+        for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
+            for (std::int64_t i = 0; i < s.problem.len_q; ++i, ++n) {
+                bound::ExpectedElement& element = out.lse[n];
+                if (n < truth.row_empty.size() && truth.row_empty[n] != 0) continue;
+                if (!std::isfinite(element.value)) continue;
+                element = lse_of(oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i), b, i,
+                                 element);
+            }
+    return out;
+}
+
 Deviation lse_deviation(std::string id, std::string says, LseOf value_of) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .formula = [value_of = std::move(value_of)](
-                           const Specification& s,
-                           const bound::Expected& truth) -> std::optional<bound::Expected> {
-                if (truth.lse.empty()) return std::nullopt;
-                bound::Expected out;
-                out.lse = truth.lse;
-                std::size_t n = 0;
-                for (std::int64_t b = 0; b < s.problem.batch; ++b)
-                    for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
-                        for (std::int64_t i = 0; i < s.problem.len_q; ++i, ++n) {
-                            bound::ExpectedElement& element = out.lse[n];
-                            if (n < truth.row_empty.size() && truth.row_empty[n] != 0) continue;
-                            if (!std::isfinite(element.value)) continue;
-                            const oracle::RowDetail row =
-                                oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i);
-                            element.value = value_of(s, row, element.value);
-                        }
-                return out;
+            .formula = [value_of = std::move(value_of)](const Specification& s,
+                                                        const bound::Expected& truth) {
+                return with_lse(s, truth,
+                                [&](const oracle::RowDetail& row, std::int64_t, std::int64_t,
+                                    bound::ExpectedElement e) {
+                                    e.value = value_of(s, row, e.value);
+                                    return e;
+                                });
             }};
 }
 
@@ -123,6 +139,59 @@ double in_base(const Specification& s, double natural) {
 }
 
 }  // namespace
+
+namespace {
+
+// The splits that begin at the first key of the row: each as many whole tiles.
+std::vector<double> shares_of_splits(const Problem& p, const oracle::RowDetail& row, KeyExtent span,
+                                     std::int64_t tile) {
+    const std::int64_t tiles = (span.end - span.begin + tile - 1) / tile;
+    const std::int64_t keys = tile * ((tiles + p.splits - 1) / p.splits);
+    std::vector<double> shares;
+    for (std::int64_t from = span.begin; from < span.end; from += keys) {
+        double share = 0;
+        for (std::int64_t j = from; j < std::min(from + keys, span.end); ++j)
+            share += row.weights[static_cast<std::size_t>(j)];
+        if (share > 0) shares.push_back(share);
+    }
+    return shares;
+}
+
+// L + log of the share: a sum of fewer of the same weights is off by no more of itself. With a sink
+// nothing is claimed: it may be in it or not.
+std::optional<bound::Expected> lse_of_one_split(const Specification& s,
+                                                const bound::Expected& truth, std::int64_t tile,
+                                                bool last) {
+    if (s.problem.splits < 2) return std::nullopt;
+    return with_lse(s, truth,
+                    [&](const oracle::RowDetail& row, std::int64_t b, std::int64_t i,
+                        bound::ExpectedElement e) {
+                        const std::vector<double> shares =
+                            shares_of_splits(s.problem, row, span_of(s, b, i), tile);
+                        if (s.problem.sink || shares.empty())
+                            return bound::ExpectedElement{0, 0, infinite};
+                        e.value += in_base(s, std::log(last ? shares.back() : shares.front()));
+                        return e;
+                    });
+}
+
+}  // namespace
+
+std::vector<Deviation> lse_of_splits() {
+    std::vector<Deviation> list;
+    for (const std::int64_t tile : {1, 16, 32, 64, 128})
+        for (const bool last : {true, false})
+            list.push_back(
+                {.id = fmt::format("lse_of_{}_split_{}", last ? "last" : "first", tile),
+                 .says = fmt::format("the log-sum-exp of the {} split alone{}, of those in which "
+                                     "the query sees a key",
+                                     last ? "last" : "first",
+                                     tile == 1 ? "" : fmt::format(", of whole tiles of {}", tile)),
+                 .formula = [tile, last](const Specification& s, const bound::Expected& truth) {
+                     return lse_of_one_split(s, truth, tile, last);
+                 }});
+    return list;
+}
 
 std::vector<Deviation> lse_deviations() {
     return {

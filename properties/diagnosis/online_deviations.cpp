@@ -87,6 +87,46 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
         });
 }
 
+// What a maximum grows by, where that is less than the limit, is added to all before it. None where
+// a growth could lie on either side.
+std::optional<std::vector<double>> growth_below(const Problem& problem,
+                                                const oracle::RowDetail& row, KeyExtent span,
+                                                std::int64_t tile, double limit) {
+    // A score below 2^10 lies within 16 roundings of f32 of it: 16 * 2^-24 * 2^10. Where one is
+    // larger, a name is missed, no wrong one given.
+    constexpr double near = 0x1p-10;
+    std::vector<double> change(row.scores.size(), 0.0);
+    for (const KeyExtent part : split_extents(problem, span)) {
+        const std::vector<double> at = running_maxima(row, part, tile).after;
+        double later = 0;
+        for (std::size_t t = at.size(); t-- > 0;) {
+            const std::int64_t from = part.begin + static_cast<std::int64_t>(t) * tile;
+            for (std::int64_t j = from; j < std::min(from + tile, part.end); ++j)
+                if (const auto n = static_cast<std::size_t>(j); row.weights[n] > 0)
+                    change[n] = later;
+            const double grows = t > 0 ? at[t] - at[t - 1] : infinite;
+            if (std::abs(grows - limit) < near) return std::nullopt;
+            if (grows < limit) later += grows;
+        }
+    }
+    return change;
+}
+
+Deviation rescaled_late(std::int64_t tile, double limit, bool output) {
+    return weight_deviation(
+        fmt::format("rescaled_late_{}{}_{:g}", output ? "output_" : "", tile, limit),
+        fmt::format("{} not rescaled where a tile of {} keys has a maximum larger by less than "
+                    "{:g}, though that is subtracted from then on",
+                    output ? "a sum of values" : "sums", tile, limit),
+        [tile, limit, output](const Specification& s, const oracle::RowDetail& row,
+                              KeyExtent span) -> std::optional<WeightChange> {
+            auto change = growth_below(s.problem, row, span, tile, limit);
+            if (!change) return std::nullopt;
+            if (output) return WeightChange{std::move(*change), 0.0};
+            return WeightChange{std::move(*change), {}};
+        });
+}
+
 // exp(S - m_s) of split s instead of exp(S - m): m - m_s is added.
 std::optional<WeightChange> splits_added_up(const Specification& s, const oracle::RowDetail& row,
                                             KeyExtent span) {
@@ -138,94 +178,6 @@ Deviation overlapping_splits(const std::string& id, const std::string& says, std
         });
 }
 
-// exp(0 - m) added to the sum for each key that the last tile of a split lacks:
-// l' / l = 1 + n exp(-LSE).
-Deviation tail_counted(std::int64_t tile) {
-    return weight_deviation(
-        fmt::format("tail_counted_{}", tile),
-        fmt::format("a sum of weights with one of score 0 for each key that the last tile of {} "
-                    "lacks",
-                    tile),
-        [tile](const Specification& s, const oracle::RowDetail& row,
-               KeyExtent span) -> std::optional<WeightChange> {
-            std::int64_t lacking = 0;
-            for (const KeyExtent part : split_extents(s.problem, span))
-                lacking += (tile - (part.end - part.begin) % tile) % tile;
-            return WeightChange{{}, std::log1p(static_cast<double>(lacking) * std::exp(-row.lse))};
-        });
-}
-
-// Tiles left out whose largest score is so far below the maximum of those before them.
-Deviation tiles_skipped(std::int64_t tile, double below) {
-    return weight_deviation(
-        fmt::format("tiles_skipped_{}_{:g}", tile, below),
-        fmt::format("attention without tiles of {} keys whose largest score is {:g} below the "
-                    "running maximum",
-                    tile, below),
-        [tile, below](const Specification& s, const oracle::RowDetail& row,
-                      KeyExtent span) -> std::optional<WeightChange> {
-            WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
-            for (const KeyExtent part : split_extents(s.problem, span)) {
-                double most = -infinite;
-                for (std::int64_t from = part.begin; from < part.end; from += tile) {
-                    const auto to = std::min(from + tile, part.end);
-                    const double own =
-                        *std::max_element(row.scores.begin() + from, row.scores.begin() + to);
-                    if (own < most - below)
-                        std::fill(change.numerator.begin() + from, change.numerator.begin() + to,
-                                  -infinite);
-                    most = std::max(most, own);
-                }
-            }
-            return change;
-        });
-}
-
-// exp(-inf - -inf), NaN for good, where a query sees no key of the first tile that its block comes
-// to. A window decides which tile that is, a causal mask whether there is one (there is where the
-// query stands at a key or behind it), and a split has a first one of its own: where they could,
-// nothing is claimed.
-std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
-                                                       const bound::Expected& truth,
-                                                       std::int64_t tile) {
-    bound::Expected out = truth;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
-    const Mask& mask = s.problem.mask;
-    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    bool any = false;
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        const auto flat = static_cast<std::int64_t>(row);
-        const std::int64_t b = flat / s.problem.len_q / s.problem.heads_q;
-        const std::int64_t i = flat % s.problem.len_q;
-        const KeyExtent span = span_of(s, b, i);
-        if (i >= length_of(mask.lens_q, s.problem.len_q, b) || span.begin == span.end) continue;
-        std::int64_t seen = span.begin;
-        while (seen < span.end && !(rows[row].scores[static_cast<std::size_t>(seen)] > -infinite))
-            ++seen;
-        const bool none = seen == span.end;
-        if (!none && seen < span.begin + tile && s.problem.splits < 2) continue;
-        const bool ends = mask.causal || mask.window.right >= 0;
-        const bool reached =
-            mask.documents_q.empty() && i + span.end >= length_of(mask.lens_q, s.problem.len_q, b);
-        const bool known =
-            s.problem.splits < 2 && mask.window.left < 0 && !(none && ends && !reached);
-        any = any || known;
-        const bound::ExpectedElement e{known ? std::nan("") : 0, 0, known ? 0 : infinite};
-        std::fill_n(out.output.begin() + flat * static_cast<std::ptrdiff_t>(dim), dim, e);
-        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
-    }
-    return any ? std::optional(std::move(out)) : std::nullopt;
-}
-
-Deviation hidden_first_tile(std::int64_t tile) {
-    return {.id = fmt::format("hidden_first_tile_{}", tile),
-            .says = fmt::format(
-                "NaN, exp(-inf + inf), where a query sees none of the first {} keys", tile),
-            .formula = [tile](const Specification& s, const bound::Expected& truth) {
-                return nan_behind_hidden_tiles(s, truth, tile);
-            }};
-}
-
 }  // namespace
 
 std::vector<Deviation> online_deviations() {
@@ -252,14 +204,12 @@ std::vector<Deviation> online_deviations() {
     return list;
 }
 
-std::vector<Deviation> tile_candidates() {
+std::vector<Deviation> late_rescales() {
     std::vector<Deviation> list;
-    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
-        list.push_back(tail_counted(tile));
-        list.push_back(hidden_first_tile(tile));
-        for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0})
-            list.push_back(tiles_skipped(tile, below));
-    }
+    for (const std::int64_t tile : {16, 32, 64, 128})
+        for (const double limit : {0.25, 0.5, 1.0, 2.0, 4.0, 8 * std::numbers::ln2, 8.0})
+            for (const bool output : {false, true})
+                list.push_back(rescaled_late(tile, limit, output));
     return list;
 }
 

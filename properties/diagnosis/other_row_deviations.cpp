@@ -69,6 +69,17 @@ void add_rows(std::vector<OtherRow>& list) {
                         [tile](const ModelRow& row) -> const RowNumbers& {
                             return row_at(row, row.h, row.i / tile * tile);
                         }});
+    for (const std::int64_t tile : {16, 32, 64, 128})
+        for (const std::int64_t up : {1, -1})
+            list.push_back(
+                {fmt::format("over_{}_of_{}", up > 0 ? "start" : "end", tile),
+                 fmt::format("the row {} in the {} of each {} rows", up > 0 ? "above" : "below",
+                             up > 0 ? "first" : "last", tile),
+                 [tile, up](const ModelRow& row) -> const RowNumbers& {
+                     const std::int64_t i = row.i - up, edge = up > 0 ? row.i : row.i + 1;
+                     const bool other = edge % tile == 0 && i >= 0 && i < queries_of(row);
+                     return other ? row_at(row, row.h, i) : row.facts;
+                 }});
     list.push_back(
         {"of_pair", "the other row of each two", [](const ModelRow& row) -> const RowNumbers& {
              const std::int64_t i = row.i ^ 1;

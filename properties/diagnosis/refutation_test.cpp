@@ -7,6 +7,7 @@
 
 #include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/agreement.hpp"
+#include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/step_experiment.hpp"
 
@@ -218,6 +219,19 @@ TEST(Refutation, ScoresInF32BesideSumsInF64AreNotRefuted) {
         parse_case("b1 hq1 hkv1 tq4 tk16 d8 f32 values negative_logits seed 1");
     const Diagnosis d = diagnose(single, c, {});
     EXPECT_EQ(d.id, "step_scores_f32") << d.says << " " << d.cases;
+}
+
+// What is hidden is seen there, which a value like all others would not show.
+TEST(Refutation, AHiddenKeyThatIsSeenIsNoLeak) {
+    Actor actor([](const Specification& s, const bound::Expected&) {
+        Specification own = s;
+        own.problem.mask.causal = false;
+        return oracle::attend(own.problem, own.dialect, own.numerics, own.inputs);
+    });
+    const auto e = poisoned_evidence(
+        actor, parse_case("b1 hq1 hkv1 tq2 tk2 d1 causal f32 q zeros k zeros v ones"));
+    ASSERT_TRUE(e && e->wrong());
+    EXPECT_FALSE(hidden_leaks(actor, {*e}));
 }
 
 }  // namespace

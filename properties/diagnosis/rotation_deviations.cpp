@@ -121,6 +121,12 @@ std::vector<Deviation> key_turns() {
                         const std::int64_t page = p.cache.page_size;
                         return page > 0 ? -static_cast<double>(j / page * page) : 0.0;
                     }),
+        keys_turned("rope_keys_in_slot", "keys rotated by their slot in the ring buffer",
+                    [](const Problem& p, std::int64_t j) {
+                        if (!p.cache.present || !p.cache.ring) return 0.0;
+                        const std::int64_t slots = (*cache_shape_of(p, Role::k))[2];
+                        return static_cast<double>(j % slots - j);
+                    }),
         keys_turned("rope_new_keys_at_zero", "keys behind the cache rotated from position 0",
                     [](const Problem& p, std::int64_t j) {
                         return p.cache.present && j >= p.cache.len

@@ -17,6 +17,7 @@ inline CaseSpace gradient_cases(std::int64_t cost = 4) {
                          .without(Feature::cache)
                          .without(Feature::paged)
                          .without(Feature::keys_rotated)
+                         .without(Feature::ring)
                          .without(Feature::splits),
             .cost = cost};
 }

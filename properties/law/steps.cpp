@@ -180,7 +180,7 @@ Judgement compare_paging(const Run& base, const Run& other, bool bits, const cha
 Judgement pages_do_not_matter(const Trial& trial) {
     const Run base(trial);
     const Problem& problem = base.problem();
-    const std::int64_t pages = (*pool_shape_of(problem, Role::k))[0];
+    const std::int64_t pages = (*cache_shape_of(problem, Role::k))[0];
     const auto renamed = permutation(trial, stream_of("decode.paged"), pages);
     TensorSet inputs = base.inputs();
     Tensor& table = inputs[Role::block_table];

@@ -52,7 +52,7 @@ Reason::Reason(Kind of) : kind(of) {
             text = "the time was spent before its first case";
             break;
         case Kind::always_dead:
-            text = "the kernel hung or ran out of memory in every case before";
+            text = "every case before ended without an answer to judge";
             break;
         case Kind::machine_lacks:
             text = "one processor: no two threads call at once";

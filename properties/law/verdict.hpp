@@ -57,7 +57,7 @@ struct Reason {
         not_selected,
         interrupted,
         time_spent,
-        always_dead,    ///< the kernel hung or ran out of memory in every case before
+        always_dead,    ///< every case before ended without an answer to judge
         kernel_lacks,   ///< what the law needs, by its manifest or by what it takes
         machine_lacks,  ///< what the law needs: a second processor
         refused,

@@ -98,6 +98,9 @@ void set_cache(Problem& p, const Raw& raw, FeatureSet features) {
     p.cache.present = true;
     p.cache.len = p.len_kv - p.len_q;
     if (features.has(Feature::paged)) p.cache.page_size = raw.page_size;
+    p.cache.ring = features.has(Feature::ring);
+    // The first queries' windows end before the first key held, wherever there is one before them.
+    if (p.cache.ring) p.mask.window.left = raw.window_left % std::max<std::int64_t>(p.cache.len, 1);
     p.cache.keys_rotated = features.has(Feature::keys_rotated);
 }
 

@@ -88,6 +88,8 @@ FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, 
     using enum Feature;
     if (set.has(paged)) set = set.with(cache);
     if (set.has(keys_rotated)) set = set.with(cache).with(rope);
+    // Without a window a ring holds every key, each in its place.
+    if (set.has(ring)) set = set.with(cache).with(window).without(paged);
     const bool positions = set.has(alibi) || set.has(rope);
     const bool lens = set.has(lens_q) || set.has(lens_kv);
     if (!positions || set.has(cache) || (!lens && !len_q_one)) return set;
@@ -111,6 +113,10 @@ OfferedFeatures offered_features(const DrawSpace& s, FeatureSet chosen) {
     if (!s.property.needs.backward) drawable = drawable.without(Feature::d_lse);
     if (!drawable.has(Feature::rope) || !drawable.has(Feature::cache))
         drawable = drawable.without(Feature::keys_rotated);
+    // What is hidden by all but the window is the mean of every value, and a ring holds the last.
+    if (!drawable.has(Feature::window) || !drawable.has(Feature::cache) ||
+        s.capability.dialect.empty_row == EmptyRow::mean)
+        drawable = drawable.without(Feature::ring);
     return {required, drawable};
 }
 
@@ -144,7 +150,7 @@ FeatureSet features_for(const DrawSpace& s, const OfferedFeatures& offered, cons
     set = set | structural(s, drawable, raw);
     set = reconciled(set, required, drawable, space.len_q_one);
     if (!space.more_queries || !only_causal_hides(set) || required.has(Feature::cache)) return set;
-    return set.without(Feature::cache).without(Feature::paged);
+    return set.without(Feature::cache).without(Feature::paged).without(Feature::ring);
 }
 
 /// Kinds in turns of a block in which each comes once and normal once more for every two others;

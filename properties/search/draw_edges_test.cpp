@@ -45,6 +45,25 @@ TEST(Draw, CachesLengthsAndWindowsEndAtEdges) {
     });
 }
 
+/// Keys that are gone, and rings that are not full yet.
+TEST(Draw, RingsAreOverwritten) {
+    using enum Feature;
+    const law::Property law =
+        zero_law("draw.rings", {.require_any = {FeatureSet(cache, ring, window)}});
+    const auto cases = draws(law, full_manifest(), 1000);
+    const auto slots = [](const Problem& p) { return (*cache_shape_of(p, Role::k))[2]; };
+    EXPECT_EQ(share(cases, [](const Problem& p) { return p.cache.ring; }), 1);
+    EXPECT_GE(share(cases, [&](const Problem& p) { return slots(p) < p.len_kv; }), 0.6);
+    EXPECT_GE(share(cases,
+                    [&](const Problem& p) {
+                        const auto& lens = p.mask.lens_kv;
+                        return slots(p) < p.len_kv &&
+                               std::any_of(lens.begin(), lens.end(),
+                                           [&](std::int64_t len) { return len < slots(p); });
+                    }),
+              0.02);
+}
+
 /// A position feature beside every third cache or more: rotated keys too.
 TEST(Draw, PositionsComeWithCaches) {
     const law::Property law =

@@ -131,12 +131,12 @@ FeatureSet features_beside(const Sizes& outlier, FeatureSet features,
         for (const Feature feature : list)
             if (!offered.required.has(feature)) features = features.without(feature);
     };
-    leave_out({window, lens_q, lens_kv, documents});
+    leave_out({window, ring, lens_q, lens_kv, documents});
     const bool long_q = outlier[len_q] > 0, long_kv = outlier[len_kv] > 0;
     // Rows that see no key, or the first one alone.
     const bool top_left = dialect.causal == CausalAlignment::top_left;
     if (long_q != long_kv && long_kv == top_left) leave_out({causal});
-    if (long_q || outlier[SizeAxis::documents] > 0) leave_out({cache, paged});
+    if (long_q || outlier[SizeAxis::documents] > 0) leave_out({cache, paged, ring});
     if ((long_q || long_kv) && !features.has(cache)) leave_out({alibi, rope});
     if (outlier[SizeAxis::documents] > 0) features = features.with(documents);
     if (outlier[heads_q] != outlier[heads_kv]) features = features.with(gqa);

@@ -62,8 +62,8 @@ std::string names(FeatureSet set, const char* separator) {
 
 bool compatible(Feature a, Feature b) noexcept {
     using enum Feature;
-    if (is_pair(a, b, mask_bool, mask_additive)) return false;
-    for (const Feature other : {cache, paged, lens_q, lens_kv, keys_rotated})
+    if (is_pair(a, b, mask_bool, mask_additive) || is_pair(a, b, paged, ring)) return false;
+    for (const Feature other : {cache, paged, lens_q, lens_kv, keys_rotated, ring})
         if (is_pair(a, b, documents, other)) return false;
     return true;
 }
@@ -148,10 +148,8 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             p.mask.lens_kv = {p.len_kv / 2};
             break;
         case mask_bool:
-            p.mask.tensor.kind = MaskKind::boolean;
-            break;
         case mask_additive:
-            p.mask.tensor.kind = MaskKind::additive;
+            p.mask.tensor.kind = feature == mask_bool ? MaskKind::boolean : MaskKind::additive;
             break;
         case documents:
             p.mask.documents_q = {p.len_q / 2, p.len_q - p.len_q / 2};
@@ -175,8 +173,10 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             break;
         case cache:
         case paged:
+        case ring:
             put_in_cache(p);
             if (feature == paged) p.cache.page_size = 16;
+            if (feature == ring) p.cache.ring = p.mask.causal = true, p.mask.window.left = 8;
             break;
         case keys_rotated: {
             const auto rotary = with_plain_feature(p, rope, formats);

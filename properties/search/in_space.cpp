@@ -26,8 +26,8 @@ bool in_space(const law::Property& property, const Capability& all, const Proble
     if (property.needs.backward && !problem.want_grad) return false;
     Problem p = problem;
     fit(p, capability);
-    if (p != problem || !takes_shape(capability.geometry, p) ||
-        kernel::refusal(capability, p) || capability.refuses(p))
+    if (p != problem || !takes_shape(capability.geometry, p) || kernel::refusal(capability, p) ||
+        capability.refuses(p))
         return false;
     const law::CaseSpace& space = property.cases;
     const FeatureSet features = features_of(p);
@@ -40,7 +40,8 @@ bool in_space(const law::Property& property, const Capability& all, const Proble
         has_alternative = has_alternative || features.contains(set);
     }
     allowed = allowed | kernel::inherent_features(capability, p);
-    if (allowed.has(Feature::paged)) allowed = allowed.with(Feature::cache);
+    if (allowed.has(Feature::paged) || allowed.has(Feature::ring))
+        allowed = allowed.with(Feature::cache);
     if (property.needs.lse) allowed = allowed.with(Feature::lse);
     if (!has_alternative || !features.contains(space.require) || !allowed.contains(features))
         return false;

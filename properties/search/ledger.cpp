@@ -19,13 +19,15 @@ constexpr int slow_enough = 2;
 
 constexpr auto npos = static_cast<std::size_t>(-1);
 
-// A kernel that hung or ran out of memory in every case of this many laws does so in all.
-constexpr int laws_enough = 3;
+// A kernel that hung or ran out of memory in every case of this many laws does so in all; so does
+// one that ended in some way in every case of more of them.
+constexpr int slow_laws_enough = 3, laws_enough = 8;
 
 }  // namespace
 
 bool Lessons::hopeless() const noexcept {
-    return !ever_alive && laws_dead >= laws_enough;
+    return (!ever_quick && laws_dead >= slow_laws_enough) ||
+           (!ever_alive && laws_dead >= laws_enough);
 }
 
 const CaseRecord* Lessons::learn(const LawResult& law, bool by_profile) {
@@ -34,7 +36,8 @@ const CaseRecord* Lessons::learn(const LawResult& law, bool by_profile) {
         const auto kind = failure_kind(record);
         if (kind && first == nullptr) first = &record;
         if (kind && kind->death()) known.deaths.insert(*kind);
-        ever_alive = ever_alive || !is_slow_death(record);
+        ever_quick = ever_quick || !is_slow_death(record);
+        ever_alive = ever_alive || !kind || !kind->death();
     }
     laws_dead += first != nullptr;
     // A slow death may yet be taken back.

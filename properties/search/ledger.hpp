@@ -52,8 +52,10 @@ struct Known {
 struct Lessons {
     Known known;
     int laws_dead = 0;        ///< laws that saw a failure
-    bool ever_alive = false;  ///< whether any saw anything but slow deaths
-    /// Each further law would cost a time limit, or the filling of all memory, to learn nothing.
+    bool ever_quick = false;  ///< whether any saw anything but slow deaths
+    bool ever_alive = false;  ///< whether any saw anything but deaths
+    /// Each further law would cost a time limit, the filling of all memory, or a process's start,
+    /// to learn nothing.
     bool hopeless() const noexcept;
     /// From a law that is concluded: its first failure, or null. `by_profile`: the number of cases
     /// was left to the profile.

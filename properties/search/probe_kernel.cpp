@@ -227,8 +227,10 @@ private:
         }
         own.refused = own.refused | refused;
         // Nobody differentiates caches: no law asks for that.
-        const FeatureSet told =
-            refused.without(Feature::cache).without(Feature::paged).without(Feature::keys_rotated);
+        const FeatureSet told = refused.without(Feature::cache)
+                                    .without(Feature::paged)
+                                    .without(Feature::keys_rotated)
+                                    .without(Feature::ring);
         if (taken && told == FeatureSet{}) return;
         if (told != FeatureSet{})
             narrowed_.push_back("gradients: refuses those of " + names(told) + why());

@@ -6,7 +6,7 @@
 namespace attest::search {
 
 std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability) {
-    constexpr std::int64_t few = 128, many = 1024;  // many where some of the few are refused
+    constexpr std::int64_t few = 256, many = 1024;  // many where some of the few are refused
     law::Property any;
     any.id = "any.case";
     const Profile profile;

@@ -75,6 +75,21 @@ TEST(Runner, AKernelThatHangsIsJudgedInSeconds) {
     EXPECT_LE(waited_ms, 15'000);
 }
 
+/// Each crash costs the start of a process; what crashes now and then is asked by every law.
+TEST(Runner, AKernelThatAlwaysCrashesIsJudgedByAFewLaws) {
+    std::vector<law::Property> laws;
+    for (int i = 0; i < 12; ++i) laws.push_back(zero_law("law.n" + std::to_string(i)));
+    const CampaignResult always = run(
+        laws, plan_with(PlantedDefect::crash, [](const Problem&) { return true; }), few_cases());
+    const CampaignResult some = run(laws, plan_with(PlantedDefect::crash, past_forty), few_cases());
+    for (std::size_t i = 0; i < laws.size(); ++i) {
+        EXPECT_EQ(always.laws[i].verdict.decision,
+                  i < 8 ? law::Decision::violated : law::Decision::not_run)
+            << i;
+        EXPECT_EQ(some.laws[i].verdict.decision, law::Decision::violated) << i;
+    }
+}
+
 /// It hangs for long rows alone: every law is asked all the same.
 TEST(Runner, AKernelThatHangsNowAndThenIsJudgedByEveryLaw) {
     std::vector<law::Property> laws;

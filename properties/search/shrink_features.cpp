@@ -22,6 +22,7 @@ void add_switches(Edits& edits, const Problem& p) {
     add(dim_v, "dim_v to dim_qk", [](Problem& x) { x.dim_v = 0; });
     add(splits, "splits to the kernel's choice", [](Problem& x) { x.splits = 0; });
     add(keys_rotated, "keys not rotated before", [](Problem& x) { x.cache.keys_rotated = false; });
+    add(ring, "ring off", [](Problem& x) { x.cache.ring = false; });
     add(paged, "pages off", [](Problem& x) { x.cache.page_size = 0; });
     add(cache, "cache off", [](Problem& x) { x.cache = {}; });
     add(rope, "rope off", [](Problem& x) {

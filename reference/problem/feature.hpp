@@ -34,9 +34,10 @@ enum class Feature : std::uint8_t {
     lse,
     mixed_formats,
     keys_rotated,
-    d_lse
+    d_lse,
+    ring
 };
-inline constexpr int feature_count = 23;
+inline constexpr int feature_count = 24;
 std::string_view name(Feature feature) noexcept;
 std::optional<Feature> parse_feature(std::string_view text) noexcept;
 

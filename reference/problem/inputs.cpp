@@ -80,7 +80,7 @@ private:
     void block_table() {
         Tensor* table = place(Role::block_table);
         if (table == nullptr) return;
-        const std::int64_t pages = (*pool_shape_of(problem_, Role::k))[0];
+        const std::int64_t pages = (*cache_shape_of(problem_, Role::k))[0];
         std::vector<std::int64_t> order(static_cast<std::size_t>(pages));
         std::iota(order.begin(), order.end(), std::int64_t{0});
         const auto rank = [&](std::int64_t page) {

@@ -60,7 +60,7 @@ RC_GTEST_PROP(InputsLaw, paged_and_contiguous_caches_hold_the_same_rows, ()) {
             }
     }
     RC_ASSERT(static_cast<std::int64_t>(physical.size()) == named);
-    const auto shape = *pool_shape_of(paged.problem, Role::k);
+    const auto shape = *cache_shape_of(paged.problem, Role::k);
     RC_ASSERT(shape[0] >= named + 2);
 }
 

@@ -69,6 +69,13 @@ std::optional<Shape> optional_shape(const Problem& p, Role role) {
     }
 }
 
+/// The first query of a sequence with n keys stands at n - len_q or later, and sees no key before
+/// n - len_q - left. Not one slot more, so that a key in the wrong one takes another's place.
+std::int64_t ring_capacity(const Problem& p) {
+    const std::int64_t left = p.mask.window.left, before = p.len_kv - p.len_q;
+    return left >= 0 && left < before ? std::max<std::int64_t>(left + p.len_q, 1) : p.len_kv;
+}
+
 }  // namespace
 
 std::int64_t value_dim(const Problem& problem) noexcept {
@@ -96,12 +103,14 @@ std::int64_t score_count(const Problem& problem) noexcept {
     return count;
 }
 
-std::optional<Shape> pool_shape_of(const Problem& p, Role role) {
-    if (!is_paged(p) || (role != Role::k && role != Role::v)) return std::nullopt;
+std::optional<Shape> cache_shape_of(const Problem& p, Role role) {
+    if (!p.cache.present || (role != Role::k && role != Role::v)) return std::nullopt;
+    const std::int64_t dim = role == Role::k ? p.dim_qk : value_dim(p);
+    if (p.cache.ring) return Shape{p.batch, p.heads_kv, ring_capacity(p), dim};
+    if (p.cache.page_size == 0) return std::nullopt;
     constexpr std::int64_t spare_pages = 2;
     const std::int64_t a_sequence = (p.len_kv + p.cache.page_size - 1) / p.cache.page_size;
-    return Shape{p.batch * a_sequence + spare_pages, p.heads_kv, p.cache.page_size,
-                 role == Role::k ? p.dim_qk : value_dim(p)};
+    return Shape{p.batch * a_sequence + spare_pages, p.heads_kv, p.cache.page_size, dim};
 }
 
 std::optional<Shape> shape_of(const Problem& p, Role role) {

@@ -60,8 +60,10 @@ struct Cache {
     bool present = false;
     std::int64_t len = 0;
     std::int64_t page_size = 0;  ///< 0: contiguous
-    bool ring = false;           ///< slot = position mod capacity
-    bool keys_rotated = false;   ///< RoPE already applied to the cached keys
+    /// Only the last keys are held, as many as the queries' window reaches back to (all, without a
+    /// window to the left), each in slot position mod capacity.
+    bool ring = false;
+    bool keys_rotated = false;  ///< RoPE already applied to the cached keys
     bool operator==(const Cache&) const = default;
 };
 
@@ -113,10 +115,11 @@ Problem parse_problem(std::string_view line);  ///< throws BadInput with a caret
 /// ABI. Positions exist where a cache meets per-sequence lengths; gradients where want_grad.
 std::optional<Shape> shape_of(const Problem& problem, Role role);
 
-/// The pages k or v are laid into in a call, [pages, heads_kv, page_size, dim], where the cache
-/// is paged: as many as the longest sequence needs, for every sequence, whatever lens_kv says, and
-/// two that no table names.
-std::optional<Shape> pool_shape_of(const Problem& problem, Role role);
+/// What k or v are laid into in a call where a cache does not hold all keys in their order. Paged:
+/// [pages, heads_kv, page_size, dim], as many pages as the longest sequence needs, for every
+/// sequence, whatever lens_kv says, and two that no table names. A ring: [batch, heads_kv,
+/// capacity, dim].
+std::optional<Shape> cache_shape_of(const Problem& problem, Role role);
 ElementType type_of(const Problem& problem, Role role);
 
 }  // namespace attest

@@ -11,34 +11,6 @@
 namespace attest {
 namespace {
 
-constexpr std::array<std::string_view, role_count> role_names = {"q",
-                                                                 "k",
-                                                                 "v",
-                                                                 "o",
-                                                                 "lse",
-                                                                 "mask",
-                                                                 "lens_q",
-                                                                 "lens_kv",
-                                                                 "cu_seqlens_q",
-                                                                 "cu_seqlens_kv",
-                                                                 "block_table",
-                                                                 "positions",
-                                                                 "alibi_slopes",
-                                                                 "sinks",
-                                                                 "k_scale",
-                                                                 "v_scale",
-                                                                 "k_new",
-                                                                 "v_new",
-                                                                 "d_o",
-                                                                 "d_q",
-                                                                 "d_k",
-                                                                 "d_v",
-                                                                 "d_mask",
-                                                                 "d_sinks",
-                                                                 "dropout_keep",
-                                                                 "d_slopes",
-                                                                 "d_lse"};
-
 std::int64_t element_count(const Shape& shape) {
     std::int64_t count = 1;
     for (const std::int64_t extent : shape) {
@@ -104,7 +76,7 @@ void widen_all(const std::byte* from, std::span<double> out, F widen_one) {
 }  // namespace
 
 std::string_view name(Role role) noexcept {
-    return role_names[static_cast<std::size_t>(role)];
+    return attest_role_name(static_cast<int>(role));
 }
 
 Tensor::Tensor(ElementType type, Shape shape)

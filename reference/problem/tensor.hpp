@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/interface/attest_kernel.h"
 #include "reference/problem/precision.hpp"
 
 namespace attest {
@@ -59,37 +60,37 @@ private:
     std::vector<std::byte> storage_;
 };
 
-/// The roles a tensor can play in a call, in the order of kernels/interface/attest_kernel.h.
+/// The roles a tensor can play in a call: the ABI's, by name.
 enum class Role : std::uint8_t {
-    q,
-    k,
-    v,
-    o,
-    lse,
-    mask,
-    lens_q,
-    lens_kv,
-    cu_seqlens_q,
-    cu_seqlens_kv,
-    block_table,
-    positions,
-    alibi_slopes,
-    sinks,
-    k_scale,
-    v_scale,
-    k_new,
-    v_new,
-    d_o,
-    d_q,
-    d_k,
-    d_v,
-    d_mask,
-    d_sinks,
-    dropout_keep,
-    d_slopes,
-    d_lse
+    q = ATTEST_ROLE_Q,
+    k = ATTEST_ROLE_K,
+    v = ATTEST_ROLE_V,
+    o = ATTEST_ROLE_O,
+    lse = ATTEST_ROLE_LSE,
+    mask = ATTEST_ROLE_MASK,
+    lens_q = ATTEST_ROLE_LENS_Q,
+    lens_kv = ATTEST_ROLE_LENS_KV,
+    cu_seqlens_q = ATTEST_ROLE_CU_SEQLENS_Q,
+    cu_seqlens_kv = ATTEST_ROLE_CU_SEQLENS_KV,
+    block_table = ATTEST_ROLE_BLOCK_TABLE,
+    positions = ATTEST_ROLE_POSITIONS,
+    alibi_slopes = ATTEST_ROLE_ALIBI_SLOPES,
+    sinks = ATTEST_ROLE_SINKS,
+    k_scale = ATTEST_ROLE_K_SCALE,
+    v_scale = ATTEST_ROLE_V_SCALE,
+    k_new = ATTEST_ROLE_K_NEW,
+    v_new = ATTEST_ROLE_V_NEW,
+    d_o = ATTEST_ROLE_D_O,
+    d_q = ATTEST_ROLE_D_Q,
+    d_k = ATTEST_ROLE_D_K,
+    d_v = ATTEST_ROLE_D_V,
+    d_mask = ATTEST_ROLE_D_MASK,
+    d_sinks = ATTEST_ROLE_D_SINKS,
+    dropout_keep = ATTEST_ROLE_DROPOUT_KEEP,
+    d_slopes = ATTEST_ROLE_D_SLOPES,
+    d_lse = ATTEST_ROLE_D_LSE,
 };
-inline constexpr std::size_t role_count = 27;
+inline constexpr std::size_t role_count = ATTEST_ROLE_COUNT;
 /// What backward may return, in the manual's order.
 inline constexpr Role gradient_roles[] = {Role::d_q,    Role::d_k,     Role::d_v,
                                           Role::d_mask, Role::d_sinks, Role::d_slopes};

@@ -152,12 +152,20 @@ TEST(Shapes, exist_where_the_problem_has_the_tensor) {
     EXPECT_FALSE(shape_of(p, Role::positions)) << "no cache: positions are indices";
     EXPECT_FALSE(shape_of(p, Role::d_q));
     EXPECT_FALSE(shape_of(p, Role::k_scale));
-    EXPECT_FALSE(pool_shape_of(p, Role::k));
+    EXPECT_FALSE(cache_shape_of(p, Role::k));
     p.cache = {true, 2, 4, false, false};
     EXPECT_EQ(shape_of(p, Role::positions), (Shape{2, 3, 1, 1}));
     EXPECT_EQ(shape_of(p, Role::k), (Shape{2, 2, 5, 4}));
-    EXPECT_EQ(pool_shape_of(p, Role::k), (Shape{2 * 2 + 2, 2, 4, 4}));
+    EXPECT_EQ(cache_shape_of(p, Role::k), (Shape{2 * 2 + 2, 2, 4, 4}));
     EXPECT_EQ(shape_of(p, Role::block_table), (Shape{2, 2, 1, 1}));
+    p.cache = {true, 2, 0, true, false};
+    EXPECT_EQ(cache_shape_of(p, Role::k), (Shape{2, 2, 5, 4})) << "no window: every key";
+    p.mask.window.left = 1;  // of the last two queries and the key before them, and of one more
+    EXPECT_EQ(cache_shape_of(p, Role::v), (Shape{2, 2, 4, value_dim(p)}));
+    EXPECT_EQ(shape_of(p, Role::k), (Shape{2, 2, 5, 4}));
+    EXPECT_EQ(features_of(p), features_of(p).with(Feature::ring).with(Feature::window));
+    p.mask.window = {};
+    p.cache = {true, 2, 4, false, false};
     EXPECT_EQ(shape_of(p, Role::k_new), (Shape{2, 2, 3, 4}));
     p.lse_grad = true;
     EXPECT_FALSE(shape_of(p, Role::d_lse)) << "no gradients are asked for";

@@ -9,6 +9,7 @@ MAGIC = 0x54544157
 VERSION = 2
 SOCKET_FD = 3
 MEMORY_FD = 4
+CLOSED_EXIT = 97  # of a process whose kernel closed or replaced one of the two
 FRAME_BYTES_MAX = 128 * 1024
 TEXT_BYTES_MAX = 4096
 
@@ -98,12 +99,27 @@ class Problem:
         return "Problem(" + ", ".join(fields) + ")"
 
 
+def _leads_to(descriptor):
+    """Another file under its number is none of ours."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _ends():
+    return _leads_to(SOCKET_FD), _leads_to(MEMORY_FD)
+
+
 class Connection:
-    """This process's end of the socket. It ends the process where the host is gone."""
+    """This process's end of the socket. It ends the process where the host is gone, or the kernel
+    closed or replaced what a later call needs."""
 
     def __init__(self):
         self._socket = socket.socket(fileno=SOCKET_FD)
         self._buffer = bytearray(FRAME_BYTES_MAX)
+        self._as_started = _ends()  # before any kernel's code
 
     def receive(self):
         """(kind, sequence, body) of the next frame."""
@@ -118,10 +134,12 @@ class Connection:
     def send(self, kind, sequence, body, text=b""):
         size = HEADER.size + len(body) + len(text)
         header = HEADER.pack(MAGIC, VERSION, kind, size, sequence)
+        if _ends() != self._as_started:
+            os._exit(CLOSED_EXIT)
         try:
             self._socket.send(header + body + text)
         except OSError:
-            os._exit(0)
+            os._exit(CLOSED_EXIT)  # or the host has gone, and nobody asks
 
     def send_text(self, kind, sequence, text, missing=0):
         data = text.encode("utf-8", "replace")[: FRAME_BYTES_MAX - HEADER.size - TEXT.size]

@@ -1,0 +1,200 @@
+// Keys and values read elsewhere in a cache: another page, another slot of a ring.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// Where a cache holds a key; page: of a ring, the sequence.
+struct CacheCell {
+    std::int64_t page = 0, row = 0;
+    auto operator<=>(const CacheCell&) const = default;
+};
+struct Key {
+    std::int64_t sequence = 0, index = 0;
+    bool operator==(const Key&) const = default;
+};
+using CellOf = std::function<CacheCell(const Specification&, const Key&)>;
+
+std::int64_t keys_of(const Specification& s, std::int64_t b) {
+    return length_of(s.problem.mask.lens_kv, s.problem.len_kv, b);
+}
+std::int64_t slots_of(const Specification& s) {
+    return (*cache_shape_of(s.problem, Role::k))[2];
+}
+/// The oldest key that the cache holds of a sequence.
+std::int64_t oldest_of(const Specification& s, std::int64_t b) {
+    return s.problem.cache.ring ? std::max<std::int64_t>(keys_of(s, b) - slots_of(s), 0) : 0;
+}
+/// Page number `n` of the block table, counted through all its rows; none: -1.
+std::int64_t page_at(const Specification& s, std::int64_t n) {
+    const Tensor& table = s.inputs[Role::block_table];
+    return n < table.size() ? static_cast<std::int64_t>(table.get(n)) : -1;
+}
+std::int64_t columns_of(const Specification& s) {
+    return s.inputs[Role::block_table].shape()[1];
+}
+
+CacheCell right_cell(const Specification& s, const Key& key) {
+    const std::int64_t slots = slots_of(s);
+    if (s.problem.cache.ring) return {key.sequence, key.index % slots};
+    return {page_at(s, key.sequence * columns_of(s) + key.index / slots), key.index % slots};
+}
+
+template <typename Visit>
+void for_each_held(const Specification& s, Visit visit) {
+    for (std::int64_t b = 0; b < s.problem.batch; ++b)
+        for (std::int64_t j = oldest_of(s, b); j < keys_of(s, b); ++j) visit(Key{b, j});
+}
+
+/// The cell of each key as the deviation reads it; what no key was laid into is NaN.
+std::optional<Specification> reading(const Specification& s, const CellOf& cell_of) {
+    std::map<CacheCell, Key> held;
+    for_each_held(s, [&](const Key& key) { held[right_cell(s, key)] = key; });
+    bool differs = false;
+    Specification out = s;
+    const double empty = std::numeric_limits<double>::quiet_NaN();
+    for (const Role role : {Role::k, Role::v}) {
+        const Tensor& from = s.inputs[role];
+        Tensor& to = out.inputs[role];
+        for_each_held(s, [&](const Key& key) {
+            const auto found = held.find(cell_of(s, key));
+            if (found != held.end() && found->second == key) return;
+            differs = true;
+            for (std::int64_t h = 0; h < from.shape()[1]; ++h)
+                for (std::int64_t c = 0; c < from.shape()[3]; ++c)
+                    to.set(to.flat(key.sequence, h, key.index, c),
+                           found == held.end()
+                               ? empty
+                               : from.at(found->second.sequence, h, found->second.index, c));
+        });
+    }
+    return differs ? std::optional(std::move(out)) : std::nullopt;
+}
+
+Deviation in_pages(std::string id, std::string says, CellOf cell_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [cell_of = std::move(cell_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.cache.present || s.problem.cache.page_size == 0) return std::nullopt;
+                return reading(s, cell_of);
+            }};
+}
+
+Deviation in_ring(std::string id, std::string says, CellOf cell_of) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [cell_of = std::move(cell_of)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.cache.present || !s.problem.cache.ring) return std::nullopt;
+                return reading(s, cell_of);
+            }};
+}
+
+void add_pages(std::vector<Deviation>& list) {
+    const auto row = [](const Specification& s, const Key& key) { return key.index % slots_of(s); };
+    list.push_back(in_pages(
+        "pages_in_order", "pages read in their order, without the block table",
+        [row](const Specification& s, const Key& key) {
+            return CacheCell{key.sequence * columns_of(s) + key.index / slots_of(s), row(s, key)};
+        }));
+    list.push_back(in_pages("pages_of_first", "every sequence reading the pages of the first",
+                            [row](const Specification& s, const Key& key) {
+                                return CacheCell{page_at(s, key.index / slots_of(s)), row(s, key)};
+                            }));
+    list.push_back(in_pages(
+        "pages_of_own_columns",
+        "block tables as if their rows ended with each sequence's own pages",
+        [row](const Specification& s, const Key& key) {
+            const std::int64_t slots = slots_of(s);
+            const std::int64_t own = (keys_of(s, key.sequence) + slots - 1) / slots;
+            return CacheCell{page_at(s, key.sequence * own + key.index / slots), row(s, key)};
+        }));
+    list.push_back(
+        in_pages("pages_first_alone", "every key read from its sequence's first page",
+                 [row](const Specification& s, const Key& key) {
+                     return CacheCell{page_at(s, key.sequence * columns_of(s)), row(s, key)};
+                 }));
+    for (const std::int64_t tile : {16, 32, 64, 128, 256})
+        list.push_back(in_pages("pages_of_" + std::to_string(tile),
+                                "pages found as if each held " + std::to_string(tile) + " keys",
+                                [row, tile](const Specification& s, const Key& key) {
+                                    return CacheCell{
+                                        page_at(s, key.sequence * columns_of(s) + key.index / tile),
+                                        row(s, key)};
+                                }));
+}
+
+/// Slot n stands for key n: for its mask and its position. There is no key past the slots.
+std::optional<Specification> slots_as_positions(const Specification& s) {
+    if (!s.problem.cache.present || !s.problem.cache.ring) return std::nullopt;
+    const std::int64_t slots = slots_of(s);
+    Specification moved = s;
+    bool differs = false;
+    for_each_held(s, [&](const Key& key) {
+        if (key.index % slots == key.index) return;
+        differs = true;
+        for (const Role role : {Role::k, Role::v})
+            for (std::int64_t h = 0; h < s.problem.heads_kv; ++h)
+                for (std::int64_t c = 0; c < s.inputs[role].shape()[3]; ++c)
+                    moved.inputs[role].set(
+                        moved.inputs[role].flat(key.sequence, h, key.index % slots, c),
+                        s.inputs[role].at(key.sequence, h, key.index, c));
+    });
+    if (!differs) return std::nullopt;
+    Rules rules = rules_of(s);
+    rules.also_hidden = [slots](const MaskPlace& place) { return place.key >= slots; };
+    return with_rules(moved, rules);
+}
+
+void add_rings(std::vector<Deviation>& list) {
+    list.push_back({.id = "ring_slots_as_positions",
+                    .says = "slots of a ring buffer taken for the positions of their keys",
+                    .respecify = slots_as_positions});
+    list.push_back(in_ring("ring_clamped",
+                           "keys past the end of a ring buffer read from its last slot",
+                           [](const Specification& s, const Key& key) {
+                               return CacheCell{key.sequence, std::min(key.index, slots_of(s) - 1)};
+                           }));
+    list.push_back(
+        in_ring("ring_in_order",
+                "a ring buffer read in its order, as if the first slot held the oldest key",
+                [](const Specification& s, const Key& key) {
+                    return CacheCell{key.sequence, key.index - oldest_of(s, key.sequence)};
+                }));
+    list.push_back(
+        in_ring("ring_of_window",
+                "slots of a ring buffer = position mod the window instead of mod the slots",
+                [](const Specification& s, const Key& key) {
+                    const std::int64_t window = s.problem.mask.window.left + 1;
+                    const std::int64_t slots = slots_of(s);
+                    return CacheCell{key.sequence,
+                                     key.index % (window < 1 ? slots : std::min(window, slots))};
+                }));
+    for (const std::int64_t by : {1, -1})
+        list.push_back(in_ring(by > 0 ? "ring_next_slot" : "ring_slot_before",
+                               by > 0
+                                   ? "each key of a ring buffer read from the slot after its own"
+                                   : "each key of a ring buffer read from the slot before its own",
+                               [by](const Specification& s, const Key& key) {
+                                   const std::int64_t slots = slots_of(s);
+                                   return CacheCell{key.sequence, (key.index + by + slots) % slots};
+                               }));
+}
+
+}  // namespace
+
+std::vector<Deviation> cache_deviations() {
+    std::vector<Deviation> list;
+    add_pages(list);
+    add_rings(list);
+    return list;
+}
+
+}  // namespace attest::diagnosis

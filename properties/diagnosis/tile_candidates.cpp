@@ -1,0 +1,118 @@
+// What goes wrong in tiles of keys, of a size that only the evidence can tell: tiles that are
+// skipped, counted where they lack keys, or NaN where they are hidden.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+// exp(0 - m) added to the sum for each key that the last tile of a split lacks:
+// l' / l = 1 + n exp(-LSE).
+Deviation tail_counted(std::int64_t tile) {
+    return weight_deviation(
+        fmt::format("tail_counted_{}", tile),
+        fmt::format("a sum of weights with one of score 0 for each key that the last tile of {} "
+                    "lacks",
+                    tile),
+        [tile](const Specification& s, const oracle::RowDetail& row,
+               KeyExtent span) -> std::optional<WeightChange> {
+            std::int64_t lacking = 0;
+            for (const KeyExtent part : split_extents(s.problem, span))
+                lacking += (tile - (part.end - part.begin) % tile) % tile;
+            return WeightChange{{}, std::log1p(static_cast<double>(lacking) * std::exp(-row.lse))};
+        });
+}
+
+// Tiles left out whose largest score is so far below the maximum of those before them.
+Deviation tiles_skipped(std::int64_t tile, double below) {
+    return weight_deviation(
+        fmt::format("tiles_skipped_{}_{:g}", tile, below),
+        fmt::format("attention without tiles of {} keys whose largest score is {:g} below the "
+                    "running maximum",
+                    tile, below),
+        [tile, below](const Specification& s, const oracle::RowDetail& row,
+                      KeyExtent span) -> std::optional<WeightChange> {
+            WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+            for (const KeyExtent part : split_extents(s.problem, span)) {
+                double most = -infinite;
+                for (std::int64_t from = part.begin; from < part.end; from += tile) {
+                    const auto to = std::min(from + tile, part.end);
+                    const double own =
+                        *std::max_element(row.scores.begin() + from, row.scores.begin() + to);
+                    if (own < most - below)
+                        std::fill(change.numerator.begin() + from, change.numerator.begin() + to,
+                                  -infinite);
+                    most = std::max(most, own);
+                }
+            }
+            return change;
+        });
+}
+
+// exp(-inf - -inf), NaN for good, where a query sees no key of the first tile that its block comes
+// to. A window decides which tile that is, a causal mask whether there is one (there is where the
+// query stands at a key or behind it), and a split has a first one of its own: where they could,
+// nothing is claimed.
+std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
+                                                       const bound::Expected& truth,
+                                                       std::int64_t tile) {
+    bound::Expected out = truth;
+    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const Mask& mask = s.problem.mask;
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    bool any = false;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        const auto flat = static_cast<std::int64_t>(row);
+        const std::int64_t b = flat / s.problem.len_q / s.problem.heads_q;
+        const std::int64_t i = flat % s.problem.len_q;
+        const KeyExtent span = span_of(s, b, i);
+        if (i >= length_of(mask.lens_q, s.problem.len_q, b) || span.begin == span.end) continue;
+        std::int64_t seen = span.begin;
+        while (seen < span.end && !(rows[row].scores[static_cast<std::size_t>(seen)] > -infinite))
+            ++seen;
+        const bool none = seen == span.end;
+        if (!none && seen < span.begin + tile && s.problem.splits < 2) continue;
+        const bool ends = mask.causal || mask.window.right >= 0;
+        const bool reached =
+            mask.documents_q.empty() && i + span.end >= length_of(mask.lens_q, s.problem.len_q, b);
+        const bool known =
+            s.problem.splits < 2 && mask.window.left < 0 && !(none && ends && !reached);
+        any = any || known;
+        const bound::ExpectedElement e{known ? std::nan("") : 0, 0, known ? 0 : infinite};
+        std::fill_n(out.output.begin() + flat * static_cast<std::ptrdiff_t>(dim), dim, e);
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
+    }
+    return any ? std::optional(std::move(out)) : std::nullopt;
+}
+
+Deviation hidden_first_tile(std::int64_t tile) {
+    return {.id = fmt::format("hidden_first_tile_{}", tile),
+            .says = fmt::format(
+                "NaN, exp(-inf + inf), where a query sees none of the first {} keys", tile),
+            .formula = [tile](const Specification& s, const bound::Expected& truth) {
+                return nan_behind_hidden_tiles(s, truth, tile);
+            }};
+}
+
+}  // namespace
+
+std::vector<Deviation> tile_candidates() {
+    std::vector<Deviation> list;
+    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+        list.push_back(tail_counted(tile));
+        list.push_back(hidden_first_tile(tile));
+        for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0})
+            list.push_back(tiles_skipped(tile, below));
+    }
+    return list;
+}
+
+}  // namespace attest::diagnosis
