@@ -59,7 +59,7 @@ TEST(BackwardDeviations, EachIsWrongSomewhere) {
     for (const BackwardDeviation& d : backward_deviations()) {
         const bool of_forward = d.respecify && !(d.id.starts_with("backward_causal_") &&
                                                  d.id.find("_tile_") != std::string::npos);
-        if (of_forward || d.id.ends_with("_leaks")) continue;
+        if (of_forward || d.id == "hidden_leaks") continue;
         EXPECT_TRUE(std::ranges::any_of(
             stages, [&d](const BackwardEvidence& e) { return differs_from_truth(d, e); }))
             << d.id << ": " << d.says;

@@ -183,22 +183,6 @@ TEST(DiagnoseBackward, ASlopeOfWhatIsCappedIsNamed) {
     EXPECT_EQ(diagnosis_of(twice, capped).id, "slope_of_capped_twice");
 }
 
-// NaN past a query length, in dO alone: zero times it in dV.
-TEST(DiagnoseBackward, ALeakOfPaddingReachesEveryKeyOfItsSequence) {
-    BackwardEvidence e =
-        evidence_of(parse_case("b2 hq1 hkv1 tq3 tk4 d2 lens_q 1,3 f32 grad"), reference);
-    Specification s = e.asked;
-    for (std::int64_t n = 2; n < 6; ++n) s.inputs[Role::d_o].set(n, std::nan(""));
-    e.call = std::make_shared<BackwardCall>(s, s, e.forward);
-    const auto leaks =
-        std::ranges::find(backward_deviations(), "padding_leaks", &BackwardDeviation::id);
-    ASSERT_NE(leaks, backward_deviations().end());
-    const auto own = predict(*leaks, e);
-    ASSERT_TRUE(own);
-    for (std::size_t n = 0; n < 16; ++n)
-        EXPECT_EQ(std::isnan((*own)[Role::d_v][n].value), n < 8) << n;
-}
-
 // Each by itself has a name; together they are another defect, and no one's.
 TEST(DiagnoseBackward, TwoDefectsAreNotKnown) {
     EXPECT_FALSE(diagnosis_of(changed([](const Specification& s, GradientNumbers& v) {

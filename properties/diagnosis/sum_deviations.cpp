@@ -203,18 +203,6 @@ std::vector<BackwardDeviation> sum_deviations() {
         add_overwritten(list, tile);
         add_edges(list, tile);
     }
-    // No exact 0, which would hide a NaN.
-    list.push_back(exchanged_step(
-        "padding_leaks",
-        "zero times what lies past a sequence's length, which is NaN where that is",
-        [](const BackwardCall&, ModelSteps& s) {
-            s.past_lengths = ModelSteps::all_rows;
-            s.lse = [](const ModelRow& row) { return row.facts.is_query ? row.lse : Near{}; };
-            s.probability = [](const ModelPair& pair) {
-                return pair.row.facts.is_query ? plain_probability(pair)
-                                               : Near{0, std::numeric_limits<double>::denorm_min()};
-            };
-        }));
     return list;
 }
 
