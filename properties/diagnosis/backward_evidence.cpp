@@ -20,7 +20,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-std::string text_of(Role role) {
+std::string said_of(Role role) {
     switch (role) {
         case Role::d_q:
             return "dQ";
@@ -176,7 +176,7 @@ bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& e) {
 std::string text_of(const std::vector<Role>& roles) {
     std::string text;
     for (std::size_t n = 0; n < roles.size(); ++n)
-        text += (n == 0 ? "" : n + 1 == roles.size() ? " and " : ", ") + text_of(roles[n]);
+        text += (n == 0 ? "" : n + 1 == roles.size() ? " and " : ", ") + said_of(roles[n]);
     return text;
 }
 

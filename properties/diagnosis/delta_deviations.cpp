@@ -49,7 +49,7 @@ Near exponential(Near x) {
     return {e, e * std::expm1(std::min(x.error, 700.0))};
 }
 
-void add_values(std::vector<BackwardDeviation>& list) {
+void add_delta_values(std::vector<BackwardDeviation>& list) {
     list.push_back(delta("delta_omitted", "dS = P dP: delta is left out",
                          [](const ModelRow&) { return Near{}; }));
     list.push_back(delta("delta_added", "dS = P (dP + delta)",
@@ -153,7 +153,7 @@ void add_dp(std::vector<BackwardDeviation>& list) {
 
 std::vector<BackwardDeviation> delta_deviations() {
     std::vector<BackwardDeviation> list;
-    add_values(list);
+    add_delta_values(list);
     add_dp(list);
     list.push_back(ds("delta_unweighted", "dS = P dP - delta, delta without its weight",
                       [](const ModelPair& pair) { return pair.p * pair.dp - pair.row.delta; }));

@@ -37,7 +37,7 @@ constexpr Factor factors[] = {
      [](const ModelRow& row) { return 1.0 / static_cast<double>(row.call.problem().len_kv); }},
 };
 
-void add_values(std::vector<BackwardDeviation>& list) {
+void add_lse_values(std::vector<BackwardDeviation>& list) {
     list.push_back(d_lse("lse_gradient_ignored",
                          "dS = P (dP - D): the gradient of the LSE is left out",
                          [](const ModelRow&) { return Near{}; }));
@@ -55,7 +55,7 @@ void add_values(std::vector<BackwardDeviation>& list) {
 }
 
 /// dS and the sinks apart, which a kernel computes apart.
-void add_places(std::vector<BackwardDeviation>& list) {
+void add_lse_places(std::vector<BackwardDeviation>& list) {
     list.push_back(
         exchanged_step("lse_gradient_unweighted",
                        "dS = P (dP - D) + dLSE, the gradient of the LSE without its weight",
@@ -94,8 +94,8 @@ void add_places(std::vector<BackwardDeviation>& list) {
 
 std::vector<BackwardDeviation> lse_gradient_deviations() {
     std::vector<BackwardDeviation> list;
-    add_values(list);
-    add_places(list);
+    add_lse_values(list);
+    add_lse_places(list);
     return list;
 }
 
