@@ -65,3 +65,22 @@ def type_names(tree):
         if len(places) > 1 and not all(own for own, _ in places) and name not in TWO_WORLDS:
             faults.append(f"{name} is a type in " + " and in ".join(place for _, place in places))
     return faults
+
+
+FUNCTION = re.compile(r"^(?:inline |constexpr |static )*[\w:][\w:<>,&* ]*[ &*](\w+)\(([^;{}()]*(?:\([^()]*\)[^;{}()]*)*)\)(?: const| noexcept)* \{", re.M)
+
+
+def private_functions(tree):
+    """A function that a file keeps for itself stands in one file of a room: a first build joins several files in a unit."""
+    where = {}
+    for name in tree.sources(".cpp"):
+        if name.endswith("_test.cpp"):
+            continue
+        code = code_of(tree.text(name))
+        for part in re.finditer(r"^namespace \{$.*?^\}$", code, re.M | re.S):
+            for found in FUNCTION.finditer(part.group()):
+                types = [re.sub(r"\s+", " ", one).strip().rpartition(" ")[0] for one in found.group(2).split(",")]
+                room = name.rpartition("/")[0]
+                where.setdefault((room, found.group(1), tuple(types)), []).append(
+                    f"{name}:{line_of(code, part.start() + found.start())}")
+    return [f"{key[1]}() stands in " + " and in ".join(places) for key, places in sorted(where.items()) if len(places) > 1]

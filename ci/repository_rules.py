@@ -10,7 +10,7 @@ import re
 import subprocess
 
 from cpp_reading import bare_decimals, blocks, code_of, name_of
-from repository_names import namespaces, type_names
+from repository_names import namespaces, private_functions, type_names
 
 CPP = (".cpp", ".hpp", ".h", ".c", ".cu", ".cuh")
 TOP = {"properties", "kernels", "reference", "fixtures", "ci", "CMakeLists.txt", "CMakePresets.json", "README.md", "CHANGELOG.md",
@@ -292,4 +292,5 @@ def documents(tree):
 
 
 RULES = (top_level, layers, sizes, function_lengths, line_width, words, bare_tolerances, unused_symbols,
-         ids_without_hyphen, decided_by_words, documents, namespaces, type_names)
+         ids_without_hyphen, decided_by_words, documents, namespaces, type_names,
+         private_functions)

@@ -215,6 +215,14 @@ class Breach(unittest.TestCase):
         self.breaks(rules.type_names, {"ci/a.hpp": alias, "ci/b.cpp": alias}, "Clock is a type in ci/a.hpp:1 and in ci/b.cpp:1")
         self.keeps(rules.type_names, {"kernels/simt/a.hpp": "class SharedCarver {\n", "kernels/simt/b.hpp": "class SharedCarver {\n"})
 
+    def test_private_functions(self):
+        file = "namespace attest::law {\n\nnamespace {\n\nint sum_of(int a,\n           int b) {\n    return a + b;\n}\n\n}  // namespace\n\n}\n"
+        own = {"properties/a.cpp": file}
+        self.breaks(rules.private_functions, own | {"properties/b.cpp": file.replace("int a", "int c")}, "sum_of() stands in properties/a.cpp:5")
+        for other in ({"properties/law/b.cpp": file}, {"properties/b_test.cpp": file}, {"properties/b.cpp": file.replace("int b", "long b")},
+                      {"properties/b.cpp": file.replace("namespace {", "namespace own {")}):
+            self.keeps(rules.private_functions, own | other)
+
     def test_every_rule_has_a_breach(self):
         for rule in rules.RULES:
             self.assertTrue(hasattr(self, "test_" + rule.__name__), rule.__name__)

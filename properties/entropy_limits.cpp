@@ -116,7 +116,7 @@ Judgement judge_limits(const Trial& trial) {
                           static_cast<double>(visible.size()) * std::exp(-std::ldexp(scale, large));
                       return best;
                   });
-    return tally.judgement("no query sees a key");
+    return tally.judgement(nothing_visible);
 }
 
 Plan check_limits(const Given& given) {

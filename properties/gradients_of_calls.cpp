@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/gradient_cases.hpp"
 #include "properties/law/gradient_pairs.hpp"
 #include "properties/law/hidden.hpp"
@@ -16,9 +17,6 @@ namespace attest::law {
 
 namespace {
 
-bool has_rows(const Problem& p) {
-    return p.batch >= 1 && p.len_q >= 1 && p.len_kv >= 1;
-}
 bool has_bias(const Problem& p) {
     return has_rows(p) && p.mask.tensor.kind == MaskKind::additive;
 }

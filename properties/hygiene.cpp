@@ -19,9 +19,6 @@ namespace attest::law {
 
 namespace {
 
-bool has_rows(const Problem& p) {
-    return p.batch >= 1 && p.len_q >= 1 && p.len_kv >= 1;
-}
 bool batchable(const Problem& p) {
     return has_rows(p) && p.mask.documents_q.empty();
 }

@@ -19,8 +19,8 @@ constexpr std::int64_t calls = (std::int64_t{1} << 15) + 16;
 
 bool is_small(const Problem& p) {
     constexpr std::int64_t scores_max = 16, dim_max = 16;
-    return p.batch >= 1 && p.len_q >= 1 && p.len_kv >= 1 && score_count(p) <= scores_max &&
-           p.dim_qk <= dim_max && value_dim(p) <= dim_max;
+    return has_rows(p) && score_count(p) <= scores_max && p.dim_qk <= dim_max &&
+           value_dim(p) <= dim_max;
 }
 
 /// Equal bits need no second look. Where they differ, the next call is compared as the kernel's

@@ -46,7 +46,7 @@ bool few_rows(const Problem& p) {
     for (const LaidOut& tensor : laid_out)
         for (const AxisOrder order : {AxisOrder::bhtd, AxisOrder::bhdt})
             if (memory_rows(p, tensor.role, order).rows > rows_max) return false;
-    return p.batch >= 1 && p.len_q >= 1 && p.len_kv >= 1;
+    return has_rows(p);
 }
 
 struct FarProblem {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "properties/law/case_sets.hpp"
 #include "properties/law/probe.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/scores.hpp"
@@ -114,7 +115,7 @@ Judgement check_finite(const Trial& trial) {
             });
         }
     }
-    return tally.judgement("no query sees a key");
+    return tally.judgement(nothing_visible);
 }
 
 /// Channels stay what they are: no rotation, no cap.

@@ -17,10 +17,6 @@ namespace attest::law {
 
 namespace {
 
-CaseSpace space(FeatureSet allow) {
-    return {.allow = allow, .cost = 4};
-}
-
 // The bound of a column that is constant: all of its centred terms vanish, so what is left is how
 // far the sum of the weights, as they are summed into the output, may be from their sum in the
 // denominator. The element's own bound is that of exactly this column.
@@ -71,7 +67,7 @@ Property row_sum() {
             "keys but not the sum, so the bound holds only the roundings of the two sums and of P.",
         .source = "Vaswani et al. 2017, eq. 1",
         .compares = Compares::bound,
-        .cases = space(sinkless),
+        .cases = weighing_cases(sinkless),
         .check = always<check_row_sum>,
         .turned_red_by = {planted::answers_times(1.02)},
     };
@@ -122,7 +118,7 @@ Property nonnegative() {
             "non-negative numbers, so no bound is needed.",
         .source = "Vaswani et al. 2017, eq. 1; IEEE 754-2019, 6.3",
         .compares = Compares::property,
-        .cases = space(attention),
+        .cases = weighing_cases(attention),
         .check = always<check_nonnegative>,
         .turned_red_by = {planted::answers_times(-1)},
         .knows_more = true,
@@ -187,7 +183,7 @@ Judgement check_masked_zero(const Trial& trial) {
 }
 
 CaseSpace hiding_space() {
-    CaseSpace s = space(attention);
+    CaseSpace s = weighing_cases(attention);
     s.require_any = {FeatureSet(Feature::causal),    FeatureSet(Feature::window),
                      FeatureSet(Feature::lens_kv),   FeatureSet(Feature::mask_bool),
                      FeatureSet(Feature::documents), FeatureSet(Feature::mask_additive)};

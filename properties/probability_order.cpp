@@ -19,10 +19,6 @@ namespace attest::law {
 
 namespace {
 
-CaseSpace space(FeatureSet allow) {
-    return {.allow = allow, .cost = 4};
-}
-
 /// One key that a column shows to a row.
 struct Shown {
     std::int64_t key = 0, column = 0;
@@ -110,7 +106,7 @@ Judgement check_order(const Trial& trial) {
 
 /// Scores are sigma q.k with a cap: the order of two keys follows from them alone.
 CaseSpace order_space() {
-    CaseSpace s = space(
+    CaseSpace s = weighing_cases(
         sinkless.without(Feature::mask_additive).without(Feature::alibi).without(Feature::rope));
     s.admits = [](const Problem& p) { return p.len_kv > 1 && value_dim(p) > 1; };
     return s;
@@ -209,7 +205,7 @@ Property single_key() {
             "accumulator: after rounding to half or bfloat16, v_j to the bit.",
         .source = "definition of softmax",
         .compares = Compares::bound,
-        .cases = space(sinkless),
+        .cases = weighing_cases(sinkless),
         .check = always<check_single_key>,
         .turned_red_by = {planted::answers_times(1.02)},
         .knows_more = true,

@@ -26,7 +26,17 @@ inline constexpr FeatureSet scaled_alone =
     sinkless.without(Feature::softcap).without(Feature::mask_additive).without(Feature::alibi);
 
 /// Of a judgement that compared nothing.
-inline constexpr const char* nothing_visible = "no query sees a key";
+inline constexpr const char* nothing_visible =
+    "no query sees a key, or nothing is claimed of those that do";
+
+inline bool has_rows(const Problem& p) {
+    return p.batch >= 1 && p.len_q >= 1 && p.len_kv >= 1;
+}
+
+/// What reads weights off a kernel calls it several times.
+inline CaseSpace weighing_cases(FeatureSet allow) {
+    return {.allow = allow, .cost = 4};
+}
 
 /// Distributions whose scores stay moderate: the bounds of two runs are then tight.
 inline std::vector<ValueKind> moderate() {

@@ -1,4 +1,5 @@
 #include "properties/law/dropout_cases.hpp"
+#include "properties/law/case_sets.hpp"
 
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace {
 constexpr std::int64_t calls_max = 16, products_max = std::int64_t{1} << 22;
 
 bool is_readable(const Problem& p) {
-    return p.batch >= 1 && p.len_q >= 1 && p.len_kv >= 1 && reading_calls(p) <= calls_max &&
+    return has_rows(p) && reading_calls(p) <= calls_max &&
            score_count(p) * group_size(p) * p.len_q * value_dim(p) <= products_max;
 }
 

@@ -1,4 +1,5 @@
 #include "properties/law/merging.hpp"
+#include "properties/law/case_sets.hpp"
 
 #include <fmt/format.h>
 
@@ -145,7 +146,7 @@ Judgement judge_merge(const Trial& trial, const std::vector<PairedCase>& cut,
                                name_of(problem, row));
         });
     }
-    return tally.judgement("no query sees a key");
+    return tally.judgement(nothing_visible);
 }
 
 }  // namespace
