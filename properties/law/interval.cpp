@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "reference/bound/next.hpp"
@@ -23,18 +25,24 @@ double up_library(double x) noexcept {
     return next_up(next_up(next_up(next_up(x))));
 }
 
+/// Of a normal double.
+double power_of_two(int exponent) noexcept {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
 /// The member of the format next to x on the side of `towards`.
 double neighbour(double x, Precision format, bool upwards) noexcept {
     if (format == Precision::f64) return upwards ? next_up(x) : next_down(x);
+    // A power of two with the exponent of x is x without its significand's other bits.
+    constexpr std::uint64_t exponent_bits = std::uint64_t{0x7ff} << 52;
+    const double power = std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & exponent_bits);
     const FormatTraits t = traits(format);
-    int exponent = 0;
-    std::frexp(x, &exponent);
-    const int binade = x == 0 ? t.exponent_min : std::max(exponent - 1, t.exponent_min);
-    const double ulp = std::ldexp(1.0, binade - t.significand_bits + 1);
+    const double least = power_of_two(t.exponent_min);
+    const double ulp = std::max(power, least) * power_of_two(1 - t.significand_bits);
     // Just below a power of two the spacing is half as wide; that of the smallest normals is not.
     const bool towards_zero = x != 0 && (x > 0) != upwards;
-    const bool power_of_two = std::abs(x) == std::ldexp(1.0, binade);
-    const double step = towards_zero && power_of_two && binade > t.exponent_min ? ulp / 2 : ulp;
+    const bool halves = towards_zero && std::abs(x) == power && power > least;
+    const double step = halves ? ulp / 2 : ulp;
     return upwards ? x + step : x - step;
 }
 

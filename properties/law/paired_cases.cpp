@@ -6,6 +6,8 @@
 #include "properties/law/paired_runs.hpp"
 #include "properties/law/visibility.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/given_inputs.hpp"
+#include "reference/problem/validity.hpp"
 
 namespace attest::law {
 
@@ -28,16 +30,8 @@ std::vector<std::int64_t> picked(const std::vector<std::int64_t>& values, const 
 }  // namespace
 
 PairedCase adopt(const Problem& problem, const TensorSet& inputs) {
-    PairedCase paired{problem, blank_inputs(problem)};
-    for (const Role role :
-         {Role::q, Role::k, Role::v, Role::mask, Role::alibi_slopes, Role::sinks}) {
-        if (!paired.inputs.has(role) || !inputs.has(role)) continue;
-        const Tensor &own = paired.inputs[role], &given = inputs[role];
-        require(own.shape() == given.shape() && own.type() == given.type(),
-                "a paired case's tensors have the shapes of its problem");
-        paired.inputs[role] = given;
-    }
-    return paired;
+    require_valid(problem);
+    return {problem, make_inputs({.problem = problem}, inputs)};
 }
 
 PairedCase with_sequences(const Problem& problem, const TensorSet& inputs, const Indices& from) {

@@ -5,6 +5,7 @@
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/double_double_sum.hpp"
@@ -44,6 +45,7 @@ struct Arithmetics<double> {
     static double tanh(double x) { return std::tanh(x); }
     static double sine(double x) { return std::sin(x); }
     static double cosine(double x) { return std::cos(x); }
+    static std::pair<double, double> sine_cosine(double x) { return {sine(x), cosine(x)}; }
     static double nearest(double x) { return x; }
     /// The C library's functions are within 1 ulp; 2u is an ulp, 4u is twice that.
     static ArithmeticError error() {
@@ -63,8 +65,9 @@ struct Arithmetics<DoubleDouble> {
     static DoubleDouble exp(DoubleDouble x) { return oracle::exp(x); }
     static DoubleDouble log(DoubleDouble x) { return oracle::log(x); }
     static DoubleDouble tanh(DoubleDouble x) { return oracle::tanh(x); }
-    static DoubleDouble sine(DoubleDouble x) { return sine_cosine(x).sine; }
-    static DoubleDouble cosine(DoubleDouble x) { return sine_cosine(x).cosine; }
+    static DoubleDouble sine(DoubleDouble x) { return oracle::sine_cosine(x).sine; }
+    static DoubleDouble cosine(DoubleDouble x) { return oracle::sine_cosine(x).cosine; }
+    static SineCosine sine_cosine(DoubleDouble x) { return oracle::sine_cosine(x); }
     static double nearest(DoubleDouble x) { return x.hi + x.lo; }
     /// double_double.hpp. A low word below 2^-1074 is lost, up to seven times a product. exp stops
     /// at exp(-630) < 2^-908.
@@ -90,6 +93,7 @@ struct Arithmetics<Exact> {
     static Exact tanh(const Exact& x) { return boost::multiprecision::tanh(x); }
     static Exact sine(const Exact& x) { return boost::multiprecision::sin(x); }
     static Exact cosine(const Exact& x) { return boost::multiprecision::cos(x); }
+    static std::pair<Exact, Exact> sine_cosine(const Exact& x) { return {sine(x), cosine(x)}; }
     static double nearest(const Exact& x) { return x.convert_to<double>(); }
     /// 168 bits, exponents of 31 bits: + - * / never underflow. The functions lose as many bits as
     /// reducing their argument costs: 2^-158 measured for exp at -620, 2^-136 for sin at 2^32. They

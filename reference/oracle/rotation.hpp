@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "reference/oracle/real.hpp"
@@ -36,29 +38,25 @@ public:
             size[c] = std::abs(from[c]);
             turned[c] = 0;
         }
+        const Angle* angles = at(position);
         for (std::int64_t c = 0; c < dims_ / 2; ++c) {
             const auto [x, y] = pair(c);
-            const Real angle =
-                Real(static_cast<double>(position)) * frequency_[static_cast<std::size_t>(c)];
-            const Real sine = Arithmetics<Real>::sine(angle);
-            const Real cosine = Arithmetics<Real>::cosine(angle);
+            const auto& [angle, sine, cosine] = angles[c];
             to[x] = Real(from[x]) * cosine - Real(from[y]) * sine;
             to[y] = Real(from[x]) * sine + Real(from[y]) * cosine;
             size[x] = std::hypot(from[x], from[y]);
             size[y] = 0;
-            turned[x] = size[x] * std::abs(Arithmetics<Real>::nearest(angle));
+            turned[x] = size[x] * angle;
             turned[y] = 0;
         }
     }
 
     /// The other way, in place: what a gradient needs.
     void turn_back(Real* x, std::int64_t position) const {
+        const Angle* angles = at(position);
         for (std::int64_t c = 0; c < dims_ / 2; ++c) {
             const auto [r, s] = pair(c);
-            const Real angle =
-                Real(static_cast<double>(position)) * frequency_[static_cast<std::size_t>(c)];
-            const Real sine = Arithmetics<Real>::sine(angle);
-            const Real cosine = Arithmetics<Real>::cosine(angle);
+            const auto& [angle, sine, cosine] = angles[c];
             const Real u = x[r], v = x[s];
             x[r] = u * cosine + v * sine;
             x[s] = v * cosine - u * sine;
@@ -94,9 +92,33 @@ private:
         return {c, c + dims_ / 2};
     }
 
+    struct Angle {
+        double size = 0;  ///< |angle|
+        Real sine{0.0}, cosine{0.0};
+    };
+
+    /// What every pair turns by at a position. Every head and every sequence asks for the same few:
+    /// they are kept, up to `kept_most` pairs.
+    const Angle* at(std::int64_t position) const {
+        constexpr std::size_t kept_most = std::size_t{1} << 18;
+        const auto found = kept_.find(position);
+        if (found != kept_.end()) return found->second.data();
+        std::vector<Angle> angles(static_cast<std::size_t>(dims_ / 2));
+        for (std::size_t c = 0; c < angles.size(); ++c) {
+            const Real angle = Real(static_cast<double>(position)) * frequency_[c];
+            const auto [sine, cosine] = Arithmetics<Real>::sine_cosine(angle);
+            angles[c] = {std::abs(Arithmetics<Real>::nearest(angle)), sine, cosine};
+        }
+        if ((kept_.size() + 1) * angles.size() > kept_most)
+            return (last_ = std::move(angles)).data();
+        return (kept_[position] = std::move(angles)).data();
+    }
+
     RopeStyle style_;
     std::int64_t dim_, dims_;
     std::vector<Real> frequency_;
+    mutable std::unordered_map<std::int64_t, std::vector<Angle>> kept_;
+    mutable std::vector<Angle> last_;
 };
 
 }  // namespace attest::oracle

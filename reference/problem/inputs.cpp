@@ -4,17 +4,18 @@
 #include "reference/problem/inputs.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 
+#include "reference/problem/block_table.hpp"
 #include "reference/problem/counter.hpp"
 #include "reference/problem/draw.hpp"
 #include "reference/problem/errors.hpp"
+#include "reference/problem/given_inputs.hpp"
 #include "reference/problem/line.hpp"
 #include "reference/problem/mask_pattern.hpp"
+#include "reference/problem/slope_series.hpp"
 #include "reference/problem/validity.hpp"
 
 namespace attest {
@@ -32,8 +33,12 @@ std::uint64_t stream_of(Role role) {
 
 class Inputs {
 public:
-    explicit Inputs(const Case& c)
-        : case_(c), problem_(c.problem), drawn_(c.problem, c.values), seed_(c.values.seed) {}
+    Inputs(const Case& c, const TensorSet& given)
+        : case_(c),
+          problem_(c.problem),
+          given_(given),
+          drawn_(c.problem, c.values),
+          seed_(c.values.seed) {}
 
     TensorSet make() {
         const Mask& m = problem_.mask;
@@ -41,12 +46,13 @@ public:
         lengths(Role::lens_kv, m.lens_kv);
         edges(Role::cu_seqlens_q, m.documents_q);
         edges(Role::cu_seqlens_kv, m.documents_kv);
-        block_table();
-        for (const Role role : {Role::q, Role::k, Role::v}) tensor(role);
-        mask();
+        if (Tensor* table = place(Role::block_table)) fill_block_table(problem_, seed_, *table);
+        for (const Role role : {Role::q, Role::k, Role::v})
+            if (!take(role)) tensor(role);
+        if (!take(Role::mask)) mask();
         positions();
-        slopes();
-        sinks();
+        if (!take(Role::alibi_slopes)) slopes();
+        if (!take(Role::sinks)) sinks();
         output_gradient();
         lse_gradient();
         return std::move(set_);
@@ -57,6 +63,16 @@ private:
     Tensor* place(Role role) {
         const std::optional<Shape> shape = shape_of(problem_, role);
         return shape ? &set_.put(role, Tensor(type_of(problem_, role), *shape)) : nullptr;
+    }
+
+    /// Of the problem's tensors one that is given.
+    bool take(Role role) {
+        const std::optional<Shape> shape = shape_of(problem_, role);
+        if (!shape || !given_.has(role)) return false;
+        const Tensor& tensor = set_.put(role, given_[role]);
+        require(tensor.shape() == *shape && tensor.type() == type_of(problem_, role),
+                "a paired case's tensors have the shapes of its problem");
+        return true;
     }
 
     void lengths(Role role, const std::vector<std::int64_t>& lens) {
@@ -74,27 +90,6 @@ private:
             sum += documents[i];
             tensor->set(static_cast<std::int64_t>(i) + 1, static_cast<double>(sum));
         }
-    }
-
-    /// Physical pages in an order drawn by the seed, handed to the sequences one after another.
-    void block_table() {
-        Tensor* table = place(Role::block_table);
-        if (table == nullptr) return;
-        const std::int64_t pages = (*cache_shape_of(problem_, Role::k))[0];
-        std::vector<std::int64_t> order(static_cast<std::size_t>(pages));
-        std::iota(order.begin(), order.end(), std::int64_t{0});
-        const auto rank = [&](std::int64_t page) {
-            const auto stream = static_cast<std::uint64_t>(Stream::page_order);
-            return counter_bits(seed_, stream, static_cast<std::uint64_t>(page));
-        };
-        std::sort(order.begin(), order.end(), [&](auto x, auto y) { return rank(x) < rank(y); });
-        const std::int64_t a_sequence = table->shape()[1], size = problem_.cache.page_size;
-        for (std::int64_t b = 0, used = 0; b < problem_.batch; ++b)
-            for (std::int64_t page = 0; page < a_sequence; ++page) {
-                const bool named = page * size < keys_of(b);
-                const auto next = named ? order[static_cast<std::size_t>(used++)] : -1;
-                table->set(b * a_sequence + page, static_cast<double>(next));
-            }
     }
 
     std::int64_t keys_of(std::int64_t b) const {
@@ -206,23 +201,15 @@ private:
             }
     }
 
-    /// Press, Smith, Lewis 2021: of H heads, a power of two, head h has slope 2^(-8(h+1)/H). Of any
-    /// other number the power N below it comes first, and then every other slope of 2N heads.
     void slopes() {
         Tensor* slopes = place(Role::alibi_slopes);
         if (slopes == nullptr) return;
-        const auto whole = static_cast<std::uint64_t>(problem_.heads_q);
-        const auto power = static_cast<std::int64_t>(std::bit_floor(whole));
-        const bool published = problem_.alibi_slopes == AlibiSlopes::published;
-        const auto series = [](std::int64_t number, std::int64_t heads) {
-            return -8.0 * static_cast<double>(number) / static_cast<double>(heads);
-        };
         for (std::int64_t h = 0; h < problem_.heads_q; ++h) {
-            double exponent = series(h + 1, published ? power : problem_.heads_q);
-            if (published && h >= power) exponent = series(2 * (h - power) + 1, 2 * power);
-            if (problem_.alibi_slopes == AlibiSlopes::random)
-                exponent = -8 * counter_uniform(seed_, stream_of(Role::alibi_slopes),
-                                                static_cast<std::uint64_t>(h));
+            const double exponent =
+                problem_.alibi_slopes == AlibiSlopes::random
+                    ? -8 * counter_uniform(seed_, stream_of(Role::alibi_slopes),
+                                           static_cast<std::uint64_t>(h))
+                    : slope_exponent(h, problem_.heads_q, problem_.alibi_slopes);
             slopes->set(h, std::exp2(exponent));
         }
     }
@@ -280,6 +267,7 @@ private:
 
     const Case& case_;
     const Problem& problem_;
+    const TensorSet& given_;
     Distribution drawn_;
     std::uint64_t seed_;
     TensorSet set_;
@@ -288,13 +276,17 @@ private:
 }  // namespace
 
 TensorSet make_inputs(const Case& c) {
+    return make_inputs(c, {});
+}
+
+TensorSet make_inputs(const Case& c, const TensorSet& given) {
     require_valid(c.problem);
     if (auto found = find_contradiction(c.problem, c.values)) {
         std::vector<Word> words = words_of(canonical(c.problem));
         for (Word& word : words_of(c.values)) words.push_back(std::move(word));
         refuse("case", words, *found);
     }
-    return Inputs(c).make();
+    return Inputs(c, given).make();
 }
 
 }  // namespace attest

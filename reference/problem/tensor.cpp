@@ -26,6 +26,14 @@ bool is_real(ElementType type) noexcept {
     return type <= ElementType::bf16;
 }
 
+/// size_of, where a call an element would cost more than the element.
+constexpr std::size_t width_of(ElementType type) noexcept {
+    return type == ElementType::f64                               ? 8
+           : type == ElementType::f32 || type == ElementType::i32 ? 4
+           : type == ElementType::u8                              ? 1
+                                                                  : 2;
+}
+
 template <typename T>
 T load(const std::byte* from) noexcept {
     T value;
@@ -86,11 +94,12 @@ Tensor::Tensor(ElementType type, Shape shape)
       storage_(static_cast<std::size_t>(size_) * size_of(type)) {}
 
 double Tensor::get(std::int64_t flat) const {
-    return widened(storage_.data() + static_cast<std::size_t>(flat) * size_of(type_), type_);
+    return widened(storage_.data() + static_cast<std::size_t>(flat) * width_of(type_), type_);
 }
 
 void Tensor::set(std::int64_t flat, double value) {
     // What encode() says of a number, the machine says faster.
+    if (type_ == ElementType::f64) return set_bits(flat, std::bit_cast<std::uint64_t>(value));
     if (type_ == ElementType::f32 && !std::isnan(value))
         return set_bits(flat, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
     if (is_real(type_)) return set_bits(flat, encode(value, static_cast<Precision>(type_)));
@@ -105,15 +114,37 @@ void Tensor::set(std::int64_t flat, double value) {
 static_assert(std::endian::native == std::endian::little);
 
 std::uint64_t Tensor::bits(std::int64_t flat) const {
-    const std::size_t size = size_of(type_);
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, storage_.data() + static_cast<std::size_t>(flat) * size, size);
-    return bits;
+    const std::size_t width = width_of(type_);
+    const std::byte* from = storage_.data() + static_cast<std::size_t>(flat) * width;
+    switch (width) {
+        case 8:
+            return load<std::uint64_t>(from);
+        case 4:
+            return load<std::uint32_t>(from);
+        case 2:
+            return load<std::uint16_t>(from);
+        default:
+            return load<std::uint8_t>(from);
+    }
 }
 
 void Tensor::set_bits(std::int64_t flat, std::uint64_t bits) {
-    const std::size_t size = size_of(type_);
-    std::memcpy(storage_.data() + static_cast<std::size_t>(flat) * size, &bits, size);
+    const std::size_t width = width_of(type_);
+    std::byte* to = storage_.data() + static_cast<std::size_t>(flat) * width;
+    // Of a width that the compiler knows: a store, and no call.
+    switch (width) {
+        case 8:
+            std::memcpy(to, &bits, 8);
+            break;
+        case 4:
+            std::memcpy(to, &bits, 4);
+            break;
+        case 2:
+            std::memcpy(to, &bits, 2);
+            break;
+        default:
+            std::memcpy(to, &bits, 1);
+    }
 }
 
 void Tensor::widen(std::int64_t first, std::span<double> out) const {
