@@ -46,6 +46,21 @@ TEST(Counter, draws_the_same_in_vectors_of_every_width) {
     hwy::GetChosenTarget().DeInit();
 }
 
+TEST(Counter, one_normal_is_that_of_its_row_whatever_was_asked_before) {
+    constexpr std::uint64_t count = 200;
+    std::vector<double> row(count);
+    for (const std::uint64_t stream : {3u, 4u}) {
+        counter_normals(9, stream, 0, row);
+        for (const std::uint64_t step : {1u, 2u, 4u, 5u, 77u, 199u})
+            for (std::uint64_t n = 0; n < count; ++n) {
+                const std::uint64_t index = n * step % count;
+                ASSERT_EQ(counter_normal(9, stream, index), row[index]) << step << " " << n;
+            }
+        EXPECT_NE(counter_normal(8, stream, count - 1), row.back());
+        EXPECT_NE(counter_normal(9, stream + 7, count - 1), row.back());
+    }
+}
+
 // False positive rates below: each statistic is compared with 6 standard deviations of its own
 // normal limit, 2e-9 a statistic two-sided; the seeds are fixed, so they hold always or never.
 TEST(Counter, normal_has_the_moments_of_a_normal) {

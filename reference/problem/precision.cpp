@@ -35,9 +35,10 @@ static_assert(F32::infinity == 0x7f800000 && F32::sign_shift == 31);
 static_assert(F16::infinity == 0x7c00 && F16::sign_shift == 15);
 static_assert(Bf16::infinity == 0x7f80 && Bf16::sign_shift == 15);
 
-/// Round to nearest even in integers. With m the 53-bit significand, keep q = m >> drop and look at
-/// what was dropped. Adding q, hidden bit included, to the exponent below makes a carry out of the
-/// significand step into the next binade, and out of the largest one into infinity, by itself.
+/// Round to nearest even in integers. Of a number that is normal there, half a unit of the last bit
+/// kept is added, less one where that bit is even: what carries out of the significand steps into
+/// the next binade, and out of the largest one into infinity, by itself. Of a subnormal one, with m
+/// the 53-bit significand, q = m >> drop is kept, and what was dropped looked at.
 template <int p, int exponent_min>
 std::uint64_t round_bits(std::uint64_t wide) noexcept {
     using Format = NarrowFormat<p, exponent_min>;
@@ -52,8 +53,16 @@ std::uint64_t round_bits(std::uint64_t wide) noexcept {
         return sign | Format::infinity | (payload != 0 ? payload : quiet);
     }
     const int exponent = field - 1023;
-    const bool subnormal = exponent < exponent_min;
-    const int drop = 53 - p + (subnormal ? exponent_min - exponent : 0);
+    constexpr int cut = 53 - p;
+    if (exponent >= exponent_min) {
+        const std::uint64_t magnitude = wide & ~(std::uint64_t{1} << 63);
+        const std::uint64_t odd = (magnitude >> cut) & 1;
+        const std::uint64_t q = (magnitude + (std::uint64_t{1} << (cut - 1)) - 1 + odd) >> cut;
+        constexpr auto below = static_cast<std::uint64_t>(exponent_min - 1 + 1023);
+        const std::uint64_t rounded = q - (below << Format::stored_bits);
+        return sign | (rounded < Format::infinity ? rounded : Format::infinity);
+    }
+    const int drop = cut + exponent_min - exponent;
     // Below half the smallest subnormal; this also takes zero and the subnormals of double.
     if (drop > 53) return sign;
     const std::uint64_t m = fraction | hidden;
@@ -61,10 +70,7 @@ std::uint64_t round_bits(std::uint64_t wide) noexcept {
     const std::uint64_t half = std::uint64_t{1} << (drop - 1);
     std::uint64_t q = m >> drop;
     q += rest > half || (rest == half && (q & 1) != 0);
-    if (subnormal) return sign | q;
-    const auto below = static_cast<std::uint64_t>(exponent - exponent_min) << Format::stored_bits;
-    const std::uint64_t rounded = below + q;
-    return sign | (rounded < Format::infinity ? rounded : Format::infinity);
+    return sign | q;
 }
 
 /// The bits of the same value as a double. Every member of a narrow format is one, and its
