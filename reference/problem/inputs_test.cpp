@@ -8,6 +8,7 @@
 
 #include "reference/problem/digest.hpp"
 #include "reference/problem/generators_test.hpp"
+#include "reference/problem/given_inputs.hpp"
 #include "reference/problem/inputs.hpp"
 #include "reference/problem/refusal_test.hpp"
 #include "reference/problem/rows_test.hpp"
@@ -75,6 +76,27 @@ TEST(Fills, are_simple_numbers) {
     const Case a = parse_case("tk2 d2 k alternating v [1,2,3,-4]");
     EXPECT_EQ(make_inputs(a)[Role::k].to_doubles(), (std::vector<double>{1, -1, -1, 1}));
     EXPECT_EQ(make_inputs(a)[Role::v].to_doubles(), (std::vector<double>{1, 2, 3, -4}));
+}
+
+TEST(Given, stand_where_they_are_and_the_rest_is_drawn) {
+    const Case own = parse_case("b2 hq2 hkv2 tq5 tk5 d4 mask bool alibi sink seed 1");
+    const Case other = parse_case("b2 hq2 hkv2 tq5 tk5 d4 mask bool alibi sink seed 2");
+    const TensorSet drawn = make_inputs(own), all = make_inputs(other);
+    EXPECT_EQ(make_inputs(own, {}), drawn);
+    for (const Role role :
+         {Role::q, Role::k, Role::v, Role::mask, Role::alibi_slopes, Role::sinks}) {
+        TensorSet given, expected = drawn;
+        Tensor tensor = all[role];
+        tensor.set(0, tensor.get(0) == 0 ? 1 : 0);
+        given.put(role, tensor);
+        expected[role] = tensor;
+        EXPECT_EQ(make_inputs(own, given), expected) << name(role);
+        given.put(role, Tensor(tensor.type(), {2, 2, 3, 7}));
+        EXPECT_ANY_THROW(make_inputs(own, given)) << name(role);
+    }
+    TensorSet foreign;
+    foreign.put(Role::block_table, Tensor(ElementType::i32, {2, 1, 1, 1}));
+    EXPECT_EQ(make_inputs(own, foreign), drawn);  // the problem has none
 }
 
 TEST(Masks, leave_about_seven_of_ten_visible) {
