@@ -122,7 +122,7 @@ HWY_INLINE hn::Vec<D> tail_quantile(D d, hn::Vec<D> p, hn::Vec<D> q) {
     return hn::IfThenElse(lower, hn::Neg(tail), tail);
 }
 
-/// For |q| <= 0.425, in 0.425^2 - q^2 = 0.180625 - q^2.
+/// The middle, one in 0.425^2 - q^2 = 0.180625 - q^2.
 template <class D>
 HWY_INLINE hn::Vec<D> middle_quantile(D d, hn::Vec<D> q) {
     const auto r = hn::Sub(hn::Set(d, 0.180625), hn::Mul(q, q));
@@ -130,6 +130,7 @@ HWY_INLINE hn::Vec<D> middle_quantile(D d, hn::Vec<D> q) {
 }
 template <class D>
 HWY_INLINE hn::Mask<D> is_outside(D d, hn::Vec<D> q) {
+    // The middle is for |q| <= 0.425.
     return hn::Gt(hn::Abs(q), hn::Set(d, 0.425));
 }
 
