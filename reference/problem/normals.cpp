@@ -43,7 +43,8 @@ HWY_INLINE hn::Vec<D> real(D d, Bits<D> whole) {
 template <class D>
 HWY_INLINE hn::Vec<D> natural_log(D d, hn::Vec<D> x) {
     const hn::RebindToUnsigned<D> u;
-    const auto one = hn::Set(d, 1), bits = hn::BitCast(u, x);
+    const auto one = hn::Set(d, 1);
+    const auto bits = hn::BitCast(u, x);
     const auto fraction = hn::And(bits, hn::Set(u, (std::uint64_t{1} << 52) - 1));
     auto m = hn::Or(hn::BitCast(d, fraction), one);
     auto exponent = hn::Sub(real(d, hn::ShiftRight<52>(bits)), hn::Set(d, 1023));
