@@ -7,11 +7,9 @@ cryptography package offers, from the published formats alone.
 """
 import base64
 import hashlib
-import html
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -278,21 +276,6 @@ class Certificates(Campaign):
                 self.assertEqual(statement["predicate"]["result"], "PASSED")
                 self.assertIn("masking.causal", statement["predicate"]["passedTests"])
         self.assertEqual(types, ["https://in-toto.io/attestation/test-result/v0.1", "urn:attest:conformance:v1"])
-
-    def test_json_and_pages_say_the_same(self):
-        data = json.loads(self.bytes_of("cert", "certificate.json"))
-        markdown, page = self.bytes_of("cert", "certificate.md").decode(), html.unescape(
-            self.bytes_of("cert", "certificate.html").decode())
-        for text in (markdown, page):
-            for said in (data["title"], data["profile_sha256"], data["attest"]["catalogue"], data["result_sha256"]):
-                self.assertTrue(said in text, said)
-            self.assertTrue("What this certificate does not say" in text)
-        self.assertTrue("<svg" in page)
-        self.assertEqual(len(re.findall(r"<li>", page.split('id="limits"')[1].split("</section>")[0])),
-                         len(data["does_not_say"]))
-        law = next(entry for entry in data["laws"] if entry["law"] == "masking.causal")
-        self.assertEqual(law["missed_share"], 1)  # 3 of 3 cases
-        self.assertEqual(data["profile"]["fails"], ["violation", "structure"])
 
 
 if __name__ == "__main__":
