@@ -60,12 +60,13 @@ void prepare_ci_files(const ReportFiles& files) {
 }
 
 void write_ci_files(const RunReport& report, const ReportFiles& files, const std::string& directory,
-                    const std::string& page, const std::string& summary) {
+                    const std::string& page, const std::string& summary, const GateReport* gate) {
     const auto summary_of = [&](std::size_t bytes_max) {
         return summary.empty() ? draw_summary(report, directory, bytes_max)
                                : summary.substr(0, bytes_max);
     };
-    if (!files.junit.empty()) write_file_atomically(files.junit, draw_junit(report, directory));
+    if (!files.junit.empty())
+        write_file_atomically(files.junit, draw_junit(report, directory, gate));
     if (!files.sarif.empty()) write_file_atomically(files.sarif, draw_sarif(report, directory));
     if (!files.code_quality.empty())
         write_file_atomically(files.code_quality, draw_code_quality(report, directory));
@@ -80,14 +81,14 @@ void write_ci_files(const RunReport& report, const ReportFiles& files, const std
 }
 
 std::string printed(const RunReport& report, const std::string& screen,
-                    const std::string& directory) {
+                    const std::string& directory, const GateReport* gate) {
     if (!on_github()) return screen;
     // GitHub obeys commands wherever a line begins with one. A kernel's own words are on the
     // screen: while it is printed nothing is obeyed but a word that no kernel can know.
     std::random_device device;
     const std::string word = sha256_hex(std::to_string(device()) + std::to_string(device()));
     return "::stop-commands::" + word + "\n" + screen + "::" + word + "::\n" +
-           draw_annotations(report, directory);
+           draw_annotations(report, directory, gate);
 }
 
 }  // namespace attest::ci
