@@ -6,6 +6,7 @@
 #include "ci/number.hpp"
 #include "ci/page.hpp"
 #include "ci/page_parts.hpp"
+#include "ci/png.hpp"
 
 namespace attest::ci {
 
@@ -75,14 +76,45 @@ Html peers_section(const AuditReport& report) {
     return out << "</table></div></section>\n";
 }
 
-/// A pixel a law (across) and a bug (down): dark, its row names the law, which sees it; middle, the
-/// law sees it as well; pale, the law was tried and does not.
+/// The families of the laws above, every fifth bug at the left, a square a law and bug.
+Html matrix(const std::vector<std::string>& rows, const std::vector<std::string>& laws,
+            const std::vector<BugAudit>& bugs) {
+    constexpr double cell = 6, left = 66, top = 96;
+    const double width = cell * static_cast<double>(laws.size()),
+                 height = cell * static_cast<double>(rows.size());
+    Html out;
+    for (std::size_t first = 0, next = 0; first < laws.size(); first = next) {
+        const std::string family = laws[first].substr(0, laws[first].find('.'));
+        while (next < laws.size() && laws[next].starts_with(family + ".")) ++next;
+        next = std::max(next, first + 1);
+        const double x = left + cell * static_cast<double>(first);
+        const double middle = (x + left + cell * static_cast<double>(next)) / 2 + 4;
+        out << "<path class=\"grid\" d=\"M" << At{x} << " " << At{top - 6} << "V"
+            << At{top + height} << "\"/><text x=\"" << At{middle} << "\" y=\"" << At{top - 8}
+            << "\" transform=\"rotate(-90 " << At{middle} << " " << At{top - 8} << ")\">"
+            << Text{family} << "</text>";
+    }
+    for (std::size_t row = 0; row < rows.size(); row += 5)
+        out << label(left - 6, top + cell * static_cast<double>(row) + 7, bugs[row].bug, "end");
+    out << "<image x=\"" << At{left} << "\" y=\"" << At{top} << "\" width=\"" << At{width}
+        << "\" height=\"" << At{height}
+        << "\" preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" "
+           "href=\"data:image/png;base64,"
+        << Text{base64(level_png(rows)), 1 << 20} << "\"/>";
+    return drawing(left + width + 2, top + height + 2, out, "which law sees which planted bug");
+}
+
+/// A square a law (across) and a bug (down): dark, its row names the law, which sees it; middle,
+/// the law sees it as well; pale, the law was tried and does not.
 Html matrix_section(const AuditReport& report) {
     std::map<std::string, std::size_t> columns;
     for (const BugAudit& bug : report.bugs)
         for (const LawOnBug& law : bug.laws) columns.emplace(law.law, 0);
-    std::size_t next = 0;
-    for (auto& [law, column] : columns) column = next++;
+    std::vector<std::string> laws;
+    for (auto& [law, column] : columns) {
+        column = laws.size();
+        laws.push_back(law);
+    }
     std::vector<std::string> rows;
     for (const BugAudit& bug : report.bugs) {
         std::string row(columns.size(), '0');
@@ -99,8 +131,7 @@ Html matrix_section(const AuditReport& report) {
         << " across, by name. Dark: a law that the bug\u2019s row names; middle: another that sees "
            "it; pale: tried, not seen.</p>\n";
     if (!rows.empty() && !columns.empty())
-        out << "<div class=\"scroll\">" << pixels(rows, "which law sees which planted bug")
-            << "</div>\n";
+        out << "<div class=\"scroll\">" << matrix(rows, laws, report.bugs) << "</div>\n";
     return out << "</section>\n";
 }
 

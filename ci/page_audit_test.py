@@ -2,6 +2,7 @@
 """page_audit_test.py ATTEST: the page of an audit, as page_test.py looks at that of a run."""
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -38,6 +39,8 @@ class Bytes(Audited, page_test.PageTest):
             self.assertIn("1 of 2</span> planted bugs", text.replace("\u202f", " ").replace("\u00a0", " "))
             order = [text.index(part) for part in ("seen by no law", "accused by rank.output", "torch.allclose", "Each bug")]
             self.assertEqual(order, sorted(order))
+            matrix = text.partition('id="matrix"')[2].partition("</section>")[0]
+            self.assertEqual(re.findall(">([^<>]+)</text>", matrix), ["masking", "rank", "M001"])  # families across, bugs down
         _, text = self.draw(self.audit(EVIL), "evil")
         walk = Tags()
         walk.feed(text)
