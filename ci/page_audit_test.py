@@ -56,6 +56,13 @@ class Bytes(Audited, page_test.PageTest):
             self.assertEqual((run.returncode, run.stderr.count("audit.jsonl")), (2, 1), run.stderr)
 
 
+    def test_its_screen_is_no_wider_than_a_screen(self):
+        run = subprocess.run([page_test.ATTEST, "audit", "C02", "--match", "reference.output", "--cases", "1"], cwd=self.cwd, check=True,
+                             capture_output=True, text=True, env=dict(os.environ, COLUMNS="80"))
+        self.assertIn("1 of 1 planted bugs seen by a law", run.stdout)
+        self.assertEqual([line for line in run.stdout.splitlines() if len(line) > 80], [])
+
+
 @unittest.skipUnless(browser.program(), "no chromium on the PATH: apt-get install chromium")
 class InABrowser(Audited, page_test.BrowserTest):
     def test_an_audit_is_quiet_fits_and_is_readable(self):
