@@ -44,6 +44,15 @@ void prepare(const char* option, const std::string& path) {
     fs::remove(path, error);
 }
 
+/// Whole lines, up to so many bytes; what is left out is told.
+std::string whole_lines(const std::string& text, std::size_t bytes_max) {
+    if (text.size() <= bytes_max) return text;
+    const std::string last = "\n… and more, see the records\n";
+    const std::size_t room = bytes_max - std::min(bytes_max, last.size());
+    const std::size_t end = room == 0 ? text.npos : text.rfind('\n', room - 1);
+    return end == text.npos ? "" : text.substr(0, end + 1) + last;
+}
+
 void append(const std::string& path, const std::string& text) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
     file << text;
@@ -63,7 +72,7 @@ void write_ci_files(const RunReport& report, const ReportFiles& files, const std
                     const std::string& page, const std::string& summary, const GateReport* gate) {
     const auto summary_of = [&](std::size_t bytes_max) {
         return summary.empty() ? draw_summary(report, directory, bytes_max)
-                               : summary.substr(0, bytes_max);
+                               : whole_lines(summary, bytes_max);
     };
     if (!files.junit.empty())
         write_file_atomically(files.junit, draw_junit(report, directory, gate));

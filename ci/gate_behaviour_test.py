@@ -87,6 +87,15 @@ class Gate(unittest.TestCase):
         self.assertTrue(any(kind == "warning" and "waived" in place and "known (me" in text for kind, place, text in lines), lines)
         self.assertIn("known (me", gate.find("testcase[@name='feature.rope']/skipped").get("message"))
         self.assertEqual((gate.get("failures"), gate.find("testcase[@name='nothing worse']") is None), ("0", False))
+        step = os.path.join(self.cwd, "step.txt")
+        with open(step, "w", encoding="utf-8") as file:
+            file.write("y" * (900 * 1024 - 700) + "\n")
+        self.attest(*lesser, code=1, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=step)
+        self.assertLessEqual(os.path.getsize(step), 900 * 1024 + 1)
+        with open(step, encoding="utf-8") as file:
+            rows = [line for line in file.read().split("\n") if line.startswith("|")]
+        self.assertGreater(len(rows), 3)
+        self.assertEqual([row for row in rows if not row.endswith("|")], [])
         lesser[2] = "told/candidate"
         lines, gate = told(code=0)
         self.assertEqual({kind for kind, _, _ in lines}, {"notice"})

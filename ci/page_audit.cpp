@@ -6,7 +6,6 @@
 #include "ci/number.hpp"
 #include "ci/page.hpp"
 #include "ci/page_parts.hpp"
-#include "ci/png.hpp"
 
 namespace attest::ci {
 
@@ -96,16 +95,26 @@ Html matrix(const std::vector<std::string>& rows, const std::vector<std::string>
     }
     for (std::size_t row = 0; row < rows.size(); row += 5)
         out << label(left - 6, top + cell * static_cast<double>(row) + 7, bugs[row].bug, "end");
-    out << "<image x=\"" << At{left} << "\" y=\"" << At{top} << "\" width=\"" << At{width}
-        << "\" height=\"" << At{height}
-        << "\" preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" "
-           "href=\"data:image/png;base64,"
-        << Text{base64(level_png(rows)), 1 << 20} << "\"/>";
+    for (const auto& [level, colour] : {std::pair{'1', Literal("var(--s1)")},
+                                        {'3', Literal("var(--s3)")},
+                                        {'6', Literal("var(--s5)")}}) {
+        Html cells;
+        for (std::size_t row = 0; row < rows.size(); ++row)
+            for (std::size_t at = rows[row].find(level), end = 0; at != rows[row].npos;
+                 at = rows[row].find(level, end)) {
+                end = std::min(rows[row].size(), rows[row].find_first_not_of(level, at));
+                cells << "M" << At{left + cell * static_cast<double>(at)} << " "
+                      << At{top + cell * static_cast<double>(row)} << "h"
+                      << At{cell * static_cast<double>(end - at)} << "v" << At{cell} << "H"
+                      << At{left + cell * static_cast<double>(at)} << "z";
+            }
+        out << "<path d=\"" << cells << "\" fill=\"" << colour << "\"/>";
+    }
     return drawing(left + width + 2, top + height + 2, out, "which law sees which planted bug");
 }
 
-/// A square a law (across) and a bug (down): dark, its row names the law, which sees it; middle,
-/// the law sees it as well; pale, the law was tried and does not.
+/// A digit a law (across) and a bug (down): 6, its row names the law, which sees it; 3, another law
+/// that sees it; 1, the law was tried and does not; 0, it does not apply.
 Html matrix_section(const AuditReport& report) {
     std::map<std::string, std::size_t> columns;
     for (const BugAudit& bug : report.bugs)
@@ -128,8 +137,10 @@ Html matrix_section(const AuditReport& report) {
     out << "<section id=\"matrix\"><h2>Which law sees which bug</h2>\n<p>"
         << Text{counted(static_cast<std::int64_t>(rows.size()), "bug")} << " down, "
         << Text{counted(static_cast<std::int64_t>(columns.size()), "law")}
-        << " across, by name. Dark: a law that the bug\u2019s row names; middle: another that sees "
-           "it; pale: tried, not seen.</p>\n";
+        << " across, by name.</p>\n<p class=\"key\"><span><i class=\"s5\"></i>a law that the "
+           "bug\u2019s "
+           "row names sees it</span><span><i class=\"s3\"></i>another sees it</span><span><i "
+           "class=\"s1\"></i>tried, not seen</span></p>\n";
     if (!rows.empty() && !columns.empty())
         out << "<div class=\"scroll\">" << matrix(rows, laws, report.bugs) << "</div>\n";
     return out << "</section>\n";

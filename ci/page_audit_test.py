@@ -41,6 +41,8 @@ class Bytes(Audited, page_test.PageTest):
             self.assertEqual(order, sorted(order))
             matrix = text.partition('id="matrix"')[2].partition("</section>")[0]
             self.assertEqual(re.findall(">([^<>]+)</text>", matrix), ["masking", "rank", "M001"])  # families across, bugs down
+            squares = [(len(re.findall("M", path)), colour) for path, colour in re.findall(r'<path d="([^"]*)" fill="var\(--(s\d)\)"', matrix)]
+            self.assertEqual(squares, [(2, "s1"), (2, "s3"), (1, "s5")])
         _, text = self.draw(self.audit(EVIL), "evil")
         walk = Tags()
         walk.feed(text)
