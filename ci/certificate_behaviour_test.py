@@ -229,6 +229,21 @@ class Certificates(Campaign):
         said = words(self.attest("verify", "glue", "--kernel", "./glue.so", "--rerun", "5", code=3).stdout)
         self.assertIn("files not those that were judged: libdense.so", said)
 
+    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
+    def test_a_library_that_the_first_call_loads_is_recorded(self):
+        with open(DENSE, encoding="utf-8") as file:
+            text = file.read().replace("bool causal) {", 'bool causal) { if (!dlopen("%s", RTLD_NOW)) return;' % self.path("libfirst.so"))
+        with open(self.path("late.c"), "w", encoding="utf-8") as file:
+            file.write("#include <dlfcn.h>\n" + text)
+        self.compile("late.so", "late.c", GLUE, "-lm")
+        for build_id in ("0x17", "0x18"):
+            self.compile("libfirst.so", "-xc", os.devnull, "-Wl,--build-id=" + build_id)
+            if build_id == "0x17":
+                self.attest("certify", "./late.so", "--profile", "small.json", "--seed", "7", "--out", "late", code=0)
+                self.attest("verify", "late", "--kernel", "./late.so", "--rerun", "5", code=0)
+        said = words(self.attest("verify", "late", "--kernel", "./late.so", "--rerun", "5", code=3).stdout)
+        self.assertIn("files not those that were judged: libfirst.so", said)
+
     def test_two_certificates_are_compared(self):
         self.attest("certify", "cpu_flash", "--profile", "small.json", "--seed", "8", "--out", "flash", code=0)
         said = words(self.attest("verify", "flash", "--against", "cert", "--public-key", "key.pub").stdout)
