@@ -39,6 +39,13 @@ std::vector<const kernel::Mutant*> chosen(const std::vector<std::string>& ids) {
     return all;
 }
 
+/// No wider than the screen.
+void write_line(const std::string& text, int hanging) {
+    Screen screen(style_of(STDOUT_FILENO, "never", false));
+    screen.line(text, hanging);
+    write_out(screen.text());
+}
+
 std::string line_of(const BugAudit& bug) {
     std::string text = fmt::format("{:<9} {:<4} ", bug.bug, bug.bug_class);
     if (const LawOnBug* first = bug.quickest())
@@ -66,7 +73,7 @@ struct Work {
                 std::optional<BugAudit> bug = audit(*mutants[n], options);
                 if (!bug) return;
                 const std::lock_guard lock(mutex);
-                write_out(line_of(*bug) + "\n");
+                write_line(line_of(*bug), 15);
                 done[n] = std::move(bug);
             } catch (const std::exception& e) {
                 const std::lock_guard lock(mutex);
@@ -78,19 +85,21 @@ struct Work {
 
 void write_summary(const AuditReport& report) {
     std::string text =
-        fmt::format("\n{} of {} planted bugs seen by a law", report.caught(), report.planted());
+        fmt::format("{} of {} planted bugs seen by a law", report.caught(), report.planted());
     for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
         text += fmt::format("; {} by {}", report.caught_by_peers(rule), peer_rules[rule]);
+    write_out("\n");
+    write_line(text, 2);
     for (const RightAudit& right : report.right) {
-        text += fmt::format("\n{}, which is right, rejected in", right.kernel);
+        text = fmt::format("{}, which is right, rejected in", right.kernel);
         for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
             text += fmt::format("{} {} of {} cases by {}", rule > 0 ? "," : "",
                                 right.peers.rejected[rule], right.peers.cases, peer_rules[rule]);
+        write_line(text, 2);
     }
-    std::string none;
-    for (const std::string& law : report.idle_laws()) none += " " + law;
-    if (!none.empty()) text += "\nlaws that see none of these bugs:" + none;
-    write_out(text + "\n");
+    text.clear();
+    for (const std::string& law : report.idle_laws()) text += " " + law;
+    if (!text.empty()) write_line("laws that see none of these bugs:" + text, 2);
 }
 
 }  // namespace
@@ -106,9 +115,10 @@ int audit_command(const CommandOptions& options) {
     work.mutants = chosen(options.arguments);
     work.done.resize(work.mutants.size());
     make_out_folder(options.out);
-    write_out(
+    write_line(
         "bug       class           quickest law                 after              peers: torch, "
-        "FlashAttention, ggml, KernelBench, cuDNN, oneDNN\n");
+        "FlashAttention, ggml, KernelBench, cuDNN, oneDNN",
+        15);
     const InterruptGuard guard(options.jobs);
     work.options.interrupted = &guard.count();
     std::vector<std::jthread> threads;
@@ -142,7 +152,7 @@ int audit_command(const CommandOptions& options) {
         return faultless ? exit_inconclusive : exit_violated;
     }
     write_summary(report);
-    write_out(fmt::format("records: {}; attest report {} draws a page of them\n", path, path));
+    write_line(fmt::format("records: {}; attest report {} draws a page of them", path, path), 2);
     return faultless ? exit_holds : exit_violated;
 }
 

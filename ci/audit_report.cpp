@@ -1,6 +1,7 @@
 // What follows from an audit, and its records.
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <set>
 
@@ -77,11 +78,17 @@ template <>
 inline constexpr auto last_word<Told> = Told::wrong;
 
 template <typename V>
+void time_of(V& v, double& seconds) {
+    v("seconds", seconds);
+    v.require("seconds", seconds >= 0 && std::isfinite(seconds), "a time, at least 0");
+}
+
+template <typename V>
 void fields(V& v, LawOnBug& law) {
     v("law", law.law);
     v("seen", law.seen);
     v("cases", law.cases);
-    v("seconds", law.seconds);
+    time_of(v, law.seconds);
 }
 
 template <typename V>
@@ -105,7 +112,7 @@ void fields(V& v, BugAudit& bug) {
     v("diagnosis", bug.told);
     v("says", bug.says);
     v("peers", bug.peers);
-    v("seconds", bug.seconds);
+    time_of(v, bug.seconds);
 }
 
 template <typename V>

@@ -11,12 +11,12 @@ std::string bench_text(const BenchReport& report) {
 }
 
 std::string bench_text(const CertifiedErrors& errors) {
-    std::string text =
-        "\ncertified error against 50 digits     elements  violated  infinite  median<"
-        "  p99.9<      max\n";
+    std::string text = fmt::format(
+        "\ncertified error against 50 digits\n  {:<22}{:>12}{:>10}{:>10}{:>8}{:>8}{:>8}\n",
+        "arithmetic", "elements", "violated", "infinite", "median<", "p99.9<", "max");
     for (std::size_t a = 0; a < errors.size(); ++a) {
         const UsedError& u = errors[a];
-        text += fmt::format("  {:<32}{:>12}{:>10}{:>10}{:>9.2g}{:>9.2g}{:>9.2g}\n",
+        text += fmt::format("  {:<22}{:>12}{:>10}{:>10}{:>8.2g}{:>8.2g}{:>8.2g}\n",
                             certified_arithmetics[a], u.elements, u.violated, u.infinite, u.median,
                             u.p999, u.max);
     }
@@ -40,13 +40,14 @@ std::string bench_text(const ForwardReport& forward) {
         for (std::size_t b = 0; b < forward_bounds.size(); ++b)
             if (const BoundCount& count = forward.bounds[at][b]; count.elements > 0)
                 text += count_line(forward_bounds[b], bench_formats[at], count);
-    text +=
-        "\nescalation                        format    elements  undecided in double"
-        "      rows  computed again\n";
+    text += fmt::format(
+        "\nescalation: undecided in double alone, rows computed again in double-double\n"
+        "  {:<32}{:<8}{:>10}{:>10}{:>10}{:>8}\n",
+        "positions", "format", "elements", "undecided", "rows", "again");
     for (std::size_t kind = 0; kind < escalation_kinds.size(); ++kind)
         for (std::size_t at = 0; at < narrow_formats.size(); ++at) {
             const Escalation& x = forward.alone[kind][at];
-            text += fmt::format("  {:<32}{:<8}{:>10}{:>21}{:>10}{:>16}\n", escalation_kinds[kind],
+            text += fmt::format("  {:<32}{:<8}{:>10}{:>10}{:>10}{:>8}\n", escalation_kinds[kind],
                                 name(narrow_formats[at]), x.elements, x.undecided, x.rows, x.again);
         }
     return text;
@@ -62,9 +63,9 @@ std::string bench_text(const BackwardCounts& counts) {
 
 std::string bench_text(const SpeedTable& table) {
     return fmt::format(
-        "\nspeed, d {}, GMAC/s; x is the time over plain attention's (Eigen, double, no bound)\n"
-        "  length      plain  filtered       x   dbl-dbl       x  50 digits  over filtered\n",
-        table.dim);
+        "\nspeed, d {}, GMAC/s; x: time over plain attention's (Eigen, double, no bound)\n"
+        "  {:<8}{:>9}{:>10}{:>8}{:>10}{:>8}{:>11}{:>13}\n",
+        table.dim, "length", "plain", "filtered", "x", "dbl-dbl", "x", "50 digits", "/ filtered");
 }
 
 std::string bench_text(const SpeedRow& row, std::int64_t dim) {
@@ -87,8 +88,8 @@ std::string bench_text(const DeviceSpeed& s) {
     const double gpu = giga_macs(s.len, s.len, s.dim, s.seconds);
     const double cpu = giga_macs(s.cpu_rows, s.len, s.dim, s.cpu_seconds);
     return fmt::format(
-        "\nevery row on {}, length {}: {:.3f} s, {:.2f} GMAC/s, {:.0f} times one core of this "
-        "CPU\n",
+        "\nevery row on {}, length {}\n"
+        "  {:.3f} s, {:.2f} GMAC/s, {:.0f} times one core of this CPU\n",
         s.name, s.len, s.seconds, gpu, gpu / cpu);
 }
 

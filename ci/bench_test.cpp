@@ -23,8 +23,8 @@ using generate::real;
 using generate::whole;
 using random_report::count;
 using random_report::text;
-using records_test::each_value, records_test::file_of;
-using records_test::refusal_by, records_test::tampered;
+using records_test::file_of, records_test::joined_records, records_test::records_of;
+using records_test::refusal_by, records_test::retype_one, records_test::tampered;
 
 BoundCount bound_count() {
     const std::int64_t violated = count(), undecided = count();
@@ -77,19 +77,6 @@ std::string bench_refusal(const std::string& all) {
     return refusal_by(read_bench, all);
 }
 
-std::vector<Record> records_of(const std::string& all) {
-    std::vector<Record> records;
-    std::istringstream lines(all);
-    for (std::string line; std::getline(lines, line);) records.push_back(Record::parse(line));
-    return records;
-}
-
-std::string joined_records(const std::vector<Record>& records) {
-    std::string all;
-    for (const Record& record : records) all += record_text(record) + "\n";
-    return all;
-}
-
 std::string screen_of(const BenchReport& report) {
     std::string all = bench_text(report) + bench_text(report.certified) +
                       bench_text(report.forward) + bench_text(report.backward) +
@@ -123,15 +110,7 @@ RC_GTEST_PROP(Bench, a_value_of_another_type_is_refused, ()) {
     static const Record schema = schema_named("bench");
     std::vector<Record> records = records_of(bench_records(make_bench()));
     const auto line = static_cast<std::size_t>(whole(0, static_cast<int>(records.size()) - 1));
-    std::vector<Record*> values;
-    each_value(records[line], [&](Record& value) { values.push_back(&value); });
-    Record& value =
-        *values[static_cast<std::size_t>(whole(1, static_cast<int>(values.size()) - 1))];
-    static const Record others[] = {nullptr, true, -1, "x", Record::array(), {{"x", 1}}};
-    const Record& other = others[whole(0, 5)];
-    RC_PRE(other.type() != value.type());
-    const bool may_be = value.is_null() || other.is_null();  // a name, or none
-    value = other;
+    const bool may_be = retype_one(records[line]);  // a name, or none
     const std::string refusal = bench_refusal(joined_records(records));
     if (may_be && refusal.empty()) return;
     RC_ASSERT(refusal.starts_with(":" + std::to_string(line + 1) + ":"));
@@ -183,6 +162,8 @@ TEST(Bench, EveryFigureIsRecordedAndOnTheScreen) {
         add_paths(record, record["record"].get<std::string>(), paths);
     EXPECT_EQ(golden_difference("bench_keys.txt", paths), "");
     EXPECT_EQ(golden_difference("bench.txt", screen_of(report)), "");
+    std::istringstream lines(screen_of(report));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
     EXPECT_EQ(screen_of(read_bench(file_of(all))), screen_of(report));
     BenchReport without = report;
     without.device = {.name = {}, .not_run = "there is none"};

@@ -6,6 +6,28 @@ import subprocess
 import tempfile
 import time
 
+# Of every element that shows text of its own: its colour, what it stands on, its size. Text in drawings is filled.
+CONTRAST = """(() => {
+  const rgb = text => { const m = text.match(/[\\d.]+/g); return m ? m.map(Number) : [0, 0, 0, 0]; };
+  const light = c => { const f = c.slice(0, 3).map(v => { v /= 255;
+    return v <= 0.04045 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4); });
+    return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
+  const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
+  const bad = []; let seen = 0;
+  for (const e of document.querySelectorAll('body *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!own || e.closest('script,style') || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e);
+    const a = light(rgb(e instanceof SVGElement ? style.fill : style.color)), b = light(ground(e));
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    seen++;
+    if (contrast < 4.5 && e.id !== 'tip') bad.push(e.tagName + '.' + e.getAttribute('class') + ' ' +
+      contrast.toFixed(2) + ' ' + e.textContent.trim().slice(0, 40));
+  }
+  return [seen, bad.slice(0, 5)];
+})()"""
+
 
 def program():
     """Its path, or None where it is not installed."""

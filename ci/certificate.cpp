@@ -68,7 +68,7 @@ std::vector<std::string> limits_of(const RunReport& report) {
                        " problems it refused. A refusal with a reason is allowed.");
     list.push_back(
         "Its name and version are the kernel's own words; what was judged is the file "
-        "with the SHA-256 above, where there is one.");
+        "whose SHA-256 stands here, where there is one.");
     return list;
 }
 
@@ -207,9 +207,10 @@ std::string certificate_page(const Certificate& c) {
             "What follows is the record of a part: options left out laws, cases or time, or it is "
             "a "
             "shard. It certifies nothing.\n\n";
-    page += counted(v.holds, "law") + " hold on " + counted(v.cases, "case") + ", " +
-            large_count_text(v.elements) + " elements; " + count_text(v.violated) + " violated, " +
-            count_text(v.inconclusive) + " inconclusive. " + counted(v.not_applicable, "law") +
+    page += counted(v.holds, "law") + (v.holds == 1 ? " holds on " : " hold on ") +
+            counted(v.cases, "case") + ", " + large_count_text(v.elements) + " elements; " +
+            count_text(v.violated) + " violated, " + count_text(v.inconclusive) +
+            " inconclusive. " + counted(v.not_applicable, "law") +
             " do not apply to what the kernel claims or takes.\n";
     for (const diagnosis::CauseReport& cause : c.report.causes)
         page += "\n- **violated**: " + markdown_escaped(cause.title) + " (" +

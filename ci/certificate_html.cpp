@@ -16,20 +16,21 @@ Html verdict_section(const Certificate& c) {
     const std::string_view mark =
         v.decision == RunDecision::not_complete ? "not_run" : name(v.decision);
     Html out;
-    out << "<section aria-label=\"verdict\">\n<h1><span class=\""
+    out << "<section aria-label=\"verdict\">\n<h1><span class=\"verdict "
         << (v.decision == RunDecision::violated             ? Literal("bad")
             : v.decision == RunDecision::holds && c.whole() ? Literal("good")
                                                             : Literal("warn"))
-        << "\">" << mark_of(mark) << "</span> " << Text{run.kernel.manifest.name} << " "
+        << "\">" << mark_of(mark) << "</span>" << Text{run.kernel.manifest.name} << " "
         << Text{run.kernel.manifest.version} << ": " << Text{c.title()}
         << "</h1>\n<p class=\"lead\">";
     if (!c.whole())
         out << "The record of a part: options left out laws, cases or time, or it is a shard. It "
                "certifies nothing. ";
-    out << Text{counted(v.holds, "law")} << " hold on " << Text{counted(v.cases, "case")} << ", "
-        << Text{large_count_text(v.elements)} << " elements; " << count_of(v.violated)
-        << " violated, " << count_of(v.inconclusive) << " inconclusive. "
-        << Text{counted(v.not_applicable, "law")}
+    out << Text{counted(v.holds, "law")}
+        << (v.holds == 1 ? Literal(" holds on ") : Literal(" hold on "))
+        << Text{counted(v.cases, "case")} << ", " << Text{large_count_text(v.elements)}
+        << " elements; " << count_of(v.violated) << " violated, " << count_of(v.inconclusive)
+        << " inconclusive. " << Text{counted(v.not_applicable, "law")}
         << " do not apply to what the kernel claims or takes.</p>\n";
     for (const diagnosis::CauseReport& cause : c.report.causes)
         out << "<p><b class=\"bad\">violated</b>: " << Text{cause.title} << " ("

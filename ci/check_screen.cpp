@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ci/certificate_files.hpp"
 #include "ci/number.hpp"
 
 namespace attest::ci {
@@ -26,25 +27,6 @@ void draw_head(Screen& s, const RunHeader& run) {
         s.line(s.warn("its process is not held in by " + absent) +
                s.dim(" (kernels/worker/README.md)"));
     s.line();
-}
-
-struct Family {
-    std::string name;
-    std::vector<const search::LawReport*> laws;
-    std::int64_t count(law::Decision decision) const {
-        return std::ranges::count_if(
-            laws, [&](const search::LawReport* law) { return law->verdict.decision == decision; });
-    }
-};
-
-std::vector<Family> families(const RunReport& report) {
-    std::vector<Family> list;
-    for (const search::LawReport& law : report.laws) {
-        auto at = std::ranges::find(list, law.family(), &Family::name);
-        if (at == list.end()) at = list.insert(list.end(), Family{law.family(), {}});
-        at->laws.push_back(&law);
-    }
-    return list;
 }
 
 // The words after a family's marks: the worst verdict, or how near the holding laws came.
@@ -223,7 +205,7 @@ std::string shard_words(const RunHeader& run) {
 void draw_verdict(Screen& s, const RunReport& report, const std::string& directory) {
     const RunVerdict& v = report.end->verdict;
     const std::string time = time_text(report.end->seconds);
-    const std::string tail = "   exit " + std::to_string(v.exit);
+    const std::string tail = "   exit " + std::to_string(exit_of(report));
     const std::string cases = counted(v.cases, "case");
     const auto causes = static_cast<std::int64_t>(report.causes.size());
     std::string line;
@@ -258,7 +240,7 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
 }  // namespace
 
 void draw_families(Screen& s, const RunReport& report) {
-    for (const Family& f : families(report)) draw_family(s, f);
+    for (const Family& f : families_of(report)) draw_family(s, f);
     std::string marks;
     for (const law::Decision decision :
          {law::Decision::holds, law::Decision::violated, law::Decision::inconclusive,

@@ -44,6 +44,15 @@ void prepare(const char* option, const std::string& path) {
     fs::remove(path, error);
 }
 
+/// Whole lines, up to so many bytes; what is left out is told.
+std::string whole_lines(const std::string& text, std::size_t bytes_max) {
+    if (text.size() <= bytes_max) return text;
+    const std::string last = "\n… and more, see the records\n";
+    const std::size_t room = bytes_max - std::min(bytes_max, last.size());
+    const std::size_t end = room == 0 ? text.npos : text.rfind('\n', room - 1);
+    return end == text.npos ? "" : text.substr(0, end + 1) + last;
+}
+
 void append(const std::string& path, const std::string& text) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
     file << text;
@@ -60,12 +69,13 @@ void prepare_ci_files(const ReportFiles& files) {
 }
 
 void write_ci_files(const RunReport& report, const ReportFiles& files, const std::string& directory,
-                    const std::string& page, const std::string& summary) {
+                    const std::string& page, const std::string& summary, const GateReport* gate) {
     const auto summary_of = [&](std::size_t bytes_max) {
         return summary.empty() ? draw_summary(report, directory, bytes_max)
-                               : summary.substr(0, bytes_max);
+                               : whole_lines(summary, bytes_max);
     };
-    if (!files.junit.empty()) write_file_atomically(files.junit, draw_junit(report, directory));
+    if (!files.junit.empty())
+        write_file_atomically(files.junit, draw_junit(report, directory, gate));
     if (!files.sarif.empty()) write_file_atomically(files.sarif, draw_sarif(report, directory));
     if (!files.code_quality.empty())
         write_file_atomically(files.code_quality, draw_code_quality(report, directory));
@@ -80,14 +90,14 @@ void write_ci_files(const RunReport& report, const ReportFiles& files, const std
 }
 
 std::string printed(const RunReport& report, const std::string& screen,
-                    const std::string& directory) {
+                    const std::string& directory, const GateReport* gate) {
     if (!on_github()) return screen;
     // GitHub obeys commands wherever a line begins with one. A kernel's own words are on the
     // screen: while it is printed nothing is obeyed but a word that no kernel can know.
     std::random_device device;
     const std::string word = sha256_hex(std::to_string(device()) + std::to_string(device()));
     return "::stop-commands::" + word + "\n" + screen + "::" + word + "::\n" +
-           draw_annotations(report, directory);
+           draw_annotations(report, directory, gate);
 }
 
 }  // namespace attest::ci

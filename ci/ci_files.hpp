@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "ci/gate.hpp"
 #include "ci/options.hpp"
 #include "ci/run_report.hpp"
 
@@ -14,12 +15,13 @@ namespace attest::ci {
 void prepare_ci_files(const ReportFiles& files);
 
 /// After it. `page` is where --report puts its page; `summary` is the page of Markdown, where it is
-/// not the run's own.
+/// not the run's own, and `gate` what it is about.
 void write_ci_files(const RunReport& report, const ReportFiles& files, const std::string& directory,
-                    const std::string& page, const std::string& summary = {});
+                    const std::string& page, const std::string& summary = {},
+                    const GateReport* gate = nullptr);
 
-/// What is printed of a run: its screen, and on GitHub its annotations.
+/// What is printed of a run, or of the gate it was put to: its screen, and on GitHub annotations.
 std::string printed(const RunReport& report, const std::string& screen,
-                    const std::string& directory);
+                    const std::string& directory, const GateReport* gate = nullptr);
 
 }  // namespace attest::ci

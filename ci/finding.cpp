@@ -54,15 +54,12 @@ std::vector<KernelPlace> places_of(const RunReport& report,
     for (const diagnosis::SanitizerEntry& entry : one.sanitizer)
         for (const diagnosis::SanitizerFinding& finding : entry.findings)
             places_in(finding.says, places);
-    const std::string source = clean(report.run.source);
-    if (source.empty()) return places;
-    const std::size_t colon = source.rfind(':');
-    const std::string file = source.substr(0, colon);
+    const std::optional<KernelPlace> source = source_of(report);
+    if (!source) return places;
     for (KernelPlace& place : places)
-        if (place.file == base_name(file)) place.file = file;
-    if (places.empty() || places.front().file != file)
-        places.insert(places.begin(),
-                      {file, parse_integer<std::int64_t>(source.substr(colon + 1)).value_or(1)});
+        if (place.file == base_name(source->file)) place.file = source->file;
+    if (places.empty() || places.front().file != source->file)
+        places.insert(places.begin(), *source);
     return places;
 }
 
@@ -93,6 +90,14 @@ void say_boundary(const diagnosis::Boundary& b, RunFinding& out) {
 }
 
 }  // namespace
+
+std::optional<KernelPlace> source_of(const RunReport& report) {
+    const std::string source = clean(report.run.source);
+    if (source.empty()) return std::nullopt;
+    const std::size_t colon = source.rfind(':');
+    return KernelPlace{source.substr(0, colon),
+                       parse_integer<std::int64_t>(source.substr(colon + 1)).value_or(1)};
+}
 
 std::string ElementWords::line() const {
     if (empty()) return {};
@@ -181,6 +186,21 @@ std::vector<const search::LawReport*> nearest_laws(const RunReport& report, std:
                              [](const search::LawReport* law) { return law->ratios->worst.ratio; });
     if (laws.size() > most) laws.resize(most);
     return laws;
+}
+
+std::int64_t Family::count(law::Decision decision) const {
+    return std::ranges::count_if(
+        laws, [&](const search::LawReport* law) { return law->verdict.decision == decision; });
+}
+
+std::vector<Family> families_of(const RunReport& report) {
+    std::vector<Family> list;
+    for (const search::LawReport& law : report.laws) {
+        auto at = std::ranges::find(list, law.family(), &Family::name);
+        if (at == list.end()) at = list.insert(list.end(), Family{law.family(), {}});
+        at->laws.push_back(&law);
+    }
+    return list;
 }
 
 }  // namespace attest::ci

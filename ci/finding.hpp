@@ -17,6 +17,9 @@ struct KernelPlace {
     std::int64_t line = 1;
 };
 
+/// The caller's --source.
+std::optional<KernelPlace> source_of(const RunReport& report);
+
 /// One element: what was expected, what came, and the bound between them, as people read them.
 struct ElementWords {
     std::string expected, observed;
@@ -54,6 +57,17 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
 
 /// What a law that judged nothing, or not enough, says: "not applicable: kernel has no backward".
 std::string reason_text(const search::LawReport& law);
+
+/// A family and its laws, in their order.
+struct Family {
+    std::string name;
+    std::vector<const search::LawReport*> laws;
+    std::int64_t count(law::Decision decision) const;
+};
+
+/// Each family once, in the order of their first laws: the catalogue has some laws of a family
+/// behind those of others.
+std::vector<Family> families_of(const RunReport& report);
 
 /// The holding laws nearest to their bounds, nearest first.
 std::vector<const search::LawReport*> nearest_laws(const RunReport& report, std::size_t most);

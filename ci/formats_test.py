@@ -105,6 +105,28 @@ class Formats(PageTest):
                                    ("skipped", "skipped")):
                     self.assertEqual(int(suite.get(count)), len(list(suite.iter(tag))), (suite.get("name"), count))
 
+    def test_each_law_of_the_catalogue_is_one_test(self):
+        """Of which some stand behind those of other families."""
+        subprocess.run([ATTEST, "check", "cpu_flash", "--match", "heads.cross", "--cases", "1", "--seed", "5", "--jobs", "1", "--timeout", "60s",
+                        "--out", "run", "--junit", "run.xml", "--report"], cwd=self.cwd, check=True, stdout=subprocess.DEVNULL)
+        laws = [r["law"] for r in self.records(os.path.join(self.cwd, "run", "result.jsonl")) if r["record"] == "law"]
+        families = {law.split(".")[0] for law in laws}
+        root = ElementTree.parse(os.path.join(self.cwd, "run.xml")).getroot()
+        tests = [f"{t.get('classname')}.{t.get('name')}" for t in root.iter("testcase")]
+        self.assertEqual(sorted(tests), sorted("attest." + law for law in laws))
+        self.assertEqual(sorted(s.get("name") for s in root), sorted(families))
+        page = self.text(os.path.join("run", "report.html"))
+        self.assertEqual(page.count('<tr class="fam">'), len(families))
+        self.assertEqual(page.partition('<ul class="fams"')[2].partition("</ul>")[0].count("<li>"), len(families))
+
+    def test_a_law_that_holds_came_no_further_than_its_bounds(self):
+        """What its calls did wrong alone is told by another law, and drawn as wrong there."""
+        subprocess.run([ATTEST, "check", "mutant:M001", "--seed", "3", "--cases", "20", "--match", "hygiene.sequence", "--match", "reference.output",
+                        "--jobs", "1", "--timeout", "60s", "--out", "run"], cwd=self.cwd, stdout=subprocess.DEVNULL, check=False)
+        laws = {r["law"]: r for r in self.records(os.path.join(self.cwd, "run", "result.jsonl")) if r["record"] == "law" and r["cases"]}
+        self.assertEqual({law: r["verdict"] for law, r in laws.items()}, {"hygiene.sequence": "holds", "reference.output": "violated"})
+        self.assertLessEqual(laws["hygiene.sequence"]["worst"]["ratio"], 1)
+
     def test_a_run_that_decides_nothing_is_not_green(self):
         self.write(self.altered("check_pass", lambda r: r["record"] != "end"))
         errors = list(ElementTree.fromstring(self.text("junit.xml")).iter("error"))

@@ -2,10 +2,12 @@
 """gate_behaviour_test.py ATTEST: `attest gate` as a pull request meets it: green and red, kernels and records, waivers."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 ATTEST = None
 CASES = ["--match", "masking.*", "--cases", "10", "--seed", "5"]
@@ -23,15 +25,15 @@ class Gate(unittest.TestCase):
         cls.folder.cleanup()
 
     @classmethod
-    def attest(cls, *arguments, code=None):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("GITHUB_")}
+    def attest(cls, *arguments, code=None, **variables):
+        environment = {**{k: v for k, v in os.environ.items() if not k.startswith("GITHUB_")}, **variables}
         run = subprocess.run([ATTEST, *arguments, *(["--jobs", "1", "--timeout", "60s"] if arguments[0] != "report" else [])],
                              cwd=cls.cwd, capture_output=True, text=True, timeout=500,
                              env=dict(environment, COLUMNS="80", NO_COLOR="1", LC_ALL="C"))
         if code is not None:
             assert run.returncode == code, f"{arguments}: {run.returncode}\n{run.stdout}{run.stderr}"
         for line in (run.stdout + run.stderr).splitlines():
-            assert len(line) <= 80, line
+            assert len(line) <= 80 or line.startswith("::"), line
         return run
 
     def waivers(self, **changes):
@@ -43,7 +45,7 @@ class Gate(unittest.TestCase):
         return path
 
     def test_a_green_and_a_red_candidate(self):
-        green = self.attest("gate", "--baseline", "main", "--candidate", "cpu_flash", "--out", "green", code=0)
+        green = self.attest("gate", "--baseline", "main", "--candidate", "cpu_flash", "--profile", "quick", *CASES, "--out", "green", code=0)
         self.assertIn("NOTHING WORSE", green.stdout)
         red = self.attest("gate", "--baseline", "main", "--candidate", "mutant:M001", "--out", "red", "--summary",
                           "red.txt", "--junit", "red.xml", code=1)
@@ -64,6 +66,41 @@ class Gate(unittest.TestCase):
                              self.waivers(law="rank.*"), code=1)
         self.assertIn("nothing needs the waiver", unused.stdout)
 
+    def test_github_and_junit_are_told_what_is_new(self):
+        red = ["gate", "--baseline", "main", "--candidate", "mutant:M001", "--source", "mine.cu:7", "--junit", "red.xml", "--out", "told"]
+        self.attest(*red, code=1)
+        lesser = [*red[:3], "--candidate", "told/candidate", *red[5:]]
+
+        def told(*more, code):
+            said = self.attest(*lesser, *more, code=code, GITHUB_ACTIONS="true").stdout
+            annotations = [line.removeprefix("::").partition("::") for line in said.splitlines() if re.match("::(error|warning|notice) ", line)]
+            suites = {s.get("name"): s for s in ElementTree.parse(os.path.join(self.cwd, "red.xml")).getroot()}
+            return [(place.split(" ")[0], place, text) for place, _, text in annotations], suites["gate"]
+        lines, gate = told(code=1)
+        errors = [place for kind, place, _ in lines if kind == "error"]
+        self.assertTrue(any("title=attest masking." in place for place in errors), lines)
+        self.assertTrue(any("file=mine.cu,line=7,title=attest gate%3A " in place for place in errors), lines)
+        self.assertEqual(gate.find("testcase[@name='feature.rope']/failure").get("message"), "declared → not declared")
+        self.assertEqual(len(gate.findall("testcase/failure")), int(gate.get("failures")))
+        lines, gate = told("--waivers", self.waivers(law="*"), code=0)
+        self.assertEqual([kind for kind, _, _ in lines if kind == "error"], [])
+        self.assertTrue(any(kind == "warning" and "waived" in place and "known (me" in text for kind, place, text in lines), lines)
+        self.assertIn("known (me", gate.find("testcase[@name='feature.rope']/skipped").get("message"))
+        self.assertEqual((gate.get("failures"), gate.find("testcase[@name='nothing worse']") is None), ("0", False))
+        step = os.path.join(self.cwd, "step.txt")
+        with open(step, "w", encoding="utf-8") as file:
+            file.write("y" * (900 * 1024 - 700) + "\n")
+        self.attest(*lesser, code=1, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=step)
+        self.assertLessEqual(os.path.getsize(step), 900 * 1024 + 1)
+        with open(step, encoding="utf-8") as file:
+            rows = [line for line in file.read().split("\n") if line.startswith("|")]
+        self.assertGreater(len(rows), 3)
+        self.assertEqual([row for row in rows if not row.endswith("|")], [])
+        lesser[2] = "told/candidate"
+        lines, gate = told(code=0)
+        self.assertEqual({kind for kind, _, _ in lines}, {"notice"})
+        self.assertTrue(any("as before" in place for _, place, _ in lines), lines)
+
     def test_two_kernels_get_the_same_cases(self):
         self.attest("gate", "--baseline", "cpu_flash", "--candidate", "cpu_flash", "--match", "masking.causal",
                     "--cases", "5", "--out", "both", code=0)
@@ -76,7 +113,8 @@ class Gate(unittest.TestCase):
     def test_mistakes_are_one_sentence_and_exit_2(self):
         for words, arguments in (
                 ("needs --baseline and --candidate", []),
-                ("are the recorded run's", ["--baseline", "main", "--candidate", "cpu_flash", "--seed", "9"]),
+                *(("are the recorded run's", ["--baseline", "main", "--candidate", "cpu_flash", *other])
+                  for other in (["--seed", "9"], ["--cases", "9"], ["--match", "rank.*"], ["--shapes", "9"], ["--profile", "core"])),
                 ("no such file", ["--baseline", "nowhere.jsonl", "--candidate", "cpu_flash"]),
                 ("leave no cases", ["--baseline", "main", "--candidate", "cpu_flash", "--time", "5s"]),
                 ("a factor", ["--baseline", "main", "--candidate", "cpu_flash", "--accuracy", "0.5"]),

@@ -52,11 +52,16 @@ CommandOptions cases_of(const CommandOptions& gate, const RunReport* recorded) {
         o.seed = chosen_seed(gate);
         return o;
     }
-    if (gate.seed || gate.cases || !gate.match.empty() || gate.profile_given)
-        throw BadInput("gate: --profile, --seed, --cases and --match are the recorded run's",
-                       {"leave them out, or name kernels alone"});
     CommandOptions o = parse_command_line(recorded->run.argv);
     o.seed = recorded->run.seed;
+    // What CI types for every run may be typed here too, as long as it says the same.
+    if ((gate.seed && gate.seed != o.seed) || (gate.cases && gate.cases != o.cases) ||
+        (gate.shapes && gate.shapes != o.shapes) ||
+        (!gate.match.empty() && gate.match != o.match) ||
+        (gate.profile_given && gate.profile != o.profile))
+        throw BadInput(
+            "gate: --profile, --seed, --cases, --shapes and --match are the recorded run's",
+            {"leave them out, or name kernels alone"});
     if (recorded->run.seconds || recorded->run.shard_count != 1)
         throw BadInput("gate: a run with --time or --shard has no cases that can be repeated",
                        {"record it with --cases, whole or merged"});
@@ -98,9 +103,9 @@ int gate_command(const CommandOptions& options) {
     const GateReport gate =
         compare_runs(baseline, candidate, {options.accuracy}, waivers, time_now().substr(0, 10));
     write_ci_files(candidate, options.files, directory, directory + "/report.html",
-                   gate_page(gate, baseline, candidate));
+                   gate_page(gate, baseline, candidate), &gate);
     const auto style = style_of(STDOUT_FILENO, options.colour, options.ascii);
-    write_out(printed(candidate, draw_gate(gate, baseline, candidate, style), directory));
+    write_out(printed(candidate, draw_gate(gate, baseline, candidate, style), directory, &gate));
     return gate.exit;
 }
 

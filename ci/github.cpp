@@ -147,6 +147,30 @@ std::vector<std::string> law_rows(const RunReport& report) {
     return rows;
 }
 
+bool is_about(const RunFinding& f, const GateChange& change) {
+    return std::ranges::find(f.laws, change.subject) != f.laws.end();
+}
+
+// What the gate made of the finding's laws: its changes stand worst first.
+const GateChange* hardest(const GateReport& gate, const RunFinding& f) {
+    const auto at = std::ranges::find_if(
+        gate.changes, [&](const GateChange& change) { return is_about(f, change); });
+    return at == gate.changes.end() ? nullptr : &*at;
+}
+
+// What fails a gate and is no violation: less accurate, less taken, other claims.
+void add_losses(const RunReport& report, const std::vector<RunFinding>& findings,
+                const GateReport& gate, std::vector<std::string>& errors) {
+    for (const GateChange& change : gate.changes) {
+        const bool found = std::ranges::any_of(
+            findings, [&](const RunFinding& f) { return f.proven && is_about(f, change); });
+        if (change.kind == GateChange::Kind::worse && !found)
+            errors.push_back(command("error", source_of(report), "gate: " + change.subject,
+                                     change.baseline + " → " + change.candidate +
+                                         (change.says.empty() ? "" : "\n" + change.says)));
+    }
+}
+
 }  // namespace
 
 std::string headline(const RunReport& report) {
@@ -170,16 +194,26 @@ std::string headline(const RunReport& report) {
            (v.reason.empty() ? "" : "; " + clean(v.reason));
 }
 
-std::string draw_annotations(const RunReport& report, const std::string& directory) {
-    std::vector<std::string> errors, warnings;
-    for (const RunFinding& f : findings_of(report, directory)) {
+std::string draw_annotations(const RunReport& report, const std::string& directory,
+                             const GateReport* gate) {
+    std::vector<std::string> errors, warnings, notices;
+    const std::vector<RunFinding> findings = findings_of(report, directory);
+    for (const RunFinding& f : findings) {
         const auto place = f.places.empty() ? std::nullopt : std::optional(f.places.front());
-        if (f.proven)
-            errors.push_back(command("error", place, f.title(), sentence(f)));
-        else
+        const GateChange* change = gate == nullptr ? nullptr : hardest(*gate, f);
+        const bool told = change != nullptr && change->kind != GateChange::Kind::worse;
+        if (!f.proven)
             warnings.push_back(
                 command("warning", place, f.title() + ", not seen again", sentence(f)));
+        else if (told && change->kind == GateChange::Kind::waived)
+            warnings.push_back(command("warning", place, f.title() + ", waived",
+                                       sentence(f) + "\nwaived: " + change->waiver));
+        else if (told)
+            notices.push_back(command("notice", place, f.title() + ", as before", sentence(f)));
+        else
+            errors.push_back(command("error", place, f.title(), sentence(f)));
     }
+    if (gate != nullptr) add_losses(report, findings, *gate, errors);
     for (const Open& open : open_ends(report))
         warnings.push_back(command(
             "warning", std::nullopt,
@@ -191,16 +225,17 @@ std::string draw_annotations(const RunReport& report, const std::string& directo
     const RunVerdict& v = report.end->verdict;
     if (v.decision == RunDecision::not_complete || !v.reason.empty())
         warnings.push_back(command("warning", std::nullopt, "undecided", headline(report)));
-    cap(errors, "error");
-    cap(warnings, "warning");
-    std::string text;
-    for (const std::string& line : errors) text += line;
-    for (const std::string& line : warnings) text += line;
     if (const auto nearest = nearest_laws(report, 1); !nearest.empty())
-        text +=
+        notices.push_back(
             command("notice", std::nullopt, "closest to the bound",
                     nearest.front()->law + " " + ratio_text(nearest.front()->ratios->worst.ratio) +
-                        " of the bound, " + print(nearest.front()->ratios->worst.tried));
+                        " of the bound, " + print(nearest.front()->ratios->worst.tried)));
+    cap(errors, "error");
+    cap(warnings, "warning");
+    cap(notices, "notice");
+    std::string text;
+    for (const auto* lines : {&errors, &warnings, &notices})
+        for (const std::string& line : *lines) text += line;
     return text;
 }
 

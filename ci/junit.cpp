@@ -88,19 +88,18 @@ struct TestCounts {
     }
 };
 
-std::string suite(const RunReport& report, const std::string& family, const std::string& directory,
+std::string suite(const RunReport& report, const Family& family, const std::string& directory,
                   TestCounts& all) {
     TestCounts counts;
     std::string cases;
-    for (const search::LawReport& law : report.laws) {
-        if (law.family() != family) continue;
-        cases += test_case(report, law, directory);
-        const bool violated = law.verdict.decision == law::Decision::violated;
-        counts.add({1, violated, 0, !violated && law.verdict.decision != law::Decision::holds,
-                    law.seconds});
+    for (const search::LawReport* law : family.laws) {
+        cases += test_case(report, *law, directory);
+        const bool violated = law->verdict.decision == law::Decision::violated;
+        counts.add({1, violated, 0, !violated && law->verdict.decision != law::Decision::holds,
+                    law->seconds});
     }
     all.add(counts);
-    return " <testsuite" + attribute("name", family) + counts.text() +
+    return " <testsuite" + attribute("name", family.name) + counts.text() +
            attribute("timestamp", timestamp(report.run.started)) + ">\n" + cases +
            " </testsuite>\n";
 }
@@ -118,15 +117,44 @@ std::string undecided(const RunReport& report, TestCounts& all) {
            attribute("type", std::string(name(v.decision))) + "/></testcase>\n </testsuite>\n";
 }
 
+// What a gate holds against the candidate, which no law need have broken; what is waived is shown
+// as that.
+std::string gate_suite(const RunReport& report, const GateReport& gate, TestCounts& all) {
+    TestCounts counts;
+    std::string cases;
+    const auto test = [&](const std::string& name, const std::string& inside) {
+        cases += "  <testcase classname=\"attest.gate\"" + attribute("name", name) +
+                 " time=\"0.000\"" + (inside.empty() ? "/>\n" : ">" + inside + "</testcase>\n");
+        ++counts.tests;
+    };
+    for (const GateChange& change : gate.changes) {
+        const std::string what = change.baseline + " → " + change.candidate;
+        if (change.kind == GateChange::Kind::worse) {
+            ++counts.failures;
+            test(change.subject, "<failure" + attribute("message", what) + " type=\"worse\">" +
+                                     xml_escaped(change.says) + "</failure>");
+        } else if (change.kind == GateChange::Kind::waived) {
+            ++counts.skipped;
+            test(change.subject,
+                 "<skipped" + attribute("message", what + ", waived: " + change.waiver) + "/>");
+        }
+    }
+    if (counts.failures == 0) test("nothing worse", "");
+    all.add(counts);
+    return " <testsuite name=\"gate\"" + counts.text() +
+           attribute("timestamp", timestamp(report.run.started)) + ">\n" + cases +
+           " </testsuite>\n";
+}
+
 }  // namespace
 
-std::string draw_junit(const RunReport& report, const std::string& directory) {
+std::string draw_junit(const RunReport& report, const std::string& directory,
+                       const GateReport* gate) {
     TestCounts all;
-    std::string suites, before;
-    for (const search::LawReport& law : report.laws) {
-        if (law.family() != before) suites += suite(report, law.family(), directory, all);
-        before = law.family();
-    }
+    std::string suites;
+    for (const Family& family : families_of(report))
+        suites += suite(report, family, directory, all);
+    if (gate != nullptr) suites += gate_suite(report, *gate, all);
     suites += undecided(report, all);
     all.time = report.end->seconds;
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" +

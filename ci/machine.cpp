@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 namespace attest::ci {
@@ -46,15 +47,25 @@ std::string compiler() {
 #endif
 }
 
-// The first GPU that NVIDIA's driver tells of; empty: none.
-std::string gpu() {
-    std::error_code none;
-    for (const auto& each : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", none))
-        return line_value((each.path() / "information").c_str(), "Model:", ':');
-    return "";
+// "NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023": the first word of
+// digits with a point between them.
+std::string version_in(const std::string& text) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;)
+        if (word.find_first_not_of("0123456789.") == word.npos && word.find('.') != word.npos)
+            return word;
+    return "unknown";
 }
 
 }  // namespace
+
+std::string gpu_in(const std::string& folder) {
+    std::error_code none;
+    for (const auto& each : std::filesystem::directory_iterator(folder + "/gpus", none))
+        return line_value((each.path() / "information").c_str(), "Model:", ':') + ", driver " +
+               version_in(line_value((folder + "/version").c_str(), "NVRM version", ':'));
+    return "";
+}
 
 Machine this_machine() {
     return {.cpu = line_value("/proc/cpuinfo", "model name", ':'),
@@ -64,7 +75,7 @@ Machine this_machine() {
             .cores = std::max(1u, std::thread::hardware_concurrency()),
             .memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
                             static_cast<std::int64_t>(sysconf(_SC_PAGESIZE)),
-            .gpu = gpu()};
+            .gpu = gpu_in("/proc/driver/nvidia")};
 }
 
 std::string time_now() {

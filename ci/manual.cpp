@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <sstream>
 #include <vector>
 
+#include "ci/screen.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::ci {
@@ -170,6 +172,28 @@ void describe(const CLI::Option& option, std::string& page) {
 }
 
 }  // namespace
+
+std::string fitted_help(const std::string& help) {
+    constexpr int width = 80;
+    constexpr std::size_t text_column = 30;  // CLI11's, of what an option is for
+    std::istringstream lines(help);
+    std::string out;
+    for (std::string line; std::getline(lines, line);) {
+        const bool has_column = line.size() > text_column && line.front() == ' ';
+        const std::size_t at = columns_of(line) <= width ? line.size()
+                               : has_column              ? text_column
+                                                         : 0;
+        std::string margin = line.substr(0, at);
+        if (at == line.size())
+            out += line + "\n";
+        else
+            for (const std::string& part : wrap(line.substr(at), width - static_cast<int>(at))) {
+                out += margin + part + "\n";
+                margin.assign(at, ' ');
+            }
+    }
+    return out;
+}
 
 std::string completion_script(const CLI::App& app, const std::string& shell) {
     if (shell == "bash") return bash_script(app);

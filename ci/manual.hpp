@@ -6,6 +6,9 @@
 
 namespace attest::ci {
 
+/// What CLI11 says of commands and options, in lines of at most 80 columns.
+std::string fitted_help(const std::string& help);
+
 /// A script for bash or zsh. Throws BadInput for another shell.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 

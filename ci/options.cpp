@@ -245,8 +245,8 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     CLI::App app("attest decides whether an attention kernel is correct.", "attest");
     app.set_version_flag("--version", "attest " + std::string(attest_version()));
     app.footer(
-        "Exit codes: 0 holds, 1 violated, 2 bad usage or input, 3 inconclusive or not "
-        "complete,\n4 internal error.");
+        "Exit codes: 0 holds, 1 violated, 2 bad usage or input,\n3 inconclusive or not complete, "
+        "4 internal error.");
     define(app, o, t);
     std::vector<std::string> reversed(argv.rbegin(), argv.rend());
     if (!argv.empty() && argv.front() == "help") reversed.back() = "--help";
@@ -255,7 +255,7 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     } catch (const CLI::CallForHelp&) {
         o.command = "help";
         const auto used = app.get_subcommands();
-        o.help = used.empty() ? app.help() : used.front()->help("attest");
+        o.help = fitted_help(used.empty() ? app.help() : used.front()->help("attest"));
         return o;
     } catch (const CLI::CallForVersion& version) {
         o.command = "help";

@@ -75,14 +75,55 @@ Html peers_section(const AuditReport& report) {
     return out << "</table></div></section>\n";
 }
 
-/// A pixel a law (across) and a bug (down): dark, its row names the law, which sees it; middle, the
-/// law sees it as well; pale, the law was tried and does not.
+/// The families of the laws above, every fifth bug at the left, a square a law and bug.
+Html matrix(const std::vector<std::string>& rows, const std::vector<std::string>& laws,
+            const std::vector<BugAudit>& bugs) {
+    constexpr double cell = 6, left = 66, top = 96;
+    const double width = cell * static_cast<double>(laws.size()),
+                 height = cell * static_cast<double>(rows.size());
+    Html out;
+    for (std::size_t first = 0, next = 0; first < laws.size(); first = next) {
+        const std::string family = laws[first].substr(0, laws[first].find('.'));
+        while (next < laws.size() && laws[next].starts_with(family + ".")) ++next;
+        next = std::max(next, first + 1);
+        const double x = left + cell * static_cast<double>(first);
+        const double middle = (x + left + cell * static_cast<double>(next)) / 2 + 4;
+        out << "<path class=\"grid\" d=\"M" << At{x} << " " << At{top - 6} << "V"
+            << At{top + height} << "\"/><text x=\"" << At{middle} << "\" y=\"" << At{top - 8}
+            << "\" transform=\"rotate(-90 " << At{middle} << " " << At{top - 8} << ")\">"
+            << Text{family} << "</text>";
+    }
+    for (std::size_t row = 0; row < rows.size(); row += 5)
+        out << label(left - 6, top + cell * static_cast<double>(row) + 7, bugs[row].bug, "end");
+    for (const auto& [level, colour] : {std::pair{'1', Literal("var(--s1)")},
+                                        {'3', Literal("var(--s3)")},
+                                        {'6', Literal("var(--s5)")}}) {
+        Html cells;
+        for (std::size_t row = 0; row < rows.size(); ++row)
+            for (std::size_t at = rows[row].find(level), end = 0; at != rows[row].npos;
+                 at = rows[row].find(level, end)) {
+                end = std::min(rows[row].size(), rows[row].find_first_not_of(level, at));
+                cells << "M" << At{left + cell * static_cast<double>(at)} << " "
+                      << At{top + cell * static_cast<double>(row)} << "h"
+                      << At{cell * static_cast<double>(end - at)} << "v" << At{cell} << "H"
+                      << At{left + cell * static_cast<double>(at)} << "z";
+            }
+        out << "<path d=\"" << cells << "\" fill=\"" << colour << "\"/>";
+    }
+    return drawing(left + width + 2, top + height + 2, out, "which law sees which planted bug");
+}
+
+/// A digit a law (across) and a bug (down): 6, its row names the law, which sees it; 3, another law
+/// that sees it; 1, the law was tried and does not; 0, it does not apply.
 Html matrix_section(const AuditReport& report) {
     std::map<std::string, std::size_t> columns;
     for (const BugAudit& bug : report.bugs)
         for (const LawOnBug& law : bug.laws) columns.emplace(law.law, 0);
-    std::size_t next = 0;
-    for (auto& [law, column] : columns) column = next++;
+    std::vector<std::string> laws;
+    for (auto& [law, column] : columns) {
+        column = laws.size();
+        laws.push_back(law);
+    }
     std::vector<std::string> rows;
     for (const BugAudit& bug : report.bugs) {
         std::string row(columns.size(), '0');
@@ -96,11 +137,12 @@ Html matrix_section(const AuditReport& report) {
     out << "<section id=\"matrix\"><h2>Which law sees which bug</h2>\n<p>"
         << Text{counted(static_cast<std::int64_t>(rows.size()), "bug")} << " down, "
         << Text{counted(static_cast<std::int64_t>(columns.size()), "law")}
-        << " across, by name. Dark: a law that the bug\u2019s row names; middle: another that sees "
-           "it; pale: tried, not seen.</p>\n";
+        << " across, by name.</p>\n<p class=\"key\"><span><i class=\"s5\"></i>a law that the "
+           "bug\u2019s "
+           "row names sees it</span><span><i class=\"s3\"></i>another sees it</span><span><i "
+           "class=\"s1\"></i>tried, not seen</span></p>\n";
     if (!rows.empty() && !columns.empty())
-        out << "<div class=\"scroll\">" << pixels(rows, "which law sees which planted bug")
-            << "</div>\n";
+        out << "<div class=\"scroll\">" << matrix(rows, laws, report.bugs) << "</div>\n";
     return out << "</section>\n";
 }
 

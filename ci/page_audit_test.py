@@ -2,6 +2,7 @@
 """page_audit_test.py ATTEST: the page of an audit, as page_test.py looks at that of a run."""
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -38,6 +39,10 @@ class Bytes(Audited, page_test.PageTest):
             self.assertIn("1 of 2</span> planted bugs", text.replace("\u202f", " ").replace("\u00a0", " "))
             order = [text.index(part) for part in ("seen by no law", "accused by rank.output", "torch.allclose", "Each bug")]
             self.assertEqual(order, sorted(order))
+            matrix = text.partition('id="matrix"')[2].partition("</section>")[0]
+            self.assertEqual(re.findall(">([^<>]+)</text>", matrix), ["masking", "rank", "M001"])  # families across, bugs down
+            squares = [(len(re.findall("M", path)), colour) for path, colour in re.findall(r'<path d="([^"]*)" fill="var\(--(s\d)\)"', matrix)]
+            self.assertEqual(squares, [(2, "s1"), (2, "s3"), (1, "s5")])
         _, text = self.draw(self.audit(EVIL), "evil")
         walk = Tags()
         walk.feed(text)
@@ -51,6 +56,13 @@ class Bytes(Audited, page_test.PageTest):
                 file.write(wrong)
             run = subprocess.run([page_test.ATTEST, "report", path], cwd=self.cwd, capture_output=True, text=True, check=False)
             self.assertEqual((run.returncode, run.stderr.count("audit.jsonl")), (2, 1), run.stderr)
+
+
+    def test_its_screen_is_no_wider_than_a_screen(self):
+        run = subprocess.run([page_test.ATTEST, "audit", "C02", "--match", "reference.output", "--cases", "1"], cwd=self.cwd, check=True,
+                             capture_output=True, text=True, env=dict(os.environ, COLUMNS="80"))
+        self.assertIn("1 of 1 planted bugs seen by a law", run.stdout)
+        self.assertEqual([line for line in run.stdout.splitlines() if len(line) > 80], [])
 
 
 @unittest.skipUnless(browser.program(), "no chromium on the PATH: apt-get install chromium")

@@ -94,14 +94,20 @@ Html middle_cells(const search::LawReport& law) {
                    << Text{ratio_text(worst)} << "</td>";
     }
     out << "<td class=\"small " << (bad ? Literal("bad") : Literal("dimmer")) << "\">";
-    if (law.verdict.statistic)
-        out << "statistic " << Text{value_text(law.verdict.statistic->value)} << ", threshold "
-            << Text{value_text(law.verdict.statistic->threshold)};
+    const auto& statistic = law.verdict.statistic;
+    if (statistic && !(bad && std::abs(statistic->value) <= statistic->threshold))
+        out << "statistic " << Text{value_text(statistic->value)} << ", threshold "
+            << Text{value_text(statistic->threshold)};
     else if (bad)
         out << count_of(law.violated) << " of " << count_of(law.cases) << " cases differ";
     else if (law.verdict.decision == law::Decision::holds && law.compares == law::Compares::bits)
         out << "to the bit";
     return out << "</td><td class=\"n\" data-v=\"\"></td>";
+}
+
+std::string spaced(std::string name) {
+    std::ranges::replace(name, '_', ' ');
+    return name;
 }
 
 bool was_judged(const search::LawReport& law) {
@@ -153,25 +159,17 @@ Html family_marks(const RunReport& report) {
     Html out;
     out << "<ul class=\"fams\" aria-label=\""
         << Text{counted(static_cast<std::int64_t>(report.laws.size()), "law")} << " by family\">\n";
-    std::string family;
-    for (const search::LawReport& law : report.laws) {
-        if (law.family() != family) {
-            if (!family.empty()) out << "</li>\n";
-            family = law.family();
-            const bool bad = std::ranges::any_of(report.laws, [&](const search::LawReport& other) {
-                return other.family() == family &&
-                       other.verdict.decision == law::Decision::violated;
-            });
-            std::string words = family;
-            std::ranges::replace(words, '_', ' ');
-            out << "<li><span>" << (bad ? Literal("<b>") : Literal("")) << Text{words}
-                << (bad ? Literal("</b>") : Literal("")) << "</span>";
-        }
-        out << "<span class=\"m\" data-tip=\"" << Text{law.law} << ": "
-            << Text{name(law.verdict.decision)} << "\">" << mark_of(name(law.verdict.decision))
-            << "</span>";
+    for (const Family& family : families_of(report)) {
+        const bool bad = family.count(law::Decision::violated) > 0;
+        out << "<li><span>" << (bad ? Literal("<b>") : Literal("")) << Text{spaced(family.name)}
+            << (bad ? Literal("</b>") : Literal("")) << "</span>";
+        for (const search::LawReport* law : family.laws)
+            out << "<span class=\"m\" data-tip=\"" << Text{law->law} << ": "
+                << Text{name(law->verdict.decision)} << "\">"
+                << mark_of(name(law->verdict.decision)) << "</span>";
+        out << "</li>\n";
     }
-    return out << (family.empty() ? Literal("</ul>\n") : Literal("</li>\n</ul>\n"));
+    return out << "</ul>\n";
 }
 
 Html nearest_section(const RunReport& report) {
@@ -211,15 +209,10 @@ Html laws_section(const RunReport& report) {
         << "<div class=\"scroll\"><table class=\"laws\" id=\"laws\" data-sortable><caption "
         << "class=\"skip\">Every law, with the distribution of error over bound</caption>"
         << head_row() << "<tbody>\n";
-    std::string family;
-    for (const search::LawReport& law : report.laws) {
-        if (law.family() != family) {
-            family = law.family();
-            std::string words = family;
-            std::ranges::replace(words, '_', ' ');
-            out << "<tr class=\"fam\"><th colspan=\"8\">" << Text{words} << "</th></tr>\n";
-        }
-        out << law_row(law);
+    for (const Family& family : families_of(report)) {
+        out << "<tr class=\"fam\"><th colspan=\"8\">" << Text{spaced(family.name)}
+            << "</th></tr>\n";
+        for (const search::LawReport* law : family.laws) out << law_row(*law);
     }
     return out << "</tbody></table></div></section>\n";
 }

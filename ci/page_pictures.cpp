@@ -71,7 +71,7 @@ Html axes_of(const diagnosis::Boundary& b, const Axis& x, const Axis& y) {
     for (const std::int64_t tick : ticks(most_of(b, 1)))
         out << label(left - 6, y.at(tick) + 4, count_text(tick), "end");
     return out << label(left + x.length, bottom + 30, b.axes[0], "end")
-               << label(0, bottom + y.length - 8, b.axes[1]);
+               << label(0, bottom + y.length - 4, b.axes[1]);
 }
 
 }  // namespace

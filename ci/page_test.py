@@ -23,27 +23,6 @@ import browser
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ATTEST = None
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onmouseover='x' & \u202e\x1b[2J ://evil"
-# Of every element that shows text of its own: its colour, what it stands on, its size. Text in drawings is filled.
-CONTRAST = """(() => {
-  const rgb = text => { const m = text.match(/[\\d.]+/g); return m ? m.map(Number) : [0, 0, 0, 0]; };
-  const light = c => { const f = c.slice(0, 3).map(v => { v /= 255;
-    return v <= 0.04045 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4); });
-    return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
-  const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
-    if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
-  const bad = []; let seen = 0;
-  for (const e of document.querySelectorAll('body *')) {
-    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
-    if (!own || e.closest('script,style') || !e.getClientRects().length) continue;
-    const style = getComputedStyle(e);
-    const a = light(rgb(e instanceof SVGElement ? style.fill : style.color)), b = light(ground(e));
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    seen++;
-    if (contrast < 4.5 && e.id !== 'tip') bad.push(e.tagName + '.' + e.getAttribute('class') + ' ' +
-      contrast.toFixed(2) + ' ' + e.textContent.trim().slice(0, 40));
-  }
-  return [seen, bad.slice(0, 5)];
-})()"""
 
 
 class Tags(html.parser.HTMLParser):
@@ -151,6 +130,14 @@ class Bytes(PageTest):
         self.assertTrue("Nearest to the bound" in holds)
         self.assertFalse("cause1" in holds)
 
+    def test_a_statistic_is_told_where_it_decides(self):
+        def change(record):
+            if record.get("law") == "masking.causal" and record["record"] == "law":
+                record["statistic"] = {"name": "share", "value": 1.75, "threshold": 21.5, "false_positive_rate": 1e-9, "samples": 9}
+        cells = self.draw(self.altered("check_fail", change))[1].replace("\u202f", " ")
+        self.assertNotIn("statistic 1.75", cells)  # it is violated, and not by that
+        self.assertIn("statistic 1.75, threshold 21.5", self.draw(self.altered("check_pass", change), "holds")[1])
+
     def test_nothing_is_loaded(self):
         for name in ("check_fail", "check_pass"):
             _, text = self.draw(golden(name))
@@ -222,8 +209,32 @@ class BrowserTest(PageTest):
         for width, dark in ((390, False), (1280, True)):
             self.browser.open(path, width=width, dark=dark)
             self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
-            self.assertEqual(self.browser.run(CONTRAST)[1], [])
-            self.assertEqual(self.browser.of("Runtime.consoleAPICalled") + self.browser.of("Log.entryAdded"), [])
+            self.assertEqual(self.browser.run(browser.CONTRAST)[1], [])
+            self.is_quiet_and_loads_nothing(path)
+        self.prints_on_a4()
+
+    def is_quiet_and_loads_nothing(self, path):
+        for event in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening"):
+            self.assertEqual(self.browser.of(event), [])
+        asked = [e["request"]["url"] for e in self.browser.of("Network.requestWillBeSent")]
+        self.assertEqual([url for url in asked if not url.startswith("data:")], ["file://" + path])
+
+    def prints_on_a4(self):
+        # What is left between the margins, in the browser's pixels: all columns, none of which is cut.
+        self.browser.ask("Emulation.setEmulatedMedia", media="print")
+        self.browser.ask("Emulation.setDeviceMetricsOverride", width=688, height=1016, deviceScaleFactor=1, mobile=False)
+        cut = "[...document.querySelectorAll('html,.scroll')].filter(e => e.scrollWidth > e.clientWidth && !e.closest('details')).map(e => e.innerText.slice(0, 60))"
+        self.assertEqual(self.browser.run(cut), [])
+        gone = "[...document.querySelectorAll('.hide-s')].filter(e => getComputedStyle(e).display === 'none').length"
+        self.assertEqual(self.browser.run(gone), 0)
+        self.browser.ask("Emulation.setEmulatedMedia", media="")
+        pdf = base64.b64decode(self.browser.ask("Page.printToPDF", preferCSSPageSize=True)["data"])
+        boxes = re.findall(rb"/MediaBox\s*\[([^\]]+)\]", pdf)
+        self.assertTrue(boxes)
+        for box in boxes:
+            _, _, width, height = map(float, box.split())
+            self.assertAlmostEqual(width, 595, delta=1.5)
+            self.assertAlmostEqual(height, 842, delta=1.5)
 
 
 @unittest.skipUnless(browser.program(), "no chromium on the PATH: apt-get install chromium")
@@ -233,12 +244,7 @@ class InABrowser(BrowserTest):
             path, _ = self.draw(result)
             self.browser.open(path)
             self.browser.run("document.querySelector('th[data-sort]').click()")
-            self.assertEqual(self.browser.of("Runtime.consoleAPICalled"), [])
-            self.assertEqual(self.browser.of("Runtime.exceptionThrown"), [])
-            self.assertEqual(self.browser.of("Log.entryAdded"), [])
-            self.assertEqual(self.browser.of("Page.javascriptDialogOpening"), [])
-            asked = [e["request"]["url"] for e in self.browser.of("Network.requestWillBeSent")]
-            self.assertEqual([url for url in asked if not url.startswith("data:")], ["file://" + path])
+            self.is_quiet_and_loads_nothing(path)
 
     def test_it_fits_every_width(self):
         for result in (golden("check_fail"), golden("check_pass"), self.hostile()):
@@ -253,7 +259,7 @@ class InABrowser(BrowserTest):
             path, _ = self.draw(golden(name))
             for dark in (False, True):
                 self.browser.open(path, dark=dark)
-                seen, bad = self.browser.run(CONTRAST)
+                seen, bad = self.browser.run(browser.CONTRAST)
                 self.assertGreater(seen, 100)
                 self.assertEqual(bad, [], f"{name} dark={dark}")
 
@@ -279,13 +285,7 @@ class InABrowser(BrowserTest):
     def test_it_prints_on_a4(self):
         path, _ = self.draw(golden("check_fail"))
         self.browser.open(path)
-        pdf = base64.b64decode(self.browser.ask("Page.printToPDF", preferCSSPageSize=True)["data"])
-        boxes = re.findall(rb"/MediaBox\s*\[([^\]]+)\]", pdf)
-        self.assertTrue(boxes)
-        for box in boxes:
-            _, _, width, height = map(float, box.split())
-            self.assertAlmostEqual(width, 595, delta=1.5)
-            self.assertAlmostEqual(height, 842, delta=1.5)
+        self.prints_on_a4()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,11 @@
 #include <set>
 #include <sstream>
 
+#include "ci/profile.hpp"
 #include "ci/run.hpp"
+#include "properties/law/property.hpp"
+#include "properties/search/limited_kernel.hpp"
+#include "properties/search/workbench.hpp"
 
 namespace attest::ci {
 
@@ -61,11 +65,24 @@ std::map<std::string, std::string> process_files(int process_id, const kernel::K
     return files;
 }
 
-std::map<std::string, std::string> kernel_files(const search::SessionKernel& kernel,
-                                                const kernel::KernelSpec& spec) {
-    std::map<std::string, std::string> files = process_files(kernel.process_id(), spec);
-    const auto& sources = kernel.manifest().sources;
+std::map<std::string, std::string> kernel_files(const kernel::KernelSpec& spec,
+                                                const worker::SessionOptions& options) {
+    search::CampaignOptions campaign;
+    campaign.kernel = spec;
+    campaign.profile = load_profile("quick");
+    campaign.session = options;
+    search::TimeLimit limit(options.timeout, search::patience_of(spec));
+    auto loaded = std::make_unique<search::SessionKernel>(spec, options);
+    const search::SessionKernel& session = *loaded;
+    std::map<std::string, std::string> files = process_files(session.process_id(), spec);
+    const auto& sources = session.manifest().sources;
     files.insert(sources.begin(), sources.end());
+    search::LimitedKernel kernel(std::move(loaded), limit);
+    std::vector<std::string> narrowed;
+    const search::Capability capability = search::probed_capability(kernel, narrowed);
+    search::Workbench bench(campaign, capability, limit);
+    bench.try_slot(kernel, law::catalogue().front(), {0, 0, {}});
+    files.merge(process_files(session.process_id(), spec));
     return files;
 }
 

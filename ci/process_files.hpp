@@ -13,8 +13,9 @@ namespace attest::ci {
 /// libraries. Of a Python kernel, its module's source too; of no process (0), that alone.
 std::map<std::string, std::string> process_files(int process_id, const kernel::KernelSpec& kernel);
 
-/// The same of a loaded kernel, and what its manifest lists as its sources.
-std::map<std::string, std::string> kernel_files(const search::SessionKernel& kernel,
-                                                const kernel::KernelSpec& spec);
+/// The same of a kernel that is loaded here, in a process of its own, and has answered a call: some
+/// libraries are loaded by the first one. With what its manifest lists as its sources.
+std::map<std::string, std::string> kernel_files(const kernel::KernelSpec& spec,
+                                                const worker::SessionOptions& options);
 
 }  // namespace attest::ci

@@ -198,6 +198,15 @@ TEST(Journal, AppendsWholeLinesAndDigestsThem) {
     EXPECT_EQ(lines[2], record_line(end));
 }
 
+// Pages draw what lies right of one as wrong.
+TEST(Record, AnErrorAsLargeAsItsBoundIsCountedAsWithinIt) {
+    const law::Property law = law_of("test.bound", law::Compares::bound);
+    const search::LawReport report = search::law_report(result_of(law, {1.0, 0.99, 1.01}));
+    const auto& counts = report.ratios->histogram.counts;
+    EXPECT_EQ(counts[31], 2);
+    EXPECT_EQ(counts[32], 1);
+}
+
 TEST(Schema, TheCheckIsNotBlind) {
     const Record schema = schema_named("result");
     const law::Property law = law_of("test.bound", law::Compares::bound);

@@ -1,13 +1,15 @@
 #pragma once
 // For the tests of readers of records: a file of text, text that was tampered with, what a reader
-// says of it, and every value of a record.
+// says of it, the records in it, every value of a record, and one of another type.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "ci/record.hpp"
 #include "ci/record_writer.hpp"
@@ -54,10 +56,38 @@ inline std::string tampered(std::string all) {
     return all;
 }
 
+/// The lines of a file of records, and back.
+inline std::vector<Record> records_of(const std::string& all) {
+    std::vector<Record> records;
+    std::istringstream lines(all);
+    for (std::string line; std::getline(lines, line);) records.push_back(Record::parse(line));
+    return records;
+}
+
+inline std::string joined_records(const std::vector<Record>& records) {
+    std::string all;
+    for (const Record& record : records) all += record_text(record) + "\n";
+    return all;
+}
+
 inline void each_value(Record& value, const std::function<void(Record&)>& tell) {
     tell(value);
     if (value.is_structured())
         for (Record& part : value) each_value(part, tell);
+}
+
+/// Any one value in the record, replaced by one of another type; true where one of them is null.
+inline bool retype_one(Record& record) {
+    std::vector<Record*> values;
+    each_value(record, [&](Record& value) { values.push_back(&value); });
+    const auto last = static_cast<int>(values.size()) - 1;
+    Record& value = *values[static_cast<std::size_t>(generate::whole(1, last))];
+    static const Record others[] = {nullptr, true, -1, "x", Record::array(), {{"x", 1}}};
+    const Record& other = others[generate::whole(0, 5)];
+    RC_PRE(other.type() != value.type());
+    const bool with_null = value.is_null() || other.is_null();
+    value = other;
+    return with_null;
 }
 
 }  // namespace attest::ci::records_test

@@ -90,7 +90,8 @@ Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
     campaign.session.poison_seed = report.run.seed;
     search::TimeLimit limit(campaign.session.timeout, search::patience_of(campaign.kernel));
     auto loaded = std::make_unique<search::SessionKernel>(campaign.kernel, campaign.session);
-    const auto others = other_files(report.run.kernel, kernel_files(*loaded, campaign.kernel));
+    const auto others =
+        other_files(report.run.kernel, kernel_files(campaign.kernel, campaign.session));
     search::LimitedKernel kernel(std::move(loaded), limit);
     std::vector<std::string> narrowed;
     const search::Capability capability = search::probed_capability(kernel, narrowed);

@@ -207,12 +207,12 @@ void remove_folder(const std::string& folder) {
 }
 
 /// What holds the kernel's process in and, where the run is recorded, what it is made of.
-void describe_process(RunHeader& run, const search::SessionKernel& kernel,
-                      const kernel::KernelSpec& spec) {
+void describe_process(RunHeader& run, const search::SessionKernel& kernel, const RunPlan& plan) {
     for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
         if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
             run.kernel.barriers.emplace_back(worker::barrier_names[n]);
-    if (run.recorded) run.kernel.libraries = kernel_files(kernel, spec);
+    if (run.recorded)
+        run.kernel.libraries = kernel_files(plan.kernel, session_options(plan.options));
 }
 
 // As the campaign's own kernels were.
@@ -248,7 +248,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     RunReport& report = run.report;
     report = plan.earlier;
     report.run = run_header(plan, kernel.manifest());
-    describe_process(report.run, kernel, plan.kernel);
+    describe_process(report.run, kernel, plan);
     report.end.reset();
     Journal journal(run.directory, first_lines(report));
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """usage_test.py ATTEST: wrong usages, each refused in one sentence with exit code 2; what shells complete; the manual."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -144,6 +145,10 @@ class Usage(unittest.TestCase):
         for words in (["help"], ["--help"]):
             self.assertIn("judge a kernel by the laws", self.run_in(ATTEST, *words).stdout)
         self.assertEqual(self.run_in(ATTEST, "help", "check").stdout, self.run_in(ATTEST, "check", "--help").stdout)
+        commands = re.findall(r"^  (\w+) ", self.run_in(ATTEST, "help").stdout.partition("\nSubcommands:\n")[2], re.M)
+        self.assertIn("certify", commands)
+        for words in ([], *([command] for command in commands)):
+            self.assertEqual([line for line in self.run_in(ATTEST, "help", *words).stdout.splitlines() if len(line) > 80], [])
 
     def completed(self, *words):
         script = ('source <("$0" completion bash); attest() { "$0" "$@"; }; COMP_WORDS=(attest "$@"); '

@@ -7,6 +7,7 @@ expressions, conditions, caches, artifacts.
 """
 import http.server
 import io
+import json
 import os
 import re
 import shutil
@@ -15,11 +16,13 @@ import sys
 import tempfile
 import threading
 import unittest
+import urllib.parse
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = None
+HOST = "/host/of/the/container"  # as the expressions say it, wherever the step runs
 CASES = "--match masking.* --cases 8 --seed 5 --jobs 1 --timeout 60s"
 APT_GET = """#!/bin/bash
 set -e
@@ -28,7 +31,7 @@ set -e
 
 
 class Expression(dict):
-    """What stands between ${{ and }}: names with dots, strings, ==, &&, ||, format(), always()."""
+    """What stands between ${{ and }}: names with dots, strings, ==, !=, &&, ||, format(), always()."""
 
     def __call__(self, text):
         def value(match):
@@ -98,58 +101,62 @@ class GitHub(Runner):
         self.assertLessEqual(set(inputs), set(action["inputs"]))
         known = Expression({"inputs." + n: i.get("default", "") for n, i in action["inputs"].items()})
         known.update({"inputs." + n: v for n, v in inputs.items()})
-        known.update({"github.action_path": os.path.join(self.checkout, "ci/actions/attest"), "github.event_name": event,
+        known.update({"github.action_path": HOST + "/attest/ci/actions/attest", "github.event_name": event,
                       "github.base_ref": "main", "github.ref_name": "main", "github.sha": "0" * 40,
-                      "runner.temp": os.path.join(self.folder, "temp"), "runner.arch": "X64"})
+                      "runner.temp": HOST + "/temp", "runner.arch": "X64"})
         shutil.rmtree(os.path.join(self.folder, "temp"), ignore_errors=True)  # each job has another machine
-        failed, said, artifact, later = False, "", None, []
+        failed, said, artifact = False, "", None
         for step in action["runs"]["steps"]:
             if not (known(step["if"]) if "if" in step else True) or failed and "always()" not in step.get("if", ""):
                 continue
-            given = {name: known.fill(str(text)) for name, text in step.get("with", {}).items()}
+            given = {name: self.in_container(known.fill(str(text))) for name, text in step.get("with", {}).items()}
             if "run" in step:
                 code, text, outputs = self.run_line(step, known, project)
-                known.update({f"steps.{step['id']}.outputs.{n}": v for n, v in outputs.items()} if "id" in step else {})
                 failed, said = failed or code != 0, said + text
-            elif step["uses"].startswith("actions/cache"):
-                self.cached(step["uses"], given, project, later)
+            elif step["uses"].startswith("actions/cache/"):
+                outputs = self.cached(step["uses"], given, project)
             else:
                 self.assertTrue(step["uses"].startswith("actions/upload-artifact@"), step["uses"])
-                artifact = os.path.join(project, given["path"])
-        for keep in later if not failed else []:
-            keep()
+                artifact, outputs = os.path.join(project, given["path"]), {}
+            known.update({f"steps.{step['id']}.outputs.{n}": v for n, v in outputs.items()} if "id" in step else {})
         return failed, said, artifact
+
+    def in_container(self, text):
+        """A job in a container: what begins with a folder of the host is named as it is mounted, and nothing else is."""
+        return self.folder + text.removeprefix(HOST) if text.startswith(HOST) else text
 
     def run_line(self, step, known, project):
         self.assertEqual(step["shell"], "bash")  # without it a step of a composite action is refused
         self.assertNotIn("${{", step["run"])  # an input is a variable, never a piece of the script
         self.write("outputs", "")
-        variables = {n: known.fill(str(v)) for n, v in step.get("env", {}).items()}
+        variables = {n: self.in_container(known.fill(str(v))) for n, v in step.get("env", {}).items()}
         code, text = self.shell(step["run"], project, ("-e", "-o", "pipefail"), GITHUB_ACTIONS="true",
                                 GITHUB_OUTPUT=os.path.join(self.folder, "outputs"),
                                 GITHUB_STEP_SUMMARY=os.path.join(self.folder, "summary"), **variables)
         with open(os.path.join(self.folder, "outputs"), encoding="utf-8") as file:
             return code, text, dict(line.rstrip("\n").split("=", 1) for line in file)
 
-    def cached(self, action, given, project, later):
-        """actions/cache: restores now, saves at the end of the job; .../restore and .../save do one of the two."""
+    def cached(self, action, given, project):
+        """actions/cache/restore and .../save, and what they put out. (actions/cache itself keeps nothing of a job that failed.)"""
         path, slot = os.path.join(project, given["path"]), os.path.join(self.cache, given["key"])
         self.assertNotRegex(given["key"], "[,/ ]")
-
-        def save():
+        if action.startswith("actions/cache/save@"):
             if not os.path.exists(slot):
                 shutil.copytree(path, slot)
-        if "/save" in action:
-            return save()
+            return {}
+        self.assertTrue(action.startswith("actions/cache/restore@"), action)
         starts = (given["key"], *given.get("restore-keys", "").split())
         found = [n for start in starts for n in sorted(os.listdir(self.cache)) if n.startswith(start)]
         if found:
             shutil.copytree(os.path.join(self.cache, found[0]), path, dirs_exist_ok=True)
-        if "/restore" not in action:
-            later.append(save)
+        return {"cache-hit": str(found[0] == given["key"]).lower()} if found else {}
 
     def test_a_push_a_green_and_a_red_pull_request(self):
-        words = {"kernel": "./mine.so", "arguments": CASES}
+        words = {"kernel": "./mine.so", "arguments": CASES + " --unconfined"}
+        failed, said, artifact = self.workflow(self.projects["wrong"], "push", **words)
+        self.assertTrue(failed and "VIOLATED" in said, said)
+        packages = [name for name in os.listdir(self.cache) if name.startswith("attest-package")]
+        self.assertEqual(os.listdir(self.cache), packages)  # a kernel that is wrong is no baseline, and attest was built
         failed, said, artifact = self.workflow(self.projects["right"], "pull_request", **words)
         self.assertFalse(failed, said)
         self.assertIn("attest check", said)  # no baseline yet
@@ -159,6 +166,8 @@ class GitHub(Runner):
         failed, said, artifact = self.workflow(self.projects["right"], "pull_request", **words)
         self.assertFalse(failed, said)
         self.assertIn("NOTHING WORSE", said)
+        with open(os.path.join(artifact, "candidate", "result.jsonl"), encoding="utf-8") as file:  # how it is run holds for the gate too
+            self.assertIn("--unconfined", json.loads(file.readline())["argv"])
         self.write("summary", "")
         failed, said, artifact = self.workflow(self.projects["wrong"], "pull_request", source="attention.c:16", **words)
         self.assertTrue(failed, said)
@@ -167,23 +176,35 @@ class GitHub(Runner):
         with open(os.path.join(self.folder, "summary"), encoding="utf-8") as file:
             self.assertIn("| worse |", file.read())
         self.assertTrue(os.path.exists(os.path.join(artifact, "candidate", "report.html")))
-        # A package of one's own is installed instead; a kernel that is wrong fails a push, and is no baseline.
-        package = next(n for n in os.listdir(self.cache) if n.startswith("attest-package"))
+        # A package of one's own is installed instead.
         shutil.rmtree(os.path.join(self.folder, "installed"))
-        failed, said, artifact = self.workflow(self.projects["wrong"], "push", name="other", **words,
-                                               deb=os.path.join(self.cache, package, "attest.deb"))
-        self.assertTrue(failed, said)
-        self.assertIn("VIOLATED", said)
-        self.assertFalse([n for n in os.listdir(self.cache) if n.startswith("attest-baseline-other")])
+        package = os.path.join(self.cache, packages[0], "attest.deb")
+        failed, said, artifact = self.workflow(self.projects["right"], "pull_request", name="other", deb=package, **words)
+        self.assertFalse(failed, said)
+        self.assertIn("HOLDS", said)
 
 
 class GitLab(Runner):
+    def is_in_pipeline(self, job, variables):
+        """Its rules, one of which must be met; a job without any is in pipelines of branches and tags alone."""
+        def met(rule):
+            sides = [re.sub(r"\$(\w+)", lambda m: variables.get(m[1], ""), side).strip(' "') for side in rule["if"].split("==")]
+            return sides[0] == sides[1]
+        return any(map(met, job["rules"])) if "rules" in job else variables["CI_PIPELINE_SOURCE"] != "merge_request_event"
+
     def job(self, project, **variables):
         """The job as GitLab runs it: before_script and script in one shell that ends at the first line that fails."""
         with open(os.path.join(HERE, "gitlab.yml"), encoding="utf-8") as file:
             job = yaml.safe_load(file)[".attest"]
+        self.assertTrue(self.is_in_pipeline(job, variables), "the job is in no such pipeline")
         lines = "\n".join(job["before_script"] + job["script"])
+        kept = os.path.join(self.cache, job["cache"]["key"])
+        for path in job["cache"]["paths"] if os.path.exists(kept) else []:
+            shutil.copytree(os.path.join(kept, path), os.path.join(project, path), dirs_exist_ok=True)
         code, said = self.shell(lines, project, ("-e", "-o", "pipefail"), **{**job["variables"], **variables})
+        if code == 0 or job["cache"].get("when") == "always":
+            for path in job["cache"]["paths"]:
+                shutil.copytree(os.path.join(project, path), os.path.join(kept, path), dirs_exist_ok=True)
         for path in job["artifacts"]["paths"] + list(job["artifacts"]["reports"].values()):
             self.assertTrue(os.path.exists(os.path.join(project, path)), f"{path}\n{said}")
         return code, said
@@ -192,14 +213,14 @@ class GitLab(Runner):
         """GitLab's own server, as far as a job asks it: the artifacts of the default branch's last run."""
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
-            for name in ("result.jsonl", "package.key"):
+            for name in ("result.jsonl", "judged.by"):
                 archive.write(os.path.join(project, "attest-out", name), "attest-out/" + name)
-        asked = []
+        asked, forbidden = [], []
 
         class Artifacts(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                asked.append((self.path, self.headers["JOB-TOKEN"]))
-                self.send_response(200)
+                asked.append((urllib.parse.unquote_plus(self.path), self.headers["JOB-TOKEN"], self.headers["PRIVATE-TOKEN"]))
+                self.send_response(404 if forbidden else 200)
                 self.end_headers()
                 self.wfile.write(packed.getvalue())
 
@@ -209,29 +230,42 @@ class GitLab(Runner):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
-        return asked, {"CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4", "CI_PROJECT_ID": "7", "CI_JOB_TOKEN": "secret",
-                       "CI_DEFAULT_BRANCH": "main", "CI_JOB_NAME": "kernel", "CI_MERGE_REQUEST_IID": "3"}
+        return asked, forbidden, {"CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4", "CI_PROJECT_ID": "7",
+                                  "CI_JOB_TOKEN": "secret", "CI_JOB_NAME": "kernel: [f16, f32]", "CI_DEFAULT_BRANCH": "main",
+                                  "CI_MERGE_REQUEST_IID": "3", "CI_PIPELINE_SOURCE": "merge_request_event"}
 
     def test_a_branch_a_green_and_a_red_merge_request(self):
-        words = {"ATTEST_SOURCE": self.checkout, "ATTEST_KERNEL": "./mine.so", "ATTEST_ARGUMENTS": CASES, "CI_MERGE_REQUEST_IID": ""}
-        code, said = self.job(self.projects["right"], **words)
+        words = {"ATTEST_SOURCE": self.checkout, "ATTEST_KERNEL": "./mine.so", "ATTEST_ARGUMENTS": CASES}
+        push = {**words, "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main"}
+        right, wrong = self.projects["right"], self.projects["wrong"]
+        code, said = self.job(wrong, **push)
+        self.assertTrue(code == 1 and "VIOLATED" in said, said)
+        kept = os.path.join(self.cache, "attest-package", "attest-package")
+        package = os.path.join(kept, *os.listdir(kept))  # attest was built, whatever came of the kernel
+        code, said = self.job(right, **push)
         self.assertEqual(code, 0, said)
         self.assertIn("attest check", said)
-        package = next(os.path.join(self.projects["right"], "attest-package", n)
-                       for n in os.listdir(os.path.join(self.projects["right"], "attest-package")))
-        asked, merge = self.branch(self.projects["right"])
-        code, said = self.job(self.projects["right"], **{**words, **merge})
+        asked, forbidden, merge = self.branch(right)
+        code, said = self.job(right, **words, **merge)
         self.assertEqual(code, 0, said)
         self.assertIn("NOTHING WORSE", said)
-        self.assertEqual(asked, [("/api/v4/projects/7/jobs/artifacts/main/download?job=kernel", "secret")])
-        shutil.copytree(os.path.dirname(package), os.path.join(self.projects["wrong"], "attest-package"))
-        code, said = self.job(self.projects["wrong"], **{**words, **merge})
+        place = "/api/v4/projects/7/jobs/artifacts/main/download?job=kernel: [f16, f32]"
+        self.assertEqual(asked, [(place, "secret", None)])
+        code, said = self.job(wrong, **words, **merge, ATTEST_TOKEN="mine")
         self.assertEqual(code, 1, said)
         self.assertIn("holds → violated", said)
-        # Without a run of the branch by this same attest there is nothing to hold it against.
-        code, said = self.job(self.projects["wrong"], **{**words, **merge}, ATTEST_DEB=package)
-        self.assertEqual(code, 1, said)
-        self.assertIn("VIOLATED", said)
+        self.assertEqual(asked[1:], [(place, None, "mine")])
+        # Without a run of the branch by this same attest and these words there is nothing to hold it against.
+        for other in ({"ATTEST_DEB": package}, {"ATTEST_ARGUMENTS": CASES.replace("8", "7")}):
+            code, said = self.job(wrong, **{**words, **merge, **other})
+            self.assertEqual(code, 1, said)
+            self.assertIn("VIOLATED", said)
+        shutil.rmtree(os.path.join(right, "attest-baseline"))
+        forbidden.append(True)
+        code, said = self.job(right, **words, **merge)
+        self.assertEqual(code, 0, said)
+        self.assertIn("no run of main to hold this one against", said)
+        self.assertIn("HOLDS", said)
 
 
 class Readme(unittest.TestCase):

@@ -3,11 +3,13 @@
 
 The stand-in runs the tasks of an array one after the other, as sbatch's options say; it kills the first try of one
 task in its middle and runs it again, as Slurm does with --requeue. Where Slurm is installed (slurmctld, slurmd), and
-root is who runs the tests, a cluster of this one node is started too, and takes a task back in its middle.
+root is who runs the tests, a cluster of this one node is started too, which dies while its tasks run, and comes back.
 """
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -106,6 +108,8 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 SlurmctldPort=26817
 SlurmdPort=26818
+SlurmdTimeout=10
+ReturnToService=2
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SwitchType=switch/none
@@ -128,16 +132,38 @@ class OnSlurm(StandIn):
         with open(config, "w", encoding="utf-8") as file:
             file.write(CONFIG.format(host=socket.gethostname().split(".")[0], folder=self.cwd))
         os.environ["SLURM_CONF"] = config
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.daemons = [subprocess.Popen([shutil.which(name), "-D"], **quiet) for name in ("slurmctld", "slurmd")]
+        self.daemons = [self.daemon("slurmctld"), self.daemon("slurmd")]
         self.wait(lambda: "idle" in self.ask("sinfo", "-h"))
+
+    def daemon(self, name):
+        return subprocess.Popen([shutil.which(name), "-D"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def lose_node(self):
+        """As when its power is cut: slurmd, the steps and their tasks end at one time, and tell nobody."""
+        mine = ("SLURM_CONF=" + os.environ["SLURM_CONF"]).encode()
+        lost, keep = [self.daemons[1].pid], (self.daemons[0].pid, os.getpid())
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    lost += [int(pid)] if mine in file.read().split(b"\0") and int(pid) not in keep else []
+            except OSError:
+                continue  # it has ended
+        for what in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in lost:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, what)
+        self.daemons[1].wait()
 
     def tearDown(self):
         self.ask("scancel", "--state=PENDING,RUNNING", "--user=root")
         self.wait(lambda: not self.ask("squeue", "-h"))
         for daemon in reversed(self.daemons):
             daemon.terminate()
-            daemon.wait(timeout=60)
+            try:
+                daemon.wait(timeout=60)
+            except subprocess.TimeoutExpired:  # it still waits for a node that was lost
+                daemon.kill()
+                daemon.wait()
         super().tearDown()
 
     def ask(self, *words):
@@ -152,10 +178,12 @@ class OnSlurm(StandIn):
     def test_a_lost_node_loses_nothing(self):
         words = ["3", "cpu_naive", "--seed", "5", "--profile", "quick", "--cases", "60", "--match", "masking.*"]
         run = os.path.join(self.cwd, "run")
-        job = self.campaign(run, *words).split()[1].rstrip(":")
+        self.campaign(run, *words)
         part = os.path.join(run, "shards", "1", "result.jsonl")
         self.wait(lambda: os.path.exists(part) and os.path.getsize(part) > 20000)
-        self.ask("scontrol", "requeue", f"{job}_1")
+        self.lose_node()
+        self.wait(lambda: "down" in self.ask("sinfo", "-h"))
+        self.daemons[1] = self.daemon("slurmd")
         self.wait(lambda: not self.ask("squeue", "-h"))
         subprocess.run([ATTEST, "certify", *words[1:], "--out", "one"], cwd=self.cwd, check=False,
                        stdout=subprocess.DEVNULL)

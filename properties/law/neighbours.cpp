@@ -172,10 +172,12 @@ Judgement no_stale_plan(const Trial& trial) {
         const Run other(trial, problem, std::move(inputs));
         Judgement own = answered_as_itself(
             other, fmt::format("{} is answered right alone, but wrong right after the case", name));
-        // A call that is wrong in a fresh process too is another law's to tell.
-        if (!keep(own)) {
-            if (!answered_as_itself(other.alone(), "").violated()) return own;
-        }
+        // A call that is wrong in a fresh process too is another law's to tell, and so is how far
+        // off it is.
+        if (!own.violated())
+            keep(own);
+        else if (!answered_as_itself(other.alone(), "").violated())
+            return own;
         Judgement again = repeated_as_before(first, name);
         if (!keep(again)) return again;
     }

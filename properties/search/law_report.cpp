@@ -34,8 +34,10 @@ void count(RatioHistogram& histogram, double ratio) {
     } else {
         const double place =
             (std::log10(ratio) - RatioHistogram::log10_min) * RatioHistogram::per_decade;
-        const int bin =
-            std::clamp(static_cast<int>(std::floor(place)), 0, RatioHistogram::bins - 1);
+        // An error as large as its bound is within it.
+        constexpr int within = -RatioHistogram::log10_min * RatioHistogram::per_decade - 1;
+        const int bin = std::clamp(static_cast<int>(std::floor(place)), 0,
+                                   ratio <= 1 ? within : RatioHistogram::bins - 1);
         ++histogram.counts[static_cast<std::size_t>(bin)];
     }
 }
