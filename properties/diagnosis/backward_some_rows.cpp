@@ -18,7 +18,7 @@ namespace {
 
 /// A row of a gradient: of a query in dQ, of a key in dK and dV, a head's number of sinks and
 /// slopes.
-struct GradientRow {
+struct PlaceOfGradient {
     std::int64_t sequence = 0, head = 0, at = 0, length = 0;
     std::int64_t member = 0;  ///< of its group; 0 for a key head
     bool unseen = false;      ///< a query that sees no key, a key that no query sees
@@ -26,11 +26,11 @@ struct GradientRow {
 
 struct GradientRowRelation {
     std::string id, says;
-    std::function<bool(const GradientRow&)> holds;
+    std::function<bool(const PlaceOfGradient&)> holds;
 };
 
 /// In packed documents row and length are those of its document.
-void count_in_document(GradientRow& row, const std::vector<std::int64_t>& documents) {
+void count_in_document(PlaceOfGradient& row, const std::vector<std::int64_t>& documents) {
     for (std::size_t n = 0; n < documents.size(); ++n) {
         row.sequence = static_cast<std::int64_t>(n);
         row.length = documents[n];
@@ -40,26 +40,27 @@ void count_in_document(GradientRow& row, const std::vector<std::int64_t>& docume
 }
 
 /// None of a bias, whose rows are other rows' sums.
-std::optional<GradientRow> gradient_row(const BackwardCall& call, Role role, std::int64_t flat) {
+std::optional<PlaceOfGradient> gradient_row(const BackwardCall& call, Role role,
+                                            std::int64_t flat) {
     const Problem& p = call.problem();
     if (role == Role::d_sinks || role == Role::d_slopes)
-        return GradientRow{.head = flat, .length = p.len_q, .member = flat % call.call.group};
+        return PlaceOfGradient{.head = flat, .length = p.len_q, .member = flat % call.call.group};
     if (role == Role::d_q) {
         const std::int64_t b = flat / p.len_q / p.heads_q, h = flat / p.len_q % p.heads_q,
                            i = flat % p.len_q;
-        GradientRow row{b,
-                        h,
-                        i,
-                        length_of(p.mask.lens_q, p.len_q, b),
-                        h % call.call.group,
-                        !call.sees_any(b, h, i)};
+        PlaceOfGradient row{b,
+                            h,
+                            i,
+                            length_of(p.mask.lens_q, p.len_q, b),
+                            h % call.call.group,
+                            !call.sees_any(b, h, i)};
         count_in_document(row, p.mask.documents_q);
         return row;
     }
     if (role != Role::d_k && role != Role::d_v) return std::nullopt;
     const std::int64_t b = flat / p.len_kv / p.heads_kv, h = flat / p.len_kv % p.heads_kv,
                        j = flat % p.len_kv;
-    GradientRow row{b, h, j, length_of(p.mask.lens_kv, p.len_kv, b), 0, !call.is_seen(b, h, j)};
+    PlaceOfGradient row{b, h, j, length_of(p.mask.lens_kv, p.len_kv, b), 0, !call.is_seen(b, h, j)};
     count_in_document(row, p.mask.documents_kv);
     return row;
 }
@@ -68,25 +69,26 @@ void add_tiles(std::vector<GradientRowRelation>& list) {
     for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128}) {
         const auto add = [&list, n](const char* id, const char* says, auto holds) {
             list.push_back({fmt::format("{}_{}", id, n), fmt::format(fmt::runtime(says), n),
-                            [n, holds](const GradientRow& r) { return holds(r, n); }});
+                            [n, holds](const PlaceOfGradient& r) { return holds(r, n); }});
         };
         using Count = std::int64_t;
         add("tail", "in an incomplete last tile of {} rows",
-            [](const GradientRow& r, Count tile) { return r.at >= r.length / tile * tile; });
+            [](const PlaceOfGradient& r, Count tile) { return r.at >= r.length / tile * tile; });
         add("tail_past", "in an incomplete last tile of {} rows, where there are more",
-            [](const GradientRow& r, Count tile) {
+            [](const PlaceOfGradient& r, Count tile) {
                 return r.length > tile && r.at >= r.length / tile * tile;
             });
-        add("last_tile", "in the last tile of {} rows",
-            [](const GradientRow& r, Count tile) { return r.at / tile == (r.length - 1) / tile; });
+        add("last_tile", "in the last tile of {} rows", [](const PlaceOfGradient& r, Count tile) {
+            return r.at / tile == (r.length - 1) / tile;
+        });
         add("ends", "in the last of each {} rows",
-            [](const GradientRow& r, Count tile) { return r.at % tile == tile - 1; });
+            [](const PlaceOfGradient& r, Count tile) { return r.at % tile == tile - 1; });
         add("begins", "in the first of each {} rows",
-            [](const GradientRow& r, Count tile) { return r.at % tile == 0; });
+            [](const PlaceOfGradient& r, Count tile) { return r.at % tile == 0; });
         add("from", "from row {} on",
-            [](const GradientRow& r, Count first) { return r.at >= first; });
+            [](const PlaceOfGradient& r, Count first) { return r.at >= first; });
         add("below", "in rows below {}",
-            [](const GradientRow& r, Count end) { return r.at < end; });
+            [](const PlaceOfGradient& r, Count end) { return r.at < end; });
     }
 }
 
@@ -94,23 +96,23 @@ const std::vector<GradientRowRelation>& relations_of_gradient_rows() {
     static const std::vector<GradientRowRelation> list = [] {
         std::vector<GradientRowRelation> all{
             {"unseen", "in rows of queries that see no key and of keys that none sees",
-             [](const GradientRow& r) { return r.unseen && r.at < r.length; }},
+             [](const PlaceOfGradient& r) { return r.unseen && r.at < r.length; }},
             {"past_length", "in rows past a sequence's length",
-             [](const GradientRow& r) { return r.at >= r.length; }},
+             [](const PlaceOfGradient& r) { return r.at >= r.length; }},
             {"member_not_first", "in heads that are not the first of their group",
-             [](const GradientRow& r) { return r.member != 0; }},
+             [](const PlaceOfGradient& r) { return r.member != 0; }},
             {"member_first", "in the first head of each group",
-             [](const GradientRow& r) { return r.member == 0; }},
+             [](const PlaceOfGradient& r) { return r.member == 0; }},
             {"head_not_first", "in all heads but the first",
-             [](const GradientRow& r) { return r.head > 0; }},
+             [](const PlaceOfGradient& r) { return r.head > 0; }},
             {"head_odd", "in heads of odd numbers",
-             [](const GradientRow& r) { return r.head % 2 == 1; }},
+             [](const PlaceOfGradient& r) { return r.head % 2 == 1; }},
             {"sequence_not_first", "in all sequences but the first",
-             [](const GradientRow& r) { return r.sequence > 0; }},
+             [](const PlaceOfGradient& r) { return r.sequence > 0; }},
             {"last_row", "in the last row of a sequence",
-             [](const GradientRow& r) { return r.at == r.length - 1; }},
+             [](const PlaceOfGradient& r) { return r.at == r.length - 1; }},
             {"first_row", "in the first row of a sequence",
-             [](const GradientRow& r) { return r.at == 0; }}};
+             [](const PlaceOfGradient& r) { return r.at == 0; }}};
         add_tiles(all);
         return all;
     }();
@@ -131,7 +133,7 @@ struct GradientRowAgreement {
 
 /// As forward's (some_rows.cpp): rows of a gradient that are all of one kind are one witness.
 struct PartedGradientRows {
-    std::vector<GradientRow> in, out;
+    std::vector<PlaceOfGradient> in, out;
     std::size_t witnesses_in = 0, witnesses_out = 0;
     bool possible = true;
 

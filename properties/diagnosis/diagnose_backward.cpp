@@ -137,8 +137,8 @@ std::span<const BackwardDeviation> backward_deviations() {
         std::vector<BackwardDeviation> all;
         for (auto part : {delta_deviations(), lse_gradient_deviations(), other_row_deviations(),
                           shared_sum_deviations(), sum_deviations(), weight_deviations(),
-                          factor_deviations(), dropout_deviations(), turn_deviations(),
-                          place_deviations(), causal_tile_deviations()})
+                          padding_row_deviations(), factor_deviations(), dropout_deviations(),
+                          turn_deviations(), place_deviations(), causal_tile_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

@@ -79,40 +79,6 @@ void add_lse(std::vector<BackwardDeviation>& list) {
                                       }));
 }
 
-/// Which keys rows past a sequence's length weigh, and how: by their own scores, or all by 1, which
-/// is exp(0 - 0) of scores and an LSE that were cleared.
-void add_rows_past_lengths(std::vector<BackwardDeviation>& list) {
-    constexpr std::int64_t all = ModelSteps::all_rows;
-    for (const std::int64_t tile : {all, std::int64_t{4}, std::int64_t{8}, std::int64_t{16},
-                                    std::int64_t{32}, std::int64_t{64}, std::int64_t{128}}) {
-        const std::string id = tile == all ? "" : fmt::format("_{}", tile);
-        const std::string rows =
-            tile == all
-                ? "rows past a sequence's length"
-                : fmt::format("rows past a sequence's length, up to a multiple of {},", tile);
-        for (const double padding_lse : {0.0, -infinite})
-            list.push_back(
-                exchanged_step("past_lengths" + id, rows + " like any other",
-                               [tile, padding_lse](const BackwardCall&, ModelSteps& s) {
-                                   s.past_lengths = tile;
-                                   s.lse = [padding_lse](const ModelRow& row) {
-                                       return row.facts.is_query ? row.lse : Near{padding_lse, 0};
-                                   };
-                               }));
-        list.push_back(exchanged_step(
-            "past_lengths_of_one" + id, rows + " with every weight 1, as of scores and LSE 0",
-            [tile](const BackwardCall&, ModelSteps& s) {
-                s.past_lengths = tile;
-                s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
-                    return row.facts.is_query ? is : inside(row, j);
-                };
-                s.probability = [](const ModelPair& pair) {
-                    return pair.row.facts.is_query ? plain_probability(pair) : Near{1, 0};
-                };
-            }));
-    }
-}
-
 void add_hidden(std::vector<BackwardDeviation>& list) {
     list.push_back(exchanged_step("hidden_score_zero", "hidden keys with the weight exp(0 - LSE)",
                                   [](const BackwardCall&, ModelSteps& s) {
@@ -145,7 +111,6 @@ void add_hidden(std::vector<BackwardDeviation>& list) {
                 return Near{0, std::numeric_limits<double>::denorm_min()};
             };
         }));
-    add_rows_past_lengths(list);
 }
 
 struct OtherScale {
