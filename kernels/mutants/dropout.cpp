@@ -113,12 +113,14 @@ std::vector<PlantedBug> of_forward() {
         {dropout_bug("M310", forward, "kept weights are not scaled",
                      {"reference.dropout", "dropout.mean"}),
          Steps{.kept_factor = [](const cpu::QueryBlock&) { return 1.0f; }}},
-        {dropout_bug("M311", forward, "one mask for every head", {"dropout.independent"}, "heads"),
+        {dropout_bug("M311", forward, "one mask for every head", {"dropout.independent"}, "heads",
+                     "dropout_one_for_heads"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p, {at.batch, 0, at.query, at.key});
                    }}},
-        {dropout_bug("M312", forward, "the seed is ignored", {"dropout.independent"}),
+        {dropout_bug("M312", forward, "the seed is ignored", {"dropout.independent"}, "dropout",
+                     "dropout_seed_1"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        attest_problem other = p;
@@ -126,7 +128,7 @@ std::vector<PlantedBug> of_forward() {
                        return cpu::is_kept(other, at);
                    }}},
         {dropout_bug("M313", forward, "one mask for every sequence", {"dropout.independent"},
-                     "batch"),
+                     "batch", "dropout_one_for_sequences"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p, {0, at.head, at.query, at.key});
@@ -153,21 +155,21 @@ std::vector<PlantedBug> of_forward() {
                               std::log(static_cast<float>(1 - row.block.call.problem.dropout_p));
                    }}},
         {dropout_bug("M319", forward, "the mask is drawn by the key's place in its tile",
-                     {"dropout.independent"}, "more than one tile"),
+                     {"dropout.independent"}, "more than one tile", "dropout_key_in_16"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p,
                                            {at.batch, at.head, at.query, at.key % cpu::plain_tile});
                    }}},
         {dropout_bug("M320", forward, "the mask is drawn by the query's place in its block",
-                     {"dropout.independent"}, "more than one block"),
+                     {"dropout.independent"}, "more than one block", "dropout_query_in_8"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p,
                                            {at.batch, at.head, at.query % cpu::plain_rows, at.key});
                    }}},
         {dropout_bug("M324", forward, "the seed is cut to 8 bits", {"dropout.independent"},
-                     "seeds 256 apart"),
+                     "seeds 256 apart", "dropout_seed_256"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        attest_problem other = p;
@@ -175,7 +177,7 @@ std::vector<PlantedBug> of_forward() {
                        return cpu::is_kept(other, at);
                    }}},
         {dropout_bug("M325", forward, "the mask is drawn by the sum of query and key",
-                     {"dropout.independent"}),
+                     {"dropout.independent"}, "dropout", "dropout_by_sum"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p, {at.batch, at.head, at.query + at.key, 0});

@@ -64,6 +64,19 @@ BackwardCall::BackwardCall(const Specification& asked, const Specification& visi
     fill_scores(visible);
 }
 
+bool BackwardCall::sees_any(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    for (std::int64_t j = 0; j < call.problem.len_kv; ++j)
+        if (score(b, h, i, j).visible) return true;
+    return false;
+}
+
+bool BackwardCall::is_seen(std::int64_t b, std::int64_t h_kv, std::int64_t j) const {
+    for (std::int64_t h = h_kv * call.group; h < (h_kv + 1) * call.group; ++h)
+        for (std::int64_t i = 0; i < call.problem.len_q; ++i)
+            if (row(b, h, i).is_query && score(b, h, i, j).visible) return true;
+    return false;
+}
+
 double BackwardCall::of_products(double n) const {
     return bound::chain_error(model.dot_depth(n) + 1, model.ua);
 }

@@ -54,6 +54,9 @@ public:
         return scores_[static_cast<std::size_t>(((b * p.heads_q + h) * p.len_q + i) * p.len_kv +
                                                 j)];
     }
+    /// A query of any key; a key of any query of the group.
+    bool sees_any(std::int64_t b, std::int64_t h, std::int64_t i) const;
+    bool is_seen(std::int64_t b, std::int64_t h_kv, std::int64_t j) const;
     const double* key(std::int64_t b, std::int64_t h_kv, std::int64_t j) const {
         const Problem& p = call.problem;
         return keys_.data() + ((b * p.heads_kv + h_kv) * p.len_kv + j) * p.dim_qk;

@@ -28,6 +28,7 @@ constexpr const char* more_lines[] = {
     "b2 hq4 hkv2 tq5 tk5 d4 mask bool f32 grad",
     "b1 hq4 hkv2 tq4 tk6 d4 mask bool causal window 2 1 f32 grad",
     "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
+    "b2 hq1 hkv1 tq12 tk5 d3 lens_q 3,9 f32 grad",
     "b2 hq2 hkv2 tq40 tk46 d4 lens_kv 30,46 lens_q 24,40 causal window 6 3 f32 grad",
 };
 
@@ -119,6 +120,9 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
                             Played{"queries_twice_ends_16", k_and_v},
                             Played{"keys_but_last_tile_24", {Role::d_q}},
                             Played{"keys_overwritten_16", {Role::d_q}},
+                            Played{"past_lengths_of_one_8", {Role::d_v}},
+                            Played{"dropout_of_ds", q_and_k},
+                            Played{"dropout_in_ds", q_and_k},
                             Played{"mask_last_head", {Role::d_mask}},
                             Played{"mask_first_sequence", {Role::d_mask}},
                             Played{"mask_transposed", {Role::d_mask}},

@@ -11,6 +11,7 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/relatives.hpp"
 #include "properties/diagnosis/scope.hpp"
+#include "properties/diagnosis/shared_dropout.hpp"
 #include "properties/diagnosis/some_rows.hpp"
 #include "properties/diagnosis/step_experiment.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -211,7 +212,12 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
                    const std::vector<search::CaseRecord>& records) {
     if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
     if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
-    if (counterexample.smallest.problem.dropout.p > 0) return {};  // its mask is the kernel's own
+    if (counterexample.smallest.problem.dropout.p > 0) {  // its mask is the kernel's own
+        Diagnosis rest;
+        rest.cases = 1;
+        if (const auto shared = shared_dropout(kernel, counterexample)) return known(*shared, rest);
+        return {};
+    }
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
     // What is too large to be looked at is not known to be right by itself.

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "properties/diagnosis/backward_coarser_step.hpp"
+#include "properties/diagnosis/backward_some_rows.hpp"
+#include "properties/diagnosis/scope.hpp"
 #include "properties/diagnosis/unwritten_gradients.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -97,9 +99,15 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
                            const std::vector<Role>& roles) {
     Explanation found{s.deviation->id, s.deviation->says, {}, {}, s.agree, s.of};
     found.says += " (seen in " + text_of(roles) + (s.elsewhere ? ")" : " alone)");
-    const BackwardScoring right = score(*s.deviation, evidence.right, roles, 1);
-    found.refuted = right.agree < right.of;
-    if (found.refuted) found.says += ", in the cases that fail";
+    std::vector<Problem> wrong, refuting;
+    for (const BackwardEvidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
+    for (const BackwardEvidence& e : evidence.right)
+        if (const BackwardScoring right = score(*s.deviation, {e}, roles, 1);
+            right.agree < right.of)
+            refuting.push_back(e.asked.problem);
+    found.refuted = !refuting.empty();
+    if (found.refuted)
+        found.says += ", " + scope_of(wrong, refuting).value_or("in the cases that fail");
     found.strays = s.deviation->strays;
     found.in_forward = s.deviation->in_forward;
     return found;
@@ -129,8 +137,8 @@ std::span<const BackwardDeviation> backward_deviations() {
         std::vector<BackwardDeviation> all;
         for (auto part : {delta_deviations(), lse_gradient_deviations(), other_row_deviations(),
                           shared_sum_deviations(), sum_deviations(), weight_deviations(),
-                          factor_deviations(), dropout_deviations(), turn_deviations(),
-                          place_deviations(), causal_tile_deviations()})
+                          padding_row_deviations(), factor_deviations(), dropout_deviations(),
+                          turn_deviations(), place_deviations(), causal_tile_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();
@@ -186,11 +194,11 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     const std::vector<Role> roles = wrong_roles(evidence.wrong);
     std::vector<Explanation> accepted;
     std::int64_t most_agree = -1;
-    for (const BackwardDeviation& d : backward_deviations()) {
+    const auto try_one = [&](const BackwardDeviation& d) {
         const BackwardScoring s = score(d, evidence.wrong, roles);
         found.tried += s.silent < found.cases;
         const bool known = std::ranges::find(accepted, d.id, &Explanation::id) != accepted.end();
-        if (known) continue;
+        if (known) return;
         if (s.explains(found.cases)) {
             accepted.push_back(explanation_of(s, evidence, roles));
             accepted.back().narrowed = !s.elsewhere;
@@ -204,7 +212,9 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
             found.agree = s.agree;
             found.of = s.of;
         }
-    }
+    };
+    std::ranges::for_each(backward_deviations(), try_one);
+    if (accepted.empty()) std::ranges::for_each(in_some_gradient_rows(evidence, roles), try_one);
     // What the right calls agree with stands before what they refute, and what explains every
     // gradient before what explains some of them.
     std::ranges::stable_sort(accepted, {},
@@ -230,9 +240,7 @@ bool contradicted(const Explanation& found, const AllBackwardEvidence& evidence)
         const BackwardScoring right = score(d, evidence.right, roles, 1);
         return score(d, evidence.wrong, roles, 1).fits() && right.agree == right.of;
     };
-    const auto of_list = [&](const BackwardDeviation& d) { return d.id == found.id; };
-    return std::ranges::any_of(backward_deviations(), of_list) &&
-           std::ranges::none_of(backward_deviations(), bears);
+    return std::ranges::none_of(backward_deviations(), bears);
 }
 
 std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,

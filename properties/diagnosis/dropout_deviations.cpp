@@ -61,6 +61,15 @@ void add_factors(std::vector<BackwardDeviation>& list) {
                         over_rate));
     const Kept twice = [](const ModelPair& pair) { return pair.facts.kept * pair.facts.kept; };
     list.push_back(kept("dropout_factor_twice", "kept weights times 1/(1-p) twice", twice, twice));
+    list.push_back({.id = "dropout_of_ds",
+                    .says = "dropout of dS, where it is that of dP",
+                    .change = [](const BackwardCall& call, ModelSteps& s) {
+                        if (call.problem().dropout.p == 0) return;
+                        s.dp_kept = one;
+                        s.ds = [](const ModelPair& pair) {
+                            return pair.facts.kept * plain_ds(pair, pair.row.delta);
+                        };
+                    }});
     list.push_back({.id = "dropout_in_ds",
                     .says = "dS of the weights after dropout",
                     .change = [](const BackwardCall& call, ModelSteps& s) {

@@ -20,27 +20,13 @@ bool past_length(const BackwardEvidence& e, Role role, std::int64_t n) {
     return false;
 }
 
-bool sees_any(const BackwardCall& call, std::int64_t b, std::int64_t h, std::int64_t i) {
-    for (std::int64_t j = 0; j < call.problem().len_kv; ++j)
-        if (call.score(b, h, i, j).visible) return true;
-    return false;
-}
-
-bool is_seen(const BackwardCall& call, std::int64_t b, std::int64_t h_kv, std::int64_t j) {
-    const std::int64_t group = call.call.group;
-    for (std::int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h)
-        for (std::int64_t i = 0; i < call.problem().len_q; ++i)
-            if (call.row(b, h, i).is_query && call.score(b, h, i, j).visible) return true;
-    return false;
-}
-
 /// A query that sees no key, a key that no query sees.
 bool unseen(const BackwardEvidence& e, Role role, std::int64_t n) {
     const Shape at = law::index_of(e.observed[role].shape(), n);
     if (role == Role::d_q)
-        return !past_length(e, role, n) && !sees_any(*e.call, at[0], at[1], at[2]);
+        return !past_length(e, role, n) && !e.call->sees_any(at[0], at[1], at[2]);
     if (role == Role::d_k || role == Role::d_v)
-        return !past_length(e, role, n) && !is_seen(*e.call, at[0], at[1], at[2]);
+        return !past_length(e, role, n) && !e.call->is_seen(at[0], at[1], at[2]);
     return false;
 }
 

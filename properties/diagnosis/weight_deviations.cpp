@@ -111,23 +111,6 @@ void add_hidden(std::vector<BackwardDeviation>& list) {
                 return Near{0, std::numeric_limits<double>::denorm_min()};
             };
         }));
-    constexpr std::int64_t all = ModelSteps::all_rows;
-    for (const std::int64_t tile : {all, std::int64_t{4}, std::int64_t{8}, std::int64_t{16},
-                                    std::int64_t{32}, std::int64_t{64}, std::int64_t{128}})
-        for (const double padding_lse : {0.0, -infinite})
-            list.push_back(exchanged_step(
-                tile == all ? "past_lengths" : fmt::format("past_lengths_{}", tile),
-                tile == all
-                    ? "rows past a sequence's length like any other"
-                    : fmt::format("rows past a sequence's length, up to a multiple of {}, like "
-                                  "any other",
-                                  tile),
-                [tile, padding_lse](const BackwardCall&, ModelSteps& s) {
-                    s.past_lengths = tile;
-                    s.lse = [padding_lse](const ModelRow& row) {
-                        return row.facts.is_query ? row.lse : Near{padding_lse, 0};
-                    };
-                }));
 }
 
 struct OtherScale {

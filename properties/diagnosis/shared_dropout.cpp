@@ -1,0 +1,180 @@
+#include "properties/diagnosis/shared_dropout.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "properties/diagnosis/relatives.hpp"
+#include "properties/law/compare.hpp"
+#include "properties/law/dropout_mask.hpp"
+#include "properties/search/kernel_trial.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
+#include "reference/problem/validity.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// Whose fate a weight has: that of another cell, [batch, head, query, key], or its own with
+/// another seed.
+struct SharedFate {
+    std::string id, says;
+    std::function<Shape(const Problem&, Shape at)> cell{};
+    std::uint64_t seed = 0;  ///< further
+};
+
+struct ReadMask {
+    Problem problem;
+    law::KeptMask mask;
+    std::vector<std::pair<std::uint64_t, law::KeptMask>> reseeded;
+};
+
+constexpr std::uint64_t seeds[] = {1, std::uint64_t{1} << 8, std::uint64_t{1} << 16,
+                                   std::uint64_t{1} << 32};
+
+void add_axes(std::vector<SharedFate>& list) {
+    const auto add = [&list](const char* id, const char* says, auto cell) {
+        list.push_back({id, says, cell});
+    };
+    add("dropout_one_for_heads", "one dropout mask for all heads", [](const Problem&, Shape at) {
+        at[1] = 0;
+        return at;
+    });
+    add("dropout_one_for_group", "one dropout mask for all heads of a group",
+        [](const Problem& p, Shape at) {
+            at[1] -= at[1] % group_size(p);
+            return at;
+        });
+    add("dropout_one_for_sequences", "one dropout mask for all sequences",
+        [](const Problem&, Shape at) {
+            at[0] = 0;
+            return at;
+        });
+    add("dropout_one_for_queries", "one dropout mask for all queries",
+        [](const Problem&, Shape at) {
+            at[2] = 0;
+            return at;
+        });
+    add("dropout_one_for_keys", "a query's weights dropped all together",
+        [](const Problem&, Shape at) {
+            at[3] = 0;
+            return at;
+        });
+    add("dropout_by_sum", "a dropout mask by the sum of query and key",
+        [](const Problem& p, Shape at) {
+            if (at[2] > 0 && at[3] + 1 < p.len_kv) {
+                --at[2];
+                ++at[3];
+            }
+            return at;
+        });
+}
+
+/// In the order of tiles: what repeats after 8 repeats after 16.
+const std::vector<SharedFate>& shared_fates() {
+    static const std::vector<SharedFate> list = [] {
+        std::vector<SharedFate> all;
+        for (const std::uint64_t further : seeds)
+            all.push_back({fmt::format("dropout_seed_{}", further),
+                           further == 1
+                               ? std::string("one dropout mask whatever the seed")
+                               : fmt::format("one dropout mask for seeds {} apart", further),
+                           {},
+                           further});
+        add_axes(all);
+        for (const std::int64_t tile : {2, 4, 8, 16, 32, 64, 128}) {
+            all.push_back({fmt::format("dropout_key_in_{}", tile),
+                           fmt::format("a dropout mask by a key's place in its tile of {}", tile),
+                           [tile](const Problem&, Shape at) {
+                               at[3] %= tile;
+                               return at;
+                           }});
+            all.push_back(
+                {fmt::format("dropout_query_in_{}", tile),
+                 fmt::format("a dropout mask by a query's place in its block of {}", tile),
+                 [tile](const Problem&, Shape at) {
+                     at[2] %= tile;
+                     return at;
+                 }});
+        }
+        return all;
+    }();
+    return list;
+}
+
+std::optional<ReadMask> read_masks(search::Kernel& kernel, Case c) try {
+    constexpr std::int64_t calls_max = 16;
+    c.problem = canonical(c.problem);
+    require_valid(c.problem);
+    const Problem& p = c.problem;
+    if (p.dropout.p == 0 || too_large(c) || law::reading_calls(p) > calls_max ||
+        !kernel.supports(p, nullptr))
+        return std::nullopt;
+    const search::KernelTrial trial(kernel, c);
+    const TensorSet inputs = make_inputs(c);
+    ReadMask found{p, law::read_mask(trial, p, inputs), {}};
+    for (const std::uint64_t further : seeds)
+        found.reseeded.emplace_back(further,
+                                    law::read_mask(trial, law::reseeded(p, further), inputs));
+    return found;
+} catch (const search::NoAnswer&) {
+    return std::nullopt;
+} catch (const BadInput&) {
+    return std::nullopt;
+}
+
+/// How many weights have the fate that they are said to share; none where one has not.
+std::optional<std::int64_t> sharing(const SharedFate& fate, const ReadMask& r) {
+    const law::KeptMask* other = &r.mask;
+    for (const auto& [further, mask] : r.reseeded)
+        if (further == fate.seed) other = &mask;
+    std::int64_t count = 0;
+    for (std::int64_t at = 0; at < r.mask.keep.size(); ++at) {
+        const Shape cell = law::index_of(r.mask.keep.shape(), at);
+        const Shape shared = fate.cell ? fate.cell(r.problem, cell) : cell;
+        const std::int64_t from = r.mask.keep.flat(shared[0], shared[1], shared[2], shared[3]);
+        if ((fate.cell && from == at) || !r.mask.sees(at) || !other->sees(from)) continue;
+        if (r.mask.kept(at) != other->kept(from)) return std::nullopt;
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace
+
+std::optional<Explanation> shared_dropout(search::Kernel& kernel,
+                                          const search::Counterexample& counterexample) {
+    std::vector<Case> cases = relatives(counterexample.smallest);
+    cases.insert(cases.begin(), {counterexample.smallest, counterexample.found.tried});
+    std::vector<ReadMask> masks;
+    for (const Case& c : cases) {
+        std::optional<ReadMask> mask = read_masks(kernel, c);
+        if (mask) masks.push_back(std::move(*mask));
+    }
+    // Of two weights that are dropped at rate p each for itself, both are kept or both dropped with
+    // p^2 + (1-p)^2: that so many pairs are, is less likely than 1 % for all fates tried together.
+    const double most = std::log(static_cast<double>(shared_fates().size()) * 100);
+    for (const SharedFate& fate : shared_fates()) {
+        Explanation found{fate.id, fate.says, {}};
+        double unlikely = 0;
+        std::int64_t weights = 0;
+        bool refuted = false;
+        for (const ReadMask& r : masks) {
+            const double p = r.problem.dropout.p;
+            const auto count = sharing(fate, r);
+            refuted = refuted || !count;
+            if (refuted) break;
+            weights += *count;
+            unlikely -= static_cast<double>(*count) * std::log(p * p + (1 - p) * (1 - p));
+        }
+        if (refuted || unlikely <= most) continue;
+        found.says += fmt::format(" (all {} weights that show it)", weights);
+        return found;
+    }
+    return std::nullopt;
+}
+
+}  // namespace attest::diagnosis
