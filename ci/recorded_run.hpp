@@ -12,4 +12,7 @@ namespace attest::ci {
 /// none, or where a record is wrong.
 RunReport read_run(const std::string& result, std::string& directory);
 
+/// The name of a folder as it is told: without the slashes that a shell's completion leaves.
+std::string without_slashes(std::string path);
+
 }  // namespace attest::ci

@@ -10,6 +10,7 @@ import re
 import subprocess
 
 from cpp_reading import bare_decimals, blocks, code_of, name_of
+from repository_documents import documents, quotations
 from repository_names import namespaces, private_functions, type_names
 
 CPP = (".cpp", ".hpp", ".h", ".c", ".cu", ".cuh")
@@ -279,18 +280,6 @@ def decided_by_words(tree):
     return faults
 
 
-def documents(tree):
-    """A document named in a file is there, beside it or from the top, and so is a section: FILE.md, "Section"."""
-    faults = []
-    for name in [f for f in tree.sources(*CPP, ".py", ".md", ".txt") if not f.startswith("ci/repository_")]:
-        whole = re.sub(r"\n[ \t]*(///?|#|\*)?[ \t]*|\"\s*\"", " ", tree.text(name)).replace('\\"', '"')
-        for path, section in re.findall(r'([\w./-]*\w(?<!certificate)\.md)(?:`?, "([^"]+)")?', whole):  # attest writes that
-            found = [p for p in (os.path.normpath(os.path.join(name, "..", path)), path) if p in tree.files]
-            if not found or section and not re.search(f"(?m)^#+ {re.escape(section)}$", tree.text(found[0])):
-                faults.append(f"{name}: {path} has no section {section}" if found else f"{name}: {path} does not exist")
-    return faults
-
-
 RULES = (top_level, layers, sizes, function_lengths, line_width, words, bare_tolerances, unused_symbols,
-         ids_without_hyphen, decided_by_words, documents, namespaces, type_names,
-         private_functions)
+         ids_without_hyphen, decided_by_words, documents, quotations, namespaces,
+         type_names, private_functions)

@@ -175,6 +175,11 @@ class Breach(unittest.TestCase):
         check("ci/a_test.cpp", 'if (law == "masking.causal") stop();')
         check("ci/a.cpp", "if (verdict.reason.kind == Reason::Kind::cut) stop();")
 
+    def test_quotations(self):
+        page = {"kernels/README.md": "```cpp\nint a =\n    1;\n```\n"}
+        self.keeps(rules.quotations, page | {"kernels/a.cpp": "int a = 1;\n"})
+        self.breaks(rules.quotations, page | {"kernels/a.cpp": "int b = 1;\n"}, "kernels/README.md:1: no file beside it")
+
     def test_documents(self):
         page = {"ci/README.md": "# The page\n\n## One section\n"}
         for text in ('// (README.md, "One section")\n', '// as ci/README.md, "The\n// page", says; certificate.md is written\n',

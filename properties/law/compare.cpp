@@ -103,15 +103,4 @@ Tensor with_signs(const Tensor& tensor, const std::vector<double>& signs) {
     return result;
 }
 
-void copy_row(Tensor& target, const Tensor& source, std::int64_t batch, std::int64_t head,
-              std::int64_t position) {
-    require(target.type() == source.type() && target.shape() == source.shape(),
-            "rows are copied between tensors of one type and shape");
-    const std::size_t row = static_cast<std::size_t>(target.shape()[3]) * size_of(target.type());
-    if (row == 0) return;
-    const std::size_t at =
-        static_cast<std::size_t>(target.flat(batch, head, position, 0)) * size_of(target.type());
-    std::memcpy(target.bytes().data() + at, source.bytes().data() + at, row);
-}
-
 }  // namespace attest::law

@@ -57,8 +57,4 @@ void copy_element(Tensor& target, std::int64_t to, const Tensor& source, std::in
 /// tensor[a, b, c, d] * signs[d], exact: only the sign bit changes.
 Tensor with_signs(const Tensor& tensor, const std::vector<double>& signs);
 
-/// Copies rows [.., c, ..] = source's for the given (batch, head, position); shapes as `target`.
-void copy_row(Tensor& target, const Tensor& source, std::int64_t batch, std::int64_t head,
-              std::int64_t position);
-
 }  // namespace attest::law

@@ -1,6 +1,7 @@
 #pragma once
 // For the tests of the campaign: small campaigns over planted kernels.
 
+#include <list>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ inline CampaignOptions few_cases(std::int64_t cases = 40, int jobs = 2) {
 
 inline CampaignResult run(const std::vector<law::Property>& laws, const KernelPlan& plan,
                           const CampaignOptions& options) {
+    static std::list<std::vector<law::Property>> kept;  // results point to their laws
     CampaignObserver silent;
-    return run_laws(laws, factory_of(plan), options, silent);
+    return run_laws(kept.emplace_back(laws), factory_of(plan), options, silent);
 }
 
 inline KernelPlan plan_with(PlantedDefect defect, std::function<bool(const Problem&)> fails = {}) {

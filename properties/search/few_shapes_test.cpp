@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "properties/search/campaign_test.hpp"
 #include "reference/problem/inputs.hpp"
 
@@ -70,9 +72,10 @@ TEST(FewShapes, SeeWhatIsWrong) {
     SeenShapes seen;
     const CampaignResult result =
         run_few(seen, 8, 2, [](const Problem& p) { return p.mask.causal; });
-    for (const LawResult& law : result.laws)
-        if (law.property->id == "second.causal")
-            EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    const auto causal = std::ranges::find_if(
+        result.laws, [](const LawResult& law) { return law.property->id == "second.causal"; });
+    ASSERT_NE(causal, result.laws.end());
+    EXPECT_EQ(causal->verdict.decision, law::Decision::violated);
     EXPECT_LE(seen.shapes.size(), 8u);  // shrinking included
 }
 
