@@ -40,6 +40,12 @@ TEST_F(Confined, NothingOfTheHostIsWithinReach) {
     }
 }
 
+TEST_F(Confined, TheMachineIsNotItsToChange) {
+    open("change_the_system");
+    NEEDS(files);
+    expect_ok(call(), 0);
+}
+
 TEST_F(Confined, TheResultsAreNotItsToWrite) {
     const std::string folder = file_ + ".results";
     std::filesystem::create_directory(folder);

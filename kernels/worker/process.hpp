@@ -70,7 +70,8 @@ public:
     /// What it printed since this was last asked: the last of it.
     std::string take_printed();
 
-    std::uint64_t private_memory() const;  ///< resident bytes it shares with nobody; 0 if unknown
+    std::uint64_t private_memory()
+        const;  ///< resident bytes, files and tensors apart; 0 if unknown
 
 private:
     bool has_ended();
@@ -88,6 +89,7 @@ private:
     int socket_ = -1, output_ = -1;
     bool output_closed_ = false;
     std::string printed_;
+    int memory_fd_ = -1;  ///< of the tensors
     std::chrono::milliseconds farewell_;
     bool reaped_ = false;
     int status_ = 0;
