@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -190,6 +191,82 @@ static int know_the_judge(void* s, const attest_call* c, char* error, size_t cap
         c, (float)(program | name << 1 | command << 2 | variable << 3 | parent << 4 | memory << 5));
 }
 
+/* Frames as ../worker/PROTOCOL.md lays them out, in the worker's name. */
+static void forge(uint16_t kind, uint32_t number, const void* body, uint32_t bytes) {
+    struct {
+        uint32_t magic;
+        uint16_t version, kind;
+        uint32_t size, number;
+        char body[64];
+    } frame = {0x54544157, 2, kind, 16 + bytes, number, {0}};
+    memcpy(frame.body, body, bytes);
+    send(3, &frame, frame.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* "Done, and all is written", to whatever is asked next. */
+static int forge_answers(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const uint64_t body[4] = {0, 0, 1 << ATTEST_ROLE_O | 1 << ATTEST_ROLE_LSE, 0};
+    for (uint32_t number = 0; number < 2000; ++number) forge(7, number, body, sizeof body);
+    return fill(c, 0);
+}
+
+static int forge_an_end(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const int32_t killed[2] = {SIGKILL, 0};
+    forge(11, 0, killed, sizeof killed);
+    return fill(c, 0);
+}
+
+static int speak_nonsense(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    static char nonsense[60000];
+    memset(nonsense, 0x55, sizeof nonsense);
+    for (size_t i = 0; i < 500; ++i)
+        send(3, nonsense, i * 31 % sizeof nonsense, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return fill(c, 0);
+}
+
+static int signal_everybody(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    kill(-1, SIGKILL);
+    return fill(c, 0);
+}
+
+static int stop(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    raise(SIGSTOP);
+    return fill(c, 0);
+}
+
+static int set_an_alarm(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const struct itimerval soon = {{0, 0}, {0, 1000}};
+    setitimer(ITIMER_REAL, &soon, NULL);
+    usleep(200000);
+    return fill(c, 0);
+}
+
+static int become_another_program(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    execl("/bin/true", "true", (char*)NULL);
+    return fill(c, 0);
+}
+
+static int take_back_limits(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    setrlimit(RLIMIT_FSIZE, &none);
+    setrlimit(RLIMIT_NPROC, &none);
+    return fill(c, 0);
+}
+
+static int seal_the_memory(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    return fill(c, fcntl(4, F_ADD_SEALS, F_SEAL_GROW) == 0);
+}
+
 static const kernel kernels[] = {
     {"signal_the_host", signal_the_host, NULL, NULL, yes},
     {"trace_the_host", trace_the_host, NULL, NULL, yes},
@@ -203,6 +280,15 @@ static const kernel kernels[] = {
     {"leave_children_in_sessions_of_their_own", leave_children, NULL, NULL, yes},
     {"see_the_environment", see_the_environment, NULL, NULL, yes},
     {"know_the_judge", know_the_judge, NULL, NULL, yes},
+    {"forge_answers", forge_answers, NULL, NULL, yes},
+    {"forge_an_end", forge_an_end, NULL, NULL, yes},
+    {"speak_nonsense", speak_nonsense, NULL, NULL, yes},
+    {"signal_everybody", signal_everybody, NULL, NULL, yes},
+    {"stop", stop, NULL, NULL, yes},
+    {"set_an_alarm", set_an_alarm, NULL, NULL, yes},
+    {"become_another_program", become_another_program, NULL, NULL, yes},
+    {"take_back_limits", take_back_limits, NULL, NULL, yes},
+    {"seal_the_memory", seal_the_memory, NULL, NULL, yes},
     {"handle_faults", handle_faults, NULL, NULL, yes},
     {"handle_faults_once", handle_faults_once, NULL, NULL, yes},
 };

@@ -146,7 +146,8 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
         const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         // The other end died with frames unread. That is told once, before what it had sent itself.
         if (got < 0 && errno == ECONNRESET) continue;
-        if (got > 0) {
+        // A message of no bytes, which a kernel may send, reads like the end.
+        if (got > 0 || (got == 0 && !hung_up())) {
             const auto frame =
                 std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got));
             if (take(frame)) return {Event::ended, {}};
@@ -212,11 +213,19 @@ bool WorkerProcess::take(std::span<const std::byte> frame) {
     return true;
 }
 
+bool WorkerProcess::hung_up() const {
+    pollfd socket{socket_, POLLRDHUP, 0};
+    return ::poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
+/// No more than a socket holds: where there is no namespace a child that lives on may send for
+/// ever.
 void WorkerProcess::take_what_came() {
-    for (;;) {
+    constexpr int frames_max = 1024;
+    for (int i = 0; i < frames_max; ++i) {
         const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         if (got < 0 && errno == ECONNRESET) continue;
-        if (got <= 0) return;
+        if (got < 0) return;
         take(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got)));
     }
 }

@@ -78,6 +78,7 @@ private:
     /// A frame about the process, which is for nobody else. True where the process has ended.
     bool take(std::span<const std::byte> frame);
     void take_what_came();
+    bool hung_up() const;  ///< the other end is closed, or says nothing any more
     void take_output();
     void wait() const;  ///< for a frame or for output, one slice long
 
