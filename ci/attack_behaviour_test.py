@@ -3,14 +3,18 @@
 
 A row is a kernel of EXAMPLES, the exit code, and what is said of it. Whatever a kernel does, its run ends with a record
 of its own that says the same, all that was to be judged is in it, and no process is left. Beside it, what needs more than
-a row: a terminal, a user without root's rights, a machine without namespaces.
+a row: a terminal, a machine without namespaces.
 """
 import ctypes
+import fcntl
 import json
 import os
+import pty
+import select
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 ATTEST = EXAMPLES = None
@@ -152,6 +156,36 @@ class Attacks(unittest.TestCase):
                 end = self.end(out)
                 self.assertEqual((end["record"], end["exit"]), ("end", 1))
                 self.assertEqual(orphans(), [])
+
+    def test_a_terminal_is_not_its_to_write_on(self):
+        for options, reached in ([], False), (["--unconfined"], True):
+            outside, inside = pty.openpty()
+
+            def own_terminal(descriptor=inside):
+                os.setsid()
+                fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
+            run = subprocess.run([*self.check("escapes write_on_the_terminal", f"out-{reached}"), *options], cwd=self.cwd,
+                                 stdin=inside, capture_output=True, text=True, timeout=200, env=self.environment,
+                                 preexec_fn=own_terminal, check=False)
+            self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+            self.assertEqual("observed        0   expected" not in run.stdout, reached, run.stdout)
+            self.assertEqual(bool(select.select([outside], [], [], 0)[0]), reached)
+            os.close(inside)
+            os.close(outside)
+
+    def test_without_namespaces_the_host_is_out_of_reach_too(self):
+        # A name space in which there are no more, and nobody has rights.
+        bare = ["unshare", "-rm", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv "
+                '--bounding-set -all --inh-caps -all --no-new-privs "$@"', "sh"]
+        if subprocess.run([*bare, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("this machine makes none")
+        for kernel in ("signal_the_host", "trace_the_host", "limit_the_host", "open_a_socket", "gain_rights"):
+            with self.subTest(kernel):
+                run = subprocess.run([*bare, *self.check("escapes " + kernel, kernel)], cwd=self.cwd, capture_output=True,
+                                     text=True, timeout=200, env=self.environment, check=False)
+                self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+                self.assertIn("not held in by processes", run.stdout)
+                self.assertIn("observed        0   expected", run.stdout)
 
 
 if __name__ == "__main__":

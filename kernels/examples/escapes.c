@@ -229,7 +229,7 @@ static int speak_nonsense(void* s, const attest_call* c, char* error, size_t cap
 
 static int signal_everybody(void* s, const attest_call* c, char* error, size_t cap) {
     (void)s, (void)error, (void)cap;
-    kill(-1, SIGKILL);
+    if (getppid() == 1) kill(-1, SIGKILL); /* in a namespace of its own alone */
     return fill(c, 0);
 }
 
