@@ -37,8 +37,11 @@ Shard read_shard(const std::string& argument) {
     shard.report = read_run(argument, shard.path);
     sealed_digest(shard.path + "/result.jsonl", file_text(shard.path + "/result.jsonl"));
     if (const std::string why = not_countable(shard.report); !why.empty())
-        refuse(clean(shard.path) + ": " + why, "attest check --resume " + clean(shard.path) +
-                                                   " ends what was cut; else run it again");
+        refuse(clean(shard.path) + ": " + why,
+               shard.report.run.shapes
+                   ? "each part chose its shapes for itself: judge it as it is, or run them without"
+                   : "attest check --resume " + clean(shard.path) +
+                         " ends what was cut; else run it again");
     return shard;
 }
 

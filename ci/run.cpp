@@ -30,6 +30,8 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
     c.kernel = plan.kernel;
     c.profile = plan.profile;
     c.match = plan.match;
+    if (!o.resume.empty())
+        c.match_of_whole = o.match.empty() ? std::vector<std::string>{"*"} : o.match;
     c.seed = plan.seed;
     c.seconds = o.seconds;
     c.cases = o.cases;

@@ -1,8 +1,10 @@
 // Kernels that end in ways whose reason stands elsewhere: in what they print, in the debug
 // information, in what they still do. By index, as hostile.c has its own.
 #undef NDEBUG  // an assertion is one of them
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -119,6 +121,24 @@ static int hang_up(void*, const attest_call* c, char*, size_t) {
     return fill(c, 0);
 }
 
+static int hear_nobody(void*, const attest_call* c, char*, size_t) {
+    shutdown(3, SHUT_RD);
+    return fill(c, 0);
+}
+
+static int speak_to_nobody(void*, const attest_call* c, char*, size_t) {
+    shutdown(3, SHUT_WR);
+    return fill(c, 0);
+}
+
+/* It harms nobody: an answer is waited for by other means. */
+static int wait_for_nothing(void*, const attest_call* c, char*, size_t) {
+    const timeval at_once{0, 1};
+    setsockopt(3, SOL_SOCKET, SO_RCVTIMEO, &at_once, sizeof at_once);
+    fcntl(3, F_SETFL, O_NONBLOCK);
+    return fill(c, 0);
+}
+
 static int write_past_the_text(void*, const attest_call*, char* error, size_t cap) {
     memset(error, 'x', cap + 100'000);
     return 1;
@@ -137,6 +157,9 @@ static const kernel kernels[] = {
     {"close_the_memory", close_the_memory, nullptr, nullptr, yes},
     {"lead_the_memory_elsewhere", lead_the_memory_elsewhere, nullptr, nullptr, yes},
     {"hang_up", hang_up, nullptr, nullptr, yes},
+    {"hear_nobody", hear_nobody, nullptr, nullptr, yes},
+    {"speak_to_nobody", speak_to_nobody, nullptr, nullptr, yes},
+    {"wait_for_nothing", wait_for_nothing, nullptr, nullptr, yes},
     {"write_past_the_text", write_past_the_text, nullptr, nullptr, yes},
     {"turn_the_direction", turn_the_direction, nullptr, nullptr, yes},
     {"leave_the_thread", leave_the_thread, nullptr, nullptr, yes},

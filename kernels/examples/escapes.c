@@ -1,6 +1,7 @@
 /* Kernels that try to get out of their process, or to hide what they do in it, by index. Each
  * answers 0 where it could not, and 1, or a bit each, for what it could. HOSTILE_FILE in the
  * environment names a file or folder to get at, HOSTILE_HOST the process of the judge. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -9,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -60,7 +64,9 @@ static int open_a_socket(void* s, const attest_call* c, char* error, size_t cap)
 
 static int gain_rights(void* s, const attest_call* c, char* error, size_t cap) {
     (void)s, (void)error, (void)cap;
-    return fill(c, unshare(CLONE_NEWUSER) == 0 || chroot("/") == 0);
+    const long child = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (child == 0) _exit(0);
+    return fill(c, child > 0 || unshare(CLONE_NEWUSER) == 0 || chroot("/") == 0);
 }
 
 static int write_into_the_folder(void* s, const attest_call* c, char* error, size_t cap) {
@@ -71,6 +77,46 @@ static int write_into_the_folder(void* s, const attest_call* c, char* error, siz
     snprintf(path, sizeof path, "%s/new", getenv("HOSTILE_FILE"));
     const int made = open(path, O_WRONLY | O_CREAT, 0600) >= 0;
     return fill(c, (float)(opened | removed << 1 | made << 2));
+}
+
+static int opens(const char* path) {
+    const int file = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+    if (file >= 0) close(file);
+    return file >= 0;
+}
+
+/* What root owns needs no capability to be written: the system's settings, its disks. */
+static int change_the_system(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const int settings = opens("/proc/sys/kernel/core_pattern") | opens("/proc/sysrq-trigger");
+    int disk = 0;
+    DIR* devices = opendir("/dev");
+    for (struct dirent* one; devices != NULL && (one = readdir(devices)) != NULL;) {
+        char path[300];
+        struct stat status;
+        snprintf(path, sizeof path, "/dev/%s", one->d_name);
+        if (stat(path, &status) == 0 && S_ISBLK(status.st_mode)) disk |= opens(path);
+    }
+    if (devices != NULL) closedir(devices);
+    const int sys = opens("/sys/kernel/mm/transparent_hugepage/enabled");
+    return fill(c, (float)(settings | disk << 1 | sys << 2));
+}
+
+/* What a person reads there is the verdict; what is pushed into its input is typed by nobody. */
+static int write_on_the_terminal(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    int wrote = 0, typed = 0;
+    for (int number = -1; number < 16; ++number) {
+        char path[64] = "/dev/tty";
+        if (number >= 0) snprintf(path, sizeof path, "/dev/pts/%d", number);
+        const int out = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+        wrote |= out >= 0 && write(out, "● HOLDS\n", 10) > 0;
+        const int in = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+        typed |= in >= 0 && ioctl(in, TIOCSTI, "x") == 0;
+        close(out);
+        close(in);
+    }
+    return fill(c, (float)(wrote | typed << 1));
 }
 
 static int leave_children(void* s, const attest_call* c, char* error, size_t cap) {
@@ -141,8 +187,84 @@ static int know_the_judge(void* s, const attest_call* c, char* error, size_t cap
     const int variable = file_speaks_of("/proc/self/environ", "ATTEST_");
     const int parent = file_speaks_of("/proc/1/comm", "attest");
     const int memory = link_speaks_of("/proc/self/fd/4", "attest");
-    return fill(c, (float)(program | name << 1 | command << 2 | variable << 3 | parent << 4 |
-                           memory << 5));
+    return fill(
+        c, (float)(program | name << 1 | command << 2 | variable << 3 | parent << 4 | memory << 5));
+}
+
+/* Frames as ../worker/PROTOCOL.md lays them out, in the worker's name. */
+static void forge(uint16_t kind, uint32_t number, const void* body, uint32_t bytes) {
+    struct {
+        uint32_t magic;
+        uint16_t version, kind;
+        uint32_t size, number;
+        char body[64];
+    } frame = {0x54544157, 2, kind, 16 + bytes, number, {0}};
+    memcpy(frame.body, body, bytes);
+    send(3, &frame, frame.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* "Done, and all is written", to whatever is asked next. */
+static int forge_answers(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const uint64_t body[4] = {0, 0, 1 << ATTEST_ROLE_O | 1 << ATTEST_ROLE_LSE, 0};
+    for (uint32_t number = 0; number < 2000; ++number) forge(7, number, body, sizeof body);
+    return fill(c, 0);
+}
+
+static int forge_an_end(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const int32_t killed[2] = {SIGKILL, 0};
+    forge(11, 0, killed, sizeof killed);
+    return fill(c, 0);
+}
+
+static int speak_nonsense(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    static char nonsense[60000];
+    memset(nonsense, 0x55, sizeof nonsense);
+    for (size_t i = 0; i < 500; ++i)
+        send(3, nonsense, i * 31 % sizeof nonsense, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return fill(c, 0);
+}
+
+static int signal_everybody(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    if (getppid() == 1) kill(-1, SIGKILL); /* in a namespace of its own alone */
+    return fill(c, 0);
+}
+
+static int stop(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    raise(SIGSTOP);
+    return fill(c, 0);
+}
+
+static int set_an_alarm(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const struct itimerval soon = {{0, 0}, {0, 1000}};
+    setitimer(ITIMER_REAL, &soon, NULL);
+    usleep(200000);
+    return fill(c, 0);
+}
+
+static int become_another_program(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    execl("/bin/true", "true", (char*)NULL);
+    return fill(c, 0);
+}
+
+static int take_back_limits(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    const struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    setrlimit(RLIMIT_FSIZE, &none);
+    setrlimit(RLIMIT_NPROC, &none);
+    return fill(c, 0);
+}
+
+static int seal_the_memory(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    return fill(c, fcntl(4, F_ADD_SEALS, F_SEAL_GROW) == 0);
 }
 
 static const kernel kernels[] = {
@@ -153,9 +275,20 @@ static const kernel kernels[] = {
     {"open_a_socket", open_a_socket, NULL, NULL, yes},
     {"gain_rights", gain_rights, NULL, NULL, yes},
     {"write_into_the_folder", write_into_the_folder, NULL, NULL, yes},
+    {"change_the_system", change_the_system, NULL, NULL, yes},
+    {"write_on_the_terminal", write_on_the_terminal, NULL, NULL, yes},
     {"leave_children_in_sessions_of_their_own", leave_children, NULL, NULL, yes},
     {"see_the_environment", see_the_environment, NULL, NULL, yes},
     {"know_the_judge", know_the_judge, NULL, NULL, yes},
+    {"forge_answers", forge_answers, NULL, NULL, yes},
+    {"forge_an_end", forge_an_end, NULL, NULL, yes},
+    {"speak_nonsense", speak_nonsense, NULL, NULL, yes},
+    {"signal_everybody", signal_everybody, NULL, NULL, yes},
+    {"stop", stop, NULL, NULL, yes},
+    {"set_an_alarm", set_an_alarm, NULL, NULL, yes},
+    {"become_another_program", become_another_program, NULL, NULL, yes},
+    {"take_back_limits", take_back_limits, NULL, NULL, yes},
+    {"seal_the_memory", seal_the_memory, NULL, NULL, yes},
     {"handle_faults", handle_faults, NULL, NULL, yes},
     {"handle_faults_once", handle_faults_once, NULL, NULL, yes},
 };

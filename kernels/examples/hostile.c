@@ -62,6 +62,14 @@ static int leak(void* s, const attest_call* c, char* error, size_t cap) {
     return fill(c, 0);
 }
 
+/* The same with memory that another process could share. */
+static int leak_shared(void* s, const attest_call* c, char* error, size_t cap) {
+    (void)s, (void)error, (void)cap;
+    void* lost = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (lost != MAP_FAILED) memset(lost, 1, 4 << 20);
+    return fill(c, 0);
+}
+
 static int kill_itself(void* s, const attest_call* c, char* error, size_t cap) {
     (void)s, (void)c, (void)error, (void)cap;
     kill(getpid(), SIGKILL);
@@ -160,6 +168,7 @@ static const kernel kernels[] = {
     {"grow_memory", grow_memory, NULL, NULL, yes},
     {"reserve_addresses", reserve_addresses, NULL, NULL, yes},
     {"leak", leak, NULL, NULL, yes},
+    {"leak_shared", leak_shared, NULL, NULL, yes},
     {"kill_itself", kill_itself, NULL, NULL, yes},
     {"be_killed_once", be_killed_once, NULL, die_once, yes},
     {"leave_a_thread_that_crashes", leave_a_thread_that_crashes, NULL, NULL, yes},

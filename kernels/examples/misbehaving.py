@@ -63,6 +63,21 @@ def hangs_up(problem, q, k, v, **_):
     return np.zeros_like(q)
 
 
+def hears_nobody(problem, q, k, v, **_):
+    socket.socket(fileno=os.dup(3)).shutdown(socket.SHUT_RD)
+    return np.zeros_like(q)
+
+
+def speaks_to_nobody(problem, q, k, v, **_):
+    socket.socket(fileno=os.dup(3)).shutdown(socket.SHUT_WR)
+    return np.zeros_like(q)
+
+
+def waits_for_nothing(problem, q, k, v, **_):
+    os.set_blocking(3, False)
+    return np.zeros_like(q)
+
+
 def reads_past_k(problem, q, k, v, **_):
     return ctypes.c_float.from_address(k.ctypes.data + k.nbytes).value
 

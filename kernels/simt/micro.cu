@@ -105,6 +105,17 @@ __global__ void one_of_four(float* o) {
     const auto* four = reinterpret_cast<const float4*>(o + 2 * micro_threads + shift);
     if (blockIdx.x == 0) o[threadIdx.x] = four->x;
 }
+/// As kernels for tensor cores keep their operands: pairs of halves, moved as registers of 32 bits.
+__global__ void registers_as_words(float* o) {
+    half2 pairs[4];
+    auto* words = reinterpret_cast<unsigned*>(pairs);
+    for (int r = 0; r < 4; ++r)
+        pairs[r] = __floats2half2_rn(static_cast<float>(r), static_cast<float>(threadIdx.x));
+    for (int r = 0; r < 4; ++r) words[r] = words[r] << 16 | words[r] >> 16;
+    float sum = 0;
+    for (int r = 0; r < 4; ++r) sum += __half2float(pairs[r].x) + 1000 * __half2float(pairs[r].y);
+    o[global_index()] = sum == 6000 + 4 * static_cast<float>(threadIdx.x) ? 1.0f : 0.0f;
+}
 __global__ void exit_before_barrier(float* o) {
     o[global_index()] = 1;
     if (threadIdx.x >= 32) return;
@@ -170,6 +181,7 @@ constexpr MicroKernel entries[] = {{"barrier_in_both_branches", barrier_in_both_
                                    {"one_of_four_misaligned", one_of_four<1>, 0},
                                    {"exit_before_barrier", exit_before_barrier, 0},
                                    {"reduce_by_votes", reduce_by_votes, 0},
+                                   {"registers_as_words", registers_as_words, 0},
                                    {"last_block_counted", last_block_sums<true>, 0},
                                    {"last_block_by_position", last_block_sums<false>, 0},
                                    {"too_much_dynamic", barrier_for_all, 300 * 1024}};

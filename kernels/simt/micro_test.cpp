@@ -68,7 +68,7 @@ constexpr Expectation defects[] = {
 };
 constexpr const char* clean[] = {"barrier_for_all",  "shuffle_among_half", "add_with_atomic",
                                  "present_syncwarp", "enough_dynamic",     "copy_awaited",
-                                 "reduce_by_votes",  "last_block_counted"};
+                                 "reduce_by_votes",  "last_block_counted", "registers_as_words"};
 constexpr simt::Schedule schedules[] = {simt::Schedule::round_robin, simt::Schedule::reverse,
                                         simt::Schedule::random, simt::Schedule::warp_greedy};
 
@@ -102,10 +102,29 @@ TEST(simt_runtime, clean_counterparts_are_silent_and_the_same_to_the_bit) {
     }
 }
 
+bool is_one_everywhere(const MicroOutcome& outcome) {
+    return std::all_of(outcome.output.begin(), outcome.output.end(),
+                       [](float x) { return x == 1.0f; });
+}
+
 TEST(simt_runtime, votes_and_shuffles_mean_what_cuda_says) {
-    const MicroOutcome outcome = run("reduce_by_votes", simt::Schedule::random, 7);
-    EXPECT_TRUE(std::all_of(outcome.output.begin(), outcome.output.end(),
-                            [](float x) { return x == 1.0f; }));
+    EXPECT_TRUE(is_one_everywhere(run("reduce_by_votes", simt::Schedule::random, 7)));
+}
+
+TEST(simt_runtime, registers_hold_what_was_written_as_another_type) {
+    EXPECT_TRUE(is_one_everywhere(run("registers_as_words", simt::Schedule::random, 7)));
+}
+
+/// As on a GPU, whose host code goes on: of a race it hears nothing.
+TEST(simt_runtime, what_a_gpu_does_not_notice_does_not_fail_the_launch) {
+    for (const char* kernel :
+         {"missing_syncwarp", "blocks_write_one_place", "add_without_atomic",
+          "read_undefined_shared", "copy_not_awaited", "last_block_by_position"}) {
+        const MicroOutcome outcome = run(kernel, simt::Schedule::random, 1);
+        EXPECT_EQ(outcome.code, cudaSuccess) << kernel;
+        EXPECT_EQ(cudaGetLastError(), cudaSuccess) << kernel;
+        if (simt::checker() != nullptr) EXPECT_NE(outcome.text, "") << kernel;
+    }
 }
 
 TEST(simt_runtime, a_misaligned_access_ends_the_launch) {

@@ -1,15 +1,20 @@
+#include <asm/sockios.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -45,6 +50,12 @@ bool mount_proc() {
     return ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
 }
 
+/// Terminals of its own alone, which are none: what a person types or reads passes by those
+/// outside.
+void mount_terminals() {
+    ::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666");
+}
+
 bool make_read_only(const std::string& folder) {
     struct statvfs system {};
     if (::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
@@ -62,6 +73,15 @@ bool make_read_only(const std::string& folder) {
 }
 static_assert(int{ST_NOSUID} == int{MS_NOSUID} && int{ST_NODEV} == int{MS_NODEV} &&
               int{ST_NOEXEC} == int{MS_NOEXEC} && int{ST_NOATIME} == int{MS_NOATIME});
+
+/// The settings of the system, which root writes without any capability.
+bool make_settings_read_only() {
+    bool done = true;
+    for (const char* name :
+         {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"})
+        done = (::access(name, F_OK) != 0 || make_read_only(name)) && done;
+    return done;
+}
 
 /// The first process of a namespace: gathers what ends, and ends with its child.
 [[noreturn]] void look_after(pid_t child) {
@@ -98,15 +118,35 @@ constexpr std::uint64_t change_1 = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCE
 constexpr std::uint64_t change_2 = 1ull << 13;  // to rename across folders
 constexpr std::uint64_t change_3 = 1ull << 14;  // to truncate
 
-void allow_changes_below(int rules, const std::string& folder, std::uint64_t changes) {
-    const int file = ::open(folder.c_str(), O_PATH | O_CLOEXEC);
+void allow_changes_below(int rules, const std::string& path, std::uint64_t changes) {
+    const int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
     if (file < 0) return;  // there is none to write in
     landlock_path_beneath_attr rule{changes, file};
     ::syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     ::close(file);
 }
 
-bool limit_writes() {
+/// Accelerators, and what everybody may write: not disks, which are root's, and not terminals.
+void allow_devices(int rules, std::uint64_t changes) {
+    constexpr std::string_view accelerators[] = {
+        "nvidia", "nvhost", "nvmap",  "nvgpu", "dri",     "kfd",       "accel",
+        "dxg",    "apex",   "neuron", "hl",    "davinci", "infiniband"};
+    constexpr unsigned terminals = 5;  // the number of /dev/tty, /dev/console and /dev/ptmx
+    std::error_code failure;
+    for (const auto& device : std::filesystem::directory_iterator("/dev", failure)) {
+        const std::string name = device.path().filename();
+        struct stat status {};
+        if (::stat(device.path().c_str(), &status) != 0) continue;
+        const bool everybodys = S_ISCHR(status.st_mode) && (status.st_mode & S_IWOTH) != 0 &&
+                                major(status.st_rdev) != terminals;
+        if (everybodys || std::ranges::any_of(accelerators, [&](std::string_view accelerator) {
+                return name.starts_with(accelerator);
+            }))
+            allow_changes_below(rules, device.path(), changes);
+    }
+}
+
+bool limit_writes(bool settings_are_read_only) {
     const long version =
         ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 1) return false;
@@ -116,8 +156,10 @@ bool limit_writes() {
     const int rules =
         static_cast<int>(::syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0));
     if (rules < 0) return false;
-    for (const char* folder : {"/tmp", "/var/tmp", "/dev", "/proc"})
+    for (const char* folder : {"/tmp", "/var/tmp", "/dev/shm"})
         allow_changes_below(rules, folder, changes);
+    allow_changes_below(rules, settings_are_read_only ? "/proc" : "/proc/self", changes);
+    allow_devices(rules, LANDLOCK_ACCESS_FS_WRITE_FILE | (version >= 3 ? change_3 : 0));
     for (const char* variable : {"TMPDIR", "XDG_CACHE_HOME", "TRITON_CACHE_DIR",
                                  "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR",
                                  "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "TORCH_EXTENSIONS_DIR"})
@@ -136,19 +178,31 @@ bool limit_system_calls(bool alone) {
     const scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     if (filter == nullptr) return false;
     bool done = true;
-    const auto refuse = [&](const char* name, auto... condition) {
+    const auto answer = [&](int error, const char* name, auto... condition) {
         const int call = seccomp_syscall_resolve_name(name);
         if (call == __NR_SCMP_ERROR) return;  // this machine has none
-        done = done && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), call, sizeof...(condition),
-                                        condition...) == 0;
+        done = done && seccomp_rule_add(filter, SCMP_ACT_ERRNO(static_cast<std::uint32_t>(error)),
+                                        call, sizeof...(condition), condition...) == 0;
     };
+    const auto refuse = [&](auto... what) { answer(EPERM, what...); };
     for (const char* name :
          {"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_open",
           "pidfd_getfd", "pidfd_send_signal", "kcmp", "socket", "io_uring_setup", "bpf", "setns",
           "unshare", "keyctl", "add_key", "request_key"})
         refuse(name);
     refuse("prlimit64", SCMP_A0(SCMP_CMP_NE, 0));
+    for (const scmp_datum_t space : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET,
+                                     CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP})
+        refuse("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, space, space));
+    // What it is asked for cannot be seen here. Every library asks the older one then.
+    answer(ENOSYS, "clone3");
     if (!alone) {
+        // Also by way of a file whose news are told to another process.
+        for (const int command : {F_SETOWN, F_SETOWN_EX, F_SETSIG})
+            refuse("fcntl", SCMP_A1_32(SCMP_CMP_EQ, static_cast<std::uint32_t>(command)));
+        for (const std::uint32_t request : {std::uint32_t{FIOSETOWN}, std::uint32_t{SIOCSPGRP}})
+            refuse("ioctl", SCMP_A1_32(SCMP_CMP_EQ, request));
+        refuse("tkill");
         const auto itself = static_cast<scmp_datum_t>(::getpid());
         for (const char* name : {"kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"})
             refuse(name, SCMP_A0_32(SCMP_CMP_NE, static_cast<std::uint32_t>(itself)));
@@ -163,11 +217,16 @@ bool limit_system_calls(bool alone) {
 void confine(const std::string& results, uid_t user, gid_t group) {
     Barriers barriers;
     const bool first = ::getpid() == 1;
+    bool settings_are_read_only = false;
     if (first) {
         keep_identity(user, group);
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
         barriers.add(Barrier::processes);
-        if (mount_proc()) barriers.add(Barrier::proc);
+        if (mount_proc()) {
+            barriers.add(Barrier::proc);
+            settings_are_read_only = make_settings_read_only();
+        }
+        mount_terminals();
         if (!results.empty() && make_read_only(results)) barriers.add(Barrier::results);
         const pid_t child = ::fork();
         if (child > 0) look_after(child);
@@ -175,7 +234,7 @@ void confine(const std::string& results, uid_t user, gid_t group) {
         die_with_parent();
     }
     if (give_up_rights()) barriers.add(Barrier::rights);
-    if (limit_writes()) barriers.add(Barrier::files);
+    if (limit_writes(settings_are_read_only)) barriers.add(Barrier::files);
     if (limit_system_calls(first)) barriers.add(Barrier::system_calls);
     protocol::ConfinedFrame frame;
     frame.header.kind = protocol::FrameKind::confined;

@@ -40,6 +40,12 @@ TEST_F(Confined, NothingOfTheHostIsWithinReach) {
     }
 }
 
+TEST_F(Confined, TheMachineIsNotItsToChange) {
+    open("change_the_system");
+    NEEDS(files);
+    expect_ok(call(), 0);
+}
+
 TEST_F(Confined, TheResultsAreNotItsToWrite) {
     const std::string folder = file_ + ".results";
     std::filesystem::create_directory(folder);
@@ -104,6 +110,13 @@ TEST_F(Confined, NothingTellsItWhoAsks) {
     open("know_the_judge");
     EXPECT_EQ(static_cast<int>(call().outputs[Role::o].to_doubles()[0]) & 1, 1) << "its program";
     ::unsetenv("ATTEST_WORKER_OUTPUT");
+}
+
+TEST_F(Confined, NonsenseOnItsSocketIsNoEnd) {
+    open("speak_nonsense");  // with a message of no bytes
+    const int process = session_->process_id();
+    for (int i = 0; i < 2; ++i) expect_ok(call(), 0);
+    EXPECT_EQ(session_->process_id(), process);
 }
 
 TEST_F(Confined, AHandlerThatHidesReadsIsSeen) {

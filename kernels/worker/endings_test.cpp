@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "kernels/worker/printed.hpp"
 #include "kernels/worker/trouble_test.hpp"
@@ -70,11 +71,22 @@ TEST_F(Endings, WhoExitsHasTheLastWord) {
 
 TEST_F(Endings, ClosedDescriptorsAreNoExit) {
     for (const char* name :
-         {"close_all", "close_the_memory", "lead_the_memory_elsewhere", "hang_up"})
+         {"close_all", "close_the_memory", "lead_the_memory_elsewhere", "hang_up", "hear_nobody",
+          "speak_to_nobody"})
         EXPECT_EQ(ending(name),
                   "closed the descriptors of its process that the judge speaks through, or ended "
                   "its process: exit(97)")
             << name;
+}
+
+TEST_F(Endings, ASocketThatDoesNotWaitIsWaitedFor) {
+    open("wait_for_nothing");
+    const int process = session_->process_id();
+    for (int i = 0; i < 3; ++i) {
+        expect_ok(call());
+        std::this_thread::sleep_for(milliseconds(50));  // the worker finds nothing to read
+    }
+    EXPECT_EQ(session_->process_id(), process);
 }
 
 TEST_F(Endings, ATextTooLongIsNoStack) {

@@ -1,5 +1,6 @@
 #include "kernels/worker/frames.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -35,6 +36,22 @@ struct Ends {
 };
 const Ends as_started;  // before any kernel's code
 
+/// shutdown() of one direction leaves the file what it was. The other one's end shows when
+/// something is sent.
+bool hears_nobody() {
+    pollfd socket{protocol::socket_fd, POLLRDHUP, 0};
+    return ::poll(&socket, 1, 0) > 0 && (socket.revents & POLLRDHUP) != 0;
+}
+
+/// Whether to try once more: a kernel may have made the socket one that does not wait.
+bool try_again(short event) {
+    if (errno == EINTR) return true;
+    if (errno != EAGAIN) return false;
+    pollfd socket{protocol::socket_fd, event, 0};
+    ::poll(&socket, 1, -1);
+    return true;
+}
+
 }  // namespace
 
 void send_frame(std::span<std::byte> frame, std::string_view text) {
@@ -53,12 +70,12 @@ void send_frame(std::span<std::byte> frame, std::string_view text) {
     ssize_t sent = 0;
     do {
         sent = ::sendmsg(protocol::socket_fd, &message, MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
+    } while (sent < 0 && try_again(POLLOUT));
     if (sent < 0) ::_exit(protocol::closed_exit);  // or the host has gone, and nobody asks
 }
 
 void require_ends() {
-    if (Ends() != as_started) ::_exit(protocol::closed_exit);
+    if (Ends() != as_started || hears_nobody()) ::_exit(protocol::closed_exit);
 }
 
 void send_text(protocol::FrameKind kind, std::uint32_t sequence, std::string_view text) {
@@ -75,7 +92,7 @@ std::span<const std::byte> receive_frame() {
     ssize_t got = 0;
     do {
         got = ::recv(protocol::socket_fd, buffer.data(), buffer.size(), 0);
-    } while (got < 0 && errno == EINTR);
+    } while (got < 0 && try_again(POLLIN));
     return std::span(buffer).first(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
 }
 

@@ -58,14 +58,16 @@ TEST_F(Hostile, AddressesAreNoMemory) {
 }
 
 TEST_F(Hostile, WhatManyShortCallsPileUpIsSeen) {
-    open("leak");
-    CallResult result;
-    int calls = 0;
-    for (; calls < 200 && result.outcome == Outcome::ok; ++calls) result = call();
-    EXPECT_EQ(result.outcome, Outcome::memory);
-    EXPECT_EQ(sentence(result), "ran out of memory: 256 MiB are allowed");
-    EXPECT_GE(calls, 60);  // 64 calls of 4 MiB are allowed
-    EXPECT_LE(calls, 90);
+    for (const char* kernel : {"leak", "leak_shared"}) {
+        open(kernel);
+        CallResult result;
+        int calls = 0;
+        for (; calls < 200 && result.outcome == Outcome::ok; ++calls) result = call();
+        EXPECT_EQ(result.outcome, Outcome::memory) << kernel;
+        EXPECT_EQ(sentence(result), "ran out of memory: 256 MiB are allowed");
+        EXPECT_GE(calls, 60);  // 64 calls of 4 MiB are allowed
+        EXPECT_LE(calls, 90);
+    }
 }
 
 TEST_F(Hostile, AWorkerThatIsKilledFromOutsideIsReplaced) {

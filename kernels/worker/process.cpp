@@ -4,16 +4,15 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -81,7 +80,7 @@ std::string signal_name(int signal) {
 
 WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memory_fd,
                              const SessionOptions& options)
-    : farewell_(options.farewell), buffer_(protocol::frame_bytes_max) {
+    : memory_fd_(memory_fd), farewell_(options.farewell), buffer_(protocol::frame_bytes_max) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         throw InternalError(fmt::format("no socket for a worker: {}", std::strerror(errno)));
@@ -147,7 +146,8 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
         const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         // The other end died with frames unread. That is told once, before what it had sent itself.
         if (got < 0 && errno == ECONNRESET) continue;
-        if (got > 0) {
+        // A message of no bytes, which a kernel may send, reads like the end.
+        if (got > 0 || (got == 0 && !hung_up())) {
             const auto frame =
                 std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got));
             if (take(frame)) return {Event::ended, {}};
@@ -213,11 +213,19 @@ bool WorkerProcess::take(std::span<const std::byte> frame) {
     return true;
 }
 
+bool WorkerProcess::hung_up() const {
+    pollfd socket{socket_, POLLRDHUP, 0};
+    return ::poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
+/// No more than a socket holds: where there is no namespace a child that lives on may send for
+/// ever.
 void WorkerProcess::take_what_came() {
-    for (;;) {
+    constexpr int frames_max = 1024;
+    for (int i = 0; i < frames_max; ++i) {
         const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         if (got < 0 && errno == ECONNRESET) continue;
-        if (got <= 0) return;
+        if (got < 0) return;
         take(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got)));
     }
 }
@@ -261,16 +269,23 @@ ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
     return status;
 }
 
+/// Memory that could be shared with another process counts too, or a kernel could take all there is
+/// that way; the tensors' does not, of which the host has filled more than this process has
+/// touched.
 std::uint64_t WorkerProcess::private_memory() const {
-    const std::string path = fmt::format("/proc/{}/statm", id());
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
-                                                               &std::fclose);
-    unsigned long long size = 0, resident = 0, shared = 0;
-    if (file == nullptr ||
-        std::fscanf(file.get(), "%llu %llu %llu", &size, &resident, &shared) != 3)
-        return 0;
-    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return resident > shared ? (resident - shared) * page : 0;
+    std::ifstream file(fmt::format("/proc/{}/status", id()));
+    std::uint64_t anonymous = 0, shared = 0;
+    for (std::string key; file >> key; std::getline(file, key)) {
+        if (key == "RssAnon:") file >> anonymous;
+        if (key == "RssShmem:") file >> shared;
+    }
+    struct stat tensors {};
+    constexpr std::uint64_t block_bytes = 512, kibibyte = 1024;  // stat(2), proc(5)
+    const bool known = ::fstat(memory_fd_, &tensors) == 0;
+    const std::uint64_t ours =
+        known ? static_cast<std::uint64_t>(tensors.st_blocks) * block_bytes : 0;
+    const std::uint64_t shared_bytes = known ? shared * kibibyte : 0;
+    return anonymous * kibibyte + (shared_bytes > ours ? shared_bytes - ours : 0);
 }
 
 }  // namespace attest::worker

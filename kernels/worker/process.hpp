@@ -70,13 +70,15 @@ public:
     /// What it printed since this was last asked: the last of it.
     std::string take_printed();
 
-    std::uint64_t private_memory() const;  ///< resident bytes it shares with nobody; 0 if unknown
+    std::uint64_t private_memory()
+        const;  ///< resident bytes, files and tensors apart; 0 if unknown
 
 private:
     bool has_ended();
     /// A frame about the process, which is for nobody else. True where the process has ended.
     bool take(std::span<const std::byte> frame);
     void take_what_came();
+    bool hung_up() const;  ///< the other end is closed, or says nothing any more
     void take_output();
     void wait() const;  ///< for a frame or for output, one slice long
 
@@ -88,6 +90,7 @@ private:
     int socket_ = -1, output_ = -1;
     bool output_closed_ = false;
     std::string printed_;
+    int memory_fd_ = -1;  ///< of the tensors
     std::chrono::milliseconds farewell_;
     bool reaped_ = false;
     int status_ = 0;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "kernels/worker/example_kernels_test.hpp"
@@ -132,13 +133,23 @@ TEST_F(Python, EndingTheProcess) {
 }
 
 TEST_F(Python, ClosedDescriptorsAreNoExit) {
-    for (const char* name : {"closes_the_memory", "leads_the_memory_elsewhere", "hangs_up"}) {
+    for (const char* name : {"closes_the_memory", "leads_the_memory_elsewhere", "hangs_up",
+                             "hears_nobody", "speaks_to_nobody"}) {
         const CallResult result = call(name);
         EXPECT_EQ(result.outcome, Outcome::crash) << name;
         EXPECT_EQ(result.reason,
                   "closed the descriptors of its process that the judge speaks through, or ended "
                   "its process: exit(97)")
             << name;
+    }
+}
+
+TEST_F(Python, ASocketThatDoesNotWaitIsWaitedFor) {
+    for (int i = 0; i < 3; ++i) {
+        const CallResult result =
+            i == 0 ? call("waits_for_nothing") : session_->forward(problem_, inputs_);
+        EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+        std::this_thread::sleep_for(milliseconds(50));  // the worker finds nothing to read
     }
 }
 

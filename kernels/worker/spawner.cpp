@@ -86,7 +86,7 @@ int become(void* data) {
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::setpgid(0, 0);
+    ::setsid();  // away from the terminal, too
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
     ::dup2(becoming.output_fd, STDOUT_FILENO);

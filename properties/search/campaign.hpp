@@ -30,6 +30,9 @@ struct CampaignOptions {
     kernel::KernelSpec kernel;
     Profile profile;
     std::vector<std::string> match;  ///< globs on law ids; empty: all
+    /// Of the campaign that this one goes on with, its laws that are done included: few shapes are
+    /// chosen for all of them, so that they are the same. Empty: as `match`.
+    std::vector<std::string> match_of_whole;
     std::uint64_t seed = 0;
     std::optional<double> seconds;       ///< total, shared among laws
     std::optional<std::int64_t> cases;   ///< a law

@@ -208,7 +208,8 @@ namespace {
 std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capability& capability) {
     FeatureSet own = space.allow | space.require;
     for (const FeatureSet& set : space.require_any) own = own | set;
-    if (own.has(Feature::paged) || own.has(Feature::ring)) own = own.with(Feature::cache);
+    if (own.has(Feature::paged)) own = own.with(Feature::cache);
+    if (!own.has(Feature::cache)) own = own.without(Feature::ring);
     bool at_odds = !own.contains(capability.always);
     for (int a = 0; a < feature_count; ++a)
         for (int b = 0; b < feature_count; ++b)

@@ -39,6 +39,19 @@ TEST(Draw, EveryCaseIsValidAndInItsSpace) {
     }
 }
 
+/// Cases that are no draw of the law are held to its space too: stored ones, and few shapes.
+TEST(Draw, NoOtherFeatureBringsOneThatTheLawIsNotTriedOn) {
+    const Capability capability = declared_capability(full_manifest());
+    const FeatureSet cacheless = FeatureSet::all().without(Feature::cache).without(Feature::paged);
+    const law::Property law = zero_law("draw.cacheless", {.allow = cacheless});
+    for (const char* line : {"b1 hq1 hkv1 tq2 tk4 d4 causal cache 2 f32",
+                             "b1 hq1 hkv1 tq2 tk40 d4 causal window 7 -1 cache 38 ring f32"}) {
+        const Problem p = parse_problem(line);
+        EXPECT_TRUE(in_space(zero_law("draw.any"), capability, p)) << line;
+        EXPECT_FALSE(in_space(law, capability, p)) << line;
+    }
+}
+
 TEST(Draw, StaysWithinWhatTheKernelDeclares) {
     kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal, Feature::gqa, Feature::lse);

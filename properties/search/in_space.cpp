@@ -40,8 +40,9 @@ bool in_space(const law::Property& property, const Capability& all, const Proble
         has_alternative = has_alternative || features.contains(set);
     }
     allowed = allowed | kernel::inherent_features(capability, p);
-    if (allowed.has(Feature::paged) || allowed.has(Feature::ring))
-        allowed = allowed.with(Feature::cache);
+    if (allowed.has(Feature::paged)) allowed = allowed.with(Feature::cache);
+    // As it is drawn: a law that is tried on no cache is tried on no ring.
+    if (!allowed.has(Feature::cache)) allowed = allowed.without(Feature::ring);
     if (property.needs.lse) allowed = allowed.with(Feature::lse);
     if (!has_alternative || !features.contains(space.require) || !allowed.contains(features))
         return false;

@@ -41,6 +41,20 @@ bool RunState::selected(const law::Property& property) const {
     return options_.match.empty() || matches_any(options_.match, property.id);
 }
 
+bool RunState::in_profile(const law::Property& property) const {
+    return matches_any(options_.profile.laws, property.id) &&
+           !matches_any(options_.profile.laws_excluded, property.id);
+}
+
+std::vector<law::Property> RunState::laws_of_whole() const {
+    const auto& whole = options_.match_of_whole;
+    std::vector<law::Property> all;
+    for (const law::Property& law : laws_)
+        if (in_profile(law) && (whole.empty() ? selected(law) : matches_any(whole, law.id)))
+            all.push_back(law);
+    return all;
+}
+
 void RunState::skip(std::size_t law, law::Verdict verdict) {
     results_[law].verdict = std::move(verdict);
     concluded_.push_back(law);
@@ -56,9 +70,7 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
                           limit};
     for (std::size_t i = 0; i < laws_.size(); ++i) {
         const law::Property& property = laws_[i];
-        const bool in_profile = matches_any(profile.laws, property.id) &&
-                                !matches_any(profile.laws_excluded, property.id);
-        if (!in_profile) {
+        if (!in_profile(property)) {
             skip(i, law::not_run(
                         {law::Reason::Kind::not_in_profile, "not in profile " + profile.name}));
         } else if (!selected(property)) {

@@ -54,12 +54,8 @@ public:
     double progress() const;
     const law::Property& property(std::size_t law) const { return laws_[law]; }
     bool selected(const law::Property& property) const;
-    std::vector<law::Property> selected_laws() const {
-        std::vector<law::Property> all;
-        for (const law::Property& law : laws_)
-            if (selected(law)) all.push_back(law);
-        return all;
-    }
+    bool in_profile(const law::Property& property) const;
+    std::vector<law::Property> laws_of_whole() const;
 
     /// Laws whose verdict is final and that were not taken yet, in the order they became so.
     std::vector<std::size_t> take_concluded();

@@ -89,7 +89,7 @@ void Runner::prepare(LimitedKernel& kernel) {
     Capability capability = capability_of(kernel);
     std::vector<StoredFailure> stored;
     if (!options_.store.empty()) stored = load_failures(options_.store, &result_.unread);
-    capability.shapes = shapes_for(state_.selected_laws(), kernel, capability, options_, stored);
+    capability.shapes = shapes_for(state_.laws_of_whole(), kernel, capability, options_, stored);
     const std::lock_guard lock(mutex_);
     result_.manifest = kernel.manifest();
     result_.narrow = capability.narrow();

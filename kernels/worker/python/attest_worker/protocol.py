@@ -2,6 +2,7 @@
 
 import enum
 import os
+import select
 import socket
 import struct
 
@@ -112,6 +113,14 @@ def _ends():
     return _leads_to(SOCKET_FD), _leads_to(MEMORY_FD)
 
 
+def _wait_for(event, milliseconds):
+    """Whether it is there. POLLRDHUP: shutdown() of what is read leaves the file what it was; the other direction's shows
+    when something is sent."""
+    poll = select.poll()
+    poll.register(SOCKET_FD, event)
+    return any(seen & event for _, seen in poll.poll(milliseconds))
+
+
 class Connection:
     """This process's end of the socket. It ends the process where the host is gone, or the kernel
     closed or replaced what a later call needs."""
@@ -121,9 +130,17 @@ class Connection:
         self._buffer = bytearray(FRAME_BYTES_MAX)
         self._as_started = _ends()  # before any kernel's code
 
+    def _insist(self, event, transfer, *arguments):
+        """A kernel may have made the socket one that does not wait."""
+        while True:
+            try:
+                return transfer(*arguments)
+            except BlockingIOError:
+                _wait_for(event, None)
+
     def receive(self):
         """(kind, sequence, body) of the next frame."""
-        size = self._socket.recv_into(self._buffer)
+        size = self._insist(select.POLLIN, self._socket.recv_into, self._buffer)
         if size < HEADER.size:
             os._exit(0)
         magic, version, kind, _, sequence = HEADER.unpack_from(self._buffer)
@@ -134,10 +151,10 @@ class Connection:
     def send(self, kind, sequence, body, text=b""):
         size = HEADER.size + len(body) + len(text)
         header = HEADER.pack(MAGIC, VERSION, kind, size, sequence)
-        if _ends() != self._as_started:
+        if _ends() != self._as_started or _wait_for(select.POLLRDHUP, 0):
             os._exit(CLOSED_EXIT)
         try:
-            self._socket.send(header + body + text)
+            self._insist(select.POLLOUT, self._socket.send, header + body + text)
         except OSError:
             os._exit(CLOSED_EXIT)  # or the host has gone, and nobody asks
 
