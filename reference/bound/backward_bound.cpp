@@ -66,8 +66,8 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
                         2 * facts.dim_v * oma + lse_given * (3.1 * ua * facts.d_lse + oma);
     const double partial = lse_given ? std::abs(facts.d) + facts.d_lse : 0;
     const double over_queries =
-        chain_error(model_.sum_depth(queries_) + 5 + model_.factor_roundings, ua);
-    const double over_keys = chain_error(model_.sum_depth(keys_) + 5, ua);
+        chain_error(model_.sum_depth(queries_) + 5 + model_.factor_roundings, ua) + model_.by_way;
+    const double over_keys = chain_error(model_.sum_depth(keys_) + 5, ua) + model_.by_way;
     const double pu = 2 * model_.weight_floor;
     const double of_exp = facts.lse_error + std::log1p(model_.exp_error);
     const double overflow = std::log(model_.max_finite);
@@ -122,7 +122,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
 }
 
 double BackwardRow::of_sum(double terms) const noexcept {
-    return chain_error(model_.sum_depth(terms) + 5, model_.ua) + 2 * model_.ugs;
+    return chain_error(model_.sum_depth(terms) + 5, model_.ua) + 2 * model_.ugs + model_.by_way;
 }
 
 double BackwardRow::absolute(double terms, double scale) const noexcept {

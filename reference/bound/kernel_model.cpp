@@ -23,11 +23,23 @@ double underflow(const FormatTraits& t, bool flushes) {
                     std::numeric_limits<double>::denorm_min());
 }
 
+constexpr double single = 0x1p-24;  ///< f32's unit roundoff
+
+/// C, C++ and GPUs make a 16-bit number of a double by way of f32, and so do most libraries.
+double by_way_of_single(const FormatTraits& t, const FormatTraits& a) {
+    return a.unit_roundoff < single && t.unit_roundoff > single ? single : 0;
+}
+
+/// (1 + u)(1 + by way) - 1 <= u + 1.01 by way.
+double unit_of(const FormatTraits& t, const FormatTraits& a) {
+    return t.unit_roundoff + 1.01 * by_way_of_single(t, a);
+}
+
 /// A step that is rounded coarser than to `a`; what it may not exceed.
 double rounded_to(const FormatTraits& t, const FormatTraits& a, bool flushes, double& unit,
                   double& under) {
     if (!(t.unit_roundoff > a.unit_roundoff)) return a.max_finite;
-    unit = t.unit_roundoff;
+    unit = unit_of(t, a);
     under = underflow(t, flushes);
     return std::min(t.max_finite, a.max_finite);
 }
@@ -69,14 +81,14 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.max_finite = a.max_finite;
     const FormatTraits w = traits(resolved(numerics.weights, problem.format_q));
     if (w.unit_roundoff > a.unit_roundoff) {
-        m.up = w.unit_roundoff;
+        m.up = unit_of(w, a);
         m.omp = underflow(w, numerics.flush_subnormals);
     }
     const auto rounding = [&](NumberFormat declared, double& u, double& om) {
         if (declared == NumberFormat::same) declared = numerics.weights;
         const FormatTraits g = traits(resolved(declared, problem.format_q));
         if (!(g.unit_roundoff > a.unit_roundoff)) return a.max_finite;
-        u = g.unit_roundoff;
+        u = unit_of(g, a);
         om = underflow(g, numerics.flush_subnormals);
         return g.max_finite;
     };
@@ -84,8 +96,10 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.gradient_max = rounding(numerics.gradient_scores, m.ugs, m.omgs);
     const FormatTraits stored = traits(problem.format_o);
     const FormatTraits o = traits(resolved(numerics.output, problem.format_o));
+    m.by_way = by_way_of_single(traits(problem.format_q), a);
+    m.uo = by_way_of_single(stored, a);
     if (o.unit_roundoff > stored.unit_roundoff) {
-        m.uo = o.unit_roundoff;
+        m.uo += unit_of(o, a);
         m.omo = underflow(o, numerics.flush_subnormals);
     }
     if (numerics.flush_subnormals) m.omo = std::max(m.omo, smallest_normal(stored));

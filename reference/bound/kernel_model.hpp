@@ -20,15 +20,16 @@ struct KernelModel {
     /// Rounding of P before the product that gives dV, and of dS before those of dQ and dK.
     double ugp = 0, omgp = 0, ugs = 0, omgs = 0;
     double gradient_max = 0;  ///< the largest finite number of the format of dS
-    double uo = 0, omo = 0;   ///< a rounding of the output coarser than the format it is stored in
-    double exp_error = 0;     ///< relative, one call
-    double log_error = 0;     ///< relative, one call
-    double us = 0, oms = 0;   ///< rounding of a score's steps; 0: none of its own
-    double uq = 0, omq = 0;   ///< of q before the product
-    double ur = 0, omr = 0;   ///< of cos, sin and the turn
-    double ub = 0, omb = 0;   ///< of mask, slopes and sink
-    double epsilon = 0;       ///< added to l
-    double max_finite = 0;    ///< of the accumulator
+    double uo = 0, omo = 0;  ///< a rounding of the output beside that to the format it is stored in
+    double by_way = 0;       ///< of f64 to a narrower format than f32: that to f32 on the way
+    double exp_error = 0;    ///< relative, one call
+    double log_error = 0;    ///< relative, one call
+    double us = 0, oms = 0;  ///< rounding of a score's steps; 0: none of its own
+    double uq = 0, omq = 0;  ///< of q before the product
+    double ur = 0, omr = 0;  ///< of cos, sin and the turn
+    double ub = 0, omb = 0;  ///< of mask, slopes and sink
+    double epsilon = 0;      ///< added to l
+    double max_finite = 0;   ///< of the accumulator
     double score_max = 0, query_max = 0, bias_max = 0;  ///< the largest finite numbers there
     bool sums_rounded_weights = false;
     bool flushes = false;  ///< subnormal inputs count as zero too
