@@ -14,6 +14,14 @@ if sdpa.CUDA:
     ATTEST = sdpa.manifest("flash", ["f16", "bf16"], ["gqa"], {"weights": "same", "exp_ulp": 4, "matrix_unit": True})
 else:
     ATTEST = sdpa.manifest("flash", ["f64", "f32", "f16", "bf16"], ["gqa", "mask_bool", "mask_additive"],
-                           {"weights": "same", "exp_ulp": 20, "flush_subnormals": True})
-supports = partial(sdpa.supports, SDPBackend.FLASH_ATTENTION)
+                           {"weights": "same", "exp_ulp": 20, "flush_subnormals": True}, gradients=["q", "k", "v"])
+
+
+def supports(problem):
+    # In 16 bits each query head's dK and dV are rounded, and added up in them (README.md).
+    if problem.want_grad and problem.heads_q != problem.heads_kv:
+        return "gradients of groups"
+    return sdpa.supports(SDPBackend.FLASH_ATTENTION, problem)
+
+
 forward = partial(sdpa.forward, SDPBackend.FLASH_ATTENTION, True)
