@@ -78,6 +78,8 @@ def forward(backend, rows_contiguous, problem, q, k, v, *, mask=None, **_):
     q, k, v = (on_device(x, rows_contiguous) for x in (q, k, v))
     if mask is not None:
         whole = mask.shape[:2] + (problem.len_q, problem.len_kv)
+        if mask.requires_grad:  # its gradient is added up over what shares it, and rounded then
+            mask = mask.to(torch.promote_types(mask.dtype, torch.float32))
         mask = on_device(mask.expand(whole).contiguous(), rows_contiguous)
         if problem.causal:
             later = torch.ones(whole[2:], dtype=torch.bool, device=DEVICE).triu(1)
