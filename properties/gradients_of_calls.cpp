@@ -191,17 +191,25 @@ Plan batch_plan(const Given& given) {
     };
 }
 
-/// Any subset of the gradients: each by itself is right, as it was among all. Its bits may be
-/// others: PyTorch takes another path where the mask wants no gradient.
+/// Any subset of the gradients, each by itself and some of them: right, as they were among all. The
+/// bits may be others: PyTorch takes another path where the mask wants no gradient.
 Judgement check_wanted(const Trial& trial) {
     const GradientRun all = run_of(trial);
     Judgement sum = nothing_compared("there is no gradient");
-    for (const Role role : trial.gradients_of(trial.problem())) {
-        if (sum.violated()) break;
+    const std::vector<Role> had = trial.gradients_of(trial.problem());
+    const auto wanted = [&](std::vector<Role> some, const char* when) {
+        if (sum.violated()) return;
         sum = merge(std::move(sum),
-                    same_again(all, trial.backward(all.problem(), all.inputs(), {role}), false,
-                               "when no other gradient is wanted"));
-    }
+                    same_again(all, trial.backward(all.problem(), all.inputs(), std::move(some)),
+                               false, when));
+    };
+    for (const Role role : had) wanted({role}, "when no other gradient is wanted");
+    const std::uint64_t chosen = trial.random_bits(stream_of("gradients.wanted"), 0);
+    std::vector<Role> some;
+    for (std::size_t n = 0; n < had.size(); ++n)
+        if ((chosen >> n & 1) != 0) some.push_back(had[n]);
+    if (some.size() > 1 && some.size() < had.size())
+        wanted(std::move(some), "when some of the gradients are wanted");
     return sum;
 }
 
@@ -268,7 +276,8 @@ std::vector<Property> gradients_of_calls() {
                      "repeats its bits, the bits are the same.",
                      source, cases_that(batched), batch_plan, {gradients_of_first_sequence()}),
         gradient_law(
-            "gradients.wanted", "Each gradient is within its bound by itself as among all.",
+            "gradients.wanted",
+            "Each gradient is within its bound by itself and among some as among all.",
             "any subset of the gradients may be wanted",
             "Which gradients are wanted is which tensors are given; what is not wanted has "
             "no place in memory. Another subset may be computed on another path: no bits are "

@@ -39,7 +39,8 @@ def forward(problem, q, k, v, *, mask=None, sinks=None, **_):
     kept = torch.float64 if q.dtype == torch.float64 else torch.float32
     out = {0: torch.float64, 1: torch.float32, 2: torch.float16, 3: torch.bfloat16}[int(problem.format_o)]
     group = problem.heads_q // problem.heads_kv
-    q, k, v = (x.to(kept) for x in (q, k, v))
+    # Copies lie as PyTorch aligns: matrix products round by the address of what they are given.
+    q, k, v = (x.to(kept, copy=True) for x in (q, k, v))
     k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))
     scores = q @ k.transpose(-1, -2) * problem.scale
     if problem.softcap:
@@ -51,4 +52,8 @@ def forward(problem, q, k, v, *, mask=None, sinks=None, **_):
         sink = sinks.to(kept)[None, :, None, None].expand(*scores.shape[:3], 1)
         scores = torch.cat([scores, sink], dim=-1)
     weights = scores.softmax(-1)[..., : problem.len_kv]
-    return (weights @ v).to(out), scores.logsumexp(-1).to(kept)
+    product = weights @ v
+    if product.requires_grad:
+        # And so does the gradient that it is given, in one layout whatever its own.
+        product.register_hook(lambda d_o: d_o.clone(memory_format=torch.contiguous_format))
+    return product.to(out), scores.logsumexp(-1).to(kept)

@@ -166,6 +166,7 @@ int backward_plain(const BackwardSteps<float>& steps, const attest_call* from, c
     Call call;
     if (!read_call(from, call, error, cap)) return 1;
     if (!call.lse || !call.d_o) return fail(error, cap, "backward needs lse and d_o");
+    steps.call(call);
     const Scratch scratch(from->workspace, from->workspace_bytes);
     return call.wide ? run_plain<double>(call, {}, scratch, error, cap)
                      : run_plain<float>(call, steps, scratch, error, cap);

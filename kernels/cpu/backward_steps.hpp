@@ -23,6 +23,7 @@ namespace attest::cpu {
 
 /// The correct steps, as BackwardSteps names and explains them.
 namespace plain {
+inline void call_backward(Call&) {}
 template <typename Real>
 void begin_head(const Call&, const Segment&, std::int64_t, const BackSums<Real>&) {}
 inline std::int64_t queries(const Call&, const Segment& s) {
@@ -98,6 +99,8 @@ inline std::byte* value_at(const Call& call, std::int64_t b, std::int64_t h, std
 
 template <typename Real>
 struct BackwardSteps {
+    /// The call as it was handed over, in every format, also where an input is f64.
+    void (*call)(Call&) = plain::call_backward;
     /// Before a query head adds to its key head's sums; the queries of a segment.
     void (*begin_head)(const Call&, const Segment&, std::int64_t group,
                        const BackSums<Real>&) = plain::begin_head<Real>;
@@ -130,7 +133,8 @@ struct BackwardSteps {
 };
 
 std::size_t backward_workspace(const attest_problem& problem) noexcept;
-/// Sums in f32, in f64 where an input is f64; P and dS are not rounded. `steps` are for f32.
+/// Sums in f32, in f64 where an input is f64; P and dS are not rounded. `steps` are for f32, but
+/// for `call`.
 int backward_plain(const BackwardSteps<float>& steps, const attest_call* from, char* error,
                    std::size_t cap);
 

@@ -3,6 +3,8 @@
 //
 //   P = exp(S - LSE), dS = P (dO.V - D) slope, dQ = scale dS K, dK = scale dS'Q, dV = P'dO
 //
+// D is dO.O, less the LSE's gradient where there is one.
+//
 // Tiles of 16 queries and 32 keys, four warps of four rows, a lane a key while P and dS are made.
 // One kernel stays with its queries and sums dQ; the other stays with its keys, goes through the
 // rows of every head of the group and sums dK and dV in registers: no sum has two writers, and the
@@ -61,8 +63,8 @@ struct BackTiles {
         }
     }
 
-    /// P and dS of the warp's four rows.
-    template <typename T>
+    /// P and dS of the warp's four rows; dS with the soft cap's slope, or that behind the cap.
+    template <typename T, bool sloped = true>
     __device__ void weigh(const CudaRow& first, std::int64_t k0, const float* delta) const {
         const Params& p = first.p;
         const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -82,12 +84,13 @@ struct BackTiles {
             const float t = p.softcap_f32 > 0 ? tanhf(product / p.softcap_f32) : 0;
             w[r * back_keys + lane] = seen;
             ds[r * back_keys + lane] =
-                s == -INFINITY ? 0 : seen * (dp - delta[r - 4 * warp]) * (1 - t * t);
+                s == -INFINITY ? 0 : seen * (dp - delta[r - 4 * warp]) * (sloped ? 1 - t * t : 1);
         }
     }
 };
 
-/// D = dO.O of the warp's four rows, the same in every lane.
+/// D of the warp's four rows, the same in every lane. Of a row that sees no key it may be anything,
+/// as dLSE is.
 template <typename T, int DIM>
 __device__ inline void deltas(const BackTiles<DIM>& tiles, const CudaRow& first, float* delta) {
     const Params& p = first.p;
@@ -99,7 +102,8 @@ __device__ inline void deltas(const BackTiles<DIM>& tiles, const CudaRow& first,
             sum += tiles.d_o[(4 * warp + r) * DIM + c] *
                    Number<T>::read(*at<T>(p.o, first.b, first.h, i, c));
         for (int step = 16; step != 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-        delta[r] = sum;
+        const bool given = p.d_lse.data != nullptr && i < p.len_q && i < first.queries;
+        delta[r] = given ? sum - *at<float>(p.d_lse, first.b, first.h, i, 0) : sum;
     }
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/launch.hpp"
 
+#include "kernels/cuda/bias_backward.cuh"
 #include "kernels/cuda/decode.cuh"
 #include "kernels/cuda/flash.cuh"
 #include "kernels/cuda/flash_backward.cuh"
@@ -76,7 +77,7 @@ int launch_flash_backward(ElementFormat element, const Params& p, void* stream) 
                 code = simt::launch(flash_d_query_kernel<T, DIM>, rows_grid(p, back_rows),
                                     dim3(128), BackTiles<DIM>::bytes(), on, p);
             if (code == cudaSuccess) code = launch_d_key<T, DIM, false>(p, on);
-            return code;
+            return code == cudaSuccess ? launch_bias_backward<T, DIM>(p, on) : code;
         });
     });
 }
@@ -84,7 +85,9 @@ int launch_flash_backward(ElementFormat element, const Params& p, void* stream) 
 int launch_flash_atomic_backward(ElementFormat element, const Params& p, void* stream) {
     return with_element(element, [&]<typename T>() -> int {
         return with_dim(p, [&]<int DIM>() -> int {
-            return launch_d_key_atomic<T, DIM>(p, static_cast<cudaStream_t>(stream));
+            const auto on = static_cast<cudaStream_t>(stream);
+            const int code = launch_d_key_atomic<T, DIM>(p, on);
+            return code == cudaSuccess ? launch_bias_backward<T, DIM>(p, on) : code;
         });
     });
 }

@@ -13,6 +13,11 @@ struct Strided {
     std::int64_t stride[4] = {0, 0, 0, 0};
 };
 
+/// How many elements a mask has on each axis: its own, where it is shared 1.
+struct Extents {
+    std::int64_t axis[4] = {0, 0, 0, 0};
+};
+
 /// The problem as the ABI tells it, and what a launch needs besides. rope_dims is 0 without
 /// rotary positions; splits is what this kernel chose.
 struct Params : attest_problem {
@@ -31,8 +36,10 @@ struct Params : attest_problem {
     const float* sinks = nullptr;
     bool top_left = false;
     bool chunks_aligned = false;  ///< rows of q, k, v start on 16 bytes: cp.async may be used
-    Strided d_o, d_q, d_k, d_v;  ///< backward; a gradient that is not wanted has no data
-    float* d_q_sum = nullptr;    ///< [batch, heads_q, len_q, dim_qk]: where atomics add up dQ
+    /// Backward; a gradient that is not wanted has no data, and d_lse none where it is 0.
+    Strided d_o, d_lse, d_q, d_k, d_v, d_mask, d_sinks, d_slopes;
+    Extents mask_extents;      ///< of d_mask
+    float* d_q_sum = nullptr;  ///< [batch, heads_q, len_q, dim_qk]: where atomics add up dQ
     // Decode: partial results of each split, and one arrival counter a row of output.
     float* partial = nullptr;           ///< [rows, splits, dim_v + 2]
     std::uint32_t* arrivals = nullptr;  ///< [rows], zero before the launch

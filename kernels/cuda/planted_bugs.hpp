@@ -122,6 +122,8 @@ inline constexpr PlantedGpuBug planted_gpu_bugs[] = {
     of_backward("G20", "C1", "no barrier between writing P and dS and summing dK and dV of them",
                 "an order of threads in which a warp runs ahead", {"reference.gradients"},
                 {.barrier_after_weights = false}),
+    claimed_in_order("M146", "dQ is summed by atomics, and deterministic_backward is claimed",
+                     "two tiles of keys and another order of blocks", {"gradients.stale_state"}),
     of_backward("G21", "C3", "dQ is added by atomics to a workspace that nobody clears", "any",
                 {"reference.gradients", "gradients.euler"}, {.sums_cleared = false}),
     of_backward("G22", "B1", "the blocks of a group's query heads all store the same dK and dV",

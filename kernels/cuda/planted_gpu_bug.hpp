@@ -12,6 +12,7 @@ namespace attest::cuda {
 struct PlantedGpuBug {
     kernel::Mutant about;
     Care care;
+    bool claims_order = false;  ///< of the sums of its backward, which atomics make
 
     constexpr bool mma() const { return about.kernel.starts_with("simt_flash_mma"); }
     constexpr bool backward() const { return about.kernel.starts_with("simt_flash_atomic"); }
@@ -32,6 +33,14 @@ constexpr PlantedGpuBug of_backward(std::string_view id, std::string_view bug_cl
              .source = source,
              .must = must},
             care};
+}
+
+/// A claim that simt_flash_atomic does not make, and cannot keep.
+constexpr PlantedGpuBug claimed_in_order(std::string_view id, std::string_view change,
+                                         std::string_view trigger, kernel::LawIds must) {
+    PlantedGpuBug bug = of_backward(id, "C2", change, trigger, must, {});
+    bug.claims_order = true;
+    return bug;
 }
 
 }  // namespace attest::cuda

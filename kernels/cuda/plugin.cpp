@@ -68,10 +68,10 @@ std::size_t workspace(void*, const attest_problem* problem) {
 }
 
 /// Gradients are summed in f32, as P and dS are.
-std::string gradients_of(const PluginKernel& k) {
+std::string gradients_of(const PluginKernel& k, bool claims_order) {
     if (k.gradients == CudaGradients::none) return "";
     return std::string(R"(,"gradient_weights":"f32","gradient_scores":"f32")") +
-           (k.gradients == CudaGradients::ordered ? R"(,"deterministic_backward":true)" : "");
+           (claims_order ? R"(,"deterministic_backward":true)" : "");
 }
 
 std::string manifest(std::size_t index) {
@@ -84,16 +84,20 @@ std::string manifest(std::size_t index) {
                                          : R"("f32")";
     const std::string dims = bug != nullptr ? R"({"most":64})" : R"({"most":256})";
     const bool mma = bug != nullptr ? bug->mma() : k.mma;
+    const bool whole = bug == nullptr && k.gradients != CudaGradients::none;
     return R"({"name":")" + name + R"(","version":"1","formats":[)" + formats + "]," +
            world().manifest + R"(,"takes":{"dim_qk":)" + dims + R"(,"dim_v":)" + dims +
            R"(},"numerics":{"deterministic":true)" + (mma ? R"(,"matrix_unit":true)" : "") +
-           gradients_of(k) +
+           gradients_of(
+               k, bug != nullptr ? bug->claims_order : k.gradients == CudaGradients::ordered) +
            R"(},"dialect":)" + (k.top_left ? R"({"causal":"top_left"})" : "{}") +
            R"(,"features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive",)"
            R"("softcap","sink","alibi","gqa","dim_v","scale","layout","lse")" +
            (k.top_left ? "" : R"(,"cache","paged")") + (k.rope ? R"(,"rope")" : "") +
-           (k.splits ? R"(,"splits")" : "") + "]" +
-           (k.gradients != CudaGradients::none ? R"(,"gradients":["q","k","v"]})" : "}");
+           (k.splits ? R"(,"splits")" : "") + (whole ? R"(,"d_lse")" : "") + "]" +
+           (whole ? R"(,"gradients":["q","k","v","mask","sinks","slopes"]})"
+            : k.gradients != CudaGradients::none ? R"(,"gradients":["q","k","v"]})"
+                                                 : "}");
 }
 
 struct Plugin {

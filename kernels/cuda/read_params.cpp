@@ -79,6 +79,12 @@ bool read_params(const attest_call* call, Params& p, ElementFormat& element) {
     p.d_q = strided(tensor(ATTEST_ROLE_D_Q));
     p.d_k = strided(tensor(ATTEST_ROLE_D_K));
     p.d_v = strided(tensor(ATTEST_ROLE_D_V));
+    p.d_lse = strided(tensor(ATTEST_ROLE_D_LSE));
+    p.d_mask = strided(tensor(ATTEST_ROLE_D_MASK));
+    p.d_sinks = strided(tensor(ATTEST_ROLE_D_SINKS));
+    p.d_slopes = strided(tensor(ATTEST_ROLE_D_SLOPES));
+    if (const DLTensor* d_mask = tensor(ATTEST_ROLE_D_MASK))
+        std::copy_n(d_mask->shape, 4, p.mask_extents.axis);
     p.lens_q = pointer<std::int32_t>(tensor(ATTEST_ROLE_LENS_Q));
     p.lens_kv = pointer<std::int32_t>(tensor(ATTEST_ROLE_LENS_KV));
     p.alibi_slopes = a.alibi != 0 ? pointer<float>(tensor(ATTEST_ROLE_ALIBI_SLOPES)) : nullptr;

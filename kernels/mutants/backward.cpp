@@ -97,7 +97,8 @@ std::vector<PlantedBug> of_the_list() {
                       {"reference.gradients", "gradients.key_sum"}),
          Steps{.delta = [](const WrongRow&) { return 0.0f; }}},
         {backward_bug("M114", "B2", "delta is that of the row 8 above", "more than 8 queries",
-                      "delta_row_above_8", {"reference.gradients", "gradients.key_sum"}),
+                      "delta_row_above_8",
+                      {"reference.gradients", "gradients.key_sum", "gradients.permuted"}),
          Steps{.delta = delta_of_another<8>}},
         {backward_bug("M117", "M5", "rows past a length add to dK and dV, with LSE 0",
                       "query lengths", "past_lengths", {"reference.gradients", "gradients.poison"}),
@@ -156,7 +157,8 @@ std::vector<PlantedBug> of_the_lse() {
     const kernel::LawIds must{"reference.gradients", "gradients.key_sum"};
     return {
         {backward_bug("M422", "B2", "the gradient of the LSE is left out", "a gradient of the LSE",
-                      "lse_gradient_ignored", must),
+                      "lse_gradient_ignored", must,
+                      "https://github.com/Dao-AILab/flash-attention/issues/1817"),
          Steps{.lse_gradient = [](const WrongRow&) { return 0.0f; }}},
         {backward_bug("M423", "B2", "the gradient of the LSE is added to delta, not taken off it",
                       "a gradient of the LSE", "lse_gradient_negated", must),
@@ -212,7 +214,8 @@ std::vector<PlantedBug> of_other_reports() {
                        return static_cast<float>(call.problem.scale * call.problem.scale);
                    }}},
         {backward_bug("M199", "B2", "dS has the weight squared", "any", "ds_weight_squared",
-                      {"reference.gradients", "gradients.key_sum"}),
+                      {"reference.gradients", "gradients.key_sum", "jacobian.vjp",
+                       "jacobian.symmetric_psd"}),
          Steps{.ds =
                    [](const Pair& pair) {
                        return pair.probability * pair.probability * (pair.dp - pair.row.delta);

@@ -126,7 +126,7 @@ std::vector<PlantedBug> backward_reports() {
          Steps{.ds = rounded_ds}},
         {backward_bug("M406", "I9", "the LSE is that of the group's first query head",
                       "grouped heads", "lse_first_of_group",
-                      {"reference.gradients", "gradients.value_sum"},
+                      {"reference.gradients", "gradients.value_sum", "gradients.permuted"},
                       "https://github.com/fla-org/flash-linear-attention/pull/384"),
          Steps{.stored_lse = lse_of_first_in_group}},
         {backward_bug("M407", "N5", "the stored LSE is rounded to bfloat16", "any", "",

@@ -193,6 +193,13 @@ std::vector<PlantedBug> of_forward() {
         {dropout_bug("M323", forward, "dropout_keep tells the mask of another seed",
                      {"reference.dropout", "dropout.rate"}),
          Steps{.call = [](cpu::Call& call) { ++call.problem.dropout_seed; }}},
+        {dropout_bug("M326", forward, "a seed drops an eighth where the rate is 0", {"dropout.off"},
+                     "a rate of 0"),
+         Steps{.call =
+                   [](cpu::Call& call) {
+                       attest_problem& p = call.problem;
+                       if (p.dropout_p == 0 && p.dropout_seed != 0) p.dropout_p = 0.125;
+                   }}},
         {{.id = "E06",
           .bug_class = "B3",
           .operation = forward,

@@ -37,6 +37,12 @@ struct Register {
             kernel::BuiltinKernel{.id = id, .summary = about.change, .cases = 0, .mutant = &about});
     }
 
+    /// Steps of backward are those of f32; a call is changed before, in every format.
+    static bool in_f32_alone(const PlantedBug& bug) {
+        const auto* back = std::get_if<cpu::BackwardSteps<float>>(&bug.change);
+        return back != nullptr && back->call == cpu::plain::call_backward;
+    }
+
     void add_bug(PlantedBug& bug) {
         const bool decode = std::holds_alternative<cpu::DecodeSteps>(bug.change);
         const bool back = std::holds_alternative<cpu::BackwardSteps<float>>(bug.change);
@@ -47,8 +53,7 @@ struct Register {
         const std::string original = '"' + std::string(bug.about.kernel) + '"';
         manifest.replace(manifest.find(original), original.size(),
                          '"' + std::string(added.id) + '"');
-        // Its steps are those of f32.
-        if (constexpr std::string_view f64 = "\"f64\", "; back)
+        if (constexpr std::string_view f64 = "\"f64\", "; in_f32_alone(bug))
             manifest.erase(manifest.find(f64), f64.size());
         api.manifest = manifest.c_str();
         added.api = &api;

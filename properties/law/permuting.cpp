@@ -35,13 +35,6 @@ Judgement compare_permuted(const Trial& trial, const Problem& problem, TensorSet
     return compare_runs(first, second, relation);
 }
 
-Indices inverse(const Indices& order) {
-    Indices result(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
-        result[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-    return result;
-}
-
 std::vector<double> random_signs(const Trial& trial, std::uint64_t stream, std::int64_t n) {
     std::vector<double> signs;
     for (std::int64_t i = 0; i < n; ++i)
@@ -72,6 +65,13 @@ void turn(Tensor& tensor, std::int64_t dim) {
 }
 
 }  // namespace
+
+Indices inverse(const Indices& order) {
+    Indices result(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i)
+        result[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    return result;
+}
 
 std::int64_t keys_everywhere(const Problem& p) {
     return shortest(p.mask.lens_kv, p.len_kv);

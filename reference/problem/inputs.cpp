@@ -224,19 +224,19 @@ private:
             sinks->set(h, size * counter_normal(seed_, stream_of(Role::sinks), row_key(0, h, 0)));
     }
 
-    /// As the case says, beside simple data the simplest; else, of 10 seeds 6 dense, 2 sparse, and
-    /// 2 the gradient of a sum: one number everywhere.
+    /// As the case says, beside simple data the simplest; else, of 10 seeds 6 dense, one sparse,
+    /// one a number alone, and 2 the gradient of a sum: one number everywhere.
     void output_gradient() {
         Tensor* d_o = place(Role::d_o);
         if (d_o == nullptr || d_o->size() == 0) return;
         const std::uint64_t stream = stream_of(Role::d_o);
         if (case_.values.tensors.contains(Role::d_o)) return tensor(Role::d_o);
         if (!case_.values.tensors.empty()) return d_o->put(0, 0, problem_.len_q - 1, 0, 1);
-        const std::int64_t way = choice(stream, 10);
+        const std::int64_t way = choice(stream, 10), alone = choice(stream + 0x200, d_o->size());
         elements(*d_o, [&](std::int64_t flat, std::uint64_t index) {
-            const double x = gradient_of(stream, index);
-            const bool kept = counter_bits(seed_, stream + 0x100, index) % 10 == 0;
-            d_o->set(flat, way < 6 ? x : way < 8 ? (kept ? x : 0) : 1);
+            const bool some = counter_bits(seed_, stream + 0x100, index) % 10 == 0;
+            const bool kept = way < 6 || (way == 6 ? some : flat == alone);
+            d_o->set(flat, way >= 8 ? 1 : kept ? gradient_of(stream, index) : 0);
         });
     }
 

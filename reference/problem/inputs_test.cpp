@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -144,6 +145,26 @@ TEST(Extras, follow_their_formulas) {
                  .to_doubles())
             largest = std::max(largest, std::fabs(x));
     EXPECT_GT(largest, 8);
+}
+
+TEST(OutputGradients, are_dense_sparse_a_number_alone_or_one_number_everywhere) {
+    std::map<std::string, int> seen;
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+        Case c = parse_case("b2 hq2 hkv1 tq8 tk8 d8 grad");
+        c.values.seed = seed;
+        const std::vector<double> all = make_inputs(c)[Role::d_o].to_doubles();
+        const auto size = static_cast<std::int64_t>(all.size());
+        const auto zeros = std::ranges::count(all, 0.0), ones = std::ranges::count(all, 1.0);
+        ++seen[ones == size        ? "one number"
+               : zeros == size - 1 ? "alone"
+               : zeros > size / 2  ? "sparse"
+                                   : "dense"];
+    }
+    // Five deviations of 400 draws.
+    EXPECT_NEAR(seen["dense"], 240, 50);
+    EXPECT_NEAR(seen["one number"], 80, 40);
+    EXPECT_NEAR(seen["sparse"], 40, 30);
+    EXPECT_NEAR(seen["alone"], 40, 30);
 }
 
 TEST(Inputs, refuse_what_cannot_be) {

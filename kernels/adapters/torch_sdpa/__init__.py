@@ -5,12 +5,12 @@
 and torch_sdpa.math, .efficient, .cudnn. They run on the CUDA device where there is one, else on the CPU,
 which has flash and math; the version says which. A causal mask is aligned top-left; there is no LSE
 output; a hidden value is multiplied by a weight of zero, so that NaN in it reaches the output. What a
-backend takes is asked of PyTorch itself, and a refusal is told in its words.
+backend takes is asked of PyTorch itself, and a refusal is told in its words. On a CPU math and flash are judged with the
+gradients of autograd.
 """
 
 import warnings
 
-import numpy as np
 import torch
 from torch.nn.attention import sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
@@ -18,7 +18,6 @@ from torch.nn.functional import scaled_dot_product_attention
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
 TYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-VIEWS = {np.dtype("u2"): torch.bfloat16, np.dtype("u1"): torch.bool}
 
 torch.set_num_threads(1)  # attest runs a worker on each core
 torch.set_warn_always(True)  # the reasons of a refusal are warnings
@@ -26,13 +25,14 @@ torch.set_warn_always(True)  # the reasons of a refusal are warnings
 warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 
 
-def manifest(name, formats, features, numerics, empty_row="zeros"):
+def manifest(name, formats, features, numerics, empty_row="zeros", gradients=()):
     where = torch.cuda.get_device_name() if CUDA else f"CPU {torch.backends.cpu.get_cpu_capability()}"
     return {
         "name": f"torch_sdpa.{name}",
         "version": f"{torch.__version__} on {where}",
         "formats": formats,
         "memory": "host",
+        "gradients": {"autograd": [] if CUDA else list(gradients)},
         "features": ["causal", "scale", "layout", *features],
         "dialect": {"causal": "top_left", "empty_row": empty_row, "nonfinite": "unspecified"},
         "numerics": {"accumulate": "f32", "deterministic": True, **numerics},
@@ -65,12 +65,9 @@ def options(problem):
             "enable_gqa": problem.heads_q != problem.heads_kv}
 
 
-def on_device(array, rows_contiguous):
+def on_device(tensor, rows_contiguous):
     """A copy with the caller's strides, where they leave no gaps and the backend takes them. It is aligned as
     PyTorch aligns: the CPU's matrix products round by the address modulo 16."""
-    tensor = torch.from_numpy(array)
-    if array.dtype in VIEWS:
-        tensor = tensor.view(VIEWS[array.dtype])
     tensor = tensor.to(DEVICE, copy=True)
     if rows_contiguous and tensor.stride(-1) != 1:
         return tensor.clone(memory_format=torch.contiguous_format)
@@ -81,10 +78,11 @@ def forward(backend, rows_contiguous, problem, q, k, v, *, mask=None, **_):
     q, k, v = (on_device(x, rows_contiguous) for x in (q, k, v))
     if mask is not None:
         whole = mask.shape[:2] + (problem.len_q, problem.len_kv)
-        mask = on_device(np.ascontiguousarray(np.broadcast_to(mask, whole)), rows_contiguous)
+        if mask.requires_grad:  # its gradient is added up over what shares it, and rounded then
+            mask = mask.to(torch.promote_types(mask.dtype, torch.float32))
+        mask = on_device(mask.expand(whole).contiguous(), rows_contiguous)
         if problem.causal:
             later = torch.ones(whole[2:], dtype=torch.bool, device=DEVICE).triu(1)
-            mask.masked_fill_(later, False if mask.dtype == torch.bool else -torch.inf)
+            mask = mask.masked_fill(later, False if mask.dtype == torch.bool else -torch.inf)
     with sdpa_kernel(backend):
-        o = scaled_dot_product_attention(q, k, v, attn_mask=mask, **options(problem)).cpu()
-    return (o.view(torch.uint16) if o.dtype == torch.bfloat16 else o).numpy()
+        return scaled_dot_product_attention(q, k, v, attn_mask=mask, **options(problem))
