@@ -90,7 +90,7 @@ std::string manifest(std::size_t index) {
            gradients_of(k) +
            R"(},"dialect":)" + (k.top_left ? R"({"causal":"top_left"})" : "{}") +
            R"(,"features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive",)"
-           R"("softcap","sink","alibi","gqa","dim_v","scale","layout","lse")" +
+           R"("softcap","sink","alibi","gqa","dim_v","scale","negative_scale","layout","lse")" +
            (k.top_left ? "" : R"(,"cache","paged")") + (k.rope ? R"(,"rope")" : "") +
            (k.splits ? R"(,"splits")" : "") + "]" +
            (k.gradients != CudaGradients::none ? R"(,"gradients":["q","k","v"]})" : "}");

@@ -122,6 +122,12 @@ TEST(Shrinker, ARemainderOfPages) {
                {.require = FeatureSet(Feature::cache, Feature::paged)});
 }
 
+TEST(Shrinker, ANegativeScale) {
+    expect_one((std::string("b1 hq1 hkv1 tq1 tk2 d1 scale -1 f32") + plain_data).c_str(),
+               [](const Problem& p) { return p.scale && *p.scale < 0 && p.len_kv > 1; },
+               {.require = FeatureSet(Feature::scale)});
+}
+
 TEST(Shrinker, AFormat) {
     expect_one((std::string("b1 hq1 hkv1 tq1 tk1 d1 bf16") + plain_data).c_str(),
                [](const Problem& p) {
