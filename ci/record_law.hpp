@@ -34,12 +34,21 @@ void fields(V& v, search::WorstCase& worst) {
 }
 
 template <typename V>
+void fields(V& v, law::ScoreSample& s) {
+    v("squares", AsNumber{s.squares});
+    v("noise_squares", AsNumber{s.noise_squares});
+    v("rounding", s.rounding);
+    v("count", s.count);
+}
+
+template <typename V>
 void fields(V& v, law::Statistic& s) {
     v("name", s.name);
     v("value", AsNumber{s.value});
     v("threshold", AsNumber{s.threshold});
     v("false_positive_rate", s.false_positive_rate);
     v("samples", s.samples);
+    v.unless_empty("pool", s.pool);
 }
 
 /// Of a violation that is a doubt; that of a counterexample has more.
@@ -86,6 +95,7 @@ void fields(V& v, search::LawReport& law) {
         v.added("nearest", law.ratios->nearest);
     }
     v.unless_empty("statistic", verdict.statistic);
+    v.unless_empty("pooled", verdict.pooled);
     v.unless_empty("doubt", verdict.doubt);
     v.unless_empty("counterexample", law.counterexample);
     v.unless_empty("cause", law.cause);
