@@ -109,6 +109,17 @@ Replays replay_alone(Kernel& kernel, const law::Property& property, const Case& 
     return replay(replays_most, [&] { return fails_alone(kernel, property, tried, kind); });
 }
 
+std::optional<CaseRecord> first_failing(Kernel& kernel, const law::Property& property,
+                                        std::span<const Case> cases, FailureKind kind) {
+    const auto deadline = Clock::now() + replays_time;
+    for (const Case& tried : cases) {
+        if (Clock::now() >= deadline) break;
+        CaseRecord record = try_after(kernel, {}, property, tried, PlacementOrder::even);
+        if (failure_kind(record) == kind) return record;
+    }
+    return std::nullopt;
+}
+
 Confirmed by_itself(Kernel& kernel, const law::Property& property, const Case& tried,
                     FailureKind kind, Replays alone) {
     Confirmed confirmed{Confirmation::alone, alone, {}, {}};
