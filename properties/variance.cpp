@@ -81,7 +81,8 @@ Property scaled() {
             "their mean square give a band that a correct kernel leaves with probability 1e-9, in "
             "whichever of five stages. Up to 65536 scores: a scale that is 3 % off shows. The "
             "first "
-            "256 of each case are pooled over the cases, in a band as sharp as their number.",
+            "256 of each case (in f32 or f64 where the kernel takes those) are pooled over the "
+            "cases, in a band as sharp as their number.",
         .source = "Vaswani et al. 2017, section 3.2.1, footnote 4",
         .compares = Compares::statistic,
         .cases = space(),

@@ -124,6 +124,19 @@ Estimate drift_of(const Samples& samples, double rate) {
 
 namespace {
 
+/// In half formats a weight may be known to little more than its size, and one of them would spoil
+/// the pool: where the kernel takes finer ones, those alone are pooled.
+bool is_pooled(const Given& given, const Problem& problem) {
+    const auto fine = [](Precision p) { return p == Precision::f32 || p == Precision::f64; };
+    if (fine(problem.format_q) && fine(problem.format_kv) && fine(problem.format_o)) return true;
+    for (const Precision format : {Precision::f32, Precision::f64}) {
+        Problem finer = problem;
+        finer.format_q = finer.format_kv = finer.format_o = format;
+        if (given.supports(canonical(finer))) return false;
+    }
+    return true;
+}
+
 Judgement judge_sequentially(const Trial& trial, const Sought& sought,
                              const std::vector<std::shared_ptr<const SampleCall>>& first) {
     Samples samples(sought.samplings.size());
@@ -141,7 +154,7 @@ Judgement judge_sequentially(const Trial& trial, const Sought& sought,
             for (std::size_t k = 0; k < next.size() && readable; ++k)
                 next[k]->add(trial, samples[k]);
         }
-        if (stage == 0) first_call = samples;
+        if (stage == 0 && is_pooled(trial, sought.samplings[0].problem)) first_call = samples;
         estimate = sought.estimate(samples, variance_rate / stages);
         if (!estimate.within() || estimate.settled()) break;
     }
