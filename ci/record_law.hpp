@@ -34,14 +34,6 @@ void fields(V& v, search::WorstCase& worst) {
 }
 
 template <typename V>
-void fields(V& v, law::ScoreSample& s) {
-    v("squares", AsNumber{s.squares});
-    v("noise_squares", AsNumber{s.noise_squares});
-    v("rounding", s.rounding);
-    v("count", s.count);
-}
-
-template <typename V>
 void fields(V& v, law::Statistic& s) {
     v("name", s.name);
     v("value", AsNumber{s.value});

@@ -82,10 +82,10 @@ std::optional<Problem> two_keys(const Given& given, std::int64_t keys) {
 }
 
 /// The key of zeros, and the one compared with it: the maximum comes first or rises.
-struct TwoKeys {
+struct ComparedKeys {
     std::int64_t zero, other;
 };
-TwoKeys keys_of(const Given& given, const Problem& problem, std::int64_t b, std::int64_t g) {
+ComparedKeys keys_of(const Given& given, const Problem& problem, std::int64_t b, std::int64_t g) {
     const auto head = static_cast<std::uint64_t>(b * problem.heads_kv + g);
     const std::uint64_t stream = stream_of("probability.ratio");
     const std::int64_t zero = given.random_below(stream, head, problem.len_kv);
@@ -105,13 +105,13 @@ TensorSet two_key_inputs(const Given& given, const Problem& problem) {
                    return (i % 3 == 0 ? any : any * exp_range) / scale;
                }));
     inputs.put(Role::k, tensor_of(problem, Role::k, [&](auto b, auto g, auto j, auto c) {
-                   const TwoKeys keys = keys_of(given, problem, b, g);
+                   const ComparedKeys keys = keys_of(given, problem, b, g);
                    if (c == 0) return j == keys.other ? -1.0 : 0.0;
                    const bool far = c == 1 && j != keys.zero && j != keys.other;
                    return far ? -no_score / scale : 0.0;
                }));
     inputs.put(Role::v, tensor_of(problem, Role::v, [&](auto b, auto g, auto j, auto c) {
-                   const TwoKeys keys = keys_of(given, problem, b, g);
+                   const ComparedKeys keys = keys_of(given, problem, b, g);
                    return j == (c % 2 == 0 ? keys.zero : keys.other) ? 1.0 : 0.0;
                }));
     return inputs;

@@ -61,6 +61,12 @@ enum class Tells : std::uint8_t {
 };
 std::string_view name(Tells tells) noexcept;
 
+/// What all cases of a law say together.
+struct Pooled {
+    Statistic statistic;
+    std::optional<Violation> doubt{};
+};
+
 struct Property {
     std::string id;               ///< family.law, snake_case
     std::string statement;        ///< the law in one sentence

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/law/property.hpp"
 #include "properties/law/trial.hpp"
 #include "properties/law/variance_band.hpp"
 

@@ -88,13 +88,6 @@ double strain(const Statistic& s) noexcept {
 
 }  // namespace
 
-void ScoreSample::add(const ScoreSample& other) noexcept {
-    squares += other.squares;
-    noise_squares += other.noise_squares;
-    rounding = std::max(rounding, other.rounding);
-    count += other.count;
-}
-
 Judgement::operator Verdict() const {
     Verdict verdict;
     verdict.elements = elements;

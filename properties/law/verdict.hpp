@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/score_sample.hpp"
 #include "reference/problem/tensor.hpp"
 
 namespace attest::law {
@@ -41,31 +42,12 @@ struct Violation {
     double ratio = 0;  ///< error/bound; infinite where the bound is exact
 };
 
-/// Numbers read off a kernel, each divided by the standard deviation it should have.
-struct ScoreSample {
-    double squares = 0;        ///< sum of the squares
-    double noise_squares = 0;  ///< sum of the squares of what each may be off by
-    double rounding = 0;       ///< relative, of the inputs: 0 for signs
-    std::int64_t count = 0;
-
-    double mean() const noexcept { return squares / static_cast<double>(count); }
-    /// Independent samples as one.
-    void add(const ScoreSample& other) noexcept;
-};
-using Samples = std::vector<ScoreSample>;
-
 struct Statistic {
     std::string name;
     double value = 0, threshold = 0, false_positive_rate = 0;
     std::int64_t samples = 0;
     /// Of this case, for the pool of all: as many as the problem says, whatever the kernel answers.
     Samples pool{};
-};
-
-/// What all cases of a law say together.
-struct Pooled {
-    Statistic statistic;
-    std::optional<Violation> doubt{};
 };
 
 /// Why there is no judgement. What follows from that (an exit code, what a resumed run does again)
