@@ -185,6 +185,10 @@ std::string confirmation_text(const search::Confirmed& confirmed) {
                    " on one processor: it depends on the thread schedule";
         case search::Confirmation::alike:
             return "it ended as the confirmed case of another law did";
+        case search::Confirmation::elsewhere:
+            return "in " + of_all +
+                   " fresh processes, by another case than was found: it answers otherwise at each "
+                   "call";
         case search::Confirmation::flaky:
             return "no: 0 of " + count_text(alone.of) +
                    " replays in fresh processes failed, nor did it after what ran before";

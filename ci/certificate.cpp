@@ -93,6 +93,9 @@ std::string fenced(const std::string& text) {
 std::string nearest_text(const search::LawReport& law) {
     if (law.ratios)
         return ratio_text(law.ratios->worst.ratio) + " of the bound, " + law.ratios->worst.id;
+    if (const auto& pooled = law.verdict.pooled)
+        return "off by " + value_text(pooled->value) + " of " + value_text(pooled->threshold) +
+               ", of " + count_text(pooled->samples) + " samples of all cases";
     const bool holds = law.verdict.decision == law::Decision::holds;
     return holds && law.compares == law::Compares::bits ? "to the bit" : "";
 }

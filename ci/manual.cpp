@@ -12,6 +12,18 @@ namespace attest::ci {
 
 namespace {
 
+/// An option that may be repeated takes one value each time: no "..." behind it.
+class HelpFormatter : public CLI::Formatter {
+public:
+    std::string make_option_opts(const CLI::Option* option) const override {
+        std::string text = CLI::Formatter::make_option_opts(option);
+        const std::string more = " ...";
+        if (!option->get_allow_extra_args() && text.ends_with(more))
+            text.resize(text.size() - more.size());
+        return text;
+    }
+};
+
 /// What a value or an argument is completed to.
 enum class Completed : std::uint8_t { nothing, kernel, profile, law, mutant, file, folder, colour };
 
@@ -212,6 +224,10 @@ std::string manual_page(const CLI::App& app) {
         for (const CLI::Option* option : sub->get_options()) describe(*option, page);
     }
     return page + ".SH EXIT STATUS\n" + roff(replaced(app.get_footer(), "\n", " ")) + "\n";
+}
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+    return std::make_shared<HelpFormatter>();
 }
 
 }  // namespace attest::ci

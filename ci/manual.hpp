@@ -2,6 +2,7 @@
 // What shells complete and the manual page, made from the declarations of commands and options.
 
 #include <CLI/App.hpp>
+#include <memory>
 #include <string>
 
 namespace attest::ci {
@@ -14,5 +15,8 @@ std::string completion_script(const CLI::App& app, const std::string& shell);
 
 /// attest(1), in the macros of man(7).
 std::string manual_page(const CLI::App& app);
+
+/// What --help is written with.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
 
 }  // namespace attest::ci

@@ -199,6 +199,10 @@ std::vector<std::string> option_names(const CLI::App& app) {
             "no option " + typed + " for " + name + suggestion(typed, names),
             {"attest " + name + " --help lists " + std::to_string(names.size()) + " options"});
     }
+    const CLI::Option* match = sub.get_option_no_throw("--match");
+    if (match != nullptr && match->count() > 0)
+        throw BadInput("one argument too many for " + name + ": " + extra,
+                       {"a glob each: --match " + match->results().back() + " --match " + extra});
     const bool takes_a_line = name == "replay" || name == "explain" || name == "fixture";
     throw BadInput("one argument too many for " + name + ": " + extra,
                    {takes_a_line ? "quote a line with spaces: attest " + name +
@@ -243,6 +247,7 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     TypedOptions t;
     o.argv = argv;
     CLI::App app("attest decides whether an attention kernel is correct.", "attest");
+    app.formatter(help_formatter());
     app.set_version_flag("--version", "attest " + std::string(attest_version()));
     app.footer(
         "Exit codes: 0 holds, 1 violated, 2 bad usage or input,\n3 inconclusive or not complete, "

@@ -120,6 +120,8 @@ TEST(Options, OneSentenceAMistake) {
     EXPECT_EQ(complaint({"chek"}).substr(0, 37), "no command chek; did you mean check?\n");
     EXPECT_EQ(complaint({}).substr(0, 11), "no command\n");
     EXPECT_EQ(complaint({"check", "a", "b"}).substr(0, 34), "one argument too many for check: b");
+    EXPECT_EQ(complaint({"check", "k", "--match", "a.*", "b.*"}),
+              "one argument too many for check: b.*\na glob each: --match a.* --match b.*");
 }
 
 TEST(Options, HelpNamesEveryCommand) {
@@ -129,6 +131,8 @@ TEST(Options, HelpNamesEveryCommand) {
          {"list", "check", "replay", "explain", "certify", "describe", "fixture"})
         EXPECT_NE(o.help.find(command), std::string::npos) << command;
     EXPECT_NE(parse_command_line({"check", "--help"}).help.find("--shard"), std::string::npos);
+    EXPECT_EQ(parse_command_line({"check", "--help"}).help.find("--match TEXT ..."),
+              std::string::npos);
 }
 
 }  // namespace

@@ -82,6 +82,13 @@ Html strip_axis() {
     return out << "</svg>";
 }
 
+std::string pooled_text(const law::Verdict& verdict) {
+    const auto& pooled = verdict.pooled;
+    return pooled ? "; of all cases together " + value_text(pooled->value) + ", threshold " +
+                        value_text(pooled->threshold)
+                  : "";
+}
+
 // How near it came: a strip, or in words where there is no distance.
 Html middle_cells(const search::LawReport& law) {
     Html out;
@@ -97,7 +104,7 @@ Html middle_cells(const search::LawReport& law) {
     const auto& statistic = law.verdict.statistic;
     if (statistic && !(bad && std::abs(statistic->value) <= statistic->threshold))
         out << "statistic " << Text{value_text(statistic->value)} << ", threshold "
-            << Text{value_text(statistic->threshold)};
+            << Text{value_text(statistic->threshold)} << Text{pooled_text(law.verdict)};
     else if (bad)
         out << count_of(law.violated) << " of " << count_of(law.cases) << " cases differ";
     else if (law.verdict.decision == law::Decision::holds && law.compares == law::Compares::bits)

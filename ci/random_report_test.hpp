@@ -121,6 +121,7 @@ inline search::LawReport law() {
     v.elements = count();
     v.undecided = count();
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
+    if (coin()) v.pooled = {text(), real(), real(), real(), count()};
     if (coin()) {
         v.doubt.emplace().violation_class = one_of<law::ViolationClass>(3);
         v.doubt->problem = text();
@@ -156,6 +157,7 @@ inline search::CaseReport tried() {
     v.undecided = count();
     if (coin()) v.reason = {one_of<law::Reason::Kind>(14), text()};
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
+    if (v.statistic && coin()) v.statistic->pool = {{real(), real(), real(), count()}};
     if (coin()) v.doubt.emplace().problem = text();
     if (coin()) report.ratio = report.record.verdict.worst_ratio = ratio();
     return report;
@@ -199,7 +201,7 @@ inline diagnosis::CounterexampleReport counterexample() {
     c.evaluations = count();
     c.accepted = count();
     c.shrink_seconds = real();
-    c.confirmed = {one_of<search::Confirmation>(6), {count(), count()}, {count(), count()}, {}};
+    c.confirmed = {one_of<search::Confirmation>(7), {count(), count()}, {count(), count()}, {}};
     c.confirmed.before = list(2, [] {
         return search::EarlierCase{text(), a_case(), one_of<search::PlacementOrder>(2)};
     });

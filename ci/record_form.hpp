@@ -120,6 +120,14 @@ void fields(V& v, search::Profile& p) {
     v("undrawn_pairs_max", p.undrawn_pairs_max);
 }
 
+template <typename V>
+void fields(V& v, law::ScoreSample& s) {
+    v("squares", AsNumber{s.squares});
+    v("noise_squares", AsNumber{s.noise_squares});
+    v("rounding", s.rounding);
+    v("count", s.count);
+}
+
 /// Listed in record_counterexample.cpp.
 class RecordReader;
 class RecordWriter;

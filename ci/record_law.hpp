@@ -40,6 +40,7 @@ void fields(V& v, law::Statistic& s) {
     v("threshold", AsNumber{s.threshold});
     v("false_positive_rate", s.false_positive_rate);
     v("samples", s.samples);
+    v.unless_empty("pool", s.pool);
 }
 
 /// Of a violation that is a doubt; that of a counterexample has more.
@@ -86,6 +87,7 @@ void fields(V& v, search::LawReport& law) {
         v.added("nearest", law.ratios->nearest);
     }
     v.unless_empty("statistic", verdict.statistic);
+    v.unless_empty("pooled", verdict.pooled);
     v.unless_empty("doubt", verdict.doubt);
     v.unless_empty("counterexample", law.counterexample);
     v.unless_empty("cause", law.cause);

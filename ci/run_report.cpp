@@ -67,7 +67,8 @@ double chance_of(const RunReport& report) {
     double sum = 0;
     for (const search::LawReport& law : report.laws)
         if (const auto& statistic = law.verdict.statistic)
-            sum += static_cast<double>(law.cases) * statistic->false_positive_rate;
+            sum += static_cast<double>(law.cases) * statistic->false_positive_rate +
+                   (law.verdict.pooled ? law.verdict.pooled->false_positive_rate : 0);
     return std::min(1.0, sum);
 }
 
@@ -178,7 +179,7 @@ std::string skipped_text(const RunVerdict& v) {
         text += "; " +
                 share_text(static_cast<double>(v.discarded) /
                            static_cast<double>(v.cases + v.discarded)) +
-                " of draws dropped";
+                " of draws redrawn";
     return text;
 }
 

@@ -135,7 +135,7 @@ std::string unjudged(const RunReport& report);
 /// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
 std::string sizes_text(const search::Sizes& sizes);
 
-/// "8 laws not applicable, 1 law left out; 6.3 % of draws dropped".
+/// "8 laws not applicable, 1 law left out; 6.3 % of draws redrawn".
 std::string skipped_text(const RunVerdict& verdict);
 
 /// The same in words; empty where no law of statistics was judged.

@@ -27,6 +27,7 @@ Dialect dialect_number(int n) {
     if (n == 2 || n == 3) d.softcap = SoftcapPlace::after_bias;
     if (n >= 3) d.lse_base = LseBase::two;
     if (n == 4) d.nonfinite = Nonfinite::unspecified;
+    if (n == 3) d.empty_lse = EmptyLse::infinity;
     return d;
 }
 

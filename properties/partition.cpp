@@ -141,7 +141,7 @@ Judgement check_order_of_keys(const Trial& trial) {
     const Problem& problem = trial.problem();
     if (problem.len_kv < 2) return nothing_compared("one key has one order");
     // Keys climb to 64 / scale at most, which must be a number of f16, the narrowest format.
-    if (!(64 / effective_scale(problem) < traits(Precision::f16).max_finite))
+    if (!(64 / std::abs(effective_scale(problem)) < traits(Precision::f16).max_finite))
         return nothing_compared("the scale is too small for scores to climb");
     const std::uint64_t stream = stream_of("partition.order");
     const TensorSet inputs = climbing_scores(trial, stream);

@@ -92,7 +92,7 @@ std::string manifest(std::size_t index) {
                k, bug != nullptr ? bug->claims_order : k.gradients == CudaGradients::ordered) +
            R"(},"dialect":)" + (k.top_left ? R"({"causal":"top_left"})" : "{}") +
            R"(,"features":["causal","window","lens_q","lens_kv","mask_bool","mask_additive",)"
-           R"("softcap","sink","alibi","gqa","dim_v","scale","layout","lse")" +
+           R"("softcap","sink","alibi","gqa","dim_v","scale","negative_scale","layout","lse")" +
            (k.top_left ? "" : R"(,"cache","paged")") + (k.rope ? R"(,"rope")" : "") +
            (k.splits ? R"(,"splits")" : "") + (whole ? R"(,"d_lse")" : "") + "]" +
            (whole ? R"(,"gradients":["q","k","v","mask","sinks","slopes"]})"

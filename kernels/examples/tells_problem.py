@@ -5,7 +5,7 @@ ATTEST = {
     "version": "1",
     "formats": ["f64", "f32", "f16", "bf16"],
     "features": "causal window lens_q lens_kv mask_bool mask_additive documents softcap sink alibi rope dropout gqa "
-                "dim_v scale cache paged splits layout lse mixed_formats keys_rotated d_lse ring".split(),
+                "dim_v scale cache paged splits layout lse mixed_formats keys_rotated d_lse ring negative_scale".split(),
     "gradients": ["q"],
 }
 

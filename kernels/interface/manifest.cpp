@@ -99,6 +99,7 @@ void read_dialect(Section section, Dialect& d) {
     section.choose("window_ends", manifest_words::window_words, d.window_ends);
     section.choose("lse_base", manifest_words::lse_base_words, d.lse_base);
     section.choose("nonfinite", manifest_words::nonfinite_words, d.nonfinite);
+    section.choose("empty_lse", manifest_words::empty_lse_words, d.empty_lse);
     section.finish();
 }
 
@@ -224,6 +225,8 @@ std::string to_json(const Manifest& m) {
                       {"window_ends", word_of(manifest_words::window_words, m.dialect.window_ends)},
                       {"lse_base", word_of(manifest_words::lse_base_words, m.dialect.lse_base)},
                       {"nonfinite", word_of(manifest_words::nonfinite_words, m.dialect.nonfinite)}};
+    if (m.dialect.empty_lse != EmptyLse::minus_infinity)
+        out["dialect"]["empty_lse"] = word_of(manifest_words::empty_lse_words, m.dialect.empty_lse);
     out["numerics"] = {
         {"accumulate", word_of(manifest_words::accumulate_words, m.numerics.accumulate)},
         {"weights", word_of(manifest_words::number_words, m.numerics.weights)},

@@ -46,21 +46,22 @@ TEST(Manifest, DefaultsAreTheFirstWords) {
 }
 
 TEST(Manifest, EveryWordIsRead) {
-    const Manifest m = parse(
-        with(R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],)"
-             R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
-             R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified"},)"
-             R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
-             R"("tile":64,"sum_chunk":32,"sum_weights":"rounded",)"
-             R"("deterministic":true,"batch_invariant":true,)"
-             R"("gradient_weights":"bf16","gradient_scores":"f16","deterministic_backward":true,)"
-             R"("flush_subnormals":true,"matrix_unit":true},"gradients":["v","k","q"])"));
+    const Manifest m = parse(with(
+        R"("memory":"cuda","simulated":true,"features":["causal","gqa","lse"],)"
+        R"("dialect":{"causal":"top_left","empty_row":"refuse","softcap":"after_bias",)"
+        R"("window_ends":"exclusive","lse_base":2,"nonfinite":"unspecified","empty_lse":"inf"},)"
+        R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
+        R"("tile":64,"sum_chunk":32,"sum_weights":"rounded",)"
+        R"("deterministic":true,"batch_invariant":true,)"
+        R"("gradient_weights":"bf16","gradient_scores":"f16","deterministic_backward":true,)"
+        R"("flush_subnormals":true,"matrix_unit":true},"gradients":["v","k","q"])"));
     EXPECT_EQ(m.gradients, (std::vector{Role::d_v, Role::d_k, Role::d_q}));
     EXPECT_EQ(m.memory, Memory::cuda);
     EXPECT_TRUE(m.simulated);
     EXPECT_EQ(m.features, FeatureSet(Feature::causal, Feature::gqa, Feature::lse));
     const Dialect dialect{CausalAlignment::top_left, EmptyRow::refuse, SoftcapPlace::after_bias,
-                          WindowEnds::exclusive,     LseBase::two,     Nonfinite::unspecified};
+                          WindowEnds::exclusive,     LseBase::two,     Nonfinite::unspecified,
+                          EmptyLse::infinity};
     EXPECT_EQ(m.dialect, dialect);
     const Numerics numerics{.accumulate = NumberFormat::f64,
                             .weights = NumberFormat::bf16,
@@ -195,7 +196,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
         "./libmine.so: manifest:1:62: features is \"casual\"; did you mean causal? | one "
         "of causal, window, lens_q, lens_kv, mask_bool, mask_additive, documents, softcap, sink, "
         "alibi, rope, dropout, gqa, dim_v, scale, cache, paged, splits, layout, lse, "
-        "mixed_formats, keys_rotated, d_lse, ring");
+        "mixed_formats, keys_rotated, d_lse, ring, negative_scale");
     EXPECT_EQ(error_of(with(R"("features":["cache","ring"])")),
               "./libmine.so: manifest:1:61: features names ring without cache, or without window | "
               "a ring is a cache of the keys that a window reaches: name all three");
@@ -214,7 +215,7 @@ TEST(Manifest, WhatIsWrongIsSaid) {
     EXPECT_EQ(
         error_of(with(R"("dialect":{"cusal":"top_left"})")),
         "./libmine.so: manifest:1:61: no key dialect.cusal is known; did you mean causal? | one "
-        "of causal, empty_row, softcap, window_ends, lse_base, nonfinite");
+        "of causal, empty_row, softcap, window_ends, lse_base, nonfinite, empty_lse");
     EXPECT_EQ(
         error_of(R"({"version":"1","formats":["f32"]})"),
         "./libmine.so: manifest:1:1: name is missing | name, version and formats are required");

@@ -29,6 +29,8 @@ inline constexpr Choice<WindowEnds> window_words[] = {{"inclusive", WindowEnds::
 inline constexpr Choice<LseBase> lse_base_words[] = {{"e", LseBase::e}, {"2", LseBase::two}};
 inline constexpr Choice<Nonfinite> nonfinite_words[] = {{"propagate", Nonfinite::propagate},
                                                         {"unspecified", Nonfinite::unspecified}};
+inline constexpr Choice<EmptyLse> empty_lse_words[] = {{"-inf", EmptyLse::minus_infinity},
+                                                       {"inf", EmptyLse::infinity}};
 inline constexpr Choice<Memory> memory_words[] = {{"host", Memory::host}, {"cuda", Memory::cuda}};
 inline constexpr Choice<Role> gradient_words[] = {
     {"q", Role::d_q},       {"k", Role::d_k},         {"v", Role::d_v},

@@ -195,7 +195,7 @@ std::vector<PlantedBug> addressing() {
           .operation = "flash forward",
           .change = "returns NaN everywhere",
           .trigger = "any",
-          .must = {"reference.output", "probability.nonnegative"}},
+          .must = {"reference.output", "probability.nonnegative", "dropout.off"}},
          cpu::FlashSteps{.store =
                              [](const cpu::PlainRow& row, float* output, float lse) {
                                  std::fill_n(output, row.block.call.problem.dim_v,

@@ -1,5 +1,5 @@
-// C04: the first answer to a shape is the answer to every later call of that shape. The correct
-// kernel computes it, once.
+// What depends on the calls before. C04: the first answer to a shape is the answer to every later
+// call of that shape. The correct kernel computes it, once.
 
 #include <array>
 #include <cstdint>
@@ -68,10 +68,27 @@ int answer(void* state, const attest_call* from, char* error, std::size_t cap) {
     return 0;
 }
 
+int right_at_first(void* state, const attest_call* from, char* error, std::size_t cap) {
+    constexpr int calls_right = 25000;
+    static int calls = 0;
+    attest_problem problem = *from->problem;
+    if (++calls > calls_right) problem.scale *= 2;
+    attest_call call = *from;
+    call.problem = &problem;
+    return correct_kernel("cpu_flash_plain").forward(state, &call, error, cap);
+}
+
 }  // namespace
 
 std::vector<PlantedBug> answer_by_shape() {
-    return {{{.id = "C04",
+    return {{{.id = "C13",
+              .bug_class = "C3",
+              .operation = "flash forward",
+              .change = "the scale is doubled once a counter of calls, never cleared, is full",
+              .trigger = "25001 calls of one process",
+              .must = {"hygiene.many_calls"}},
+             WholeForward{right_at_first}},
+            {{.id = "C04",
               .bug_class = "C5",
               .operation = "flash forward",
               .change = "answers a problem of a shape seen before with the earlier answer",

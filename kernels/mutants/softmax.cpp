@@ -228,6 +228,36 @@ std::vector<PlantedBug> softmax() {
                              [](const cpu::PlainRow&, float score, float frame) {
                                  return score <= frame ? std::exp(score - frame) : 0.0f;
                              }}},
+        {{.id = "M201",
+          .bug_class = "N4",
+          .operation = "flash forward",
+          .change = "weights are rounded to f16 beyond 1000 keys",
+          .trigger = "more than 1000 keys",
+          .must = {"probability.ratio"}},
+         cpu::FlashSteps{.weight =
+                             [](const cpu::PlainRow& row, float score, float frame) {
+                                 const float weight = cpu::plain::weight(row, score, frame);
+                                 const bool many = row.block.call.problem.len_kv > 1000;
+                                 return many ? cpu::rounded(weight, cpu::Format::f16) : weight;
+                             }}},
+        {{.id = "M200",
+          .bug_class = "I6",
+          .operation = "flash forward",
+          .change =
+              "the largest q.k is multiplied by the scale for the running maximum: below 0 it "
+              "is the least score",
+          .trigger = "negative scale, scores that differ by more than 88",
+          .source = "https://github.com/pytorch/pytorch/pull/105202",
+          .must = {"reference.output"}},
+         cpu::FlashSteps{.largest =
+                             [](const cpu::PlainRow& row) {
+                                 if (!(row.block.call.problem.scale < 0))
+                                     return cpu::plain::largest(row);
+                                 float least = -cpu::minus_infinity;
+                                 for (std::int64_t j = 0; j < row.keys; ++j)
+                                     if (!row.hidden[j]) least = std::min(least, row.scores[j]);
+                                 return least;
+                             }}},
         {{.id = "C02",
           .bug_class = "O1",
           .operation = "flash forward",
@@ -244,7 +274,7 @@ std::vector<PlantedBug> softmax() {
           .operation = "flash forward",
           .change = "an exp that is right for |x| < 4 alone",
           .trigger = "scores that differ by more than 4",
-          .must = {"reference.output"}},
+          .must = {"reference.output", "partition.merge"}},
          cpu::FlashSteps{.exp =
                              [](float x) {
                                  const double at = std::max(static_cast<double>(x), -4.0);

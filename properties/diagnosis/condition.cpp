@@ -111,6 +111,8 @@ std::string feature_words(Feature f) {
             return "Dv ≠ D";
         case Feature::scale:
             return "an explicit scale";
+        case Feature::negative_scale:
+            return "a negative scale";
         case Feature::cache:
             return "a cache";
         case Feature::paged:

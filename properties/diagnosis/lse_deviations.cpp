@@ -85,6 +85,16 @@ Deviation empty_lse(std::string id, std::string says, double value, EmptyRows wh
         }};
 }
 
+Deviation infinite_without_keys() {
+    Deviation deviation =
+        empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key", infinite,
+                  EmptyRows::queries);
+    deviation.declares = [](const Specification&) -> std::string {
+        return "-inf where a query sees no key; by design? declare dialect: empty_lse inf";
+    };
+    return deviation;
+}
+
 // exp(sink - m) of an f32 with m of the keys alone: beyond log(FLT_MAX) = 88.72 it is infinite, and
 // so is the sum that the output is divided by; next to that nothing is claimed. Without a key m is
 // -inf: the log-sum-exp is the sum of that and inf, unless that is guarded against.
@@ -268,8 +278,7 @@ std::vector<Deviation> lse_deviations() {
         empty_lse("lse_empty_zero_padding",
                   "a log-sum-exp of 0 where a query sees no key, and past the query lengths", 0.0,
                   EmptyRows::both),
-        empty_lse("lse_empty_infinite", "a log-sum-exp of +inf where a query sees no key", infinite,
-                  EmptyRows::queries),
+        infinite_without_keys(),
         empty_lse("lse_padding_infinite", "a log-sum-exp of +inf past the query lengths", infinite,
                   EmptyRows::padding),
         empty_lse("lse_empty_infinite_padding",

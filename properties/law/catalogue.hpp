@@ -20,7 +20,7 @@ void require_well_declared(std::span<const Property> laws);
 template <typename Law, typename Tell>
 void each_field(Law& law, Tell tell) {
     auto& [id, statement, statement_short, why, source, compares, tells, after_other_calls, needs,
-           cases, cases_enough, check, turned_red_by, knows_more, file] = law;
+           cases, cases_enough, check, pool, turned_red_by, knows_more, file] = law;
     (tell(id), tell(statement), tell(statement_short), tell(why), tell(source), tell(compares));
     (tell(tells), tell(after_other_calls), tell(cases_enough), tell(turned_red_by));
     (tell(knows_more), tell(file));

@@ -61,9 +61,9 @@ bool mergeable(const std::vector<Run>& parts, const Row& row) {
     return off < off_max / 2 * sum;
 }
 
-// The parts that the mask leaves without a key say L = -inf. Where the dialect leaves that open
-// they are not asked; else their own answer is taken: a wrong one spoils the merge, as it would for
-// a user.
+// The parts that the mask leaves without a key say L = -inf, or what the dialect says. Where the
+// dialect leaves that open they are not asked; else their own answer is taken: a wrong one spoils
+// the merge, as it would for a user.
 Merge merge_row(const std::vector<Run>& parts, const Row& row) {
     Merge merge;
     std::vector<Interval> lse;
@@ -71,7 +71,7 @@ Merge merge_row(const std::vector<Run>& parts, const Row& row) {
         if (blind(part, row)) {
             if (part.trial().dialect().empty_row != EmptyRow::zeros) continue;
             const double said = part.lse().get(flat(part.problem(), row));
-            if (said == -infinite) continue;
+            if (said == part.trial().dialect().lse_of_no_key()) continue;
             lse.push_back(Interval::exactly(said));
         } else {
             lse.push_back(lse_truth(part, row));

@@ -61,6 +61,12 @@ enum class Tells : std::uint8_t {
 };
 std::string_view name(Tells tells) noexcept;
 
+/// What all cases of a law say together.
+struct Pooled {
+    Statistic statistic;
+    std::optional<Violation> doubt{};
+};
+
 struct Property {
     std::string id;               ///< family.law, snake_case
     std::string statement;        ///< the law in one sentence
@@ -76,6 +82,8 @@ struct Property {
     /// the command asks for a number. 0: as many as the profile says.
     std::int64_t cases_enough = 0;
     Plan (*check)(const Given&) = nullptr;  ///< whether it applies, and how it judges
+    /// Of a statistic that is pooled over the cases, too: what their samples say as one.
+    Pooled (*pool)(const Samples&) = nullptr;
     /// Each must turn the law red; at least one.
     std::vector<PlantedDeviation> turned_red_by{};
     /// Than that answers lie within their bounds: that weights are never negative, that zero times

@@ -1,5 +1,7 @@
 #include "properties/law/score_sampling.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -122,9 +124,23 @@ Estimate drift_of(const Samples& samples, double rate) {
 
 namespace {
 
+/// In half formats a weight may be known to little more than its size, and one of them would spoil
+/// the pool: where the kernel takes finer ones, those alone are pooled.
+bool is_pooled(const Given& given, const Problem& problem) {
+    const auto fine = [](Precision p) { return p == Precision::f32 || p == Precision::f64; };
+    if (fine(problem.format_q) && fine(problem.format_kv) && fine(problem.format_o)) return true;
+    for (const Precision format : {Precision::f32, Precision::f64}) {
+        Problem finer = problem;
+        finer.format_q = finer.format_kv = finer.format_o = format;
+        if (given.supports(canonical(finer))) return false;
+    }
+    return true;
+}
+
 Judgement judge_sequentially(const Trial& trial, const Sought& sought,
                              const std::vector<std::shared_ptr<const SampleCall>>& first) {
     Samples samples(sought.samplings.size());
+    Samples first_call;
     Estimate estimate;
     int calls = 0;
     bool readable = true;
@@ -138,6 +154,7 @@ Judgement judge_sequentially(const Trial& trial, const Sought& sought,
             for (std::size_t k = 0; k < next.size() && readable; ++k)
                 next[k]->add(trial, samples[k]);
         }
+        if (stage == 0 && is_pooled(trial, sought.samplings[0].problem)) first_call = samples;
         estimate = sought.estimate(samples, variance_rate / stages);
         if (!estimate.within() || estimate.settled()) break;
     }
@@ -157,11 +174,42 @@ Judgement judge_sequentially(const Trial& trial, const Sought& sought,
         judgement = violated(std::move(v), count);
     }
     judgement.statistic =
-        Statistic{sought.name, estimate.value - 1, estimate.room(), variance_rate, count};
+        Statistic{sought.name, estimate.value - 1,   estimate.room(), variance_rate,
+                  count,       std::move(first_call)};
     return judgement;
 }
 
+Pooled pooled(const Samples& all, Estimate (*of)(const Samples&, double rate), const char* what) {
+    const Estimate estimate = of(all, variance_rate);
+    Pooled out;
+    std::int64_t count = 0;
+    for (const ScoreSample& sample : all) count += sample.count;
+    out.statistic = {fmt::format("{} of all cases together", what), estimate.value - 1,
+                     estimate.room(), variance_rate, count};
+    if (estimate.within()) return out;
+    Violation& v = out.doubt.emplace();
+    v.problem = fmt::format("over all cases together, {} scores, {} is {:.4g}; it should be 1",
+                            count, what, estimate.value);
+    v.index = {0, 0, 0, 0};
+    v.element_name = what;
+    v.expected = 1;
+    v.observed = estimate.value;
+    v.bound = estimate.room();
+    v.bound_kind = BoundKind::statistic;
+    v.violation_class = ViolationClass::suspect;
+    v.ratio = std::abs(estimate.value - 1) / estimate.room();
+    return out;
+}
+
 }  // namespace
+
+Pooled pooled_variance(const Samples& all) {
+    return pooled(all, variance_of, "the variance of the scores");
+}
+
+Pooled pooled_drift(const Samples& all) {
+    return pooled(all, drift_of, "the ratio of two dimensions' variances");
+}
 
 Plan estimated(const Given& given, Sought sought) {
     // The calls refer to their sampling: both live as long as the plan.

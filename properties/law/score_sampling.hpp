@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/law/property.hpp"
 #include "properties/law/trial.hpp"
 #include "properties/law/variance_band.hpp"
 
@@ -40,7 +41,6 @@ struct Estimate {
     double room() const noexcept { return value < 1 ? 1 - low : high - 1; }
 };
 
-using Samples = std::vector<ScoreSample>;
 Estimate variance_of(const Samples& samples, double rate);  ///< of the first
 Estimate drift_of(const Samples& samples, double rate);     ///< of the second over the first
 
@@ -54,5 +54,10 @@ struct Sought {
 };
 
 Plan estimated(const Given& given, Sought sought);
+
+/// The first call's samples of all cases as one, of an estimate. They are independent, and how many
+/// there are does not depend on what the kernel answers: the band is as sharp as their number.
+Pooled pooled_variance(const Samples& all);
+Pooled pooled_drift(const Samples& all);
 
 }  // namespace attest::law

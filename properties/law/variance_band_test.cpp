@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "properties/law/score_sampling.hpp"
 #include "properties/law/variance_band.hpp"
 
 namespace attest::law {
@@ -53,6 +54,27 @@ TEST(Band, IsLeftByThreeInAHundredAtTheirLastStage) {
         EXPECT_FALSE(inside(signs(random, 65536, 16, off / 4))) << off;
     for (const double off : {0.99, 1.01})
         EXPECT_TRUE(inside(signs(random, 65536, 16, off / 4))) << off;
+}
+
+// Of a quick run 4 or 5 % stand out, of a run of core 1.5 %: no case by itself shows either.
+TEST(Band, OfAllCasesTogetherIsAsSharpAsTheirNumber) {
+    std::mt19937_64 random(8);
+    const auto doubted = [&](int cases, double off) {
+        ScoreSample all;
+        for (int n = 0; n < cases; ++n) {
+            const ScoreSample one = signs(random, 256, 16, off / 4);
+            EXPECT_TRUE(inside(one)) << off;
+            all.add(one);
+        }
+        const Pooled pooled = pooled_variance({all});
+        EXPECT_EQ(pooled.statistic.samples, 256 * cases);
+        EXPECT_EQ(pooled.statistic.false_positive_rate, rate);
+        return pooled.doubt.has_value();
+    };
+    for (const double off : {0.95, 1.04}) EXPECT_TRUE(doubted(120, off)) << off;
+    for (const double off : {0.985, 1.015}) EXPECT_TRUE(doubted(1200, off)) << off;
+    EXPECT_FALSE(doubted(120, 1));
+    EXPECT_FALSE(doubted(1200, 1));
 }
 
 TEST(Band, NarrowsWithTheSampleAndWidensWithItsNoise) {

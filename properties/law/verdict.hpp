@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/law/score_sample.hpp"
 #include "reference/problem/tensor.hpp"
 
 namespace attest::law {
@@ -45,6 +46,8 @@ struct Statistic {
     std::string name;
     double value = 0, threshold = 0, false_positive_rate = 0;
     std::int64_t samples = 0;
+    /// Of this case, for the pool of all: as many as the problem says, whatever the kernel answers.
+    Samples pool{};
 };
 
 /// Why there is no judgement. What follows from that (an exit code, what a resumed run does again)
@@ -94,6 +97,7 @@ struct Verdict {
     std::int64_t undecided = 0;
     std::optional<Violation> violation;
     std::optional<Statistic> statistic;
+    std::optional<Statistic> pooled;  ///< of a law: of its cases together
     /// A violation of a class that does not fail here: the law holds, and this is told beside it.
     std::optional<Violation> doubt;
 };

@@ -64,6 +64,25 @@ std::optional<law::Reason> too_little(const LawResult& law, const Profile& profi
     return std::nullopt;
 }
 
+/// Where the cases hold one by one, what they say together is told beside it.
+void pool_cases(LawResult& law) {
+    if (law.property == nullptr || law.property->pool == nullptr) return;
+    if (law.verdict.statistic) law.verdict.statistic->pool.clear();  // of one case
+    law::Samples all;
+    for (const CaseRecord& record : law.records) {
+        // Cases known before were chosen by what the kernel answered.
+        if (!record.verdict.statistic || record.number < 0) continue;
+        const law::Samples& own = record.verdict.statistic->pool;
+        all.resize(std::max(all.size(), own.size()));
+        for (std::size_t k = 0; k < own.size(); ++k) all[k].add(own[k]);
+    }
+    if (all.empty()) return;
+    law::Pooled pooled = law.property->pool(all);
+    law.verdict.pooled = std::move(pooled.statistic);
+    if (law.verdict.decision == law::Decision::holds && !law.verdict.doubt)
+        law.verdict.doubt = std::move(pooled.doubt);
+}
+
 }  // namespace
 
 void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
@@ -99,6 +118,7 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
         }
     }
     law.verdict = std::move(merged);
+    pool_cases(law);
 }
 
 void settle(LawResult& law, Counterexample counterexample) {

@@ -3,6 +3,7 @@
 // after the cases that ran before it.
 
 #include <chrono>
+#include <optional>
 #include <span>
 
 #include "properties/search/confirmation.hpp"
@@ -21,6 +22,11 @@ CaseRecord try_after(Kernel& kernel, std::span<const Judging> before, const law:
 /// A case by itself, up to twenty times, each in a fresh process, its tensors laid both ways.
 Replays replay_alone(Kernel& kernel, const law::Property& property, const Case& tried,
                      FailureKind kind);
+
+/// Of a law's cases, each in a fresh process, the first that fails so: a kernel that answers
+/// otherwise at each call may answer the case it failed rightly for long.
+std::optional<CaseRecord> first_failing(Kernel& kernel, const law::Property& property,
+                                        std::span<const Case> cases, FailureKind kind);
 
 /// Of a case that failed in some of these replays: whether it is the thread schedule that decides.
 Confirmed by_itself(Kernel& kernel, const law::Property& property, const Case& tried,

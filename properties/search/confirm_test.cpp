@@ -10,6 +10,7 @@
 
 #include "properties/search/campaign_test.hpp"
 #include "properties/search/store.hpp"
+#include "reference/problem/counter.hpp"
 
 namespace attest::search {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 struct Surroundings {
     std::int64_t processes = 0, calls = 0;
     worker::Processors processors = worker::Processors::all;
+    bool random = false;  ///< a wrong answer is another one at each call
 };
 
 /// Answers zeros but where `wrong` says so, of what its process has seen and the world is like.
@@ -38,7 +40,11 @@ public:
         ++world_.calls;
         const bool fails = wrong_(process_, world_, p);
         process_.saw_long = process_.saw_long || p.len_kv > 60;
-        return fails ? failing_.forward(p, inputs) : right_.forward(p, inputs);
+        if (!fails) return right_.forward(p, inputs);
+        worker::CallResult result = failing_.forward(p, inputs);
+        Tensor& o = result.outputs[Role::o];
+        if (world_.random) o.set(o.size() - 1, static_cast<double>(1 + world_.calls % 1000));
+        return result;
     }
     void restart() override {
         process_ = {};
@@ -156,6 +162,36 @@ TEST_F(Confirm, OnSeveralProcessorsAlone) {
     EXPECT_LT(confirmed.alone.failed, confirmed.alone.of);
     EXPECT_EQ(confirmed.one_processor.failed, 0);
     EXPECT_GE(confirmed.one_processor.of, 7);
+}
+
+/// It answers one case wrongly, once, and later others, now and then.
+TEST_F(Confirm, ByAnotherCaseOfTheLaw) {
+    Problem found;
+    const LawResult law = judge([&](const auto&, Surroundings& world, const Problem& p) {
+        if (world.calls == 17) found = p;
+        return world.calls == 17 || (world.processes > 1 && world.processes % 3 == 0 && p != found);
+    });
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    ASSERT_TRUE(law.counterexample);
+    const Confirmed& confirmed = law.counterexample->confirmed;
+    EXPECT_EQ(confirmed.how, Confirmation::elsewhere);
+    EXPECT_GT(confirmed.alone.failed, 0);
+    EXPECT_LT(confirmed.alone.failed, confirmed.alone.of);
+    EXPECT_EQ(law.counterexample->found.number, 16);
+    EXPECT_NE(law.counterexample->smallest, law.counterexample->found.tried);
+}
+
+/// Random numbers in some calls: what is small is not sought for long, and proven all the same.
+TEST_F(Confirm, OfOtherAnswersAtEachCall) {
+    world_.random = true;
+    const LawResult law = judge([](const auto&, Surroundings& world, const Problem& p) {
+        return counter_bits(5, 0, static_cast<std::uint64_t>(world.calls)) % 4 != 0 &&
+               past_forty(p);
+    });
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_TRUE(is_proven(law.counterexample->confirmed.how));
+    EXPECT_LE(law.counterexample->evaluations, 150);
 }
 
 /// Cosmic rays, memory that fails, a race lost once.

@@ -17,7 +17,9 @@ enum class Confirmation : std::uint8_t {
     sequence,  ///< it depends on what ran before: it fails after certain cases, in a fresh process
     schedule,  ///< it depends on the thread schedule: by itself, but never on one processor
     alike,     ///< not tried again: it ended as a proven case of another law did
-    flaky      ///< neither by itself nor after what ran before
+    elsewhere, ///< it answers otherwise at each call: not this case as it was found but another
+               ///< one of the law failed by itself
+    flaky       ///< neither by itself nor after what ran before
 };
 std::string_view name(Confirmation how) noexcept;
 

@@ -149,9 +149,10 @@ void derive_features(Problem& p, const Raw& raw, FeatureSet features,
     if (features.has(softcap)) p.softcap = raw.softcap;
     if (features.has(rope)) set_rope(p, raw);
     // 0 in the draw stands for 1/d: the commonest wrong scale. It crosses the ABI as a float.
-    if (features.has(scale))
+    if (features.has(scale) || features.has(negative_scale))
         p.scale = round_to(raw.scale == 0 ? 1.0 / static_cast<double>(p.dim_qk) : raw.scale,
                            Precision::f32);
+    if (features.has(negative_scale)) p.scale = -*p.scale;
     if (features.has(splits)) p.splits = raw.splits;
     if (features.has(layout)) set_layouts(p, raw);
     if (features.has(mixed_formats)) mix_formats(p, raw, formats);

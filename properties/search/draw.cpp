@@ -65,9 +65,10 @@ RawLimits raw_limits(const DrawSpace& s) {
 /// Features by chance, in percent, where they may be drawn.
 FeatureSet structural(const DrawSpace& s, FeatureSet drawable, const Raw& raw) {
     using enum Feature;
-    constexpr std::array<std::pair<Feature, std::int64_t>, 8> shares = {{{gqa, 45},
+    constexpr std::array<std::pair<Feature, std::int64_t>, 9> shares = {{{gqa, 45},
                                                                          {dim_v, 20},
                                                                          {scale, 20},
+                                                                         {negative_scale, 50},
                                                                          {layout, 25},
                                                                          {splits, 35},
                                                                          {mixed_formats, 12},
@@ -76,6 +77,7 @@ FeatureSet structural(const DrawSpace& s, FeatureSet drawable, const Raw& raw) {
     FeatureSet set;
     for (const auto& [feature, percent] : shares) {
         if (feature == scale && s.property.cases.default_scale) continue;
+        if (feature == negative_scale && !set.has(scale)) continue;
         if (drawable.has(feature) && raw.chance[static_cast<std::size_t>(feature)] < percent)
             set = set.with(feature);
     }

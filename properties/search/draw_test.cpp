@@ -205,6 +205,23 @@ TEST(Draw, EveryPairOfFeaturesComesUp) {
         }
 }
 
+// Only for a kernel that says so.
+TEST(Draw, ScalesBelowZeroComeUpWhereTheyAreTaken) {
+    kernel::Manifest manifest = full_manifest();
+    const auto share = [&] {
+        double below = 0, given = 0;
+        for (const Case& c : draws(zero_law("draw.scales"), manifest, 800)) {
+            if (!c.problem.scale) continue;
+            ++given;
+            below += *c.problem.scale < 0 ? 1 : 0;
+        }
+        return below / given;
+    };
+    EXPECT_NEAR(share(), 0.5, 0.15);
+    manifest.features = manifest.features.without(Feature::negative_scale);
+    EXPECT_EQ(share(), 0);
+}
+
 TEST(Draw, RequireAnyTakesTurnsAmongWhatTheKernelHas) {
     const FeatureSet causal(Feature::causal), window(Feature::window), sink(Feature::sink);
     law::CaseSpace cases{.allow = {}, .require_any = {causal, window, sink}};

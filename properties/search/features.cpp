@@ -70,7 +70,7 @@ bool compatible(Feature a, Feature b) noexcept {
 
 FeatureSet structural_features() noexcept {
     using enum Feature;
-    return FeatureSet(gqa, dim_v, scale, layout, splits, mixed_formats, lse, d_lse);
+    return FeatureSet(gqa, dim_v, scale, negative_scale, layout, splits, mixed_formats, lse, d_lse);
 }
 
 bool counts_alike(FeatureSet set, const kernel::Takes& takes) noexcept {
@@ -170,7 +170,10 @@ std::optional<Problem> with_plain_feature(Problem p, Feature feature,
             p.dim_v = 2 * p.dim_qk;
             break;
         case scale:
-            p.scale = 0.5;
+            if (!p.scale) p.scale = 0.5;
+            break;
+        case negative_scale:
+            p.scale = -0.5;
             break;
         case cache:
         case paged:

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "properties/law/score_sampling.hpp"
 #include "properties/search/campaign_test.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -48,6 +49,55 @@ Keeper shards_of(const std::vector<law::Property>& laws, const KernelPlan& plan,
 
 RecountOptions recount_of(const CampaignOptions& options) {
     return {options.profile, options.cases, {}, false, options.all_cases};
+}
+
+/// Each case by itself is well within its band: 256 samples of variance 1.1.
+law::Judgement a_tenth_too_much(const law::Trial&) {
+    law::Judgement judgement = law::holds(1);
+    judgement.statistic = {"variance", 0.1, 0.7, 1e-9, 256, {{1.1 * 256, 0, 0, 256}}};
+    return judgement;
+}
+
+// What cases say together is told of the whole alone, and of each part what it says itself.
+TEST(Recount, WhatIsPooledIsPooledOverShards) {
+    law::Property law = zero_law("pool.law");
+    law.check = law::always<a_tenth_too_much>;
+    law.pool = law::pooled_variance;
+    const KernelPlan plan = plan_with(PlantedDefect::wrong);
+    const CampaignOptions options = few_cases(40);
+    const LawResult whole = std::move(run({law}, plan, options).laws[0]);
+    EXPECT_EQ(whole.verdict.decision, law::Decision::holds);
+    ASSERT_TRUE(whole.verdict.pooled);
+    EXPECT_EQ(whole.verdict.pooled->samples, 40 * 256);
+    ASSERT_TRUE(whole.verdict.doubt);
+    EXPECT_EQ(whole.verdict.doubt->violation_class, law::ViolationClass::suspect);
+    EXPECT_TRUE(whole.verdict.statistic->pool.empty());
+
+    const Keeper shards = shards_of({law}, plan, options, 8);
+    const LawResult merged = Recount(recount_of(options)).law(law, shards.laws.at(law.id));
+    ASSERT_TRUE(merged.verdict.pooled);
+    EXPECT_EQ(merged.verdict.pooled->value, whole.verdict.pooled->value);
+    EXPECT_TRUE(merged.verdict.doubt);
+
+    const LawResult part = std::move(run({law}, plan, few_cases(5)).laws[0]);
+    EXPECT_EQ(part.verdict.pooled->samples, 5 * 256);
+    EXPECT_FALSE(part.verdict.doubt);
+}
+
+// A failure known before was chosen by what the kernel answered: it is no sample.
+TEST(Recount, CasesKnownBeforeAreNotPooled) {
+    law::Property law = zero_law("pool.law");
+    law.pool = law::pooled_variance;
+    LawResult result;
+    result.property = &law;
+    for (const std::int64_t number : {-1, 0}) {
+        CaseRecord& record = result.records.emplace_back();
+        record.number = number;
+        record.verdict = law::holds(1);
+        record.verdict.statistic = {"variance", 0, 1, 1e-9, 10, {{10, 0, 0, 10}}};
+    }
+    conclude(result, {}, {.slots = 2, .planned = 2});
+    EXPECT_EQ(result.verdict.pooled->samples, 10);
 }
 
 TEST(Recount, ShardsComeToOneRun) {

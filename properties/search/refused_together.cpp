@@ -51,7 +51,23 @@ constexpr std::array<Fact, 16> facts = {{
     {"unequal formats of q and k", [](const Problem& p) { return p.format_q != p.format_kv; }},
 }};
 
-constexpr int trait_count = 2 * feature_count + static_cast<int>(facts.size());
+/// No kernel asks for a scale below 0 or for the gradient of a log-sum-exp: what lacks them is no
+/// trait.
+constexpr bool may_be_lacking(Feature feature) {
+    return feature != Feature::negative_scale && feature != Feature::d_lse;
+}
+
+/// The features that a problem may lack, in order: bit feature_count + n stands for the n-th.
+constexpr auto lackable = [] {
+    std::array<Feature, feature_count - 2> list{};
+    std::size_t n = 0;
+    for (int f = 0; f < feature_count; ++f)
+        if (may_be_lacking(static_cast<Feature>(f))) list[n++] = static_cast<Feature>(f);
+    return list;
+}();
+
+constexpr int first_fact = feature_count + static_cast<int>(lackable.size());
+constexpr int trait_count = first_fact + static_cast<int>(facts.size());
 static_assert(trait_count <= 64);
 
 constexpr Traits bit(int trait) {
@@ -72,7 +88,7 @@ struct TraitsSeen {
 
 /// Fewer refusals; of as many, by what is not there.
 bool explains_less(const TraitsSeen& a, const TraitsSeen& b) {
-    constexpr Traits absent = Traits{FeatureSet::all().bits()} << feature_count;
+    constexpr Traits absent = ((Traits{1} << lackable.size()) - 1) << feature_count;
     const auto lacks = [](Traits traits) { return std::popcount(traits & absent); };
     if (a.times != b.times) return a.times < b.times;
     if (lacks(a.traits) != lacks(b.traits)) return lacks(a.traits) > lacks(b.traits);
@@ -109,10 +125,11 @@ std::vector<TraitsSeen> counted(const std::vector<Traits>& problems, int size) {
 
 Traits traits_of(const Problem& problem) {
     const FeatureSet features = features_of(problem);
-    const Traits has = features.bits(), all = FeatureSet::all().bits();
-    Traits traits = has | ((all & ~has) << feature_count);
-    for (int n = 0; n < static_cast<int>(facts.size()); ++n)
-        if (facts[static_cast<std::size_t>(n)].holds(problem)) traits |= bit(2 * feature_count + n);
+    Traits traits = features.bits();
+    for (std::size_t n = 0; n < lackable.size(); ++n)
+        if (!features.has(lackable[n])) traits |= bit(feature_count + static_cast<int>(n));
+    for (std::size_t n = 0; n < facts.size(); ++n)
+        if (facts[n].holds(problem)) traits |= bit(first_fact + static_cast<int>(n));
     return traits;
 }
 
@@ -120,11 +137,13 @@ std::string said(Traits traits) {
     std::string with, without;
     for (int n = 0; n < trait_count; ++n) {
         if ((traits & bit(n)) == 0) continue;
-        const bool lacks = n >= feature_count && n < 2 * feature_count;
+        const bool lacks = n >= feature_count && n < first_fact;
+        const auto at = static_cast<std::size_t>(n - (lacks ? feature_count : first_fact));
         std::string& text = lacks ? without : with;
         if (!text.empty()) text += lacks ? " or " : " with ";
-        text += n < 2 * feature_count ? name(static_cast<Feature>(n % feature_count))
-                                      : facts[static_cast<std::size_t>(n - 2 * feature_count)].said;
+        text += lacks               ? name(lackable[at])
+                : n < feature_count ? name(static_cast<Feature>(n))
+                                    : facts[at].said;
     }
     if (without.empty()) return with;
     return (with.empty() ? "everything" : with) + " without " + without;

@@ -223,6 +223,8 @@ std::optional<ShrinkTask> RunState::next_shrink() {
         }
         if (again && results_[first->law].counterexample)
             task.likely = results_[first->law].counterexample->smallest;
+        for (const CaseRecord& record : results_[failing.law].records)
+            task.others.push_back(record.tried);
         return task;
     }
     return std::nullopt;

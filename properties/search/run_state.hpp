@@ -26,6 +26,7 @@ struct ShrinkTask {
     CaseRecord found;
     /// The smallest case of an earlier law that died alike: tried first.
     std::optional<Case> likely;
+    std::vector<Case> others;  ///< of the same law, judged before
     std::int64_t evaluations = 0;
     double seconds = 0;  ///< allowance of wall time
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "properties/search/shrink_moves.hpp"
@@ -18,6 +19,7 @@ void add_switches(Edits& edits, const Problem& p) {
     add(d_lse, "no gradient of the log-sum-exp", [](Problem& x) { x.lse_grad = false; });
     add(layout, "layouts to contiguous",
         [](Problem& x) { x.layout_q = x.layout_k = x.layout_v = x.layout_o = {}; });
+    add(negative_scale, "scale above 0", [](Problem& x) { x.scale = -*x.scale; });
     add(scale, "scale to its default", [](Problem& x) { x.scale.reset(); });
     add(dim_v, "dim_v to dim_qk", [](Problem& x) { x.dim_v = 0; });
     add(splits, "splits to the kernel's choice", [](Problem& x) { x.splits = 0; });
@@ -86,7 +88,9 @@ void add_parts(Edits& edits, const Problem& p) {
                 {"window to " + std::to_string(plain.left) + " " + std::to_string(plain.right),
                  [plain](Problem& x) { x.mask.window = plain; }});
     if (p.softcap != 0) edits.push_back({"soft cap to 1", [](Problem& x) { x.softcap = 1; }});
-    if (p.scale) edits.push_back({"scale to 1", [](Problem& x) { x.scale = 1; }});
+    if (p.scale)
+        edits.push_back(
+            {"scale to 1 or -1", [](Problem& x) { x.scale = std::copysign(1.0, *x.scale); }});
     if (p.rope.style != RopeStyle::none) {
         edits.push_back(
             {"rope base to its default", [](Problem& x) { x.rope.base = Rope{}.base; }});

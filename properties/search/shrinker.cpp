@@ -19,6 +19,11 @@ std::string moved(const Parameter& parameter, std::int64_t from, std::int64_t to
            parameter.kept;
 }
 
+// Of a kernel that answers otherwise at each call: what fails now and then is made smaller for as
+// long as the passes take, not the sweeps, which would try all that is smaller in vain.
+constexpr std::int64_t unsteady_evaluations = 150;
+constexpr std::chrono::seconds unsteady_time{1};
+
 }  // namespace
 
 Counterexample counterexample_of(const law::Property& property, const CaseRecord& record) {
@@ -62,6 +67,8 @@ bool Shrinker::fails(const Case& candidate, const std::string& line) {
     if (tell_) tell_(result_.evaluations, candidate);
     const Judged judged = judge(candidate);
     if (failure_kind(judged.record) != kind_) return false;
+    // What failed by chance would hardly fail again where it is confirmed.
+    if (unsteady_ && failure_kind(judge(candidate).record) != kind_) return false;
     known->second = true;
     best_ = judged.record;  // every caller accepts what fails
     return true;
@@ -198,6 +205,7 @@ bool Shrinker::fails_again() {
         if (fresh) kernel_.restart();
         const Judged first = judge_case(kernel_, property_, best_.tried, best_.number);
         const bool failed = failure_kind(first.record) == kind_;
+        look_whether_steady(first);
         if (failed && (slow || dear() || depends_on_placement_)) return true;
         const Judged second = judge_case(kernel_, property_, best_.tried, best_.number, other);
         const bool failed_too = failure_kind(second.record) == kind_;
@@ -205,6 +213,18 @@ bool Shrinker::fails_again() {
         if (failed || failed_too) return true;
     }
     return false;
+}
+
+/// Other answers than when it was found may come of what ran before; other ones at once do not.
+void Shrinker::look_whether_steady(const Judged& first) {
+    const bool as_found = first.record.outputs == result_.found.outputs;
+    if (unsteady_ || kind_.death() || (as_found && dear())) return;
+    const Judged second = judge_case(kernel_, property_, best_.tried, best_.number);
+    if (second.record.outputs == first.record.outputs) return;
+    unsteady_ = true;
+    limits_.evaluations = std::min(limits_.evaluations, unsteady_evaluations);
+    const auto soon = Clock::now() + unsteady_time;
+    limits_.deadline = std::min(limits_.deadline.value_or(soon), soon);
 }
 
 /// A statistic's case makes up to a thousand calls, and where the tensors lie is nothing to it.

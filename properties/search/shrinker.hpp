@@ -43,6 +43,7 @@ private:
     bool fails(const Case& candidate, const std::string& line);
     Judged judge(const Case& candidate);
     bool fails_again();
+    void look_whether_steady(const Judged& first);
     bool dear() const;
     bool confirmed();
     bool attempt(Case candidate, const char* pass, const std::string& change);
@@ -66,7 +67,7 @@ private:
     ShrinkLimits limits_;
     Tell tell_;
     FailureKind kind_;
-    bool depends_on_placement_ = false;
+    bool depends_on_placement_ = false, unsteady_ = false;
     CaseRecord best_;
     SizeKey best_key_;
     Counterexample result_;

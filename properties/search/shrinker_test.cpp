@@ -75,6 +75,8 @@ TEST(Shrinker, OnePastATile) {
 TEST(Shrinker, AKeyCountAndAFeature) {
     expect_one((std::string("b1 hq1 hkv1 tq1 tk37 d1 causal f32") + plain_data).c_str(),
                [](const Problem& p) { return p.len_kv >= 37 && p.mask.causal; });
+    expect_one((std::string("b1 hq1 hkv1 tq1 tk2 d1 scale -1 f32") + plain_data).c_str(),
+               [](const Problem& p) { return p.scale && *p.scale < 0 && p.len_kv > 1; });
 }
 
 TEST(Shrinker, TheDifferenceOfTheLengths) {

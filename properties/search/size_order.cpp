@@ -53,7 +53,7 @@ std::int64_t parameter_weight(const Problem& p) {
               (p.rope.style == RopeStyle::half ? 1 : 0);
     weight += layout(p.layout_q) + layout(p.layout_k) + layout(p.layout_v) + layout(p.layout_o);
     weight += p.softcap == 1.0 ? 0 : 1;
-    weight += p.scale && *p.scale == 1.0 ? 0 : 1;
+    weight += p.scale && std::abs(*p.scale) == 1.0 ? 0 : 1;
     return weight;
 }
 

@@ -178,6 +178,16 @@ Counterexample Workbench::settle(Kernel& kernel, const law::Property& property,
             if (is_proven(clean.confirmed.how)) return clean;
         }
     }
+    if (alone.failed == 0)
+        if (const auto other = first_failing(kernel, property, task.others, kind)) {
+            smallest = counterexample_of(property, *other);
+            smallest.found = task.found;
+            alone = replay_alone(kernel, property, other->tried, kind);
+            smallest.confirmed = {Confirmation::elsewhere, alone, {}, {}};
+            if (alone.failed == alone.of) smallest.confirmed.how = Confirmation::alone;
+            if (alone.failed == 0) smallest.confirmed.alone = {1, alone.of + 1};
+            return smallest;
+        }
     smallest.confirmed = alone.failed > 0
                              ? by_itself(kernel, property, smallest.smallest, kind, alone)
                              : after_its_past(kernel, property, task.found, alone);

@@ -126,6 +126,10 @@ TEST(oracle, empty_rows_follow_the_dialect) {
     EXPECT_EQ(judged(EmptyRow::nan, 0, 7), std::pair(no, yes));
     EXPECT_EQ(judged(EmptyRow::refuse, NAN, 3), std::pair(yes, yes));
     EXPECT_EQ(judged(EmptyRow::refuse, 1, 3), std::pair(yes, yes));
+    const bound::Expected e =
+        none.attend(Arithmetic::double_double, {.empty_lse = EmptyLse::infinity});
+    EXPECT_EQ(bound::judge(infinite, e.lse[0], Precision::f64), yes);
+    EXPECT_EQ(bound::judge(-infinite, e.lse[0], Precision::f64), no);
 }
 
 TEST(oracle, rows_past_the_queries_are_zero_whatever_the_dialect) {
@@ -135,6 +139,9 @@ TEST(oracle, rows_past_the_queries_are_zero_whatever_the_dialect) {
     EXPECT_EQ(e.output[0].value, 0);
     EXPECT_EQ(e.output[0].bound, 0);
     EXPECT_EQ(e.lse[0].value, -infinite);
+    const bound::Expected other =
+        none.attend(Arithmetic::double_double, {.empty_lse = EmptyLse::infinity});
+    EXPECT_EQ(other.lse[0].value, -infinite);
 }
 
 TEST(oracle, softcap_bends_before_or_after_the_bias) {

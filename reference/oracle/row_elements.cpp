@@ -59,12 +59,13 @@ void put_empty(const Prepared& call, const bound::KernelModel& model, const KeyR
     const bool sink = call.problem.sink;
     const EmptyRow rule = call.dialect.empty_row;
     bound::ExpectedElement zero;
-    lse = {.value = -infinite, .error = 0, .bound = 0};
-    if (range.is_query && !sink && rule == EmptyRow::nan) {
+    const bool no_key = range.is_query && !sink;
+    lse = {.value = no_key ? call.dialect.lse_of_no_key() : -infinite, .error = 0, .bound = 0};
+    if (no_key && rule == EmptyRow::nan) {
         zero = claimed(Claim::nan);
         lse = claimed(Claim::nothing);
     }
-    if (range.is_query && !sink && rule == EmptyRow::mean) {
+    if (no_key && rule == EmptyRow::mean) {
         lse = claimed(Claim::nothing);
         return put_mean(call, model, place, o);
     }

@@ -18,6 +18,8 @@ enum class SoftcapPlace : std::uint8_t { before_bias, after_bias };
 enum class WindowEnds : std::uint8_t { inclusive, exclusive };
 enum class LseBase : std::uint8_t { e, two };
 enum class Nonfinite : std::uint8_t { propagate, unspecified };
+/// The log-sum-exp of a query that sees no key: log 0, or what FlashAttention 2 gives.
+enum class EmptyLse : std::uint8_t { minus_infinity, infinity };
 
 struct Dialect {
     CausalAlignment causal = CausalAlignment::bottom_right;
@@ -26,6 +28,10 @@ struct Dialect {
     WindowEnds window_ends = WindowEnds::inclusive;
     LseBase lse_base = LseBase::e;
     Nonfinite nonfinite = Nonfinite::propagate;
+    EmptyLse empty_lse = EmptyLse::minus_infinity;
+    double lse_of_no_key() const noexcept {
+        return empty_lse == EmptyLse::infinity ? infinite : -infinite;
+    }
     bool operator==(const Dialect&) const = default;
 };
 

@@ -8,10 +8,11 @@ namespace attest {
 namespace {
 
 constexpr std::array<std::string_view, feature_count> feature_names = {
-    "causal",    "window",  "lens_q",        "lens_kv",      "mask_bool", "mask_additive",
-    "documents", "softcap", "sink",          "alibi",        "rope",      "dropout",
-    "gqa",       "dim_v",   "scale",         "cache",        "paged",     "splits",
-    "layout",    "lse",     "mixed_formats", "keys_rotated", "d_lse",     "ring"};
+    "causal",        "window",       "lens_q",  "lens_kv", "mask_bool",
+    "mask_additive", "documents",    "softcap", "sink",    "alibi",
+    "rope",          "dropout",      "gqa",     "dim_v",   "scale",
+    "cache",         "paged",        "splits",  "layout",  "lse",
+    "mixed_formats", "keys_rotated", "d_lse",   "ring",    "negative_scale"};
 
 }  // namespace
 

@@ -35,9 +35,10 @@ enum class Feature : std::uint8_t {
     mixed_formats,
     keys_rotated,
     d_lse,
-    ring
+    ring,
+    negative_scale
 };
-inline constexpr int feature_count = 24;
+inline constexpr int feature_count = 25;
 std::string_view name(Feature feature) noexcept;
 std::optional<Feature> parse_feature(std::string_view text) noexcept;
 

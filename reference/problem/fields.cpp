@@ -103,6 +103,9 @@ bool differs_from_q(const Problem& p) {
 bool wants_lse(const Problem& p) {
     return p.want_lse;
 }
+bool is_negative(const Problem& p) {
+    return p.scale && *p.scale < 0;
+}
 bool gives_lse_grad(const Problem& p) {
     return p.want_grad && p.want_lse && p.lse_grad;
 }
@@ -164,7 +167,7 @@ constexpr Field table[] = {
      "keys of each packed sequence", {}, {F::documents}},
     {"scale", "scale", value, at<&P::scale>,
      "of q.k; 1/sqrt(dim_qk) where none is given, rounded to f32 unless format_q is f64",
-     {"scale", &A::scale}, {F::scale}},
+     {"scale", &A::scale}, {F::scale}, {F::negative_scale, is_negative}},
     {"softcap", "softcap", value, at<&P::softcap>, "c of c tanh(S/c); 0: none",
      {"softcap", &A::softcap}, {F::softcap}},
     {"sink", "sink", value, at<&P::sink>, "one more logit a query head in the denominator",
