@@ -42,7 +42,9 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"queries_scaled_rounded_own", "queries_scaled_rounded_bf16"},  // of queries in bf16
         {"rope_other_style", "rope_always_interleaved"},  // where those are not asked for
         {"rope_other_style", "rope_always_half"},
+        {"queries_scaled_rounded_own", "queries_scaled_rounded_f16"},  // and in f16
         {"queries_log2_rounded_own", "queries_log2_rounded_bf16"},
+        {"queries_log2_rounded_own", "queries_log2_rounded_f16"},
         {"diagonal_longest", "queries_longest"},  // where no position matters beside the mask's
         {"causal_longest", "queries_longest"},
         {"window_longest", "queries_longest"},

@@ -24,7 +24,8 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
                                         const std::vector<Evidence>& evidence);
 
 /// "strides_ignored": the same numbers in contiguous tensors are answered rightly, in every failing
-/// call, none of which has such tensors and each of which fails again. Whose strides are taken instead shows in no number.
+/// call, none of which has such tensors and each of which fails again. Whose strides are taken
+/// instead shows in no number.
 std::optional<Explanation> strides_ignored(search::Kernel& kernel,
                                            const std::vector<Evidence>& wrong);
 

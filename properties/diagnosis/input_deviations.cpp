@@ -15,8 +15,8 @@ namespace {
 Deviation inputs_flushed(std::string id, const std::string& tensors, std::vector<Role> roles) {
     return {.id = "f16_subnormals_" + std::move(id),
             .says = "0 for subnormal numbers of f16 in " + tensors,
-            .respecify = [roles = std::move(roles)](
-                             const Specification& s) -> std::optional<Specification> {
+            .respecify =
+                [roles = std::move(roles)](const Specification& s) -> std::optional<Specification> {
                 Specification out = s;
                 for (const Role role : roles) {
                     if (!s.inputs.has(role) || s.inputs[role].type() != ElementType::f16) continue;
@@ -37,15 +37,14 @@ Deviation key_index_cut(std::int64_t kept, std::string id, const std::string& wh
             .respecify = [kept, roles = std::move(roles)](
                              const Specification& s) -> std::optional<Specification> {
                 const Problem& p = s.problem;
-                if (p.len_kv <= kept || p.cache.page_size > 0 || p.cache.ring)
-                    return std::nullopt;
+                if (p.len_kv <= kept || p.cache.page_size > 0 || p.cache.ring) return std::nullopt;
                 Specification out = s;
                 for (const Role role : roles) {
                     const Tensor& t = s.inputs[role];
-                    out.inputs.put(
-                        role, remake(t.type(), t.shape(),
-                                     [&](std::int64_t b, std::int64_t h, std::int64_t j,
-                                         std::int64_t c) { return t.at(b, h, j % kept, c); }));
+                    out.inputs.put(role,
+                                   remake(t.type(), t.shape(),
+                                          [&](std::int64_t b, std::int64_t h, std::int64_t j,
+                                              std::int64_t c) { return t.at(b, h, j % kept, c); }));
                 }
                 return out;
             },

@@ -171,8 +171,7 @@ void clear_lost_rows(double start, const Specification& s, bound::Expected& out)
 
 Deviation starting_maximum_f16(double start) {
     const Deviation rounded = weight_deviation(
-        "", "",
-        [start](const Specification& s, const oracle::RowDetail& row, KeyExtent) {
+        "", "", [start](const Specification& s, const oracle::RowDetail& row, KeyExtent) {
             return weights_below_start(start, s, row);
         });
     return formula_deviation(

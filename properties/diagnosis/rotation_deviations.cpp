@@ -124,11 +124,11 @@ void pairs_half_of_all_apart(Specification& s) {
         if (c >= pairs && (c < apart || c >= apart + pairs)) from.push_back(c);
     for (const Role role : {Role::q, Role::k}) {
         const Tensor before = s.inputs[role];
-        s.inputs.put(role, remake(before.type(), before.shape(),
-                                  [&](std::int64_t a, std::int64_t h, std::int64_t i,
-                                      std::int64_t c) {
-                                      return before.at(a, h, i, from[static_cast<std::size_t>(c)]);
-                                  }));
+        s.inputs.put(role,
+                     remake(before.type(), before.shape(),
+                            [&](std::int64_t a, std::int64_t h, std::int64_t i, std::int64_t c) {
+                                return before.at(a, h, i, from[static_cast<std::size_t>(c)]);
+                            }));
     }
 }
 
@@ -198,8 +198,9 @@ std::vector<Deviation> whole_rotations() {
             [](Specification& s) { s.problem.rope.base = std::sqrt(s.problem.rope.base); }),
         rope_deviation("rope_all_channels", "every channel rotated instead of the first few",
                        [](Specification& s) { s.problem.rope.dims = 0; }),
-        rope_deviation("rope_half_of_all", "a rotation of channels (0, D/2), (1, D/2 + 1) and so on, "
-                                           "though fewer are rotated",
+        rope_deviation("rope_half_of_all",
+                       "a rotation of channels (0, D/2), (1, D/2 + 1) and so on, "
+                       "though fewer are rotated",
                        pairs_half_of_all_apart),
         rope_deviation("rope_two_channels_more", "two channels too many rotated",
                        [](Specification& s) {

@@ -13,12 +13,12 @@ namespace attest::diagnosis {
 
 /// What a step is rounded to; none: the format of the inputs, where queries, keys and values are of
 /// one and it is narrow.
-using Narrow = std::optional<Precision>;
+using RoundsTo = std::optional<Precision>;
 
-inline constexpr Narrow narrow_or_own[] = {std::nullopt, Precision::bf16, Precision::f16};
+inline constexpr RoundsTo narrow_or_own[] = {std::nullopt, Precision::bf16, Precision::f16};
 
-std::string id_of(Narrow narrow);
-std::string words_of(Narrow narrow);
+std::string id_of(RoundsTo narrow);
+std::string words_of(RoundsTo narrow);
 
 /// x known to within a part of its own size and of 1, as a kernel in f32 knows it at best after a
 /// few operations, rounded; none where it could round either way.
@@ -26,9 +26,9 @@ std::optional<double> rounded_surely(double x, double size, Precision format);
 
 /// A deviation that changes weights as this does, given the format; where the inputs are of no
 /// narrow one, that of the inputs changes nothing.
-using ChangeIn = std::function<std::optional<WeightChange>(
-    Precision, const Specification&, const oracle::RowDetail&, KeyExtent)>;
-Deviation rounded_step(std::string id, std::string says, Narrow narrow, ChangeIn change);
+using ChangeIn = std::function<std::optional<WeightChange>(Precision, const Specification&,
+                                                           const oracle::RowDetail&, KeyExtent)>;
+Deviation rounded_step(std::string id, std::string says, RoundsTo narrow, ChangeIn change);
 
 /// The sum of weights rounded (rounded_sum_deviations.cpp).
 std::vector<Deviation> rounded_sums();

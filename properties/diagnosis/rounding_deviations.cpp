@@ -57,7 +57,7 @@ Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
 /// cap and biases, before the scale.
 enum class RoundedScores : std::uint8_t { final, scaled, products };
 
-Deviation scores_rounded(Narrow narrow, RoundedScores which) {
+Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
     const char* ids[] = {"scores", "scaled_products", "products"};
     const char* says[] = {"scores", "scaled products of queries and keys",
                           "products of queries and keys"};
@@ -98,7 +98,7 @@ std::optional<double> maximum_in_first_tile(const oracle::RowDetail& row, KeyExt
     return *most;
 }
 
-Deviation weights_rounded(Narrow narrow, RoundedWeights where) {
+Deviation weights_rounded(RoundsTo narrow, RoundedWeights where) {
     const char* ids[] = {"", "_and_sum", "_divided"};
     const char* says[] = {", their sum not", " in both sums", " after the division"};
     const auto n = static_cast<std::size_t>(where);
@@ -155,7 +155,7 @@ std::optional<bound::Expected> cut_off(const Specification& s, const bound::Expe
 
 std::vector<Deviation> rounding_deviations() {
     std::vector<Deviation> list;
-    for (const Narrow narrow : narrow_or_own) {
+    for (const RoundsTo narrow : narrow_or_own) {
         for (const RoundedScores which :
              {RoundedScores::final, RoundedScores::scaled, RoundedScores::products})
             list.push_back(scores_rounded(narrow, which));
