@@ -71,7 +71,13 @@ TEST(OneDefect, WhatSplitsTellOfTilesRefutesNothing) {
         if (s.problem.len_kv <= 32) alone.problem.splits = 0;
         return predict(whole, alone, truth).value_or(truth);
     };
-    EXPECT_EQ(diagnosed_of(in_tiles, "b1 hq2 hkv2 tq3 tk20 d4 f32").id, "sum_rounded_bf16_32");
+    Actor actor(in_tiles);
+    AllEvidence evidence;
+    for (const char* line : {"b1 hq2 hkv2 tq3 tk20 d4 f32", "b1 hq2 hkv2 tq3 tk90 d4 f32",
+                             "b1 hq2 hkv2 tq3 tk20 d4 splits 2 f32"})
+        evidence.add(evidence_of(actor, parse_case(line)));
+    EXPECT_EQ(evidence.wrong.size(), 3u);
+    EXPECT_EQ(explain_evidence(evidence).id, "sum_rounded_bf16_32");
 }
 
 // Scores some 12 below the start: weights of f16 have lost bits, and the output is no NaN yet.
