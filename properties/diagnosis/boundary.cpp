@@ -98,22 +98,27 @@ Separation search(const std::vector<Condition>& all, const std::vector<CaseBits>
     }
     if (!best.any) return best;
     // Two relations are worth their words where they leave at most half of the holding cases inside
-    // that one leaves.
+    // that one leaves, and where the second parts those that the first leaves beyond chance: many
+    // others were tried for it too, and what the first tells says nothing for the second.
     const std::int64_t holding = best.inside - failed;
+    const double singles = static_cast<double>(all.size());
+    const double pairs = singles * (singles - 1) / 2;
     Separation pair;
     for (std::size_t a = 0; a < necessary.size(); ++a)
         for (std::size_t b = a + 1; b < necessary.size(); ++b) {
-            const std::int64_t inside = (true_of[necessary[a]] & true_of[necessary[b]]).count();
-            if (2 * (inside - failed) <= holding && inside < best.inside &&
-                (!pair.any || inside < pair.inside))
-                pair = {true, necessary[a], necessary[b], inside, failed};
+            std::size_t first = necessary[a], second = necessary[b];
+            const std::int64_t inside = (true_of[first] & true_of[second]).count();
+            if (2 * (inside - failed) > holding || inside >= best.inside ||
+                (pair.any && inside >= pair.inside))
+                continue;
+            // The more telling one first.
+            if (true_of[second].count() < true_of[first].count()) std::swap(first, second);
+            const std::int64_t left = true_of[first].count();
+            if (chance(inside, of, failed) * pairs <= accepted &&
+                chance(inside, left, failed) * singles <= accepted)
+                pair = {true, first, second, inside, failed};
         }
-    const double singles = static_cast<double>(all.size());
-    const double pairs = singles * (singles - 1) / 2;
-    // The more telling one first.
-    if (pair.any && true_of[pair.second].count() < true_of[pair.first].count())
-        std::swap(pair.first, pair.second);
-    if (pair.any && chance(pair.inside, of, failed) * pairs <= accepted) return pair;
+    if (pair.any) return pair;
     if (chance(best.inside, of, failed) * singles <= accepted) return best;
     return {};
 }

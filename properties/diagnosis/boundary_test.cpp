@@ -102,6 +102,25 @@ TEST(Boundary, FailuresWithoutPatternGetNone) {
     EXPECT_LE(reported, runs / 100 + 6);  // three standard deviations above 4 of 400
 }
 
+// Half of the cases with a soft cap fail, without a further pattern: what else they have in common
+// is chance, and is told in at most one run of a hundred.
+TEST(Boundary, ASecondRelationIsNoChance) {
+    int named = 0, second = 0;
+    constexpr int runs = 200;
+    for (int run = 0; run < runs; ++run) {
+        std::uint64_t n = 0;
+        const auto records = drawn(60, static_cast<std::uint64_t>(run), [&](const Case& c) {
+            const bool half = counter_bits(77, static_cast<std::uint64_t>(run), n++) % 2 == 0;
+            return c.problem.softcap > 0 && half;
+        });
+        const Boundary b = find_boundary(records);
+        named += b.says.find("with a soft cap") != b.says.npos;
+        second += b.found && b.says != "only with a soft cap";
+    }
+    EXPECT_GE(named, runs / 2);
+    EXPECT_LE(second, runs / 100 + 5);  // three standard deviations above 2 of 200, and one
+}
+
 TEST(Boundary, TheSmallestCaseBelongsInside) {
     const auto records = drawn(500, 7, [](const Case& c) { return c.problem.softcap > 0; });
     const Case inside = parse_case("b1 hq1 hkv1 tq1 tk1 d1 softcap 1 f32");

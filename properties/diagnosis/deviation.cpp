@@ -10,8 +10,8 @@ std::span<const Deviation> deviations() {
         std::vector<Deviation> all;
         for (auto part :
              {lse_deviations(), mask_deviations(), head_deviations(), cache_deviations(),
-              position_deviations(), hidden_deviations(), output_deviations(), score_deviations(),
-              online_deviations(), rounding_deviations()})
+              position_deviations(), hidden_deviations(), maximum_deviations(), output_deviations(),
+              score_deviations(), online_deviations(), rounding_deviations(), input_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

@@ -62,10 +62,12 @@ std::vector<Deviation> position_deviations();  ///< with those of a rotation
 std::vector<Deviation> rotation_deviations();
 std::vector<Deviation> head_deviations();
 std::vector<Deviation> hidden_deviations();
+std::vector<Deviation> maximum_deviations();
 std::vector<Deviation> output_deviations();
 std::vector<Deviation> lse_deviations();
 std::vector<Deviation> online_deviations();
 std::vector<Deviation> rounding_deviations();
+std::vector<Deviation> input_deviations();
 
 /// What a deviation expects of a call; none where it does not apply.
 std::optional<bound::Expected> predict(const Deviation& deviation, const Specification& asked,

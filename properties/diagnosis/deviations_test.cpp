@@ -42,7 +42,9 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"queries_scaled_rounded_own", "queries_scaled_rounded_bf16"},  // of queries in bf16
         {"rope_other_style", "rope_always_interleaved"},  // where those are not asked for
         {"rope_other_style", "rope_always_half"},
+        {"queries_scaled_rounded_own", "queries_scaled_rounded_f16"},  // and in f16
         {"queries_log2_rounded_own", "queries_log2_rounded_bf16"},
+        {"queries_log2_rounded_own", "queries_log2_rounded_f16"},
         {"diagonal_longest", "queries_longest"},  // where no position matters beside the mask's
         {"causal_longest", "queries_longest"},
         {"window_longest", "queries_longest"},
@@ -57,6 +59,9 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"diagonal_longest", "window_longest"},  // where that hides what the other does
         {"scores_rounded_bf16", "scaled_products_rounded_bf16"},  // without cap and bias
         {"scores_rounded_f16", "scaled_products_rounded_f16"},
+        {"scores_rounded_own", "scaled_products_rounded_own"},
+        {"maximum_finite", "maximum_finite_f16"},  // where no weight is fed in f16
+        {"maximum_finite_empty", "maximum_finite_f16"},
     };
     // A window hides most added keys, whatever the tile.
     if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;

@@ -131,6 +131,14 @@ Explanation depends_on(std::string id, const std::string& what) {
     return d;
 }
 
+Explanation unsteady() {
+    Explanation d;
+    d.id = "unsteady";
+    d.tells = law::Tells::memory;
+    d.says = "now and then another answer to the same call, with no other beside it";
+    return d;
+}
+
 }  // namespace
 
 Explanation remembered() {
@@ -226,7 +234,10 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
         (evidence.remembers || (right_alone && law != nullptr && law->after_other_calls)))
         return known(remembered(), {});
     if (right_alone && law != nullptr && law->needs.concurrent)
-        return known(depends_on("disturbed", "what other threads call"), {});
+        return known(changes_to_and_fro(kernel, counterexample.smallest)
+                         ? unsteady()
+                         : depends_on("disturbed", "what other threads call"),
+                     {});
     if (std::ranges::all_of(evidence.wrong, holds_nonfinite)) {
         std::vector<Case> cases = relatives(counterexample.smallest);
         cases.insert(cases.begin(), {counterexample.smallest, counterexample.found.tried});

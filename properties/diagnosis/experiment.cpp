@@ -94,6 +94,18 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
     return d.agree > 0 ? std::optional(d) : std::nullopt;
 }
 
+namespace {
+
+/// The call that was wrong is wrong again.
+bool wrong_again(search::Kernel& kernel, const Evidence& e) {
+    const worker::CallResult again = kernel.forward(e.asked.problem, e.asked.inputs);
+    return again.outcome == worker::Outcome::ok && again.outputs.has(Role::o) &&
+           all_agree(again.outputs[Role::o], e.truth, e.asked.problem.format_o) == 0;
+}
+
+}  // namespace
+
+// A kernel that is wrong now and then is right without strides too, now and then.
 std::optional<Explanation> strides_ignored(search::Kernel& kernel,
                                            const std::vector<Evidence>& wrong) {
     Explanation d;
@@ -107,11 +119,26 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
         if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
             return std::nullopt;
         const std::int64_t agree = all_agree(result.outputs[Role::o], e.truth, plain.format_o);
-        if (agree == 0) return std::nullopt;
+        if (agree == 0 || !wrong_again(kernel, e)) return std::nullopt;
         d.agree += agree;
     }
     d.of = d.agree;
     return d.agree > 0 ? std::optional(d) : std::nullopt;
+}
+
+bool changes_to_and_fro(search::Kernel& kernel, const Case& tried) {
+    constexpr int calls_max = 256;
+    std::optional<Tensor> first;
+    bool left = false;
+    for (int n = 0; n < calls_max; ++n) {
+        const std::optional<Evidence> e = evidence_of(kernel, tried);
+        if (!e) return false;
+        const Tensor& o = e->observed[Role::o];
+        if (first && left && o == *first) return true;
+        left = left || (first && !(o == *first));
+        if (!first) first = o;
+    }
+    return false;
 }
 
 std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence) {

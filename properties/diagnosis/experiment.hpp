@@ -24,9 +24,14 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
                                         const std::vector<Evidence>& evidence);
 
 /// "strides_ignored": the same numbers in contiguous tensors are answered rightly, in every failing
-/// call, none of which has such tensors. Whose strides are taken instead shows in no number.
+/// call, none of which has such tensors and each of which fails again. Whose strides are taken
+/// instead shows in no number.
 std::optional<Explanation> strides_ignored(search::Kernel& kernel,
                                            const std::vector<Evidence>& wrong);
+
+/// The same call, again and again, is answered otherwise and then as before: what no call before it
+/// explains.
+bool changes_to_and_fro(search::Kernel& kernel, const Case& tried);
 
 /// "not_finite": what is wrong is NaN or infinity, and every number beside it is right.
 std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence);

@@ -36,6 +36,9 @@ std::vector<Deviation> lse_of_splits();
 /// (online_deviations.cpp).
 std::vector<Deviation> late_rescales();
 
+/// Keys, values and lengths read at an index of fewer bits (input_deviations.cpp).
+std::vector<Deviation> cut_indices();
+
 /// Keys lost at the edges of tiles (tile_deviations.cpp).
 std::vector<Deviation> tile_deviations();
 

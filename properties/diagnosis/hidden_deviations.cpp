@@ -1,9 +1,7 @@
-// What a kernel does where nothing, or next to nothing, has a weight: a finite score for what is
-// hidden, a running maximum that starts too high.
+// What a kernel does where nothing has a weight: a finite score for what is hidden.
 
 #include <cmath>
 
-#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -66,149 +64,6 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
     return out;
 }
 
-// exp(S - m) of an f32 with m at its start where every S is below that. 104 below it is 0, whatever
-// the arithmetic: half the least subnormal is exp(-103.97). Between there and 87 below, where exp
-// becomes subnormal, nothing is claimed, and of such a row's log-sum-exp never. A denominator of 0
-// leaves NaN, or 0 where it is guarded.
-using StartOf = std::function<std::vector<double>(const Specification&, std::size_t rows)>;
-std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
-                                            const Specification& s, const bound::Expected& truth) {
-    if (s.problem.format_q == Precision::f64) return std::nullopt;
-    bool any = false;
-    bound::Expected out = truth;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
-    const std::vector<double> starts = start_of(s, rows.size());
-    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        const double below = starts[row] - rows[row].max;
-        if (truth.row_empty[row] != 0 || !(below > 87)) continue;
-        // A sink is added behind the keys: what is left of the sum is its own weight.
-        const bool sink = s.problem.sink, known = below > 104 && !sink;
-        any = any || known;
-        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
-            out.output[n] = known ? bound::ExpectedElement{underflow, 0, 0}
-                                  : bound::ExpectedElement{0, 0, infinite};
-        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
-    }
-    if (!any) return std::nullopt;
-    return out;
-}
-
-// exp(S) of an f32: beyond log(FLT_MAX) = 88.72 the sums are infinite and their quotient is NaN;
-// where all are that small it is 0 as above. A sum of some hundred may be infinite from 80 on.
-std::optional<bound::Expected> not_subtracted(double underflow, const Specification& s,
-                                              const bound::Expected& truth) {
-    std::optional<bound::Expected> low = maximum_from(
-        [](const Specification&, std::size_t rows) { return std::vector<double>(rows, 0.0); },
-        underflow, s, truth);
-    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
-    bool any = low.has_value();
-    bound::Expected out = low ? std::move(*low) : truth;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
-    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        if (!(rows[row].max > 80)) continue;
-        const bool known = rows[row].max > 89;
-        any = any || known;
-        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
-            out.output[n] = known ? bound::ExpectedElement{std::nan(""), 0, 0}
-                                  : bound::ExpectedElement{0, 0, infinite};
-        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
-    }
-    if (!any) return std::nullopt;
-    return out;
-}
-
-// What a quotient of two sums that are 0 gives: NaN, or 0 where it is guarded.
-using WhereZero = std::function<std::optional<bound::Expected>(
-    double quotient, const Specification&, const bound::Expected& truth)>;
-Deviation underflowing(std::string id, std::string says, bool guarded, WhereZero expected) {
-    if (guarded) id += "_guarded";
-    return formula_deviation(
-        std::move(id), says + " the output is " + (guarded ? "0" : "NaN"),
-        [quotient = guarded ? 0.0 : std::nan(""), expected = std::move(expected)](
-            const Specification& s, const bound::Expected& truth) {
-            return expected(quotient, s, truth);
-        });
-}
-
-Deviation maximum_not_subtracted(bool guarded) {
-    return underflowing("maximum_not_subtracted",
-                        "weights exp(S) without the maximum: beyond 88 they are infinite, and "
-                        "where all are below -104",
-                        guarded, not_subtracted);
-}
-
-// NaN where a query sees no key, and no sink; its log-sum-exp is open.
-std::optional<bound::Expected> empty_rows_nan(const Specification& s, bound::Expected out) {
-    if (s.problem.sink) return std::nullopt;
-    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    bool any = false;
-    for (std::size_t row = 0; row < out.row_empty.size(); ++row) {
-        const auto flat = static_cast<std::int64_t>(row);
-        const std::int64_t b = flat / (s.problem.heads_q * s.problem.len_q);
-        const bool query =
-            flat % s.problem.len_q < length_of(s.problem.mask.lens_q, s.problem.len_q, b);
-        if (out.row_empty[row] == 0 || !query) continue;
-        any = true;
-        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
-            out.output[n] = {std::nan(""), 0, 0};
-        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
-    }
-    if (!any) return std::nullopt;
-    return out;
-}
-
-// Scores far below it do not tell where it starts: it is not said.
-Deviation starting_maximum(double start, bool guarded) {
-    return underflowing(
-        "maximum_finite",
-        "a running maximum that starts at some number, not at -inf: where all scores are far below "
-        "it, every weight underflows and",
-        guarded, [start](double quotient, const Specification& s, const bound::Expected& truth) {
-            const auto same = [start](const Specification&, std::size_t rows) {
-                return std::vector<double>(rows, start);
-            };
-            return maximum_from(same, quotient, s, truth);
-        });
-}
-
-// The same without a look at rows that see no key: their sum is 0 as well.
-Deviation starting_maximum_and_empty(double start) {
-    return formula_deviation(
-        "maximum_finite_empty",
-        "a running maximum that starts at some number, not at -inf: where all scores are far below "
-        "it, or a query sees no key, the sum of weights is 0 and the output is NaN",
-        [start](const Specification& s,
-                const bound::Expected& truth) -> std::optional<bound::Expected> {
-            const Deviation seen = starting_maximum(start, false);
-            std::optional<bound::Expected> out = seen.formula(s, truth);
-            std::optional<bound::Expected> empty = empty_rows_nan(s, out ? *out : truth);
-            return empty ? empty : out;
-        });
-}
-
-// The largest score of all keys of the sequence or document, with nothing hidden.
-std::vector<double> maxima_of_all(const Specification& s, std::size_t) {
-    Rules lengths_alone;
-    lengths_alone.mask_tensor = false;
-    const Specification all = with_rules(s, lengths_alone);
-    std::vector<double> maxima;
-    for (const oracle::RowDetail& row : oracle::row_details(all.problem, all.dialect, all.inputs))
-        maxima.push_back(row.max);
-    return maxima;
-}
-
-Deviation maximum_of_hidden(bool guarded) {
-    return underflowing(
-        "maximum_of_hidden",
-        "a maximum over hidden keys too: where one of them stands far above all that are seen, "
-        "every weight underflows and",
-        guarded, [](double quotient, const Specification& s, const bound::Expected& truth) {
-            return maximum_from(maxima_of_all, quotient, s, truth);
-        });
-}
-
 }  // namespace
 
 std::vector<Deviation> hidden_deviations() {
@@ -263,21 +118,7 @@ std::vector<Deviation> hidden_deviations() {
                       "the soft cap over the mask: hidden keys of a query's document with score "
                       "-cap",
                       minus_cap, true),
-        starting_maximum(0, false),
-        starting_maximum(0, true),
-        starting_maximum_and_empty(0),
     };
-}
-
-std::vector<Deviation> starting_maxima() {
-    std::vector<Deviation> list;
-    for (const double start : {-10.0, -50.0, -100.0, -1e3, -1e4, -5e4, -65504.0, -1e5, -1e6})
-        for (const bool guarded : {false, true}) list.push_back(starting_maximum(start, guarded));
-    for (const bool guarded : {false, true}) {
-        list.push_back(maximum_of_hidden(guarded));
-        list.push_back(maximum_not_subtracted(guarded));
-    }
-    return list;
 }
 
 }  // namespace attest::diagnosis

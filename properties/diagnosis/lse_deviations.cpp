@@ -176,11 +176,19 @@ std::vector<double> lse_of_each_split(const Problem& p, const oracle::RowDetail&
     return all;
 }
 
+enum class OneSplit : std::uint8_t { last, first, largest };
+constexpr const char* names_of_split[] = {"last", "first", "largest"};
+
+double lse_of(const std::vector<double>& all, OneSplit which) {
+    if (which == OneSplit::largest) return *std::ranges::max_element(all);
+    return which == OneSplit::last ? all.back() : all.front();
+}
+
 // As far off as the row's own, and by two roundings of a number that may be larger. With a sink
 // nothing is claimed: it may be in it or not.
 std::optional<bound::Expected> lse_of_one_split(const Specification& s,
                                                 const bound::Expected& truth, std::int64_t tile,
-                                                bool last) {
+                                                OneSplit which) {
     if (s.problem.splits < 2) return std::nullopt;
     return with_lse(s, truth,
                     [&](const oracle::RowDetail& row, std::int64_t b, std::int64_t i,
@@ -189,7 +197,7 @@ std::optional<bound::Expected> lse_of_one_split(const Specification& s,
                             lse_of_each_split(s.problem, row, span_of(s, b, i), tile);
                         if (s.problem.sink || all.empty())
                             return bound::ExpectedElement{0, 0, infinite};
-                        e.value = in_base(s, last ? all.back() : all.front());
+                        e.value = in_base(s, lse_of(all, which));
                         e.bound += 2 * traits(Precision::f32).unit_roundoff * std::abs(e.value);
                         return e;
                     });
@@ -200,16 +208,19 @@ std::optional<bound::Expected> lse_of_one_split(const Specification& s,
 std::vector<Deviation> lse_of_splits() {
     std::vector<Deviation> list;
     for (const std::int64_t tile : {1, 16, 32, 64, 128})
-        for (const bool last : {true, false})
+        for (const OneSplit which : {OneSplit::last, OneSplit::first, OneSplit::largest}) {
+            const char* word = names_of_split[static_cast<std::size_t>(which)];
             list.push_back(
-                {.id = fmt::format("lse_of_{}_split_{}", last ? "last" : "first", tile),
-                 .says = fmt::format("the log-sum-exp of the {} split alone{}, of those in which "
-                                     "the query sees a key",
-                                     last ? "last" : "first",
+                {.id = fmt::format("lse_of_{}_split_{}", word, tile),
+                 .says = fmt::format("the {} alone{}, of those in which the query sees a key",
+                                     which == OneSplit::largest
+                                         ? "largest log-sum-exp of a split"
+                                         : fmt::format("log-sum-exp of the {} split", word),
                                      tile == 1 ? "" : fmt::format(", of whole tiles of {}", tile)),
-                 .formula = [tile, last](const Specification& s, const bound::Expected& truth) {
-                     return lse_of_one_split(s, truth, tile, last);
+                 .formula = [tile, which](const Specification& s, const bound::Expected& truth) {
+                     return lse_of_one_split(s, truth, tile, which);
                  }});
+        }
     return list;
 }
 

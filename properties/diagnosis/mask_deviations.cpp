@@ -162,14 +162,12 @@ std::vector<Deviation> window_deviations() {
     };
 }
 
-// Rows past a sequence's queries like any other, aligned by all of the axis or as its own are.
-Deviation query_lengths_ignored(bool aligned) {
-    return {.id = aligned ? "queries_past_length" : "query_lengths_ignored",
-            .says = aligned ? "the rows past a sequence's queries too"
-                            : "every query of the axis, whatever the lengths say",
-            .respecify = [aligned](const Specification& s) -> std::optional<Specification> {
+Deviation query_lengths_ignored() {
+    return {.id = "query_lengths_ignored",
+            .says = "every query of the axis, whatever the lengths say",
+            .respecify = [](const Specification& s) -> std::optional<Specification> {
                 if (s.problem.mask.lens_q.empty()) return std::nullopt;
-                Specification out = aligned ? with_rules(s, rules_of(s)) : s;
+                Specification out = s;
                 out.problem.mask.lens_q.clear();
                 out.inputs.erase(Role::lens_q);
                 return out;
@@ -224,8 +222,7 @@ std::vector<Deviation> length_deviations() {
                        has_key_lengths,
                        [](Rules& r) { r.keys_behind = std::numeric_limits<std::int32_t>::max(); }),
         key_lengths_of_first(),
-        query_lengths_ignored(false),
-        query_lengths_ignored(true),
+        query_lengths_ignored(),
         rule_deviation("documents_ignored", "one sequence instead of packed documents",
                        has_documents, [](Rules& r) { r.documents = false; }),
         rule_deviation(

@@ -89,14 +89,14 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
 
 // What a maximum grows by, where that is less than the limit, is added to all before it. None where
 // a growth could lie on either side.
-std::optional<std::vector<double>> growth_below(const Problem& problem,
-                                                const oracle::RowDetail& row, KeyExtent span,
-                                                std::int64_t tile, double limit) {
+std::optional<std::vector<double>> growth_below(const std::vector<KeyExtent>& parts,
+                                                const oracle::RowDetail& row, std::int64_t tile,
+                                                double limit) {
     // A score below 2^10 lies within 16 roundings of f32 of it: 16 * 2^-24 * 2^10. Where one is
     // larger, a name is missed, no wrong one given.
     constexpr double near = 0x1p-10;
     std::vector<double> change(row.scores.size(), 0.0);
-    for (const KeyExtent part : split_extents(problem, span)) {
+    for (const KeyExtent part : parts) {
         const std::vector<double> at = running_maxima(row, part, tile).after;
         double later = 0;
         for (std::size_t t = at.size(); t-- > 0;) {
@@ -120,8 +120,12 @@ Deviation rescaled_late(std::int64_t tile, double limit, bool output) {
                     output ? "a sum of values" : "sums", tile, limit),
         [tile, limit, output](const Specification& s, const oracle::RowDetail& row,
                               KeyExtent span) -> std::optional<WeightChange> {
-            auto change = growth_below(s.problem, row, span, tile, limit);
-            if (!change) return std::nullopt;
+            std::optional<std::vector<double>> change;
+            for (const auto& parts : splits_of_tiles(s.problem, span, tile)) {
+                auto own = growth_below(parts, row, tile, limit);
+                if (!own || (change && *own != *change)) return std::nullopt;
+                change = std::move(own);
+            }
             if (output) return WeightChange{std::move(*change), 0.0};
             return WeightChange{std::move(*change), {}};
         });

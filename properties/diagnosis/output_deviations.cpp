@@ -86,6 +86,21 @@ std::optional<bound::Expected> input_v(const Specification& s, const bound::Expe
     });
 }
 
+// As many channels of the values are read as queries and keys have; the others count as 0.
+std::optional<bound::Expected> values_of_key_channels(const Specification& s,
+                                                      const bound::Expected& truth) {
+    const std::int64_t dim = value_dim(s.problem);
+    if (dim <= s.problem.dim_qk) return std::nullopt;
+    bound::Expected out = truth;
+    for (std::size_t n = 0; n < out.output.size(); ++n) {
+        const auto flat = static_cast<std::int64_t>(n);
+        if (truth.row_empty[static_cast<std::size_t>(flat / dim)] == 0 &&
+            flat % dim >= s.problem.dim_qk)
+            out.output[n] = {};
+    }
+    return out;
+}
+
 // Inputs below the least normal number of f32 are 0, and what is made of nothing else is. Sums and
 // products may be, wherever the kernel makes them (PyTorch's flash in bf16 divides afterwards): the
 // bound of an arithmetic that flushes says how far that reaches.
@@ -197,6 +212,9 @@ std::vector<Deviation> output_deviations() {
         formula_deviation("splits_averaged", "the splits averaged with equal weight",
                           splits_averaged),
         formula_deviation("largest_alone", "the value of the largest score alone", largest_alone),
+        formula_deviation("values_of_key_channels",
+                          "zeros in the output's channels from D on, where Dv > D",
+                          values_of_key_channels),
         formula_deviation("input_v", "the input V handed back", input_v),
     };
     return list;

@@ -5,64 +5,14 @@
 #include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rotation.hpp"
 
 namespace attest::diagnosis {
 
 namespace {
 
-// Channel pair c of a rotation, as axis indices.
-std::pair<std::int64_t, std::int64_t> pair_of(const Rope& rope, std::int64_t dims, std::int64_t c) {
-    if (rope.style == RopeStyle::interleaved) return {2 * c, 2 * c + 1};
-    return {c, c + dims / 2};
-}
-
-// A tensor's rows turned further by so much, before the reference's own rotation: an angle that may
-// differ from pair to pair, or as by so many positions.
-using Angles =
-    std::function<double(std::int64_t b, std::int64_t i, std::int64_t pair, double frequency)>;
-using Positions = std::function<double(std::int64_t b, std::int64_t i)>;
-
-Tensor turned_by(const Specification& s, Role role, const Angles& by) {
-    const Problem& problem = s.problem;
-    const Tensor& from = s.inputs[role];
-    Tensor out(ElementType::f64, from.shape());
-    for (std::int64_t n = 0; n < from.size(); ++n) out.set(n, from.get(n));
-    const std::int64_t dims = problem.rope.dims != 0 ? problem.rope.dims : problem.dim_qk;
-    const Shape& shape = from.shape();
-    for (std::int64_t b = 0; b < shape[0]; ++b)
-        for (std::int64_t h = 0; h < shape[1]; ++h)
-            for (std::int64_t i = 0; i < shape[2]; ++i)
-                for (std::int64_t c = 0; c < dims / 2; ++c) {
-                    const double angle =
-                        by(b, i, c,
-                           std::pow(problem.rope.base,
-                                    -2.0 * static_cast<double>(c) / static_cast<double>(dims)));
-                    const auto [x, y] = pair_of(problem.rope, dims, c);
-                    const double a = from.at(b, h, i, x), z = from.at(b, h, i, y);
-                    out.put(b, h, i, x, a * std::cos(angle) - z * std::sin(angle));
-                    out.put(b, h, i, y, a * std::sin(angle) + z * std::cos(angle));
-                }
-    return out;
-}
-
-Tensor turned(const Specification& s, Role role, const Positions& by) {
-    return turned_by(s, role,
-                     [&by](std::int64_t b, std::int64_t i, std::int64_t, double frequency) {
-                         return by(b, i) * frequency;
-                     });
-}
-
-double cached(const Specification& s, std::int64_t b) {
-    return static_cast<double>(length_of(s.problem.mask.lens_kv, s.problem.len_kv, b) -
-                               length_of(s.problem.mask.lens_q, s.problem.len_q, b));
-}
-
 double position_of_query(const Specification& s, std::int64_t b, std::int64_t i) {
     return static_cast<double>(s.problem.rope.offset + i) + cached(s, b);
-}
-
-bool has_rope(const Specification& s) {
-    return s.problem.rope.style != RopeStyle::none;
 }
 
 Deviation rope_deviation(std::string id, std::string says,
@@ -161,6 +111,27 @@ Deviation angles_rounded(Precision format) {
         });
 }
 
+// Scores are sums over channels in any order: with channels D/2 + c brought to where dims/2 + c is
+// looked for, in queries and keys, pairs (c, D/2 + c) are turned.
+void pairs_half_of_all_apart(Specification& s) {
+    const Rope& rope = s.problem.rope;
+    const std::int64_t all = s.problem.dim_qk, apart = all / 2, pairs = rope.dims / 2;
+    if (rope.style != RopeStyle::half || rope.dims == 0 || apart == pairs) return;
+    std::vector<std::int64_t> from;
+    for (std::int64_t c = 0; c < pairs; ++c) from.push_back(c);
+    for (std::int64_t c = 0; c < pairs; ++c) from.push_back(apart + c);
+    for (std::int64_t c = 0; c < all; ++c)
+        if (c >= pairs && (c < apart || c >= apart + pairs)) from.push_back(c);
+    for (const Role role : {Role::q, Role::k}) {
+        const Tensor before = s.inputs[role];
+        s.inputs.put(role,
+                     remake(before.type(), before.shape(),
+                            [&](std::int64_t a, std::int64_t h, std::int64_t i, std::int64_t c) {
+                                return before.at(a, h, i, from[static_cast<std::size_t>(c)]);
+                            }));
+    }
+}
+
 std::vector<Deviation> whole_rotations() {
     return {
         rope_deviation("rope_ignored", "no rotation by position",
@@ -227,6 +198,10 @@ std::vector<Deviation> whole_rotations() {
             [](Specification& s) { s.problem.rope.base = std::sqrt(s.problem.rope.base); }),
         rope_deviation("rope_all_channels", "every channel rotated instead of the first few",
                        [](Specification& s) { s.problem.rope.dims = 0; }),
+        rope_deviation("rope_half_of_all",
+                       "a rotation of channels (0, D/2), (1, D/2 + 1) and so on, "
+                       "though fewer are rotated",
+                       pairs_half_of_all_apart),
         rope_deviation("rope_two_channels_more", "two channels too many rotated",
                        [](Specification& s) {
                            Rope& rope = s.problem.rope;
@@ -237,38 +212,11 @@ std::vector<Deviation> whole_rotations() {
     };
 }
 
-// Where a query stands is one number in such a kernel: masks, biases and rotation all go by it.
-Deviation queries_placed_by_axes() {
-    return {.id = "queries_longest",
-            .says =
-                "queries placed by the lengths of the axes, not each sequence's own, in masks, "
-                "ALiBi and rotation",
-            .respecify = [](const Specification& s) -> std::optional<Specification> {
-                const Problem& p = s.problem;
-                if (p.mask.lens_q.empty() && p.mask.lens_kv.empty()) return std::nullopt;
-                const std::int64_t offset = p.len_kv - p.len_q;
-                Rules rules = rules_of(s);
-                rules.causal_offset = rules.window_offset = offset;
-                Specification out = with_rules(s, rules);
-                if (has_rope(s))
-                    out.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t) {
-                                       return static_cast<double>(offset) - cached(s, b);
-                                   }));
-                if (!p.alibi) return out;
-                return with_bias(out, [&](const MaskPlace& at) {
-                    const std::int64_t own = at.row + at.len_kv - at.len_q - at.column;
-                    const auto further = std::abs(at.row + offset - at.column) - std::abs(own);
-                    return -s.inputs[Role::alibi_slopes].get(at.head) *
-                           static_cast<double>(further);
-                });
-            }};
-}
-
 }  // namespace
 
 std::vector<Deviation> rotation_deviations() {
     std::vector<Deviation> list = whole_rotations();
-    list.push_back(queries_placed_by_axes());
+    for (Deviation& d : placed_queries()) list.push_back(std::move(d));
     for (Deviation& d : key_turns()) list.push_back(std::move(d));
     for (const Precision format : {Precision::bf16, Precision::f16})
         list.push_back(angles_rounded(format));

@@ -1,12 +1,12 @@
-// Steps taken in a narrower format than declared: inputs, scores, weights or sums rounded, an
-// output that is cut off instead of rounded.
+// Steps taken in a narrower format than declared: inputs, scores or weights rounded, an output that
+// is cut off instead of rounded.
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
-#include "properties/diagnosis/row_weights.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 
 namespace attest::diagnosis {
 
@@ -14,22 +14,9 @@ namespace {
 
 constexpr Precision narrow_formats[] = {Precision::bf16, Precision::f16};
 
-std::string words(Precision format) {
-    return format == Precision::bf16 ? "bfloat16" : std::string(name(format));
-}
-
-// x known to within a part of its own size and of 1, as a kernel in f32 knows it at best after a
-// few operations, rounded; none where it could round either way.
-std::optional<double> rounded_surely(double x, double size, Precision format) {
-    const double off = 0x1p-21 * size;
-    const double low = round_to(x - off, format), high = round_to(x + off, format);
-    if (low != high || !std::isfinite(low)) return std::nullopt;
-    return low;
-}
-
 Deviation input_rounded(Role role, const std::string& tensor, Precision format) {
     return {.id = tensor + "_rounded_" + std::string(name(format)),
-            .says = tensor + " rounded to " + words(format),
+            .says = tensor + " rounded to " + words_of(format),
             .respecify = [role, format](const Specification& s) -> std::optional<Specification> {
                 Specification out = s;
                 Tensor& t = out.inputs[role];
@@ -45,7 +32,7 @@ Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
     return {.id = std::string(log2e ? "queries_log2_rounded_" : "queries_scaled_rounded_") +
                   (narrow ? std::string(name(*narrow)) : "own"),
             .says = std::string("queries times the scale") + (log2e ? " and log2(e)" : "") +
-                    " rounded to " + (narrow ? words(*narrow) : "the format of the queries"),
+                    " rounded to " + (narrow ? words_of(narrow) : "the format of the queries"),
             .respecify = [narrow, log2e](const Specification& s) -> std::optional<Specification> {
                 const Precision format = narrow.value_or(s.problem.format_q);
                 if (traits(format).significand_bits > traits(Precision::f16).significand_bits)
@@ -70,16 +57,16 @@ Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
 /// cap and biases, before the scale.
 enum class RoundedScores : std::uint8_t { final, scaled, products };
 
-Deviation scores_rounded(Precision format, RoundedScores which) {
+Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
     const char* ids[] = {"scores", "scaled_products", "products"};
     const char* says[] = {"scores", "scaled products of queries and keys",
                           "products of queries and keys"};
     const auto n = static_cast<std::size_t>(which);
-    return weight_deviation(
-        std::string(ids[n]) + "_rounded_" + std::string(name(format)),
-        std::string(says[n]) + " rounded to " + words(format),
-        [format, which](const Specification& s, const oracle::RowDetail& row,
-                        KeyExtent) -> std::optional<WeightChange> {
+    return rounded_step(
+        std::string(ids[n]) + "_rounded_" + id_of(narrow),
+        std::string(says[n]) + " rounded to " + words_of(narrow), narrow,
+        [which](Precision format, const Specification& s, const oracle::RowDetail& row,
+                KeyExtent) -> std::optional<WeightChange> {
             const Problem& p = s.problem;
             const bool plain =
                 p.mask.tensor.kind != MaskKind::additive && !p.alibi && p.softcap == 0;
@@ -111,15 +98,15 @@ std::optional<double> maximum_in_first_tile(const oracle::RowDetail& row, KeyExt
     return *most;
 }
 
-Deviation weights_rounded(Precision format, RoundedWeights where) {
+Deviation weights_rounded(RoundsTo narrow, RoundedWeights where) {
     const char* ids[] = {"", "_and_sum", "_divided"};
     const char* says[] = {", their sum not", " in both sums", " after the division"};
     const auto n = static_cast<std::size_t>(where);
-    return weight_deviation(
-        "weights_rounded_" + std::string(name(format)) + ids[n],
-        "weights rounded to " + words(format) + says[n],
-        [format, where](const Specification& s, const oracle::RowDetail& row,
-                        KeyExtent span) -> std::optional<WeightChange> {
+    return rounded_step(
+        "weights_rounded_" + id_of(narrow) + ids[n],
+        "weights rounded to " + words_of(narrow) + says[n], narrow,
+        [where](Precision format, const Specification& s, const oracle::RowDetail& row,
+                KeyExtent span) -> std::optional<WeightChange> {
             WeightChange change{std::vector<double>(row.scores.size()), {}};
             if (where != RoundedWeights::both) change.denominator = 0;
             for (const KeyExtent part : split_extents(s.problem, span)) {
@@ -138,70 +125,6 @@ Deviation weights_rounded(Precision format, RoundedWeights where) {
             }
             return change;
         });
-}
-
-// l of one split: each tile's weights are added up, then what was summed before is rescaled and the
-// rounded sum kept. A maximum that is alone below others in f32 is no matter here: sums are of one
-// sign. None where a rounding could go either way.
-std::optional<double> sum_of_tiles(const oracle::RowDetail& row, KeyExtent part, std::int64_t tile,
-                                   Precision format) {
-    double most = -infinite, sum = 0;
-    for (std::int64_t from = part.begin; from < part.end; from += tile) {
-        const std::int64_t to = std::min(from + tile, part.end);
-        const double before = most;
-        for (std::int64_t j = from; j < to; ++j)
-            if (row.weights[static_cast<std::size_t>(j)] > 0)
-                most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
-        if (!std::isfinite(most)) continue;
-        sum *= std::exp(before - most);
-        for (std::int64_t j = from; j < to; ++j)
-            if (row.weights[static_cast<std::size_t>(j)] > 0)
-                sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
-        const std::optional<double> r = rounded_surely(
-            sum, sum * (8 + std::abs(most) + static_cast<double>(to - from)), format);
-        if (!r) return std::nullopt;
-        sum = *r;
-    }
-    return sum > 0 ? most + std::log(sum) : most;
-}
-
-Deviation sum_rounded_in_tiles(Precision format, std::int64_t tile) {
-    const std::string number = std::to_string(tile);
-    return weight_deviation("sum_rounded_" + std::string(name(format)) + "_" + number,
-                            "a sum of weights kept in " + words(format) +
-                                ", rounded after each tile of " + number + " keys",
-                            [format, tile](const Specification& s, const oracle::RowDetail& row,
-                                           KeyExtent span) -> std::optional<WeightChange> {
-                                if (s.problem.sink) return std::nullopt;
-                                double sum = 0;
-                                for (const KeyExtent part : split_extents(s.problem, span)) {
-                                    const std::optional<double> log_sum =
-                                        sum_of_tiles(row, part, tile, format);
-                                    if (!log_sum) return std::nullopt;
-                                    sum += std::exp(*log_sum - row.lse);
-                                }
-                                return WeightChange{{}, std::log(sum)};
-                            });
-}
-
-Deviation sum_rounded(Precision format) {
-    return weight_deviation("sum_rounded_" + std::string(name(format)),
-                            "a sum of weights kept in " + words(format) + ", rounded key by key",
-                            [format](const Specification& s, const oracle::RowDetail& row,
-                                     KeyExtent) -> std::optional<WeightChange> {
-                                if (s.problem.sink) return std::nullopt;
-                                double sum = 0, exact = 0;
-                                for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                                    if (row.weights[j] <= 0) continue;
-                                    const double w = std::exp(row.scores[j] - row.max);
-                                    const std::optional<double> r =
-                                        rounded_surely(sum + w, sum + 4 * w, format);
-                                    if (!r) return std::nullopt;
-                                    sum = *r;
-                                    exact += w;
-                                }
-                                return WeightChange{{}, std::log(sum / exact)};
-                            });
 }
 
 // What lies between two numbers of the format becomes the one nearer to 0. `bound` is of what the
@@ -232,21 +155,21 @@ std::optional<bound::Expected> cut_off(const Specification& s, const bound::Expe
 
 std::vector<Deviation> rounding_deviations() {
     std::vector<Deviation> list;
+    for (const RoundsTo narrow : narrow_or_own) {
+        for (const RoundedScores which :
+             {RoundedScores::final, RoundedScores::scaled, RoundedScores::products})
+            list.push_back(scores_rounded(narrow, which));
+        for (const RoundedWeights where :
+             {RoundedWeights::output, RoundedWeights::both, RoundedWeights::divided})
+            list.push_back(weights_rounded(narrow, where));
+    }
     for (const Precision format : narrow_formats) {
         list.push_back(input_rounded(Role::q, "queries", format));
         list.push_back(input_rounded(Role::k, "keys", format));
         list.push_back(input_rounded(Role::v, "values", format));
-        for (const RoundedScores which :
-             {RoundedScores::final, RoundedScores::scaled, RoundedScores::products})
-            list.push_back(scores_rounded(format, which));
-        for (const RoundedWeights where :
-             {RoundedWeights::output, RoundedWeights::both, RoundedWeights::divided})
-            list.push_back(weights_rounded(format, where));
-        list.push_back(sum_rounded(format));
-        for (const std::int64_t tile : {16, 32, 64, 128})
-            list.push_back(sum_rounded_in_tiles(format, tile));
         for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded(format, log2e));
     }
+    for (Deviation& d : rounded_sums()) list.push_back(std::move(d));
     for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded({}, log2e));
     list.push_back(
         formula_deviation("output_cut_off", "an output cut off instead of rounded", cut_off));

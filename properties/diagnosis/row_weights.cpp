@@ -97,15 +97,31 @@ KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i) {
     return {key, key};
 }
 
-std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span) {
-    const std::int64_t keys = span.end - span.begin;
-    const std::int64_t n =
-        std::clamp<std::int64_t>(problem.splits, 1, std::max<std::int64_t>(1, keys));
-    const std::int64_t each = std::max<std::int64_t>(1, (keys + n - 1) / n);
+namespace {
+
+std::vector<KeyExtent> parts_of(KeyExtent span, std::int64_t each) {
     std::vector<KeyExtent> list;
     for (std::int64_t from = span.begin; from < span.end; from += each)
         list.push_back({from, std::min(from + each, span.end)});
     return list;
+}
+
+}  // namespace
+
+std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span) {
+    const std::int64_t keys = span.end - span.begin;
+    const std::int64_t n =
+        std::clamp<std::int64_t>(problem.splits, 1, std::max<std::int64_t>(1, keys));
+    return parts_of(span, std::max<std::int64_t>(1, (keys + n - 1) / n));
+}
+
+std::vector<std::vector<KeyExtent>> splits_of_tiles(const Problem& problem, KeyExtent span,
+                                                    std::int64_t tile) {
+    std::vector<std::vector<KeyExtent>> ways{split_extents(problem, span)};
+    if (problem.splits < 2 || span.end <= span.begin) return ways;
+    const std::int64_t tiles = (span.end - span.begin + tile - 1) / tile;
+    ways.push_back(parts_of(span, tile * ((tiles + problem.splits - 1) / problem.splits)));
+    return ways;
 }
 
 // log(sum_j P_j exp(c_j) + P_sink): the weights and the sink's add up to 1.

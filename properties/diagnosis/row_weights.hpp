@@ -22,6 +22,11 @@ KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i);
 /// where it asks for none.
 std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span);
 
+/// The ways to part them that kernels which take keys tile by tile are known to have: as above, or
+/// with as many whole tiles for each. What differs between them tells nothing of the tiles.
+std::vector<std::vector<KeyExtent>> splits_of_tiles(const Problem& problem, KeyExtent span,
+                                                    std::int64_t tile);
+
 /// What a kernel makes of the weights of one row.
 struct WeightChange {
     /// For each key of the axis, the logarithm of its weight in the sum over values by what it

@@ -71,6 +71,18 @@ std::vector<Deviation> shares_of_the_sink() {
             return WeightChange{{},
                                 std::log(keys + std::exp2(sink - most) * std::exp(most - row.lse))};
         }));
+    all.push_back(weight_deviation(
+        "sink_without_maximum",
+        "a sink weighed exp(sink) where keys are weighed exp(S - m): as if it were larger by m",
+        [](const Specification& s, const oracle::RowDetail& row,
+           KeyExtent) -> std::optional<WeightChange> {
+            if (!s.problem.sink) return WeightChange{};
+            double keys = 0;
+            for (const double weight : row.weights) keys += weight;
+            if (!(keys > 0) || !(1 - keys > 0x1p-20)) return std::nullopt;
+            const double most = *std::ranges::max_element(row.scores);  // of keys alone
+            return WeightChange{{}, std::log(keys + std::exp(most) * (1 - keys))};
+        }));
     all.push_back(sink_deviation("sink_twice", "the sink counted twice",
                                  [](const Specification&, double v) { return v + std::log(2.0); }));
     all.push_back(sink_deviation("sink_zero", "a sink of 0 whatever its value",

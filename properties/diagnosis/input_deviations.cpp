@@ -1,0 +1,93 @@
+// Inputs read wrongly: subnormal numbers of their format taken for 0, indices cut to fewer bits.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+// A conversion that flushes: of what is not yet a number of f32, so before any arithmetic.
+Deviation inputs_flushed(std::string id, const std::string& tensors, std::vector<Role> roles) {
+    return {.id = "f16_subnormals_" + std::move(id),
+            .says = "0 for subnormal numbers of f16 in " + tensors,
+            .respecify =
+                [roles = std::move(roles)](const Specification& s) -> std::optional<Specification> {
+                Specification out = s;
+                for (const Role role : roles) {
+                    if (!s.inputs.has(role) || s.inputs[role].type() != ElementType::f16) continue;
+                    Tensor& tensor = out.inputs[role];
+                    for (std::int64_t n = 0; n < tensor.size(); ++n)
+                        if (std::abs(tensor.get(n)) < 0x1p-14) tensor.set(n, 0);
+                }
+                if (out.inputs == s.inputs) return std::nullopt;
+                return out;
+            }};
+}
+
+// Where a page table says where a key lies, its number is no index.
+Deviation key_index_cut(std::int64_t kept, std::string id, const std::string& what,
+                        std::vector<Role> roles) {
+    return {.id = fmt::format("{}_modulo_{}", id, kept),
+            .says = fmt::format("{} j mod {} in place of those of key j", what, kept),
+            .respecify = [kept, roles = std::move(roles)](
+                             const Specification& s) -> std::optional<Specification> {
+                const Problem& p = s.problem;
+                if (p.len_kv <= kept || p.cache.page_size > 0 || p.cache.ring) return std::nullopt;
+                Specification out = s;
+                for (const Role role : roles) {
+                    const Tensor& t = s.inputs[role];
+                    out.inputs.put(role,
+                                   remake(t.type(), t.shape(),
+                                          [&](std::int64_t b, std::int64_t h, std::int64_t j,
+                                              std::int64_t c) { return t.at(b, h, j % kept, c); }));
+                }
+                return out;
+            },
+            .tells = law::Tells::visibility};
+}
+
+// Sequence b is taken to have the keys of sequence b mod N.
+Deviation key_lengths_modulo(std::int64_t kept) {
+    return {.id = fmt::format("key_lengths_modulo_{}", kept),
+            .says = fmt::format("the key length of sequence b mod {} in place of that of b", kept),
+            .respecify = [kept](const Specification& s) -> std::optional<Specification> {
+                std::vector<std::int64_t> lens = s.problem.mask.lens_kv;
+                for (std::size_t b = 0; b < lens.size(); ++b)
+                    lens[b] = s.problem.mask.lens_kv[b % static_cast<std::size_t>(kept)];
+                if (lens == s.problem.mask.lens_kv) return std::nullopt;
+                Specification out = s;
+                out.problem.mask.lens_kv = lens;
+                Tensor& given = out.inputs[Role::lens_kv];
+                for (std::size_t b = 0; b < lens.size(); ++b)
+                    given.set(static_cast<std::int64_t>(b), static_cast<double>(lens[b]));
+                return out;
+            }};
+}
+
+}  // namespace
+
+std::vector<Deviation> input_deviations() {
+    return {inputs_flushed("everywhere", "queries, keys, values and masks",
+                           {Role::q, Role::k, Role::v, Role::mask}),
+            inputs_flushed("values", "values", {Role::v}),
+            inputs_flushed("queries", "queries", {Role::q}),
+            inputs_flushed("keys", "keys", {Role::k})};
+}
+
+std::vector<Deviation> cut_indices() {
+    std::vector<Deviation> list;
+    for (std::int64_t kept = 65536; kept >= 128; kept /= 2) {
+        list.push_back(key_index_cut(kept, "keys_and_values", "key and value", {Role::k, Role::v}));
+        list.push_back(key_index_cut(kept, "keys", "key", {Role::k}));
+        list.push_back(key_index_cut(kept, "values", "value", {Role::v}));
+    }
+    for (std::int64_t kept = 64; kept >= 2; kept /= 2) list.push_back(key_lengths_modulo(kept));
+    return list;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,36 @@
+#pragma once
+// A step whose result is rounded to a narrower format than declared: to one format, or to that of
+// the inputs. The same step in two formats is one defect.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/diagnosis/row_weights.hpp"
+
+namespace attest::diagnosis {
+
+/// What a step is rounded to; none: the format of the inputs, where queries, keys and values are of
+/// one and it is narrow.
+using RoundsTo = std::optional<Precision>;
+
+inline constexpr RoundsTo narrow_or_own[] = {std::nullopt, Precision::bf16, Precision::f16};
+
+std::string id_of(RoundsTo narrow);
+std::string words_of(RoundsTo narrow);
+
+/// x known to within a part of its own size and of 1, as a kernel in f32 knows it at best after a
+/// few operations, rounded; none where it could round either way.
+std::optional<double> rounded_surely(double x, double size, Precision format);
+
+/// A deviation that changes weights as this does, given the format; where the inputs are of no
+/// narrow one, that of the inputs changes nothing.
+using ChangeIn = std::function<std::optional<WeightChange>(Precision, const Specification&,
+                                                           const oracle::RowDetail&, KeyExtent)>;
+Deviation rounded_step(std::string id, std::string says, RoundsTo narrow, ChangeIn change);
+
+/// The sum of weights rounded (rounded_sum_deviations.cpp).
+std::vector<Deviation> rounded_sums();
+
+}  // namespace attest::diagnosis
