@@ -33,6 +33,7 @@ EXPECTED = {
     "torch 2": ("torch, torch.nn.attention, numpy", [
         ("torch_sdpa.math", QUICK, 0),
         ("torch_sdpa.flash", QUICK, 0),
+        ("torch_sdpa.flash_half", QUICK, 0),
     ]),
     # `attest new triton` begins with it. In the interpreter a case takes seconds.
     "triton": ("triton, torch, numpy", [

@@ -26,7 +26,7 @@ TEST(NoVerdict, ALawThatSawNothingIsInconclusive) {
     }
     // A draw that is no case costs nothing; a case that says nothing costs calls.
     EXPECT_EQ(result.laws[0].discarded, 40 * 64);
-    EXPECT_EQ(result.laws[1].discarded, 40 * 16);
+    EXPECT_EQ(result.laws[1].discarded, 40 * 32);
 }
 
 TEST(NoVerdict, ALawThatNeverAppliesSaysSo) {
