@@ -143,6 +143,14 @@ std::optional<std::int64_t> sharing(const SharedFate& fate, const ReadMask& r) {
     return count;
 }
 
+/// The share of weights that are dropped: of few or none, to be dropped alike says little.
+double dropped_share(const law::KeptMask& mask) {
+    std::int64_t dropped = 0;
+    for (std::int64_t at = 0; at < mask.keep.size(); ++at)
+        dropped += mask.sees(at) && !mask.kept(at);
+    return mask.cells > 0 ? static_cast<double>(dropped) / static_cast<double>(mask.cells) : 0;
+}
+
 }  // namespace
 
 std::optional<Explanation> shared_dropout(search::Kernel& kernel,
@@ -154,8 +162,9 @@ std::optional<Explanation> shared_dropout(search::Kernel& kernel,
         std::optional<ReadMask> mask = read_masks(kernel, c);
         if (mask) masks.push_back(std::move(*mask));
     }
-    // Of two weights that are dropped at rate p each for itself, both are kept or both dropped with
-    // p^2 + (1-p)^2: that so many pairs are, is less likely than 1 % for all fates tried together.
+    // Of two weights that are dropped at the rate p that is seen, each for itself, both are kept or
+    // both dropped with p^2 + (1-p)^2: that so many pairs are, is less likely than 1 % for all
+    // fates tried together.
     const double most = std::log(static_cast<double>(shared_fates().size()) * 100);
     for (const SharedFate& fate : shared_fates()) {
         Explanation found{fate.id, fate.says, {}};
@@ -163,7 +172,7 @@ std::optional<Explanation> shared_dropout(search::Kernel& kernel,
         std::int64_t weights = 0;
         bool refuted = false;
         for (const ReadMask& r : masks) {
-            const double p = r.problem.dropout.p;
+            const double p = dropped_share(r.mask);
             const auto count = sharing(fate, r);
             refuted = refuted || !count;
             if (refuted) break;
