@@ -1,5 +1,4 @@
-// The log-sum-exp taken wrongly while the output is right: another base, the maximum or the sum
-// alone, the sink left out.
+// The log-sum-exp taken wrongly while the output is right: another base, a part of it alone.
 
 #include <fmt/format.h>
 

@@ -23,7 +23,7 @@ void each_field(Law& law, Tell tell) {
            cases, cases_enough, check, pool, turned_red_by, knows_more, file] = law;
     (tell(id), tell(statement), tell(statement_short), tell(why), tell(source), tell(compares));
     (tell(tells), tell(after_other_calls), tell(cases_enough), tell(turned_red_by));
-    (tell(knows_more), tell(file));
+    (tell(pool), tell(knows_more), tell(file));
     auto& [lse, backward, deterministic, batch_invariant, concurrent, simulated] = needs;
     (tell(lse), tell(backward), tell(deterministic), tell(batch_invariant), tell(concurrent));
     tell(simulated);

@@ -83,6 +83,8 @@ void change(T& field) {
         field = static_cast<T>(static_cast<std::int64_t>(field) + 1);
     else if constexpr (std::is_same_v<T, FeatureSet>)
         field = field.has(Feature::rope) ? field.without(Feature::rope) : field.with(Feature::rope);
+    else if constexpr (std::is_same_v<T, Pooled (*)(const Samples&)>)
+        field = [](const Samples&) { return Pooled{}; };
     else if constexpr (std::is_pointer_v<T>)
         field = [](const Problem& p) { return p.rope.style == RopeStyle::none; };
     else if constexpr (std::is_same_v<T, std::string>)

@@ -91,6 +91,9 @@ private:
         for (const T& value : values) (*this)(value);
     }
     void write(const PlantedDeviation& deviation) { write(deviation.id); }
+    void write(Pooled (*pool)(const Samples&)) {
+        write(std::string(pool == nullptr ? "" : "pooled"));
+    }
     void write(bool (*admits)(const Problem&)) {
         if (admits == nullptr) return write(std::string("any"));
         std::string answers;

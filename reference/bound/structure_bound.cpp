@@ -77,7 +77,7 @@ void StructureRow::round_weights(const RowFacts& facts, double own_weight) {
         const double w = std::exp(facts.score[j] - frame_[j]);
         const double f = std::exp(frame_[j] - facts.max);
         double d = score_error_[j] + error_max_ + 3 * ua * (frame_[j] - facts.score[j]) +
-                   ua * std::abs(facts.max) + one_exp + 4 * own_weight + 1.01 * model_.by_way;
+                   ua * std::abs(facts.max) + one_exp + 4 * own_weight + model_.by_way;
         if (is_sink) d += 4 * ua * (std::abs(facts.max) + std::abs(facts.lse) + 1);
         const double h = std::expm1(std::min(d, 700.0));
         const double rise =
