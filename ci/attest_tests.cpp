@@ -89,7 +89,7 @@ public:
             said.push_back(d.known ? d.id : "not known (next " + d.next_id + ")");
         }
         // One of tens of thousands of calls a case takes minutes to shrink.
-        if (judged == 0) GTEST_SKIP() << "quick leaves out " << mutant_.must.front();
+        if (judged == 0) GTEST_SKIP() << "quick leaves out " << *mutant_.must.begin();
         std::string all;
         for (const std::string& one : said) all += (all.empty() ? "" : ", ") + one;
         RecordProperty("diagnosis", all);
