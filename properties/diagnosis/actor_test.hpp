@@ -164,4 +164,16 @@ inline const std::vector<Case>& stages() {
     return list;
 }
 
+inline Diagnosis diagnosed_by(search::Kernel& kernel, const char* line) {
+    search::Counterexample c;
+    c.law = "reference.output";
+    c.smallest = c.found.tried = parse_case(line);
+    return diagnose(kernel, c, {});
+}
+
+inline Diagnosis diagnosed_of(Answer answer, const char* line) {
+    Actor actor(std::move(answer));
+    return diagnosed_by(actor, line);
+}
+
 }  // namespace attest::diagnosis

@@ -13,18 +13,6 @@
 namespace attest::diagnosis {
 namespace {
 
-Diagnosis diagnosed_by(search::Kernel& kernel, const char* line) {
-    search::Counterexample c;
-    c.law = "reference.output";
-    c.smallest = c.found.tried = parse_case(line);
-    return diagnose(kernel, c, {});
-}
-
-Diagnosis diagnosed_of(Answer answer, const char* line) {
-    Actor actor(std::move(answer));
-    return diagnosed_by(actor, line);
-}
-
 Answer causal_to(std::int64_t (*last)(const MaskPlace&)) {
     return [last](const Specification& s, const bound::Expected& truth) {
         if (!s.problem.mask.causal) return truth;

@@ -11,18 +11,6 @@
 namespace attest::diagnosis {
 namespace {
 
-Diagnosis diagnosed_by(search::Kernel& kernel, const char* line) {
-    search::Counterexample c;
-    c.law = "reference.output";
-    c.smallest = c.found.tried = parse_case(line);
-    return diagnose(kernel, c, {});
-}
-
-Diagnosis diagnosed_of(Answer answer, const char* line) {
-    Actor actor(std::move(answer));
-    return diagnosed_by(actor, line);
-}
-
 // Keys from 128 on are read at an index of seven bits.
 TEST(OneDefect, AnIndexOfTooFewBitsIsNamed) {
     const auto cut = [](const Specification& s, const bound::Expected&) {
