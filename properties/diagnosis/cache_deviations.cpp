@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 
 namespace attest::diagnosis {
@@ -53,13 +54,14 @@ void for_each_held(const Specification& s, Visit visit) {
 }
 
 /// The cell of each key as the deviation reads it; what no key was laid into is NaN.
-std::optional<Specification> reading(const Specification& s, const CellOf& cell_of) {
+std::optional<Specification> reading(const Specification& s, const CellOf& cell_of,
+                                     const std::vector<Role>& roles = {Role::k, Role::v}) {
     std::map<CacheCell, Key> held;
     for_each_held(s, [&](const Key& key) { held[right_cell(s, key)] = key; });
     bool differs = false;
     Specification out = s;
     const double empty = std::numeric_limits<double>::quiet_NaN();
-    for (const Role role : {Role::k, Role::v}) {
+    for (const Role role : roles) {
         const Tensor& from = s.inputs[role];
         Tensor& to = out.inputs[role];
         for_each_held(s, [&](const Key& key) {
@@ -77,13 +79,14 @@ std::optional<Specification> reading(const Specification& s, const CellOf& cell_
     return differs ? std::optional(std::move(out)) : std::nullopt;
 }
 
-Deviation in_pages(std::string id, std::string says, CellOf cell_of) {
+Deviation in_pages(std::string id, std::string says, CellOf cell_of,
+                   std::vector<Role> roles = {Role::k, Role::v}) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [cell_of = std::move(cell_of)](
+            .respecify = [cell_of = std::move(cell_of), roles = std::move(roles)](
                              const Specification& s) -> std::optional<Specification> {
                 if (!s.problem.cache.present || s.problem.cache.page_size == 0) return std::nullopt;
-                return reading(s, cell_of);
+                return reading(s, cell_of, roles);
             }};
 }
 
@@ -194,6 +197,49 @@ std::vector<Deviation> cache_deviations() {
     std::vector<Deviation> list;
     add_pages(list);
     add_rings(list);
+    return list;
+}
+
+namespace {
+
+/// One slot of each page read from the page beside its own, where that has a key of the sequence.
+struct SlotElsewhere {
+    const char *id, *says;
+    std::int64_t (*to)(std::int64_t slot, std::int64_t slots);  ///< pages further on
+};
+constexpr SlotElsewhere slots_elsewhere[] = {
+    {"last_slot_of_next", "the last slot of each page read from the next page",
+     [](std::int64_t slot, std::int64_t slots) { return std::int64_t{slot == slots - 1}; }},
+    {"first_slot_of_last", "the first slot of each page read from the page before",
+     [](std::int64_t slot, std::int64_t) { return -std::int64_t{slot == 0}; }},
+    {"behind", "each key read from the page behind its own",
+     [](std::int64_t, std::int64_t) { return std::int64_t{1}; }},
+};
+
+Deviation slot_elsewhere(const SlotElsewhere& which, const std::string& what,
+                         const std::string& words, std::vector<Role> roles) {
+    return in_pages(
+        std::string("pages_") + which.id + what, words + which.says,
+        [to = which.to](const Specification& s, const Key& key) {
+            const std::int64_t slots = slots_of(s), slot = key.index % slots;
+            const std::int64_t by = to(slot, slots);
+            const std::int64_t column = key.index / slots + by;
+            const bool there = column >= 0 && column * slots < keys_of(s, key.sequence);
+            if (by == 0 || !there) return right_cell(s, key);
+            return CacheCell{page_at(s, key.sequence * columns_of(s) + column), slot};
+        },
+        std::move(roles));
+}
+
+}  // namespace
+
+std::vector<Deviation> pages_beside() {
+    std::vector<Deviation> list;
+    for (const SlotElsewhere& which : slots_elsewhere) {
+        list.push_back(slot_elsewhere(which, "_values", "of the values alone: ", {Role::v}));
+        list.push_back(slot_elsewhere(which, "_keys", "of the keys alone: ", {Role::k}));
+        list.push_back(slot_elsewhere(which, "", "", {Role::k, Role::v}));
+    }
     return list;
 }
 

@@ -73,6 +73,11 @@ std::vector<Deviation> input_deviations();
 std::optional<bound::Expected> predict(const Deviation& deviation, const Specification& asked,
                                        const bound::Expected& truth);
 
+/// The first of the tile that n lies in, below 0 too.
+inline std::int64_t tile_begin(std::int64_t n, std::int64_t tile) noexcept {
+    return (n < 0 ? n - tile + 1 : n) / tile * tile;
+}
+
 /// n >= 1.
 inline std::int64_t power_of_two_at_least(std::int64_t n) noexcept {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));

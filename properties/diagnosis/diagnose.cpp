@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/coarser_step.hpp"
@@ -90,7 +91,11 @@ std::vector<Deviation> further_deviations(const std::vector<Explanation>& accept
     };
     if (std::ranges::all_of(accepted, &Explanation::refuted)) return fitted_deviations(evidence);
     if (some_of("causal_")) return diagonal_candidates(evidence.wrong);
-    if (some_of("tail_padded_")) return tile_candidates();
+    if (some_of("tail_padded_")) {
+        std::vector<Deviation> list = tile_candidates();
+        std::ranges::move(counted_without_keys(), std::back_inserter(list));
+        return list;
+    }
     return {};
 }
 
@@ -106,6 +111,17 @@ std::vector<Explanation> steps_left(const std::vector<Evidence>& wrong,
     std::vector<Explanation> steps = coarser_steps(wrong);
     if (refuted) std::erase_if(steps, [&](const Explanation& e) { return refuted(e.id); });
     return steps;
+}
+
+void add_what_says_less(std::vector<Explanation>& accepted, const AllEvidence& evidence,
+                        const std::function<bool(const std::string& id)>& refuted) {
+    if (accepted.empty())
+        if (const auto narrower = narrower_output_in(evidence)) accepted.push_back(*narrower);
+    if (auto beside = not_finite(evidence.wrong)) {
+        tell_unwritten(*beside, evidence.wrong);
+        accepted.push_back(std::move(*beside));
+    }
+    if (accepted.empty()) accepted = steps_left(evidence.wrong, refuted);
 }
 
 // An explanation of calls that were chosen by nobody who knew it has to predict those too that were
@@ -165,6 +181,9 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
     };
     const auto accept = [&] {
         const auto others = std::stable_partition(scores.begin(), scores.end(), explains);
+        // What has something to say of more of the calls stands before what is silent.
+        std::stable_sort(scores.begin(), others,
+                         [](const auto& a, const auto& b) { return a.silent < b.silent; });
         std::vector<Explanation> accepted;
         for (auto s = scores.begin(); s != others; ++s)
             accepted.push_back(explanation_of(*s, evidence, part));
@@ -183,16 +202,9 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
     found.tried = static_cast<std::int64_t>(scores.size());
     // What right calls refute is said where it is known where it holds, and behind what they agree
     // with.
-    std::erase_if(accepted, &Explanation::unlimited);
+    found.limit_open = std::erase_if(accepted, &Explanation::unlimited) > 0;
     std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });
-    if (accepted.empty() && output)
-        if (const auto narrower = narrower_output_in(evidence)) accepted.push_back(*narrower);
-    if (output)
-        if (auto beside = not_finite(evidence.wrong)) {
-            tell_unwritten(*beside, evidence.wrong);
-            accepted.push_back(std::move(*beside));
-        }
-    if (accepted.empty() && output) accepted = steps_left(evidence.wrong, refuted);
+    if (output) add_what_says_less(accepted, evidence, refuted);
     const auto more = [](const DeviationScore& a, const DeviationScore& b) {
         return a.count.agree < b.count.agree;
     };
@@ -252,11 +264,13 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
         return step_refuted(kernel, counterexample.smallest, id);
     };
     Diagnosis found = explain_evidence(evidence, refuted);
-    if (found.known && found.deviation) {
+    if ((found.known && found.deviation) || found.limit_open) {
         add_length_neighbours(evidence, kernel, counterexample.smallest);
         add_feature_neighbours(evidence, kernel, counterexample.smallest);
+        add_dimension_neighbours(evidence, kernel, counterexample.smallest);
         add_magnitudes(evidence, kernel, counterexample.smallest);
-        if (contradicted(found, evidence)) found = explain_evidence(evidence, refuted);
+        if (found.limit_open || contradicted(found, evidence))
+            found = explain_evidence(evidence, refuted);
     }
     if (!found.known || found.general)
         if (const auto strides = strides_ignored(kernel, evidence.wrong))

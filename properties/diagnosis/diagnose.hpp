@@ -40,6 +40,8 @@ struct Diagnosis : Explanation {
     bool known = false;
     bool backward = false;   ///< of the gradients, beside a forward that is right
     std::int64_t cases = 0;  ///< calls in which the kernel was wrong, of those looked at
+    /// Something agrees with every wrong call, and where it holds is not known.
+    bool limit_open = false;
     bool too_large = false;  ///< no failing case is small enough to be looked at
     std::int64_t tried = 0;  ///< deviations that had something to say of these calls
     std::string next_id;     ///< the second best, and how many elements it explains

@@ -168,6 +168,11 @@ void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const
         if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
 }
 
+void add_dimension_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    for (const Case& c : dimension_neighbours(smallest))
+        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
+}
+
 void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
     Case wide = smallest;
     wide.problem.dim_v = value_dim(smallest.problem) + 3;

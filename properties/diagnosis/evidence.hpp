@@ -49,6 +49,9 @@ void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const 
 /// The same for its features.
 void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
+/// The same for its dimensions.
+void add_dimension_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
+
 /// The same for the size of values, from numbers below the least normal ones of f32 up.
 void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 

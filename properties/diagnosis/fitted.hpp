@@ -42,4 +42,35 @@ std::vector<Deviation> cut_indices();
 /// Keys lost at the edges of tiles (tile_deviations.cpp).
 std::vector<Deviation> tile_deviations();
 
+/// Tiles that a mask tensor or a causal loop leaves out by one of their keys or queries
+/// (skipped_tile_deviations.cpp); of the calls in which the kernel was wrong the first is asked.
+std::vector<Deviation> skipped_tiles(const std::vector<Evidence>& wrong);
+
+/// A window's limits counted from elsewhere (window_origin_deviations.cpp).
+std::vector<Deviation> window_origins();
+
+/// Splits and slots without keys that are counted (counted_split_deviations.cpp).
+std::vector<Deviation> counted_without_keys();
+
+/// Scores scaled by the number of keys (length_scale_deviations.cpp).
+std::vector<Deviation> length_scales();
+
+/// Rotations of rounded or limited numbers (rotation_table_deviations.cpp).
+std::vector<Deviation> rotation_tables();
+
+/// Further mappings of query heads (head_deviations.cpp).
+std::vector<Deviation> other_heads();
+
+/// Slots of pages read from the page beside (cache_deviations.cpp).
+std::vector<Deviation> pages_beside();
+
+/// The sum over values rounded (rounded_output_deviations.cpp).
+std::vector<Deviation> sums_of_values_rounded();
+
+/// Several inputs narrowed at once (narrow_input_deviations.cpp).
+std::vector<Deviation> inputs_narrowed();
+
+/// A sum of weights alone not rescaled in the last tile (online_deviations.cpp).
+std::vector<Deviation> last_sums_not_rescaled();
+
 }  // namespace attest::diagnosis

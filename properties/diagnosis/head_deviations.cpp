@@ -1,5 +1,9 @@
 // Heads and sequences mixed up: the wrong key/value head, or batch 0 for everyone.
 
+#include <algorithm>
+#include <bit>
+
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 
 namespace attest::diagnosis {
@@ -66,7 +70,53 @@ Deviation batch_deviation(std::string id, std::string says, std::vector<Role> ro
             }};
 }
 
+// Of 1 or more heads the power of two up to it.
+std::int64_t power_of_two_up_to(std::int64_t n) {
+    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
+}
+
 }  // namespace
+
+std::vector<Deviation> other_heads() {
+    const auto last_at_most = [](const Problem& p, std::int64_t head) {
+        return std::min(head, p.heads_kv - 1);
+    };
+    std::vector<Deviation> list{
+        mapping_deviation(
+            "heads_group_power",
+            "groups of heads rounded down to a power of two, the last key/value head beyond them",
+            [=](const Problem& p, std::int64_t h) {
+                return last_at_most(p, h / power_of_two_up_to(group_size(p)));
+            }),
+        mapping_deviation("heads_group_power_modulo",
+                          "groups of heads rounded down to a power of two, modulo Hkv",
+                          [](const Problem& p, std::int64_t h) {
+                              return h / power_of_two_up_to(group_size(p)) % p.heads_kv;
+                          }),
+        mapping_deviation(
+            "heads_modulo_group", "query head h reading key/value head h mod (Hq / Hkv)",
+            [=](const Problem& p, std::int64_t h) { return last_at_most(p, h % group_size(p)); }),
+        mapping_deviation("heads_as_queries",
+                          "query head h reading key/value head h, the last one beyond them",
+                          last_at_most),
+        mapping_deviation("heads_one_later",
+                          "query head h reading the key/value head of head h + 1",
+                          [=](const Problem& p, std::int64_t h) {
+                              return last_at_most(p, (h + 1) / group_size(p));
+                          }),
+        mapping_deviation(
+            "heads_next", "each query head reading the next key/value head",
+            [](const Problem& p, std::int64_t h) { return (h / group_size(p) + 1) % p.heads_kv; }),
+        mapping_deviation("heads_last", "every query head reading the last key/value head",
+                          [](const Problem& p, std::int64_t) { return p.heads_kv - 1; }),
+    };
+    for (const std::int64_t group : {2, 4, 8, 16})
+        list.push_back(mapping_deviation(
+            "heads_group_" + std::to_string(group),
+            "groups of " + std::to_string(group) + " heads whatever Hq / Hkv",
+            [=](const Problem& p, std::int64_t h) { return last_at_most(p, h / group); }));
+    return list;
+}
 
 std::vector<Deviation> head_deviations() {
     const auto declared = [](const Specification&) -> std::string {

@@ -87,6 +87,7 @@ std::vector<Case> relatives(const Case& smallest) {
         if (p.mask.window.limited() && more.window > 0)
             w.mask.window.right = std::max<std::int64_t>(p.mask.window.right, 0) + more.window;
         if (p.splits > 0) w.splits += more.splits;
+        if (p.rope.offset > 0) w.rope.offset += more.window;
         if (more.scale == 0)
             w.scale.reset();
         else if (more.scale != 1)
@@ -122,6 +123,21 @@ std::vector<Case> length_neighbours(const Case& smallest) {
     // The same remainder in fewer keys: a limit far up is told from a period that divides it.
     for (std::int64_t n = 16; 2 * n < p.len_kv && n <= 256; n *= 2)
         add(square ? n + p.len_kv % n - p.len_q : 0, n + p.len_kv % n - p.len_kv);
+    return list;
+}
+
+std::vector<Case> dimension_neighbours(const Case& smallest) {
+    std::vector<Case> list;
+    const Problem& p = smallest.problem;
+    const bool rotates = p.rope.style != RopeStyle::none;
+    for (const std::int64_t dim : {2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128}) {
+        if (rotates && dim < std::max<std::int64_t>(p.rope.dims, 2)) continue;
+        Case other = smallest;
+        if (p.dim_v != 0) other.problem.dim_v = value_dim(p);
+        other.problem.dim_qk = rotates ? dim / 2 * 2 : dim;
+        other.values = {ValueKind::normal, list.size() + 1, {}};
+        list.push_back(std::move(other));
+    }
     return list;
 }
 

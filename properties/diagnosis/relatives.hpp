@@ -20,4 +20,7 @@ std::vector<Case> length_neighbours(const Case& smallest);
 /// one of its features, so that a claim that says nothing of them is put to the test.
 std::vector<Case> feature_neighbours(const Case& smallest);
 
+/// It with other dimensions: powers of two, multiples of them, and numbers between.
+std::vector<Case> dimension_neighbours(const Case& smallest);
+
 }  // namespace attest::diagnosis

@@ -17,10 +17,17 @@ using Positions = std::function<double(std::int64_t b, std::int64_t i)>;
 Tensor turned_by(const Specification& s, Role role, const Angles& by);
 Tensor turned(const Specification& s, Role role, const Positions& by);
 
+/// Each pair of `turned` that the problem rotates, this many times as long.
+using Stretch = std::function<double(std::int64_t b, std::int64_t i, double frequency)>;
+Tensor stretched(const Specification& s, Tensor turned, const Stretch& by);
+
 bool has_rope(const Specification& s);
 
 /// Keys of sequence b before its first query.
 double cached(const Specification& s, std::int64_t b);
+
+/// Where query i of sequence b is turned to.
+double position_of_query(const Specification& s, std::int64_t b, std::int64_t i);
 
 /// Queries that stand elsewhere in masks, ALiBi and rotation alike, or past their sequence
 /// (placed_queries.cpp).

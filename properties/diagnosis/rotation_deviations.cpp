@@ -11,10 +11,6 @@ namespace attest::diagnosis {
 
 namespace {
 
-double position_of_query(const Specification& s, std::int64_t b, std::int64_t i) {
-    return static_cast<double>(s.problem.rope.offset + i) + cached(s, b);
-}
-
 Deviation rope_deviation(std::string id, std::string says,
                          std::function<void(Specification&)> change) {
     return {.id = std::move(id),
@@ -158,6 +154,14 @@ std::vector<Deviation> whole_rotations() {
                     s.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t) {
                                      return -cached(s, b);
                                  }));
+            }),
+        rope_deviation(
+            "rope_query_without_offset", "queries rotated without the offset that keys have",
+            [](Specification& s) {
+                const auto offset = static_cast<double>(s.problem.rope.offset);
+                if (offset != 0)
+                    s.inputs.put(Role::q,
+                                 turned(s, Role::q, [offset](auto, auto) { return -offset; }));
             }),
         rope_deviation("rope_query_later", "queries rotated by one position too many",
                        [](Specification& s) {

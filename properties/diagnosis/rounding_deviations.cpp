@@ -98,6 +98,37 @@ std::optional<double> maximum_in_first_tile(const oracle::RowDetail& row, KeyExt
     return *most;
 }
 
+// As many keys for each split, or as many whole tiles of any size.
+std::vector<std::vector<KeyExtent>> ways_to_split(const Problem& problem, KeyExtent span) {
+    std::vector<std::vector<KeyExtent>> ways{split_extents(problem, span)};
+    if (problem.splits > 1)
+        for (const std::int64_t tile : {16, 32, 64, 128})
+            ways.push_back(splits_of_tiles(problem, span, tile).back());
+    return ways;
+}
+
+std::optional<WeightChange> rounded_in_parts(Precision format, RoundedWeights where,
+                                             const oracle::RowDetail& row,
+                                             const std::vector<KeyExtent>& parts) {
+    WeightChange change{std::vector<double>(row.scores.size()), {}};
+    if (where != RoundedWeights::both) change.denominator = 0;
+    for (const KeyExtent part : parts) {
+        const std::optional<double> most = maximum_in_first_tile(row, part);
+        if (!most) return std::nullopt;
+        const double base = where == RoundedWeights::divided ? row.lse : *most;
+        for (auto j = static_cast<std::size_t>(part.begin); j < static_cast<std::size_t>(part.end);
+             ++j) {
+            if (row.weights[j] <= 0) continue;
+            const double below = row.scores[j] - base, w = std::exp(below);
+            const std::optional<double> r =
+                rounded_surely(w, w * (4 + std::abs(below) + std::abs(base)), format);
+            if (!r) return std::nullopt;
+            change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
+        }
+    }
+    return change;
+}
+
 Deviation weights_rounded(RoundsTo narrow, RoundedWeights where) {
     const char* ids[] = {"", "_and_sum", "_divided"};
     const char* says[] = {", their sum not", " in both sums", " after the division"};
@@ -107,21 +138,11 @@ Deviation weights_rounded(RoundsTo narrow, RoundedWeights where) {
         "weights rounded to " + words_of(narrow) + says[n], narrow,
         [where](Precision format, const Specification& s, const oracle::RowDetail& row,
                 KeyExtent span) -> std::optional<WeightChange> {
-            WeightChange change{std::vector<double>(row.scores.size()), {}};
-            if (where != RoundedWeights::both) change.denominator = 0;
-            for (const KeyExtent part : split_extents(s.problem, span)) {
-                const std::optional<double> most = maximum_in_first_tile(row, part);
-                if (!most) return std::nullopt;
-                const double base = where == RoundedWeights::divided ? row.lse : *most;
-                for (auto j = static_cast<std::size_t>(part.begin);
-                     j < static_cast<std::size_t>(part.end); ++j) {
-                    if (row.weights[j] <= 0) continue;
-                    const double below = row.scores[j] - base, w = std::exp(below);
-                    const std::optional<double> r =
-                        rounded_surely(w, w * (4 + std::abs(below) + std::abs(base)), format);
-                    if (!r) return std::nullopt;
-                    change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
-                }
+            std::optional<WeightChange> change;
+            for (const auto& parts : ways_to_split(s.problem, span)) {
+                auto own = rounded_in_parts(format, where, row, parts);
+                if (!own || (change && own->numerator != change->numerator)) return std::nullopt;
+                change = std::move(own);
             }
             return change;
         });

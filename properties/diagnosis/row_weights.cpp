@@ -67,6 +67,7 @@ std::optional<bound::Expected> answer(const Specification& s, const bound::Expec
         const double factor = std::exp(own - sum), slack = unit * truth.lse[n].bound;
         for (std::size_t k = n * dim; k < (n + 1) * dim; ++k) {
             bound::ExpectedElement& o = out.output[k];
+            if (known && !std::isfinite(o.value)) continue;  // whatever the weights
             if (known) {
                 const double extra = row->denominator ? std::abs(o.value) * slack : 0.0;
                 o = {o.value * factor, o.error * factor, (o.bound + extra) * factor};

@@ -146,6 +146,12 @@ std::vector<Deviation> sink_deviations() {
 // The sink's share is 1 less the keys'. A split of no key that the query sees has no sum to add to.
 std::vector<Deviation> sinks_of_splits() {
     std::vector<Deviation> all;
+    all.push_back(sink_deviation("sink_each_split_asked",
+                                 "the sink once for each split that is asked for",
+                                 [](const Specification& s, double v) {
+                                     const auto n = std::max<std::int64_t>(1, s.problem.splits);
+                                     return v + std::log(static_cast<double>(n));
+                                 }));
     for (const std::int64_t tile : {1, 16, 32, 64, 128})
         all.push_back(weight_deviation(
             "sink_each_split_of_tiles_" + std::to_string(tile),

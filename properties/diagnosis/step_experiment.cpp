@@ -130,6 +130,41 @@ bool wrong_on_members(search::Kernel& kernel, const Case& smallest, Precision fo
     return e && e->wrong();
 }
 
+/// A plain call of more queries whose tensors are changed.
+std::optional<Evidence> of_changed(search::Kernel& kernel, const Case& smallest,
+                                   const std::function<void(Role, Tensor&)>& change) {
+    constexpr std::int64_t queries = 32;
+    Case c = plain(smallest, 2, 64);
+    c.problem.len_q = queries;
+    return evidence_of(kernel, c, [&](const Problem&, TensorSet& inputs) {
+        for (const Role role : {Role::q, Role::k, Role::v}) change(role, inputs[role]);
+    });
+}
+
+// Numbers of bfloat16 are ones of f16 too, and so are they times the scale of 1 / 8: rounded
+// queries are what they were. Their scores are of no narrow format.
+std::optional<Evidence> of_members(search::Kernel& kernel, const Case& smallest) {
+    return of_changed(kernel, smallest, [](Role, Tensor& t) {
+        for (std::int64_t n = 0; n < t.size(); ++n) t.set(n, round_to(t.get(n), Precision::bf16));
+    });
+}
+
+// The second key's vector is the first's negated: their mean is 0, and to centre changes nothing.
+std::optional<Evidence> of_mean_zero(search::Kernel& kernel, const Case& smallest, Role centred) {
+    return of_changed(kernel, smallest, [centred](Role role, Tensor& t) {
+        if (role != centred) return;
+        for (std::int64_t n = 0; n < t.size() / 2; ++n) t.set(t.size() / 2 + n, -t.get(n));
+    });
+}
+
+// A single key of value 1 gives 1 / (1 + e), four equal ones 4 / (4 + e).
+bool no_epsilon(search::Kernel& kernel, const Case& smallest) {
+    const auto one = sum_by_output(of_scores_below(kernel, smallest, {}));
+    const auto four = sum_by_output(of_scores_below(kernel, smallest, {0, 0, 0}));
+    if (!one || !four) return false;
+    return *one == 1 || std::abs((*one - 1) - (*four - 4)) > 4 * sum_slack;
+}
+
 /// Which steps such words name.
 bool of_scores(std::string_view id) {
     return id.starts_with("step_scores_") || id.starts_with("step_query_");
@@ -156,8 +191,19 @@ bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::strin
         return (one && one->wrong()) || no_other_exp(kernel, smallest) ||
                !sum_is_no_member(kernel, smallest, Precision::f16);
     }
+    if (id.starts_with("step_centred_")) {
+        const Role centred = id.ends_with("keys") ? Role::k : Role::v;
+        const std::optional<Evidence> same = of_mean_zero(kernel, smallest, centred);
+        return same && same->wrong();
+    }
+    if (id.starts_with("step_epsilon")) return no_epsilon(kernel, smallest);
     // Scores in f32 show where they are large alone.
-    if (of_scores(id) && !id.ends_with("f32") && shown_right(few_keys())) return true;
+    if (of_scores(id) && !id.ends_with("f32")) {
+        if (shown_right(few_keys())) return true;
+        const std::optional<Evidence> members = of_members(kernel, smallest);
+        const bool query = id.starts_with("step_query_");
+        if (members && (query ? members->wrong() : !members->wrong())) return true;
+    }
     if (!of_scores(id) && !of_terms(id)) return false;
     const std::optional<Evidence> whole = of_whole_numbers(kernel, smallest);
     return whole && whole->wrong();

@@ -1,0 +1,76 @@
+// What has no key and is counted all the same: a split that a query sees nothing of, the slots that
+// the last tile of a sequence lacks.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/row_weights.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// Keys of the query's sequence that a split takes: as many for each, or as many whole tiles.
+std::int64_t keys_of_split(const Problem& p, KeyExtent span, std::int64_t tile) {
+    const std::int64_t tiles = (span.end - span.begin + tile - 1) / tile;
+    return std::max<std::int64_t>(1, tile * ((tiles + p.splits - 1) / p.splits));
+}
+
+// Maximum 0, sum 1 and a value of zeros, in each of the splits asked for that the query sees no key
+// of: l' / l = 1 + n exp(-LSE).
+Deviation empty_splits_counted(std::int64_t tile) {
+    return weight_deviation(
+        fmt::format("empty_splits_counted_{}", tile),
+        fmt::format("each split{} in which a query sees no key merged as one of score 0 and value "
+                    "0",
+                    tile == 1 ? "" : fmt::format(", of whole tiles of {},", tile)),
+        [tile](const Specification& s, const oracle::RowDetail& row,
+               KeyExtent span) -> std::optional<WeightChange> {
+            const Problem& p = s.problem;
+            if (p.splits < 2) return WeightChange{};
+            const std::int64_t each = keys_of_split(p, span, tile);
+            double empty = static_cast<double>(p.splits);
+            for (std::int64_t from = span.begin; from < span.end; from += each) {
+                std::int64_t j = from;
+                const std::int64_t to = std::min(from + each, span.end);
+                while (j < to && !(row.scores[static_cast<std::size_t>(j)] > -infinite)) ++j;
+                empty -= j < to;
+            }
+            return WeightChange{{}, std::log1p(empty * std::exp(-row.lse))};
+        });
+}
+
+bool nothing_hidden(const Problem& p) {
+    return !p.mask.causal && p.mask.window.right < 0 && p.mask.tensor.kind == MaskKind::none;
+}
+
+// Slots behind the last key of a sequence, score 0 and value 0: l' / l = 1 + n exp(-LSE). The last
+// tile is one of the sequence, whatever the splits.
+Deviation slots_counted(std::int64_t tile, bool unmasked) {
+    return weight_deviation(
+        fmt::format("slots_counted_{}{}", unmasked ? "unmasked_" : "", tile),
+        fmt::format("the slots that a sequence's last tile of {} keys lacks counted with score 0 "
+                    "and value 0{}",
+                    tile, unmasked ? ", but where a mask hides what is behind a key" : ""),
+        [tile, unmasked](const Specification& s, const oracle::RowDetail& row,
+                         KeyExtent span) -> std::optional<WeightChange> {
+            if (unmasked && !nothing_hidden(s.problem)) return WeightChange{};
+            const std::int64_t lacking = (tile - (span.end - span.begin) % tile) % tile;
+            return WeightChange{{}, std::log1p(static_cast<double>(lacking) * std::exp(-row.lse))};
+        });
+}
+
+}  // namespace
+
+std::vector<Deviation> counted_without_keys() {
+    std::vector<Deviation> list;
+    for (const std::int64_t tile : {1, 16, 32, 64, 128}) list.push_back(empty_splits_counted(tile));
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        for (const bool unmasked : {true, false}) list.push_back(slots_counted(tile, unmasked));
+    return list;
+}
+
+}  // namespace attest::diagnosis

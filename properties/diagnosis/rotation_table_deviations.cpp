@@ -1,0 +1,168 @@
+// Rotations of rounded or limited numbers: positions, frequencies, cosines and sines in a narrow
+// format, tables of angles that end, an offset that queries or keys do not have.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rotation.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// The angle that a kernel turns by, at a position and a frequency.
+using AngleOf = std::function<double(double position, double frequency)>;
+
+// Keys that are rotated already are not rotated by the kernel.
+Deviation angles_by(std::string id, std::string says, AngleOf angle) {
+    return {
+        .id = std::move(id),
+        .says = std::move(says),
+        .respecify =
+            [angle = std::move(angle)](const Specification& s) -> std::optional<Specification> {
+            if (!has_rope(s)) return std::nullopt;
+            bool differs = false;
+            const auto off = [&](double position, double frequency) {
+                const double by = angle(position, frequency) - position * frequency;
+                differs = differs || by != 0;
+                return by;
+            };
+            Specification out = s;
+            out.inputs.put(Role::q, turned_by(s, Role::q,
+                                              [&](std::int64_t b, std::int64_t i, std::int64_t,
+                                                  double frequency) {
+                                                  return off(position_of_query(s, b, i), frequency);
+                                              }));
+            if (!s.problem.cache.keys_rotated)
+                out.inputs.put(
+                    Role::k,
+                    turned_by(s, Role::k,
+                              [&](std::int64_t, std::int64_t j, std::int64_t, double frequency) {
+                                  return off(static_cast<double>(s.problem.rope.offset + j),
+                                             frequency);
+                              }));
+            if (!differs) return std::nullopt;
+            return out;
+        }};
+}
+
+/// Queries alone turned further by so many positions.
+using QueryTurn = double (*)(const Specification&, std::int64_t b, std::int64_t i);
+
+Deviation queries_turned(std::string id, std::string says, QueryTurn by) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [by](const Specification& s) -> std::optional<Specification> {
+                if (!has_rope(s)) return std::nullopt;
+                bool differs = false;
+                Specification out = s;
+                out.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t i) {
+                                   const double turn = by(s, b, i);
+                                   differs = differs || turn != 0;
+                                   return turn;
+                               }));
+                if (!differs) return std::nullopt;
+                return out;
+            }};
+}
+
+// cos and sin rounded are cos + i sin times something near 1: turned back and then forth, a pair is
+// multiplied by that.
+Tensor of_rounded_table(const Specification& s, Role role, const Positions& position,
+                        Precision format) {
+    const auto error = [&](std::int64_t b, std::int64_t i, double frequency, bool sine) {
+        const double angle = position(b, i) * frequency;
+        const double c = round_to(std::cos(angle), format), x = round_to(std::sin(angle), format);
+        return sine ? x * std::cos(angle) - c * std::sin(angle)
+                    : c * std::cos(angle) + x * std::sin(angle);
+    };
+    const auto by = [&](std::int64_t b, std::int64_t i, std::int64_t, double frequency) {
+        return std::atan2(error(b, i, frequency, true), error(b, i, frequency, false));
+    };
+    const auto size = [&](std::int64_t b, std::int64_t i, double frequency) {
+        return std::hypot(error(b, i, frequency, true), error(b, i, frequency, false));
+    };
+    return stretched(s, turned_by(s, role, by), size);
+}
+
+Deviation table_rounded(Precision format) {
+    return {.id = "rope_table_" + std::string(name(format)),
+            .says = "cosines and sines of a rotation rounded to " + words_of(format),
+            .respecify = [format](const Specification& s) -> std::optional<Specification> {
+                if (!has_rope(s)) return std::nullopt;
+                Specification out = s;
+                out.inputs.put(Role::q, of_rounded_table(
+                                            s, Role::q,
+                                            [&s](std::int64_t b, std::int64_t i) {
+                                                return position_of_query(s, b, i);
+                                            },
+                                            format));
+                if (!s.problem.cache.keys_rotated)
+                    out.inputs.put(Role::k,
+                                   of_rounded_table(
+                                       s, Role::k,
+                                       [&s](std::int64_t, std::int64_t j) {
+                                           return static_cast<double>(s.problem.rope.offset + j);
+                                       },
+                                       format));
+                return out;
+            }};
+}
+
+void add_rounded(std::vector<Deviation>& list, Precision format) {
+    const std::string id = std::string(name(format)), words = words_of(format);
+    list.push_back(angles_by("rope_positions_" + id, "positions of a rotation rounded to " + words,
+                             [format](double position, double frequency) {
+                                 return round_to(position, format) * frequency;
+                             }));
+    list.push_back(angles_by("rope_frequencies_" + id,
+                             "frequencies of a rotation rounded to " + words,
+                             [format](double position, double frequency) {
+                                 return position * round_to(frequency, format);
+                             }));
+    list.push_back(angles_by("rope_positions_and_frequencies_" + id,
+                             "positions and frequencies of a rotation rounded to " + words,
+                             [format](double position, double frequency) {
+                                 return round_to(position, format) * round_to(frequency, format);
+                             }));
+    list.push_back(table_rounded(format));
+}
+
+}  // namespace
+
+std::vector<Deviation> rotation_tables() {
+    std::vector<Deviation> list{
+        queries_turned("rope_queries_offset_twice", "queries rotated by the offset twice",
+                       [](const Specification& s, std::int64_t, std::int64_t) {
+                           return static_cast<double>(s.problem.rope.offset);
+                       }),
+        queries_turned("rope_queries_at_last", "every query rotated as if it were the last",
+                       [](const Specification& s, std::int64_t b, std::int64_t i) {
+                           return static_cast<double>(
+                               length_of(s.problem.mask.lens_q, s.problem.len_q, b) - 1 - i);
+                       }),
+        queries_turned("rope_queries_at_first", "every query rotated as if it were the first",
+                       [](const Specification&, std::int64_t, std::int64_t i) {
+                           return -static_cast<double>(i);
+                       }),
+    };
+    for (const Precision format : {Precision::bf16, Precision::f16}) add_rounded(list, format);
+    for (double end = 128; end <= 65536; end *= 2) {
+        list.push_back(angles_by(
+            fmt::format("rope_positions_end_{:.0f}", end),
+            fmt::format("positions of a rotation that end with {:.0f}", end - 1),
+            [end](double p, double frequency) { return std::min(p, end - 1) * frequency; }));
+        list.push_back(
+            angles_by(fmt::format("rope_positions_modulo_{:.0f}", end),
+                      fmt::format("positions of a rotation modulo {:.0f}", end),
+                      [end](double p, double frequency) { return std::fmod(p, end) * frequency; }));
+    }
+    return list;
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,178 @@
+// Whole tiles of keys that are skipped, or end, by what one of their keys or queries says: a mask
+// tensor looked at in one place of a tile, a causal loop bounded by one query of a block.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "properties/diagnosis/diagonal.hpp"
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// One query, and whether the mask tensor, or another rule, hides a key of its sequence from it.
+struct QueryOfMask {
+    const Specification& s;
+    const Rules& rules;
+    MaskPlace at;
+
+    MaskPlace key(std::int64_t column) const {
+        MaskPlace p = at;
+        p.key += column - p.column;
+        p.column = column;
+        return p;
+    }
+    bool tensor_hides(std::int64_t column) const { return mask_value(s, key(column)) == -infinite; }
+    bool tensor_hides_all(std::int64_t from, std::int64_t to) const {
+        while (from < to && tensor_hides(from)) ++from;
+        return from == to;
+    }
+    bool others_hide(std::int64_t column) const { return hidden(rules, key(column)); }
+};
+
+/// Whether a tile, keys [from, to) of a sequence, is taken for hidden.
+using TakenForHidden = bool (*)(const QueryOfMask&, std::int64_t from, std::int64_t to,
+                                std::int64_t tile);
+
+struct TileLook {
+    const char *id, *says;
+    TakenForHidden skipped;
+};
+
+QueryOfMask block_end(QueryOfMask query, std::int64_t tile, bool last) {
+    MaskPlace& p = query.at;
+    const std::int64_t first = p.row / tile * tile;
+    const std::int64_t row = last ? std::min(first + tile, p.len_q) - 1 : first;
+    p.query += row - p.row;
+    p.row = row;
+    return query;
+}
+
+constexpr TileLook tile_looks[] = {
+    {"ends", "no tile of {} keys whose first and last key the mask tensor hides",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t) {
+         return q.tensor_hides(from) && q.tensor_hides(to - 1);
+     }},
+    {"seen_ends",
+     "no tile of {} keys whose first and last key, of those that nothing else hides, the mask "
+     "tensor hides",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t) {
+         while (from < to && q.others_hide(from)) ++from;
+         while (from < to && q.others_hide(to - 1)) --to;
+         return from < to && q.tensor_hides(from) && q.tensor_hides(to - 1);
+     }},
+    {"first", "no tile of {} keys whose first key the mask tensor hides",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t, std::int64_t) {
+         return q.tensor_hides(from);
+     }},
+    {"last", "no tile of {} keys whose last key the mask tensor hides",
+     [](const QueryOfMask& q, std::int64_t, std::int64_t to, std::int64_t) {
+         return q.tensor_hides(to - 1);
+     }},
+    {"first_query",
+     "no tile of {0} keys that the mask tensor hides wholly from the first query of its block of "
+     "{0}",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t tile) {
+         return block_end(q, tile, false).tensor_hides_all(from, to);
+     }},
+    {"last_query",
+     "no tile of {0} keys that the mask tensor hides wholly from the last query of its block of "
+     "{0}",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t tile) {
+         return block_end(q, tile, true).tensor_hides_all(from, to);
+     }},
+};
+
+Deviation skipped_by(const TileLook& look, std::int64_t tile) {
+    return {.id = fmt::format("mask_tile_{}_{}", look.id, tile),
+            .says = fmt::format(fmt::runtime(look.says), tile),
+            .respecify = [skipped = look.skipped,
+                          tile](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.mask.tensor.kind == MaskKind::none) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [&s, skipped, tile, own = rules](const MaskPlace& p) {
+                    if (p.column < 0 || p.column >= p.len_kv || !p.in_document || p.row >= p.len_q)
+                        return false;
+                    const std::int64_t from = p.column / tile * tile;
+                    return skipped({s, own, p}, from, std::min(from + tile, p.len_kv), tile);
+                };
+                return with_rules(s, rules);
+            },
+            .tells = law::Tells::visibility};
+}
+
+/// The last key that the loop over tiles of keys comes to in a block of queries.
+struct LoopEnd {
+    const char *id, *says;
+    std::int64_t (*of)(std::int64_t first, std::int64_t last, std::int64_t offset,
+                       std::int64_t tile);
+};
+
+constexpr LoopEnd loop_limits[] = {
+    {"first_query",
+     "a causal mask whose keys end with the tile of {1} that holds the last one of the first query "
+     "in its block of {0}",
+     [](std::int64_t first, std::int64_t, std::int64_t offset, std::int64_t tile) {
+         return tile_begin(first + offset, tile) + tile - 1;
+     }},
+    {"last_tile",
+     "a causal mask whose keys end with the last whole tile of {1} before the last key of the last "
+     "query in its block of {0}",
+     [](std::int64_t, std::int64_t last, std::int64_t offset, std::int64_t tile) {
+         return tile_begin(last + offset + 1, tile) - 1;
+     }},
+    {"top_left",
+     "a causal mask whose keys end with the tile of {1} in which a mask aligned top-left would end "
+     "them for the last query in its block of {0}",
+     [](std::int64_t, std::int64_t last, std::int64_t, std::int64_t tile) {
+         return tile_begin(last, tile) + tile - 1;
+     }},
+};
+
+Deviation loop_ends(const LoopEnd& end, std::int64_t block, std::int64_t tile) {
+    return {.id = fmt::format("causal_loop_{}_{}_{}", end.id, block, tile),
+            .says = fmt::format(fmt::runtime(end.says), block, tile),
+            .respecify = [of = end.of, block,
+                          tile](const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.mask.causal) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [=, top_left = rules.top_left](const MaskPlace& p) {
+                    const std::int64_t first = p.row / block * block;
+                    const std::int64_t last = std::min(first + block, p.len_q) - 1;
+                    return p.column > of(first, last, top_left ? 0 : p.len_kv - p.len_q, tile);
+                };
+                return with_rules(s, rules);
+            },
+            .tells = law::Tells::visibility};
+}
+
+bool agrees_with_first(const Deviation& deviation, const std::vector<Evidence>& wrong,
+                       bool (*asked)(const Problem&)) {
+    const auto call =
+        std::ranges::find_if(wrong, [asked](const Evidence& e) { return asked(e.asked.problem); });
+    return call != wrong.end() && agrees(deviation, *call);
+}
+
+}  // namespace
+
+std::vector<Deviation> skipped_tiles(const std::vector<Evidence>& wrong) {
+    std::vector<Deviation> list;
+    const auto add = [&](Deviation d, bool (*asked)(const Problem&)) {
+        if (agrees_with_first(d, wrong, asked)) list.push_back(std::move(d));
+    };
+    for (const std::int64_t tile : {16, 32, 64, 128})
+        for (const TileLook& look : tile_looks)
+            add(skipped_by(look, tile),
+                [](const Problem& p) { return p.mask.tensor.kind != MaskKind::none; });
+    for (const LoopEnd& end : loop_limits)
+        for (const std::int64_t block : {16, 32, 64, 128, 1})
+            for (const std::int64_t tile : {16, 32, 64, 128})
+                add(loop_ends(end, block, tile), [](const Problem& p) { return p.mask.causal; });
+    return list;
+}
+
+}  // namespace attest::diagnosis
