@@ -122,8 +122,7 @@ Plan check_structure(const Given& given) {
     return [](const Trial& trial) { return trial.compare_structure(); };
 }
 
-// A sink enters the running maximum at the start, at the end or not at all: no structure is
-// declared for it. Only half formats round the weights.
+// Where a sink enters the running maximum is not declared. Only half formats round the weights.
 CaseSpace structured_case() {
     CaseSpace space = any_case();
     space.allow = space.allow.without(Feature::sink).without(Feature::splits);
@@ -146,6 +145,7 @@ Property structure() {
         .source = "Dao et al. 2022, algorithm 1; reference/bound/README.md, Declared structure",
         .compares = Compares::bound,
         .tells = Tells::truth,
+        .needs = {.structure = true},
         .cases = structured_case(),
         .check = check_structure,
         .turned_red_by = {{.id = "tile_declared_and_not_computed", .declares_tile = 64}},

@@ -5,6 +5,7 @@
 
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
+#include "reference/bound/structure_bound.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::search {
@@ -233,6 +234,16 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     return std::nullopt;
 }
 
+bool declares_structure(const law::CaseSpace& space, const Capability& capability) {
+    return std::ranges::any_of(formats_of(space, capability), [&](const kernel::Formats& formats) {
+        Problem problem;
+        problem.format_q = formats.q;
+        problem.format_kv = formats.kv;
+        problem.format_o = formats.o;
+        return bound::structure_declared(bound::resolve(problem, capability.numerics), 1);
+    });
+}
+
 }  // namespace
 
 std::optional<std::string> why_not_applicable(const law::Property& property,
@@ -250,6 +261,8 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
         return "kernel does not claim that several threads may call it at once";
     if (needs.concurrent && (capability.simulated || capability.memory != kernel::Memory::host))
         return "two threads call no kernel of simulated threads or device memory here";
+    if (needs.structure && !declares_structure(property.cases, capability))
+        return "kernel declares no tile, or weights that no format rounds";
     if (needs.simulated && !capability.simulated)
         return "its threads run under no schedule that attest could choose";
     // Of such kernels a call takes milliseconds, however small it is.
