@@ -111,6 +111,7 @@ inline std::vector<Case> read_stages() {
              "b1 hq3 hkv3 tq3 tk5 d13 dv7 f32",
              "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 f32",
              "b1 hq2 hkv2 tq3 tk5 d4 softcap 0.5 mask additive f32",
+             "b1 hq2 hkv2 tq5 tk5 d4 softcap 0.5 mask additive alibi f32",
              "b1 hq2 hkv2 tq3 tk5 d4 sink f32",
              "b1 hq4 hkv4 tq5 tk5 d4 alibi f32",
              "b1 hq2 hkv2 tq5 tk5 d8 rope half base 100 dims 4 f32",

@@ -124,6 +124,14 @@ void add_pages(std::vector<Deviation>& list) {
                  [row](const Specification& s, const Key& key) {
                      return CacheCell{page_at(s, key.sequence * columns_of(s)), row(s, key)};
                  }));
+    // As of a page of a power of two.
+    list.push_back(in_pages("pages_slot_by_bits",
+                            "slots in a page = key & (page - 1), also of pages of no power of two",
+                            [](const Specification& s, const Key& key) {
+                                CacheCell cell = right_cell(s, key);
+                                cell.row = key.index & (slots_of(s) - 1);
+                                return cell;
+                            }));
     for (const std::int64_t tile : {16, 32, 64, 128, 256})
         list.push_back(in_pages("pages_of_" + std::to_string(tile),
                                 "pages found as if each held " + std::to_string(tile) + " keys",

@@ -55,7 +55,8 @@ std::span<const Deviation> deviations();
 /// The families the list is made of; each in a file of its own.
 std::vector<Deviation> mask_deviations();  ///< with those of the mask tensor
 std::vector<Deviation> mask_tensor_deviations();
-std::vector<Deviation> score_deviations();  ///< with those of the sink
+std::vector<Deviation> score_deviations();  ///< with those of the soft cap and the sink
+std::vector<Deviation> softcap_deviations();
 std::vector<Deviation> sink_deviations();
 std::vector<Deviation> cache_deviations();
 std::vector<Deviation> position_deviations();  ///< with those of a rotation

@@ -30,6 +30,10 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"causal_one_less", "causal_unasked"},
         {"causal_bottom_right", "diagonal_bottom_right"},  // where there is no window
         {"causal_bottom_right", "window_top_left"},
+        {"causal_top_left", "diagonal_top_left"},
+        {"window_top_left", "diagonal_top_left"},       // where there is no causal mask
+        {"softcap_other_place", "softcap_over_alibi"},  // where there is no other bias
+        {"softcap_other_place", "softcap_over_bias_tensor"},
         {"uniform_visible", "uniform_all"},               // where nothing is hidden
         {"scale_one", "scale_times_root"},                // where the scale is the default one
         {"hidden_finite", "tensor_finite"},               // where nothing else hides

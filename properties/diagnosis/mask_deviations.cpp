@@ -64,13 +64,13 @@ std::vector<Deviation> causal_deviations() {
         rule_deviation("causal_top_left", "a causal mask aligned top-left", has_bottom_right_causal,
                        [](Rules& r) { r.top_left = true; }),
         rule_deviation(
-            "diagonal_top_left", "a causal mask and a window aligned top-left",
-            [](const Specification& s) { return has_bottom_right_causal(s) && has_window(s); },
-            [](Rules& r) { r.top_left = r.window_top_left = true; }),
-        rule_deviation(
             "window_top_left", "a window placed from the top left",
             [](const Specification& s) { return !rules_of(s).top_left && has_window(s); },
             [](Rules& r) { r.window_top_left = true; }),
+        rule_deviation(
+            "diagonal_top_left", "a causal mask and a window aligned top-left",
+            [](const Specification& s) { return has_diagonal(s) && !rules_of(s).top_left; },
+            [](Rules& r) { r.top_left = r.window_top_left = true; }),
         rule_deviation(
             "causal_bottom_right", "a causal mask aligned bottom-right",
             [](const Specification& s) { return has_causal(s) && rules_of(s).top_left; },

@@ -47,6 +47,10 @@ std::vector<Deviation> key_turns() {
                     [](const Problem& p, std::int64_t j) {
                         return -static_cast<double>(p.rope.offset + j);
                     }),
+        keys_turned("rope_keys_backwards", "keys rotated the other way than queries",
+                    [](const Problem& p, std::int64_t j) {
+                        return -2 * static_cast<double>(p.rope.offset + j);
+                    }),
         keys_turned(
             "rope_keys_without_offset", "keys rotated from position 0, not from the offset",
             [](const Problem& p, std::int64_t) { return -static_cast<double>(p.rope.offset); }),
@@ -200,8 +204,24 @@ std::vector<Deviation> whole_rotations() {
         rope_deviation(
             "rope_exponent_halved", "a rotation by position base^(-c / dims)",
             [](Specification& s) { s.problem.rope.base = std::sqrt(s.problem.rope.base); }),
+        rope_deviation(
+            "rope_backwards", "queries and keys both rotated the other way",
+            [](Specification& s) {
+                const Problem asked = s.problem;
+                s.inputs.put(Role::q, turned(s, Role::q, [&s](std::int64_t b, std::int64_t i) {
+                                 return -2 * position_of_query(s, b, i);
+                             }));
+                if (asked.cache.keys_rotated) return;
+                s.inputs.put(Role::k, turned(s, Role::k, [&asked](std::int64_t, std::int64_t j) {
+                                 return -2 * static_cast<double>(asked.rope.offset + j);
+                             }));
+            }),
+        // Of an odd number all but the last.
         rope_deviation("rope_all_channels", "every channel rotated instead of the first few",
-                       [](Specification& s) { s.problem.rope.dims = 0; }),
+                       [](Specification& s) {
+                           Rope& rope = s.problem.rope;
+                           if (rope.dims != 0) rope.dims = s.problem.dim_qk / 2 * 2;
+                       }),
         rope_deviation("rope_half_of_all",
                        "a rotation of channels (0, D/2), (1, D/2 + 1) and so on, "
                        "though fewer are rotated",

@@ -1,12 +1,9 @@
-// Scores made wrongly: another scale, a soft cap left out or misplaced, channels dropped, a sink
-// forgotten.
+// Scores made wrongly: another scale, channels dropped.
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
-#include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
 
@@ -121,90 +118,6 @@ std::optional<Specification> with_scaled_bias(const Specification& s) {
     return out;
 }
 
-std::vector<Deviation> softcap_deviations() {
-    const auto capped = [](const Specification& s) { return s.problem.softcap > 0; };
-    return {
-        {.id = "softcap_before_scale",
-         .says = "the soft cap taken before the scale",
-         // c tanh(x / c) scale = (c scale) tanh(scale x / (c scale)): a cap of c scale.
-         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
-             const double scale = effective_scale(s.problem);
-             if (!capped(s) || scale == 1 || !(scale > 0)) return std::nullopt;
-             Specification out = s;
-             out.problem.softcap = s.problem.softcap * scale;
-             return out;
-         }},
-        {.id = "softcap_ignored",
-         .says = "no soft cap at all",
-         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
-             if (!capped(s)) return std::nullopt;
-             Specification out = s;
-             out.problem.softcap = 0;
-             return out;
-         }},
-        // c tanh(scale c q.k / c), and 1 tanh(scale / c q.k / 1).
-        {.id = "softcap_undivided",
-         .says = "a soft cap c tanh(S) without the division by c",
-         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
-             if (!capped(s)) return std::nullopt;
-             return with_scale(s, effective_scale(s.problem) * s.problem.softcap);
-         }},
-        {.id = "softcap_unmultiplied",
-         .says = "a soft cap tanh(S / c) that is not multiplied by c",
-         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
-             if (!capped(s)) return std::nullopt;
-             Specification out = with_scale(s, effective_scale(s.problem) / s.problem.softcap);
-             out.problem.softcap = 1;
-             return out;
-         }},
-        {.id = "softcap_other_place",
-         .says = "the soft cap on the other side of the bias",
-         .respecify = [capped](const Specification& s) -> std::optional<Specification> {
-             const bool biased =
-                 s.problem.mask.tensor.kind == MaskKind::additive || s.problem.alibi;
-             if (!capped(s) || !biased) return std::nullopt;
-             Specification out = s;
-             out.dialect.softcap = s.dialect.softcap == SoftcapPlace::before_bias
-                                       ? SoftcapPlace::after_bias
-                                       : SoftcapPlace::before_bias;
-             return out;
-         },
-         .declares = [](const Specification& s) -> std::string {
-             return s.dialect.softcap == SoftcapPlace::before_bias
-                        ? "before_bias: S = cap(scale q.k) + bias"
-                        : "after_bias: S = cap(scale q.k + bias)";
-         }},
-    };
-}
-
-// Another curve than c tanh(x / c): the scores x before the cap are those of the call without it,
-// without mask and biases, which are added behind it.
-Deviation other_curve(std::string id, std::string says, double (*curve)(double x, double cap)) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .respecify = [curve](const Specification& s) -> std::optional<Specification> {
-                const double cap = s.problem.softcap;
-                if (!(cap > 0) || s.dialect.softcap == SoftcapPlace::after_bias)
-                    return std::nullopt;
-                Specification plain = unmasked(s);
-                plain.problem.softcap = 0;
-                plain.problem.alibi = false;
-                plain.inputs.erase(Role::alibi_slopes);
-                std::int64_t row = -1;
-                oracle::RowDetail detail;
-                return with_bias(s, [&](const MaskPlace& p) {
-                    const std::int64_t own =
-                        (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
-                    if (own != row)
-                        detail = oracle::row_detail(plain.problem, plain.dialect, plain.inputs,
-                                                    p.batch, p.head, p.query);
-                    row = own;
-                    const double x = detail.scores[static_cast<std::size_t>(p.key)];
-                    return curve(x, cap) - cap * std::tanh(x / cap);
-                });
-            }};
-}
-
 std::vector<Deviation> channel_deviations() {
     std::vector<Deviation> list;
     for (const std::int64_t lane : {4, 8, 16, 32})
@@ -243,10 +156,6 @@ std::vector<Deviation> score_deviations() {
     std::vector<Deviation> all = scale_deviations();
     for (auto part : {softcap_deviations(), channel_deviations()})
         all.insert(all.end(), part.begin(), part.end());
-    all.push_back(other_curve("softcap_clipped", "scores clipped at the cap, without a tanh",
-                              [](double x, double cap) { return std::clamp(x, -cap, cap); }));
-    all.push_back(other_curve("softcap_rational", "a soft cap x / (1 + |x| / c) without a tanh",
-                              [](double x, double cap) { return x / (1 + std::abs(x) / cap); }));
     all.push_back({.id = "bias_scaled",
                    .says = "a bias multiplied by the scale like the scores",
                    .respecify = with_scaled_bias});

@@ -1,0 +1,161 @@
+// A soft cap taken wrongly: left out, in another place, of another curve.
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/diagnosis/respecify.hpp"
+#include "reference/oracle/oracle.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+bool capped(const Specification& s) {
+    return s.problem.softcap > 0;
+}
+bool has_additive(const Specification& s) {
+    return s.problem.mask.tensor.kind == MaskKind::additive;
+}
+
+std::string declared_softcap(const Specification& s) {
+    return s.dialect.softcap == SoftcapPlace::before_bias ? "before_bias: S = cap(scale q.k) + bias"
+                                                          : "after_bias: S = cap(scale q.k + bias)";
+}
+
+std::vector<Deviation> caps_misplaced() {
+    return {
+        {.id = "softcap_before_scale",
+         .says = "the soft cap taken before the scale",
+         // c tanh(x / c) scale = (c scale) tanh(scale x / (c scale)): a cap of c scale.
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             const double scale = effective_scale(s.problem);
+             if (!capped(s) || scale == 1 || !(scale > 0)) return std::nullopt;
+             Specification out = s;
+             out.problem.softcap = s.problem.softcap * scale;
+             return out;
+         }},
+        {.id = "softcap_ignored",
+         .says = "no soft cap at all",
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             if (!capped(s)) return std::nullopt;
+             Specification out = s;
+             out.problem.softcap = 0;
+             return out;
+         }},
+        // c tanh(scale c q.k / c), and 1 tanh(scale / c q.k / 1).
+        {.id = "softcap_undivided",
+         .says = "a soft cap c tanh(S) without the division by c",
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             if (!capped(s)) return std::nullopt;
+             return with_scale(s, effective_scale(s.problem) * s.problem.softcap);
+         }},
+        {.id = "softcap_unmultiplied",
+         .says = "a soft cap tanh(S / c) that is not multiplied by c",
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             if (!capped(s)) return std::nullopt;
+             Specification out = with_scale(s, effective_scale(s.problem) / s.problem.softcap);
+             out.problem.softcap = 1;
+             return out;
+         }},
+        {.id = "softcap_other_place",
+         .says = "the soft cap on the other side of the bias",
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             const bool biased =
+                 s.problem.mask.tensor.kind == MaskKind::additive || s.problem.alibi;
+             if (!capped(s) || !biased) return std::nullopt;
+             Specification out = s;
+             out.dialect.softcap = s.dialect.softcap == SoftcapPlace::before_bias
+                                       ? SoftcapPlace::after_bias
+                                       : SoftcapPlace::before_bias;
+             return out;
+         },
+         .declares = declared_softcap},
+    };
+}
+
+/// A score before its cap, and the two biases that are added to it.
+struct Uncapped {
+    double score = 0, alibi = 0, mask = 0;
+};
+double cap_of(double x, double cap) {
+    return cap * std::tanh(x / cap);
+}
+using CappedOf = double (*)(const Uncapped& x, double cap);
+
+double alibi_of(const Specification& s, const MaskPlace& p) {
+    if (!s.problem.alibi) return 0;
+    const bool from_end =
+        s.dialect.causal == CausalAlignment::bottom_right || s.problem.cache.present;
+    const std::int64_t off = from_end ? p.len_kv - p.len_q : 0;
+    return -s.inputs[Role::alibi_slopes].get(p.head) *
+           static_cast<double>(std::abs(p.row + off - p.column));
+}
+
+// Scores are made as if the cap stood before the bias, and what they lack is added behind it. The
+// scores before the cap are those of the call without it, without mask and biases.
+Deviation capped_otherwise(std::string id, std::string says, bool (*has)(const Specification&),
+                           CappedOf wanted) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [has, wanted](const Specification& s) -> std::optional<Specification> {
+                if (!capped(s) || !has(s)) return std::nullopt;
+                const double cap = s.problem.softcap;
+                Specification plain = unmasked(s), early = s;
+                plain.problem.softcap = 0;
+                plain.problem.alibi = false;
+                plain.inputs.erase(Role::alibi_slopes);
+                early.dialect.softcap = SoftcapPlace::before_bias;
+                std::int64_t row = -1;
+                oracle::RowDetail detail;
+                return with_bias(early, [&](const MaskPlace& p) {
+                    const std::int64_t own =
+                        (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
+                    if (own != row)
+                        detail = oracle::row_detail(plain.problem, plain.dialect, plain.inputs,
+                                                    p.batch, p.head, p.query);
+                    row = own;
+                    const Uncapped x{detail.scores[static_cast<std::size_t>(p.key)], alibi_of(s, p),
+                                     has_additive(s) ? mask_value(s, p) : 0};
+                    if (!std::isfinite(x.mask)) return 0.0;  // hidden
+                    return wanted(x, cap) - cap_of(x.score, cap) - x.alibi - x.mask;
+                });
+            },
+            .declares = declared_softcap};
+}
+
+bool has_cap_before_bias(const Specification& s) {
+    return s.dialect.softcap == SoftcapPlace::before_bias;
+}
+// Where the bias that is to change its side of the cap is there.
+bool has_alibi_to_move(const Specification& s) {
+    return has_cap_before_bias(s) ? s.problem.alibi : has_additive(s);
+}
+bool has_tensor_to_move(const Specification& s) {
+    return has_cap_before_bias(s) ? has_additive(s) : s.problem.alibi;
+}
+
+}  // namespace
+
+std::vector<Deviation> softcap_deviations() {
+    std::vector<Deviation> list = caps_misplaced();
+    list.push_back(capped_otherwise(
+        "softcap_over_alibi", "a soft cap over scores and ALiBi, with the mask behind it",
+        has_alibi_to_move,
+        [](const Uncapped& x, double cap) { return cap_of(x.score + x.alibi, cap) + x.mask; }));
+    list.push_back(capped_otherwise(
+        "softcap_over_bias_tensor",
+        "a soft cap over scores and additive mask, with ALiBi behind it", has_tensor_to_move,
+        [](const Uncapped& x, double cap) { return cap_of(x.score + x.mask, cap) + x.alibi; }));
+    list.push_back(capped_otherwise("softcap_clipped", "scores clipped at the cap, without a tanh",
+                                    has_cap_before_bias, [](const Uncapped& x, double cap) {
+                                        return std::clamp(x.score, -cap, cap) + x.alibi + x.mask;
+                                    }));
+    list.push_back(
+        capped_otherwise("softcap_rational", "a soft cap x / (1 + |x| / c) without a tanh",
+                         has_cap_before_bias, [](const Uncapped& x, double cap) {
+                             return x.score / (1 + std::abs(x.score) / cap) + x.alibi + x.mask;
+                         }));
+    return list;
+}
+
+}  // namespace attest::diagnosis
