@@ -100,6 +100,20 @@ std::vector<PlantedBug> decode() {
              return operand.at(call.block_table.integer(batch, j / cpu::decode_tile), head,
                                j % size);
          }}},
+        {{.id = "M474",
+          .bug_class = "I7",
+          .operation = "paged decode",
+          .change = "the slot in a page is j & (page size - 1)",
+          .trigger = "a page size that is no power of two",
+          .must = {"reference.decode", "decode.paged"},
+          .diagnosis = "pages_slot_by_bits"},
+         cpu::DecodeSteps{.row = [](const cpu::Call& call, const cpu::Operand& operand,
+                                    std::int64_t batch, std::int64_t head,
+                                    std::int64_t j) -> const std::byte* {
+             const std::int64_t size = call.problem.page_size;
+             if (size == 0) return call.row(operand, batch, head, j);
+             return operand.at(call.block_table.integer(batch, j / size), head, j & (size - 1));
+         }}},
         {{.id = "M087",
           .bug_class = "I7",
           .operation = "paged decode",
