@@ -180,6 +180,8 @@ Facts made_with(const Certificate& c) {
                                ? "the same"
                                : c.report.end->kernel_sha256);
     for (const auto& [file, digest] : run.kernel.libraries) facts.emplace_back(file, digest);
+    for (const auto& [file, digest] : c.report.end->libraries)
+        facts.emplace_back(file + ", loaded later", digest);
     return facts;
 }
 

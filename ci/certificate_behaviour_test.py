@@ -25,8 +25,6 @@ except ImportError:
 ATTEST = None
 PROFILE = {"name": "small", "version": 1, "cases_per_law": 3, "undrawn_pairs_max": 100000, "reach": {},
            "laws": ["reference.output", "masking.causal", "masking.window", "probability.row_sum", "hygiene.determin*", "variance.*"]}
-KERNELS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "kernels")
-GLUE, DENSE = KERNELS + "/examples/attention_glue.c", KERNELS + "/examples/attention.c"
 FILES = ["certificate.html", "certificate.intoto.jsonl", "certificate.json", "certificate.md", "result.jsonl"]
 
 
@@ -50,9 +48,6 @@ class Campaign(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def compile(self, library, *arguments):
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", KERNELS + "/interface", "-o", library, *arguments], cwd=self.cwd, check=True)
-
     @classmethod
     def attest(cls, *arguments, code=None):
         environment = dict(os.environ, COLUMNS="80", NO_COLOR="1", LC_ALL="C")
@@ -71,6 +66,11 @@ class Campaign(unittest.TestCase):
     def records(self, folder):
         return [json.loads(line) for line in self.bytes_of(folder, "result.jsonl").splitlines()]
 
+    def refused(self, folder, *options):
+        run = self.attest("verify", folder, *options, code=1)
+        self.assertIn("NOT VALID", run.stdout)
+        return words(run.stdout)
+
 
 class Certificates(Campaign):
     def copy(self, name):
@@ -86,11 +86,6 @@ class Certificates(Campaign):
         lines[-1] = json.dumps(end, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
         with open(self.path(folder, "result.jsonl"), "wb") as file:
             file.writelines(lines)
-
-    def refused(self, folder, *options):
-        run = self.attest("verify", folder, *options, code=1)
-        self.assertIn("NOT VALID", run.stdout)
-        return words(run.stdout)
 
     def test_a_certificate_is_valid(self):
         run = self.attest("verify", "cert", "--public-key", "key.pub", "--rerun", "6", "--seed", "1", code=0)
@@ -194,55 +189,6 @@ class Certificates(Campaign):
         self.assertIn("not the one that was judged", self.refused("cert", "--kernel", "cpu_flash"))
         self.attest("key", "new", "other", code=0)
         self.assertIn("not signed by this key", self.refused("cert", "--public-key", "other.pub"))
-
-    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
-    def test_another_library_is_refused(self):
-        self.compile("mine.so", DENSE, GLUE, "-lm")
-        run = ["certify", "./mine.so", "--profile", "small.json", "--seed", "7"]
-        self.attest(*run, "--out", "mine", code=0)
-        shutil.copy(self.path("mine.so"), self.path("other.so"))
-        with open(self.path("other.so"), "ab") as file:
-            file.write(b"x")
-        said = words(self.attest("verify", "mine", "--kernel", "./mine.so", "--rerun", "5", code=0).stdout)
-        self.assertIn("5 numbers drawn and judged again", said)
-        self.assertIn("another SHA-256", self.refused("mine", "--kernel", "./other.so"))
-        libraries = self.records("mine")[0]["kernel"]["libraries"]
-        self.assertEqual(libraries["mine.so"], hashlib.sha256(self.bytes_of("mine.so")).hexdigest())
-        # Replaced while it is judged: it holds, and nothing is certified.
-        more = subprocess.Popen([ATTEST, *run, "--cases", "400", "--out", "swapped"], cwd=self.cwd, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        while b'"record":"case"' not in (self.bytes_of("swapped", "result.jsonl")
-                                         if os.path.exists(self.path("swapped", "result.jsonl")) else b""):
-            self.assertIsNone(more.poll())
-        os.replace(self.path("other.so"), self.path("mine.so"))
-        self.assertIn("replaced during the run: not a certificate", words(more.communicate(timeout=120)[0]))
-        self.assertEqual(more.returncode, 3)
-        self.assertIn("another file at the end", self.refused("swapped"))
-
-    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
-    def test_another_library_behind_the_kernel_is_open(self):
-        self.compile("libdense.so", DENSE, "-lm")
-        self.compile("glue.so", GLUE, "-L.", "-ldense", "-Wl,-rpath,$ORIGIN")
-        self.attest("certify", "./glue.so", "--profile", "small.json", "--seed", "7", "--out", "glue", code=0)
-        self.attest("verify", "glue", "--kernel", "./glue.so", "--rerun", "5", code=0)
-        self.compile("libdense.so", DENSE, "-lm", "-Wl,--build-id=0x17")
-        said = words(self.attest("verify", "glue", "--kernel", "./glue.so", "--rerun", "5", code=3).stdout)
-        self.assertIn("files not those that were judged: libdense.so", said)
-
-    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
-    def test_a_library_that_the_first_call_loads_is_recorded(self):
-        with open(DENSE, encoding="utf-8") as file:
-            text = file.read().replace("bool causal) {", 'bool causal) { if (!dlopen("%s", RTLD_NOW)) return;' % self.path("libfirst.so"))
-        with open(self.path("late.c"), "w", encoding="utf-8") as file:
-            file.write("#include <dlfcn.h>\n" + text)
-        self.compile("late.so", "late.c", GLUE, "-lm")
-        for build_id in ("0x17", "0x18"):
-            self.compile("libfirst.so", "-xc", os.devnull, "-Wl,--build-id=" + build_id)
-            if build_id == "0x17":
-                self.attest("certify", "./late.so", "--profile", "small.json", "--seed", "7", "--out", "late", code=0)
-                self.attest("verify", "late", "--kernel", "./late.so", "--rerun", "5", code=0)
-        said = words(self.attest("verify", "late", "--kernel", "./late.so", "--rerun", "5", code=3).stdout)
-        self.assertIn("files not those that were judged: libfirst.so", said)
 
     def test_two_certificates_are_compared(self):
         self.attest("certify", "cpu_flash", "--profile", "small.json", "--seed", "8", "--out", "flash", code=0)

@@ -14,6 +14,8 @@ except ImportError:
 
 import certificate_behaviour_test as shared
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 
 class Forms(shared.Campaign):
     def test_a_part_says_what_it_ends_with(self):
@@ -25,7 +27,7 @@ class Forms(shared.Campaign):
     def test_its_json_fits_the_schema(self):
         schemas = {}
         for name in ("certificate", "result"):
-            with open(os.path.join(os.path.dirname(shared.KERNELS), "fixtures", "schema", name + ".schema.json"), encoding="utf-8") as file:
+            with open(os.path.join(ROOT, "fixtures", "schema", name + ".schema.json"), encoding="utf-8") as file:
                 schemas[name + ".schema.json"] = json.load(file)
         schema = schemas["certificate.schema.json"]
         check = jsonschema.Draft202012Validator(schema, resolver=jsonschema.RefResolver("", schema, store=schemas))

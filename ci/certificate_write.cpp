@@ -27,13 +27,21 @@ Record law_entry(const search::LawReport& law) {
     return entry;
 }
 
+/// Lists and what has parts as words with commas between: "queries one, head_dims 64 128".
+std::string fact_text(const Record& value) {
+    if (value.is_null() || (value.is_structured() && value.empty())) return "none";
+    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_structured()) return value.dump();
+    std::string text;
+    for (const auto& [key, part] : value.items())
+        text += (text.empty() ? "" : ", ") + (value.is_object() ? key + " " : "") + fact_text(part);
+    return text;
+}
+
 Facts facts(const Record& object) {
     Facts list;
-    for (const auto& [key, value] : object.items())
-        list.emplace_back(key, value.is_null()      ? "none"
-                               : value.is_boolean() ? (value.get<bool>() ? "yes" : "no")
-                               : value.is_string()  ? value.get<std::string>()
-                                                    : value.dump());
+    for (const auto& [key, value] : object.items()) list.emplace_back(key, fact_text(value));
     return list;
 }
 

@@ -66,6 +66,10 @@ std::string difference(const RunReport& a, const RunReport& b) {
         b.end->kernel_sha256 != a.end->kernel_sha256)
         return "another kernel";
     if (one.kernel.libraries != other.kernel.libraries) return "other libraries of the kernel";
+    for (const auto& [name, digest] : b.end->libraries)
+        if (const auto at = a.end->libraries.find(name);
+            at != a.end->libraries.end() && at->second != digest)
+            return "other libraries of the kernel";
     if (one.cases != other.cases || one.match != other.match) return "other laws or cases";
     if (one.shard_count != other.shard_count) return "another number of shards";
     if (kernel_text(one) != kernel_text(other)) return "another kernel or other options";
@@ -157,6 +161,7 @@ void join(RunReport& whole, const RunReport& shard) {
     for (const std::string& file : shard.end->unread)
         if (std::ranges::find(end.unread, file) == end.unread.end()) end.unread.push_back(file);
     if (end.oracle.empty()) end.oracle = shard.end->oracle;
+    end.libraries.insert(shard.end->libraries.begin(), shard.end->libraries.end());
 }
 
 RunReport whole_of(const std::vector<Shard>& shards) {

@@ -49,24 +49,26 @@ std::string module_source(const std::string& text) {
     return {};
 }
 
+/// Unless this very file is there.
+void add(FileDigests& files, std::string name, const std::string& digest) {
+    while (files.contains(name) && files[name] != digest) name += "'";
+    if (!digest.empty()) files[name] = digest;
+}
+
 }  // namespace
 
-std::map<std::string, std::string> process_files(int process_id, const kernel::KernelSpec& kernel) {
+FileDigests process_files(int process_id, const kernel::KernelSpec& kernel) {
     std::set<std::string> paths = executed_by(process_id);
     if (kernel.interface == kernel::KernelInterface::python)
         if (const std::string source = module_source(kernel.text); !source.empty())
             paths.insert(source);
-    std::map<std::string, std::string> files;
-    for (const std::string& path : paths) {
-        std::string name = fs::path(path).filename().string();
-        while (files.contains(name)) name += "'";  // another of the same name
-        if (const std::string digest = file_digest(path); !digest.empty()) files[name] = digest;
-    }
+    FileDigests files;
+    for (const std::string& path : paths)
+        add(files, fs::path(path).filename().string(), file_digest(path));
     return files;
 }
 
-std::map<std::string, std::string> kernel_files(const kernel::KernelSpec& spec,
-                                                const worker::SessionOptions& options) {
+FileDigests kernel_files(const kernel::KernelSpec& spec, const worker::SessionOptions& options) {
     search::CampaignOptions campaign;
     campaign.kernel = spec;
     campaign.profile = load_profile("quick");
@@ -74,7 +76,7 @@ std::map<std::string, std::string> kernel_files(const kernel::KernelSpec& spec,
     search::TimeLimit limit(options.timeout, search::patience_of(spec));
     auto loaded = std::make_unique<search::SessionKernel>(spec, options);
     const search::SessionKernel& session = *loaded;
-    std::map<std::string, std::string> files = process_files(session.process_id(), spec);
+    FileDigests files = process_files(session.process_id(), spec);
     const auto& sources = session.manifest().sources;
     files.insert(sources.begin(), sources.end());
     search::LimitedKernel kernel(std::move(loaded), limit);
@@ -82,8 +84,29 @@ std::map<std::string, std::string> kernel_files(const kernel::KernelSpec& spec,
     const search::Capability capability = search::probed_capability(kernel, narrowed);
     search::Workbench bench(campaign, capability, limit);
     bench.try_slot(kernel, law::catalogue().front(), {0, 0, {}});
-    files.merge(process_files(session.process_id(), spec));
+    for (const auto& [name, digest] : process_files(session.process_id(), spec))
+        add(files, name, digest);
     return files;
+}
+
+void LaterFiles::look(worker::Session& session) noexcept try {
+    const std::set<std::string> mapped = executed_by(session.process_id());
+    const FileDigests sources = session.sources_now();
+    const std::lock_guard lock(mutex_);
+    FileDigests all = known_;
+    all.insert(found_.begin(), found_.end());
+    for (const std::string& path : mapped)
+        if (paths_.insert(path).second)
+            add(all, fs::path(path).filename().string(), file_digest(path));
+    for (const auto& [name, digest] : sources) add(all, name, digest);
+    for (const auto& [name, digest] : known_) all.erase(name);
+    found_ = std::move(all);
+} catch (const std::exception&) {  // it could not be looked at: a record of it is lost, no verdict
+}
+
+FileDigests LaterFiles::found() {
+    const std::lock_guard lock(mutex_);
+    return found_;
 }
 
 }  // namespace attest::ci

@@ -261,6 +261,7 @@ inline RunEnd end() {
     end.narrow = coin();
     end.at = text();
     end.kernel_sha256 = text();
+    if (coin()) end.libraries = {{text(), id()}};
     end.sha256 = id();
     return end;
 }

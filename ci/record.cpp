@@ -104,6 +104,7 @@ void fields(V& v, RunEnd& end) {
     v.unless_empty("narrow", end.narrow);
     v.unless_empty("at", end.at);
     v.unless_empty("kernel_sha256", end.kernel_sha256);
+    v.unless_empty("libraries", end.libraries);
     v("lines", end.lines);
     v("sha256", end.sha256);
 }

@@ -66,37 +66,27 @@ std::string other_laws(const RunReport& report, const search::Capability& capabi
 }
 
 /// attest's own program is another in every build; its version and laws have been compared.
-std::vector<std::string> other_files(const KernelReport& judged,
-                                     const std::map<std::string, std::string>& now) {
-    std::vector<std::string> others;
-    if (judged.libraries.empty()) return others;
+std::set<std::string> other_files(const RunReport& report, const FileDigests& now) {
+    FileDigests judged = report.run.kernel.libraries;
+    std::set<std::string> others;
+    if (judged.empty()) return others;
+    judged.insert(report.end->libraries.begin(), report.end->libraries.end());
     for (const auto& [name, digest] : now) {
-        const auto then = judged.libraries.find(name);
-        if (!name.starts_with("attest_worker") &&
-            (then == judged.libraries.end() || then->second != digest))
-            others.push_back(name);
+        const auto then = judged.find(name);
+        if (!name.starts_with("attest_worker") && (then == judged.end() || then->second != digest))
+            others.insert(name);
     }
     return others;
 }
 
-}  // namespace
-
-Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
-    search::CampaignOptions campaign;
-    campaign.kernel = kernel::parse_kernel_spec(options.kernel, options.python);
-    campaign.profile = report.run.profile;
-    campaign.seed = report.run.seed;
-    campaign.session = session_options(options);
-    campaign.session.poison_seed = report.run.seed;
+Rerun judged_again(const RunReport& report, const CommandOptions& options,
+                   const search::CampaignOptions& campaign) {
     search::TimeLimit limit(campaign.session.timeout, search::patience_of(campaign.kernel));
     auto loaded = std::make_unique<search::SessionKernel>(campaign.kernel, campaign.session);
-    const auto others =
-        other_files(report.run.kernel, kernel_files(campaign.kernel, campaign.session));
     search::LimitedKernel kernel(std::move(loaded), limit);
     std::vector<std::string> narrowed;
     const search::Capability capability = search::probed_capability(kernel, narrowed);
-    if (std::string other = other_laws(report, capability); !other.empty())
-        return {other, {}, others};
+    if (std::string other = other_laws(report, capability); !other.empty()) return {other, {}};
 
     const std::map<Place, Came> all = recorded_numbers(report);
     std::vector<Place> places;
@@ -116,16 +106,35 @@ Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
         if (!other.empty())
             return {property.id + ", case number " + std::to_string(place.second) + ": " + other +
                         " (--seed " + std::to_string(seed) + " picks it again)",
-                    {},
-                    others};
+                    {}};
         if (now.record) elements += now.record->verdict.elements;
     }
     return {{},
             counted(static_cast<std::int64_t>(places.size()), "number") +
                 " drawn and judged again, " + large_count_text(elements) + " elements: the same" +
                 (bits ? ", every bit of each answer too" : "; bits not compared") + " (--seed " +
-                std::to_string(seed) + ")",
-            others};
+                std::to_string(seed) + ")"};
+}
+
+}  // namespace
+
+Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
+    search::CampaignOptions campaign;
+    campaign.kernel = kernel::parse_kernel_spec(options.kernel, options.python);
+    campaign.profile = report.run.profile;
+    campaign.seed = report.run.seed;
+    campaign.session = session_options(options);
+    campaign.session.poison_seed = report.run.seed;
+    const FileDigests first = kernel_files(campaign.kernel, campaign.session);
+    LaterFiles later(first);
+    campaign.session.before_end = [&](worker::Session& session) { later.look(session); };
+    Rerun rerun = judged_again(report, options, campaign);
+    rerun.other_files = other_files(report, first);
+    FileDigests more = later.found();
+    // How many modules of a package some of the cases import says nothing.
+    std::erase_if(more, [](const auto& file) { return file.first.ends_with(" modules)"); });
+    rerun.other_files.merge(other_files(report, more));
+    return rerun;
 }
 
 }  // namespace attest::ci

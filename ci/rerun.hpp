@@ -1,8 +1,8 @@
 #pragma once
 // Some of the cases of a recorded run, drawn again from its seed and judged again.
 
+#include <set>
 #include <string>
-#include <vector>
 
 #include "ci/options.hpp"
 #include "ci/run_report.hpp"
@@ -14,7 +14,7 @@ struct Rerun {
     std::string says;        ///< how many, and what was compared
     /// Files that the kernel's process executes, or that it is made of, and that are not what they
     /// were: another SHA-256, or none was recorded.
-    std::vector<std::string> other_files;
+    std::set<std::string> other_files{};
 };
 
 /// `options.rerun` numbers at random, by options.seed where there is one. What is drawn under a

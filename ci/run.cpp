@@ -162,9 +162,11 @@ bool is_of_kernel(const std::exception_ptr& error) {
 
 // The campaign's result, whatever ends it.
 search::CampaignResult judge(const RunPlan& plan, const InterruptGuard& interrupt,
-                             RunObserver& observer) {
+                             RunObserver& observer, LaterFiles* later) {
     try {
-        return search::run_campaign(campaign_options(plan, interrupt), observer);
+        search::CampaignOptions options = campaign_options(plan, interrupt);
+        if (later) options.session.before_end = [=](auto& session) { later->look(session); };
+        return search::run_campaign(options, observer);
     } catch (...) {
         search::CampaignResult none;
         none.interrupted = true;
@@ -262,7 +264,9 @@ FinishedRun run_and_record(const CommandOptions& options) {
     try {
         const bool anything = plan.options.resume.empty() || !plan.match.empty();
         search::CampaignResult result;
-        if (anything) result = judge(plan, interrupt, observer);
+        LaterFiles later(report.run.kernel.libraries);
+        if (anything)
+            result = judge(plan, interrupt, observer, report.run.recorded ? &later : nullptr);
         result.manifest = kernel.manifest();
         progress.clear();
         observer.rethrow();
@@ -277,6 +281,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
         observer.rethrow();
         report.sort();
         report.end = end_of(report, result);
+        report.end->libraries = later.found();
         if (!plan.kernel.path.empty()) report.end->kernel_sha256 = file_digest(plan.kernel.path);
         journal.finish(*report.end);
         const bool stands = report.end->verdict.exit == exit_violated;

@@ -1,6 +1,6 @@
 #pragma once
-// Everything one run says, as values: what every screen, page and file is drawn from, and nothing
-// else. It is filled while the run goes on, or read from the file of an earlier one.
+// Everything one run says, as values, filled while it goes on or read from its file: what every
+// screen, page and file is drawn from, and nothing else.
 
 #include <cstdint>
 #include <map>
@@ -85,9 +85,9 @@ struct RunEnd {
     std::vector<std::string> unread;    ///< stored failures that are not readable
     std::string oracle;                 ///< how long contexts were judged; empty: there were none
     bool narrow = false;                ///< the kernel takes certain shapes alone
-    std::string at;                     ///< when
-    std::string kernel_sha256;          ///< of its library or program, then
-    std::int64_t lines = 0;             ///< of its file, and the SHA-256 of all before the last
+    std::string at, kernel_sha256;      ///< when; of its library or program, then
+    std::map<std::string, std::string> libraries{};  ///< loaded since
+    std::int64_t lines = 0;  ///< of its file, and the SHA-256 of all before the last
     std::string sha256;
 };
 

@@ -24,4 +24,11 @@ LoadCrash load_crash(const kernel::KernelSpec& spec, const WorkerDeath& death, b
 
 bool same_end(const WorkerDeath& a, const WorkerDeath& b);
 
+/// What was loaded before, and now fails to load as `error` says.
+KernelGone kernel_gone(const auto& error) {
+    std::vector<std::string> details = {"it was loaded before; it could not be loaded again"};
+    details.insert(details.end(), error.details().begin(), error.details().end());
+    return {error.what(), std::move(details)};
+}
+
 }  // namespace attest::worker

@@ -1,7 +1,6 @@
 #pragma once
-// The frames between host and worker, as they lie in memory: little-endian, every offset fixed. A
-// problem crosses as attest_problem, byte by byte. PROTOCOL.md says the same for programs in other
-// languages; the assertions below keep the two from drifting apart.
+// The frames between host and worker, as they lie in memory: little-endian, every offset fixed.
+// PROTOCOL.md says the same for other languages; the assertions below hold the two together.
 
 #include <array>
 #include <bit>
@@ -37,7 +36,8 @@ enum class FrameKind : std::uint16_t {
     fault = 8,       // worker: it is about to die of a signal
     location = 9,    // worker: after fault, where in the code: text
     confined = 10,   // attest_worker, before the kernel is loaded: what holds it in
-    ended = 11       // attest_worker, where it looks after the kernel's process: how that ended
+    ended = 11,      // attest_worker, where it looks after the kernel's process: how that ended
+    again = 12       // host, of the Python worker: what is the manifest now?
 };
 
 struct FrameHeader {
@@ -125,7 +125,7 @@ struct FaultFrame {
     std::uint64_t stack_pointer = 0;
     std::uint64_t instruction = 0;
     std::array<std::uint64_t, 2> reserved_memory{};
-    std::uint32_t allocation_failed = 0;              // operator new failed in this call
+    std::uint32_t allocation_failed = 0;  // operator new failed in this call
     std::uint32_t reserved = 0;
 };
 

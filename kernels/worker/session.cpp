@@ -11,6 +11,7 @@
 #include "kernels/worker/call_layout.hpp"
 #include "kernels/worker/crash_site.hpp"
 #include "kernels/worker/known_answers.hpp"
+#include "kernels/worker/load_crash.hpp"
 #include "kernels/worker/patterns.hpp"
 #include "kernels/worker/printed.hpp"
 #include "kernels/worker/wire_problem.hpp"
@@ -55,18 +56,12 @@ struct Session::State {
             try {
                 return start();
             } catch (const BadInput& error) {
-                if (attempt == attempts_against_chance) throw gone(error);
+                if (attempt == attempts_against_chance) throw kernel_gone(error);
             } catch (const LoadCrash& error) {
-                if (attempt == attempts_against_chance) throw gone(error);
+                if (attempt == attempts_against_chance) throw kernel_gone(error);
             }
             std::this_thread::sleep_for(attempt * pause_before_reload);
         }
-    }
-
-    static KernelGone gone(const auto& error) {
-        std::vector<std::string> details = {"it was loaded before; it could not be loaded again"};
-        details.insert(details.end(), error.details().begin(), error.details().end());
-        return {error.what(), std::move(details)};
     }
 
     /// The manifest's answer, or else the kernel's, asked or remembered. A death leaves no link
@@ -290,6 +285,11 @@ void Session::use_processors(Processors which) noexcept {
 
 int Session::process_id() const {
     return state_->link != nullptr ? state_->link->process_id() : 0;
+}
+
+std::map<std::string, std::string> Session::sources_now() {
+    const bool asked = state_->spec.interface == kernel::KernelInterface::python && state_->link;
+    return asked ? state_->link->sources_now(state_->options) : manifest().sources;
 }
 
 Barriers Session::barriers() const noexcept {

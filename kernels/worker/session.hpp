@@ -5,6 +5,8 @@
 // dead worker is replaced before the next call.
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -22,6 +24,8 @@ namespace attest::worker {
 
 struct Asked;
 
+class Session;
+
 struct SessionOptions {
     std::chrono::milliseconds timeout{10'000};  ///< one call; six times as long where simulated
     /// A call that showed no sign of life for so long is hung, whatever is left of its timeout; 0:
@@ -36,6 +40,8 @@ struct SessionOptions {
     std::chrono::milliseconds farewell{0};
     Processors processors = Processors::all;
     ConfinementOptions confinement{};
+    /// Told of a process before its owner ends it, by the owner's thread; throws nothing.
+    std::function<void(Session&)> before_end{};
 };
 
 class Session {
@@ -78,6 +84,9 @@ public:
     void restart();  ///< a fresh process, begin_case() included. Throws KernelGone.
     void use_processors(Processors which) noexcept;  ///< of the processes started from now on
     int process_id() const;
+    /// What its process is made of by now beyond what it has mapped: of a Python kernel what it has
+    /// imported. Asked last: a process that does not answer is ended.
+    std::map<std::string, std::string> sources_now();
     Barriers barriers() const noexcept;  ///< that hold the kernel in
 
 private:

@@ -238,6 +238,24 @@ std::variant<WorkerLink::SupportAnswer, WorkerDeath> WorkerLink::ask_support(
                          answer.workspace_bytes};
 }
 
+std::map<std::string, std::string> WorkerLink::sources_now(SessionOptions options) {
+    options.timeout = std::max(options.timeout, load_time_min);
+    options.silence = load_silence;
+    protocol::FrameHeader question;
+    question.kind = protocol::FrameKind::again;
+    std::vector<std::byte> frame = frame_with_text(question, "");
+    const auto exchanged = exchange(frame, protocol::FrameKind::manifest, options);
+    if (std::holds_alternative<WorkerDeath>(exchanged)) return {};
+    const auto received = std::get<std::span<const std::byte>>(exchanged);
+    const auto text = read_frame<protocol::TextFrame>(received);
+    try {
+        const std::string manifest = read_text(received, sizeof text, text.text_bytes);
+        return kernel::parse_manifest(manifest, "python").sources;
+    } catch (const BadInput&) {
+        return {};
+    }
+}
+
 std::variant<WorkerLink::CallAnswer, WorkerDeath> WorkerLink::call(protocol::CallFrame& frame,
                                                                    const SessionOptions& options) {
     frame.header.kind = protocol::FrameKind::call;

@@ -38,6 +38,9 @@ public:
     WorkerLink(const kernel::KernelSpec& spec, const SessionOptions& options, const Arena& arena);
 
     const std::string& manifest_text() const noexcept { return manifest_text_; }
+    /// A Python kernel's sources with what was imported up to now; none where it no longer answers,
+    /// which ends its process.
+    std::map<std::string, std::string> sources_now(SessionOptions options);
     pid_t process_id() const { return process_->id(); }
     /// Since the last question.
     std::string take_printed() { return process_->take_printed(); }

@@ -6,12 +6,16 @@
 namespace attest::search {
 
 SessionKernel::SessionKernel(const kernel::KernelSpec& spec, const worker::SessionOptions& options)
-    : session_(spec, options) {
+    : before_end_(options.before_end), session_(spec, options) {
     const bool library = spec.interface == kernel::KernelInterface::builtin ||
                          spec.interface == kernel::KernelInterface::c_abi;
     if (!library && manifest().memory == kernel::Memory::cuda)
         throw BadInput(spec.text + ": memory cuda: only a library is handed device memory",
                        {"without `memory` it is given host arrays, and copies them itself"});
+}
+
+void SessionKernel::look_back() {
+    if (before_end_ && process_id() != 0) before_end_(session_);
 }
 
 bool SessionKernel::supports(const Problem& problem, std::string* reason) {

@@ -2,6 +2,7 @@
 // A kernel in a worker process, as the search sees it.
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,7 @@ public:
     /// Throws what Session's constructor throws, and BadInput where device memory is claimed by
     /// what is given none.
     SessionKernel(const kernel::KernelSpec& spec, const worker::SessionOptions& options);
+    ~SessionKernel() override { look_back(); }
 
     const kernel::Manifest& manifest() const noexcept override { return session_.manifest(); }
     /// A kernel that answers over an empty axis with an error refuses it: no number is wrong. Each
@@ -33,7 +35,10 @@ public:
         session_.begin_case(first);
         first_call_ = first;
     }
-    void restart() override { session_.restart(); }
+    void restart() override {
+        look_back();
+        session_.restart();
+    }
     void set_timeout(std::chrono::milliseconds timeout) noexcept override {
         session_.set_timeout(timeout, silence_);
     }
@@ -46,6 +51,10 @@ public:
     worker::Barriers barriers() const noexcept { return session_.barriers(); }
 
 private:
+    /// Before a process is ended that has not ended by itself.
+    void look_back();
+
+    std::function<void(worker::Session&)> before_end_;
     worker::Session session_;
     std::uint64_t first_call_ = 0;
     /// What it said of a call without sequences, queries, keys; empty: no error.

@@ -107,12 +107,16 @@ class Kernel:
                 f'ATTEST = {{"name": "{function_name}", "version": "1", "formats": ["f32"]}}'
             )
         try:
-            manifest = self._with_backward(module, manifest)
-            made_of = {**sources(), **manifest.get("sources", {})}
-            self.manifest = json.dumps({**manifest, "sources": made_of}, allow_nan=False)
+            self._declared = self._with_backward(module, manifest)
+            self.manifest = self.manifest_now()
         except (TypeError, ValueError) as error:
             raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
         self.supports = getattr(module, "supports", None)
+
+    def manifest_now(self):
+        """With what was imported up to now."""
+        made_of = {**sources(), **self._declared.get("sources", {})}
+        return json.dumps({**self._declared, "sources": made_of}, allow_nan=False)
 
     def _with_backward(self, module, manifest):
         """The manifest with its gradients listed, where a framework makes the backward of the forward."""

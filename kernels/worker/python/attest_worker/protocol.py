@@ -38,6 +38,7 @@ class Kind(enum.IntEnum):
     ANSWER = 5
     CALL = 6
     REPLY = 7
+    AGAIN = 12
 
 
 class Status(enum.IntEnum):

@@ -40,7 +40,12 @@ class Server:
         self._memory = SharedMemory()
 
     def serve(self):
-        handlers = {Kind.HELLO: self._hello, Kind.SUPPORTS: self._supports, Kind.CALL: self._call}
+        handlers = {
+            Kind.HELLO: self._hello,
+            Kind.AGAIN: self._again,
+            Kind.SUPPORTS: self._supports,
+            Kind.CALL: self._call,
+        }
         while True:
             kind, sequence, body = self._connection.receive()
             if kind not in handlers:
@@ -51,6 +56,9 @@ class Server:
         _, _, text_bytes = HELLO.unpack_from(body)
         Problem.learn(_text(body[HELLO.size :], text_bytes))
         self._connection.send_text(Kind.MANIFEST, sequence, self._kernel.manifest)
+
+    def _again(self, sequence, _):
+        self._connection.send_text(Kind.MANIFEST, sequence, self._kernel.manifest_now())
 
     def _supports(self, sequence, body):
         text_bytes, _ = SUPPORTS.unpack_from(body)
