@@ -62,7 +62,8 @@ std::string certificate_text(const Certificate& c) {
                {"result_sha256", c.result_sha256}};
     copy(run, out,
          {"attest", "profile", "seed", "shard", "started", "machine", "argv", "budget", "threads"});
-    copy(record_of(*c.report.end), out, {"cases", "elements", "at", "kernel_sha256", "narrowed"});
+    copy(record_of(*c.report.end), out,
+         {"cases", "elements", "at", "kernel_sha256", "libraries", "narrowed"});
     out["profile_sha256"] = sha256_hex(profile_text(c.report.run.profile));
     out.update(record_of(*c.report.end)["laws"]);
     out["kernel"] = run["kernel"];

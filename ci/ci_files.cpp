@@ -76,9 +76,10 @@ void write_ci_files(const RunReport& report, const ReportFiles& files, const std
     };
     if (!files.junit.empty())
         write_file_atomically(files.junit, draw_junit(report, directory, gate));
-    if (!files.sarif.empty()) write_file_atomically(files.sarif, draw_sarif(report, directory));
+    if (!files.sarif.empty())
+        write_file_atomically(files.sarif, draw_sarif(report, directory, gate));
     if (!files.code_quality.empty())
-        write_file_atomically(files.code_quality, draw_code_quality(report, directory));
+        write_file_atomically(files.code_quality, draw_code_quality(report, directory, gate));
     if (!files.summary.empty()) write_file_atomically(files.summary, summary_of(summary_max));
     if (files.page) write_file_atomically(page, draw_page(report, directory));
     // Other steps may have written there too, so this one is not ours to replace.

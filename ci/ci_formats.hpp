@@ -12,15 +12,18 @@
 namespace attest::ci {
 
 /// JUnit: a suite a family, a test a law, and one test of the whole run where it decided nothing.
-/// A gate is a suite of its own: a test each change that fails it, or would.
+/// A gate is a suite of its own: a test each change that fails it, or would; a law whose violation
+/// is waived is skipped.
 std::string draw_junit(const RunReport& report, const std::string& directory,
                        const GateReport* gate = nullptr);
 
-/// SARIF 2.1.0: a rule a law, a result a cause.
-std::string draw_sarif(const RunReport& report, const std::string& directory);
+/// SARIF 2.1.0: a rule a law, a result a cause; what is waived is suppressed.
+std::string draw_sarif(const RunReport& report, const std::string& directory,
+                       const GateReport* gate = nullptr);
 
-/// GitLab's code quality report: an issue a cause.
-std::string draw_code_quality(const RunReport& report, const std::string& directory);
+/// GitLab's code quality report: an issue a cause; what is waived is for information.
+std::string draw_code_quality(const RunReport& report, const std::string& directory,
+                              const GateReport* gate = nullptr);
 
 /// GitHub's annotations: an error a cause, a warning a reason to be inconclusive, and a notice. At
 /// most ten of each are shown there, so the last tells of the rest. Of a gate an error is what is

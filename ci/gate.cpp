@@ -190,6 +190,18 @@ std::int64_t GateReport::count(GateChange::Kind kind) const {
     return std::ranges::count(changes, kind, &GateChange::kind);
 }
 
+const GateChange* GateReport::about(const std::vector<std::string>& laws) const {
+    const auto at = std::ranges::find_if(changes, [&](const GateChange& change) {
+        return std::ranges::find(laws, change.subject) != laws.end();
+    });
+    return at == changes.end() ? nullptr : &*at;
+}
+
+std::string GateReport::waiver_of(const std::vector<std::string>& laws) const {
+    const GateChange* change = about(laws);
+    return change != nullptr && change->kind == GateChange::Kind::waived ? change->waiver : "";
+}
+
 GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
                         const GateLimits& limits, const std::vector<Waiver>& waivers,
                         const std::string& today) {

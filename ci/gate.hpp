@@ -46,6 +46,10 @@ struct GateReport {
     std::int64_t compared = 0;        ///< laws that both judged
     int exit = 0;
     std::int64_t count(GateChange::Kind kind) const;
+    /// The hardest of the changes that these laws made; none: the gate says nothing of them.
+    const GateChange* about(const std::vector<std::string>& laws) const;
+    /// Who waived what these laws found, why and until when; empty: nobody, or not all of it.
+    std::string waiver_of(const std::vector<std::string>& laws) const;
 };
 
 /// Both runs have ended. Worst first, then as the laws stand. 1 where something is worse; 3 where

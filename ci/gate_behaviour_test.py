@@ -27,7 +27,7 @@ class Gate(unittest.TestCase):
     @classmethod
     def attest(cls, *arguments, code=None, **variables):
         environment = {**{k: v for k, v in os.environ.items() if not k.startswith("GITHUB_")}, **variables}
-        run = subprocess.run([ATTEST, *arguments, *(["--jobs", "1", "--timeout", "60s"] if arguments[0] != "report" else [])],
+        run = subprocess.run([ATTEST, *arguments, *(["--jobs", "1", "--timeout", "60s"] if arguments[0] not in ("report", "replay") else [])],
                              cwd=cls.cwd, capture_output=True, text=True, timeout=500,
                              env=dict(environment, COLUMNS="80", NO_COLOR="1", LC_ALL="C"))
         if code is not None:
@@ -51,8 +51,15 @@ class Gate(unittest.TestCase):
                           "red.txt", "--junit", "red.xml", code=1)
         self.assertIn("masking.influence  holds -> violated", red.stdout)
         self.assertIn("exit 1", red.stdout)
+        # Why, once for all that it broke, and how to see it.
+        said = " ".join(red.stdout.split())
+        self.assertIn("it computes a causal mask aligned top-left", said)
+        replay = re.search(r"attest (replay \w+ --kernel mutant:M001 --out red/candidate)", said)
+        self.attest(*replay[1].split(), code=1)
         with open(os.path.join(self.cwd, "red.txt"), encoding="utf-8") as file:
-            self.assertIn("| worse | masking.influence | holds | violated |", file.read())
+            page = file.read()
+        self.assertIn("| worse | masking.influence | holds | violated |", page)
+        self.assertIn("attest " + replay[1], page)
         self.assertTrue(os.path.exists(os.path.join(self.cwd, "red.xml")))
         # What was recorded can be held against each other again, and a waiver covers what it names.
         self.attest("gate", "--baseline", "main", "--candidate", "red/candidate", code=1)
@@ -65,6 +72,23 @@ class Gate(unittest.TestCase):
         unused = self.attest("gate", "--baseline", "main", "--candidate", "red/candidate", "--waivers",
                              self.waivers(law="rank.*"), code=1)
         self.assertIn("nothing needs the waiver", unused.stdout)
+
+    def alerts(self, gate, code):
+        """What SARIF says of its first result, code quality of each issue, and how many laws JUnit skips as waived."""
+        self.attest(*gate, "--sarif", "red.sarif", "--code-quality", "red.json", code=code)
+        with open(os.path.join(self.cwd, "red.sarif"), encoding="utf-8") as file:
+            results = json.load(file)["runs"][0]["results"]
+        with open(os.path.join(self.cwd, "red.json"), encoding="utf-8") as file:
+            issues = json.load(file)
+        root = ElementTree.parse(os.path.join(self.cwd, "red.xml")).getroot()
+        skipped = [t for suite in root if suite.get("name") != "gate" for t in suite.iter("skipped")]
+        for suite in [root, *root]:
+            for count, tag in (("failures", "failure"), ("skipped", "skipped")):
+                self.assertEqual(int(suite.get(count)), len(list(suite.iter(tag))), suite.get("name"))
+        suppressed = [[f"{s['status']}: {s['justification']}" for s in r["suppressions"]] or ["open"] for r in results]
+        self.assertEqual([s for s in suppressed if s != suppressed[0]], [])
+        return (suppressed[0], {i["severity"] + (": " + i["description"].partition(": attest")[0] if "waived" in i["description"] else "")
+                                for i in issues}, len([s for s in skipped if "violated, waived: known" in s.get("message")]))
 
     def test_github_and_junit_are_told_what_is_new(self):
         red = ["gate", "--baseline", "main", "--candidate", "mutant:M001", "--source", "mine.cu:7", "--junit", "red.xml", "--out", "told"]
@@ -87,6 +111,11 @@ class Gate(unittest.TestCase):
         self.assertTrue(any(kind == "warning" and "waived" in place and "known (me" in text for kind, place, text in lines), lines)
         self.assertIn("known (me", gate.find("testcase[@name='feature.rope']/skipped").get("message"))
         self.assertEqual((gate.get("failures"), gate.find("testcase[@name='nothing worse']") is None), ("0", False))
+        self.assertEqual(self.alerts(lesser, code=1), (["open"], {"critical"}, 0))
+        waived = self.alerts([*lesser, "--waivers", self.waivers(law="*")], code=0)
+        self.assertEqual(waived[0], ["accepted: known (me, until 2999-12-31)"])
+        self.assertEqual(waived[1], {"info: waived: known (me, until 2999-12-31)"})
+        self.assertGreater(waived[2], 0)
         step = os.path.join(self.cwd, "step.txt")
         with open(step, "w", encoding="utf-8") as file:
             file.write("y" * (900 * 1024 - 700) + "\n")

@@ -103,9 +103,10 @@ int gate_command(const CommandOptions& options) {
     const GateReport gate =
         compare_runs(baseline, candidate, {options.accuracy}, waivers, time_now().substr(0, 10));
     write_ci_files(candidate, options.files, directory, directory + "/report.html",
-                   gate_page(gate, baseline, candidate), &gate);
+                   gate_page(gate, baseline, candidate, directory), &gate);
     const auto style = style_of(STDOUT_FILENO, options.colour, options.ascii);
-    write_out(printed(candidate, draw_gate(gate, baseline, candidate, style), directory, &gate));
+    write_out(printed(candidate, draw_gate(gate, baseline, candidate, directory, style), directory,
+                      &gate));
     return gate.exit;
 }
 

@@ -3,6 +3,7 @@
 #include "ci/gate_screen.hpp"
 
 #include "ci/escape.hpp"
+#include "ci/finding.hpp"
 #include "ci/number.hpp"
 
 namespace attest::ci {
@@ -11,7 +12,8 @@ namespace {
 
 using Kind = GateChange::Kind;
 
-constexpr std::size_t told_max = 12;  // of what fails nothing
+constexpr std::size_t told_max = 12;   // of what fails nothing
+constexpr std::size_t causes_max = 8;  // told in sentences
 
 std::string word_of(Kind kind) {
     switch (kind) {
@@ -48,10 +50,30 @@ std::string counts_of(const GateReport& gate) {
     return text;
 }
 
+/// What the candidate's new violations come from, few where the laws are many.
+std::vector<RunFinding> new_findings(const GateReport& gate, const RunReport& candidate,
+                                     const std::string& directory) {
+    std::vector<RunFinding> findings = findings_of(candidate, directory);
+    std::erase_if(findings, [&](const RunFinding& f) {
+        const GateChange* change = gate.about(f.laws);
+        return change == nullptr || change->kind != Kind::worse;
+    });
+    if (findings.size() > causes_max) findings.resize(causes_max);
+    return findings;
+}
+
+void draw_finding(Screen& s, const RunFinding& f) {
+    s.line(s.bad(s.symbol("✕ ", "X ")) + s.bold(f.title()));
+    s.fact("problem", f.problem);
+    if (!f.computes.empty()) s.fact("it computes", f.computes);
+    s.fact("replay", s.command(f.replay));
+    s.line();
+}
+
 }  // namespace
 
 std::string draw_gate(const GateReport& gate, const RunReport& baseline, const RunReport& candidate,
-                      const ScreenStyle& style) {
+                      const std::string& directory, const ScreenStyle& style) {
     Screen s(style);
     s.line(s.bold("attest gate") + "  " + clean(baseline.run.kernel.typed) + " " +
            clean(baseline.run.kernel.manifest.version) + s.symbol(" → ", " -> ") +
@@ -76,6 +98,7 @@ std::string draw_gate(const GateReport& gate, const RunReport& baseline, const R
         s.line("  " + s.dim("and " + count_text(static_cast<std::int64_t>(left)) +
                             " more that fail nothing"));
     if (!gate.changes.empty()) s.line();
+    for (const RunFinding& f : new_findings(gate, candidate, directory)) draw_finding(s, f);
     for (const std::string& note : gate.notes) s.line(s.warn("waivers") + "   " + note, 10);
     if (!gate.notes.empty()) s.line();
     const std::string verdict = verdict_of(gate);
@@ -86,12 +109,16 @@ std::string draw_gate(const GateReport& gate, const RunReport& baseline, const R
     return s.text();
 }
 
-std::string gate_page(const GateReport& gate, const RunReport& baseline,
-                      const RunReport& candidate) {
-    std::string text = "## attest gate: " + verdict_of(gate) + ", " +
-                       markdown_escaped(baseline.run.kernel.typed) + " → " +
-                       markdown_escaped(candidate.run.kernel.typed) + "\n\n" + counts_of(gate) +
-                       "\n\n| | what | baseline | candidate | |\n|---|---|---|---|---|\n";
+std::string gate_page(const GateReport& gate, const RunReport& baseline, const RunReport& candidate,
+                      const std::string& directory) {
+    std::string text =
+        "## attest gate: " + verdict_of(gate) + ", " + markdown_escaped(baseline.run.kernel.typed) +
+        " → " + markdown_escaped(candidate.run.kernel.typed) + "\n\n" + counts_of(gate) + "\n\n";
+    for (const RunFinding& f : new_findings(gate, candidate, directory))
+        text += "**" + markdown_escaped(f.title()) + "**: " + markdown_escaped(f.problem) +
+                (f.computes.empty() ? "" : "; it computes " + markdown_escaped(f.computes)) +
+                "\n\n```\n" + f.replay + "\n```\n\n";
+    text += "| | what | baseline | candidate | |\n|---|---|---|---|---|\n";
     for (const GateChange& change : gate.changes)
         text += "| " + word_of(change.kind) + " | " + markdown_escaped(change.subject) + " | " +
                 markdown_escaped(change.baseline) + " | " + markdown_escaped(change.candidate) +

@@ -151,13 +151,6 @@ bool is_about(const RunFinding& f, const GateChange& change) {
     return std::ranges::find(f.laws, change.subject) != f.laws.end();
 }
 
-// What the gate made of the finding's laws: its changes stand worst first.
-const GateChange* hardest(const GateReport& gate, const RunFinding& f) {
-    const auto at = std::ranges::find_if(
-        gate.changes, [&](const GateChange& change) { return is_about(f, change); });
-    return at == gate.changes.end() ? nullptr : &*at;
-}
-
 // What fails a gate and is no violation: less accurate, less taken, other claims.
 void add_losses(const RunReport& report, const std::vector<RunFinding>& findings,
                 const GateReport& gate, std::vector<std::string>& errors) {
@@ -200,7 +193,7 @@ std::string draw_annotations(const RunReport& report, const std::string& directo
     const std::vector<RunFinding> findings = findings_of(report, directory);
     for (const RunFinding& f : findings) {
         const auto place = f.places.empty() ? std::nullopt : std::optional(f.places.front());
-        const GateChange* change = gate == nullptr ? nullptr : hardest(*gate, f);
+        const GateChange* change = gate == nullptr ? nullptr : gate->about(f.laws);
         const bool told = change != nullptr && change->kind != GateChange::Kind::worse;
         if (!f.proven)
             warnings.push_back(

@@ -4,20 +4,25 @@
 
 namespace attest::ci {
 
-std::string draw_code_quality(const RunReport& report, const std::string& directory) {
+std::string draw_code_quality(const RunReport& report, const std::string& directory,
+                              const GateReport* gate) {
     Record issues = Record::array();
     for (const RunFinding& f : findings_of(report, directory)) {
         // GitLab drops an issue without a place: one of no source is the kernel's, in its first
         // line.
         const KernelPlace place =
             f.places.empty() ? KernelPlace{clean(report.run.kernel.typed), 1} : f.places.front();
+        const std::string waiver = gate == nullptr ? "" : gate->waiver_of(f.laws);
         issues.push_back(
-            {{"description", "attest " + f.title() + ": " + f.problem +
+            {{"description", (waiver.empty() ? "" : "waived: " + waiver + ": ") + "attest " +
+                                 f.title() + ": " + f.problem +
                                  (f.computes.empty() ? "" : "; it computes " + f.computes) +
                                  ". Replay: " + f.replay},
              {"check_name", "attest " + f.laws.front()},
              {"fingerprint", f.fingerprint},
-             {"severity", f.proven ? "critical" : "minor"},
+             {"severity", !waiver.empty() ? "info"
+                          : f.proven      ? "critical"
+                                          : "minor"},
              {"location",
               {{"path", place.file.starts_with("./") ? place.file.substr(2) : place.file},
                {"lines", {{"begin", place.line}}}}}});

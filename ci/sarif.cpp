@@ -59,6 +59,14 @@ std::string sentences(const RunFinding& f) {
     return text + " Smallest case: " + f.smallest + ". Replay: " + f.replay;
 }
 
+// Of a gate. All results of a run say whether they are suppressed, or none does (3.27.23).
+Record suppressions(const GateReport& gate, const RunFinding& f) {
+    Record list = Record::array();
+    if (const std::string waiver = gate.waiver_of(f.laws); !waiver.empty())
+        list.push_back({{"kind", "external"}, {"status", "accepted"}, {"justification", waiver}});
+    return list;
+}
+
 Record result_of(const RunReport& report, const RunFinding& f) {
     const auto rule = std::ranges::find(report.laws, f.laws.front(), &search::LawReport::law);
     Record result{{"ruleId", f.laws.front()},
@@ -93,13 +101,16 @@ Record notices(const RunReport& report) {
 
 }  // namespace
 
-std::string draw_sarif(const RunReport& report, const std::string& directory) {
+std::string draw_sarif(const RunReport& report, const std::string& directory,
+                       const GateReport* gate) {
     std::string line = "attest";
     for (const std::string& word : report.run.argv) line += " " + shell_word(clean(word));
     const RunVerdict& v = report.end->verdict;
     Record results = Record::array();
-    for (const RunFinding& f : findings_of(report, directory))
+    for (const RunFinding& f : findings_of(report, directory)) {
         results.push_back(result_of(report, f));
+        if (gate != nullptr) results.back()["suppressions"] = suppressions(*gate, f);
+    }
     const Record run{{"tool",
                       {{"driver",
                         {{"name", "attest"},
