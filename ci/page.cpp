@@ -33,9 +33,10 @@ Html causes_lead(const std::vector<RunFinding>& findings) {
         const bool known = f.lead->diagnosis.known;
         out << (number > 1 ? Literal("<br>\n") : Literal("")) << number << ". <a href=\"#cause"
             << number << "\">" << Text{known ? "It computes " + f.computes : f.problem} << "</a>";
-        if (!known)
-            out << (f.proven ? Literal("; cause not known")
-                             : Literal("; not seen again, no violation"));
+        // A crash or a race says itself what it is.
+        const bool answered = f.lead->example.outcome == worker::Outcome::ok;
+        if (!known && !f.proven) out << "; not seen again, no violation";
+        if (!known && f.proven && answered && !f.lead->example.fault) out << "; cause not known";
         out << ". ";
         if (!f.fails.empty()) out << "It fails " << Text{f.when()} << ". ";
         out << Text{counted(static_cast<std::int64_t>(f.laws.size()), "law")} << ".";

@@ -28,7 +28,7 @@ Html facts_of(const RunFinding& f) {
     fact(out, "fails", f.when());
     out << "<dt>smallest case</dt><dd><code>" << Text{f.smallest} << "</code></dd>\n";
     fact(out, "found",
-         (example.found.number < 0 ? std::string("stored")
+         (example.found.number < 0 ? std::string("as a stored case")
                                    : "as case " + count_text(example.found.number)) +
              " of " + example.law + "; shrunk in " + counted(example.accepted, "step"));
     fact(out, "confirmed", f.confirmed);
@@ -74,6 +74,11 @@ Html weights_table(const diagnosis::CounterexampleReport& one) {
     Html out;
     if (!one.weights || one.weights->expected.empty()) return out;
     const auto &expected = one.weights->expected, &observed = one.weights->observed;
+    bool differ = false;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        for (std::size_t j = 0; j < expected[i].size(); ++j)
+            differ = differ || value_text(expected[i][j]) != value_text(observed[i][j]);
+    if (!differ) return out;
     const auto keys = static_cast<std::int64_t>(expected.front().size());
     out << "<figure><h3>Weights of the smallest case</h3><div class=\"scroll\"><table><thead><tr>"
         << "<th></th><th class=\"n\" colspan=\"" << keys << "\">expected</th><th class=\"n\" "
@@ -100,7 +105,9 @@ Html matrices(const diagnosis::CounterexampleReport& one) {
     for (std::size_t n = 0; n < one.pictures.size(); ++n)
         out << (n == 0 ? Literal("First ") : Literal(", then ")) << "<code>"
             << Text{one.pictures[n].line} << "</code>";
-    return out << ".</figcaption></figure>\n";
+    const bool any = std::ranges::any_of(one.pictures, &diagnosis::Picture::differs);
+    return out << (any ? Literal(".") : Literal(". Here it reads all that it must, and no more."))
+               << "</figcaption></figure>\n";
 }
 
 Html map_figure(const diagnosis::CounterexampleReport& one) {
@@ -111,6 +118,7 @@ Html map_figure(const diagnosis::CounterexampleReport& one) {
     std::int64_t wrong = 0;
     for (const std::string& row : one.map->levels)
         wrong += static_cast<std::int64_t>(row.size()) - std::ranges::count(row, '0');
+    if (wrong == 0) return out;  // what is wrong is no output
     const std::string says = count_text(wrong) + " of " + count_text(rows * columns) +
                              " cells are beyond their bound: queries downward, channels across.";
     return out << "<figure><h3>The case as found</h3>" << pixels(one.map->levels, says)
@@ -126,7 +134,7 @@ Html boundary_figure(const diagnosis::CounterexampleReport& one) {
     if (plot.empty()) return {};
     return Html() << "<figure><h3>Where it fails</h3><div class=\"scroll\">" << plot << "</div>"
                   << "<figcaption><span class=\"bad\">✕ fails</span> &nbsp; <span "
-                  << "class=\"good\">● holds</span> &nbsp; every case of the law. "
+                  << "class=\"good\">● holds</span> &nbsp; every case of the law; "
                   << Text{one.boundary.says} << ".</figcaption></figure>\n";
 }
 
@@ -166,11 +174,14 @@ Html other_laws(const RunReport& report, const RunFinding& f, const std::string&
             continue;
         }
         const RunFinding other = finding_of(report, *one, directory);
-        out << "<td>" << Text{other.problem} << "</td><td class=\"mono\">" << Text{other.smallest}
-            << "</td><td class=\"n\">" << Text{other.element.expected}
-            << "</td><td class=\"n bad\">" << Text{other.element.observed}
-            << "</td><td class=\"mono nowrap\">" << Text{search::short_id(one->example.id)}
-            << "</td></tr>\n";
+        out << "<td>" << Text{other.problem};
+        if (!other.element.empty())
+            out << "<br><span class=\"dim small\">" << Text{one->violation().element_name}
+                << ":</span>";
+        out << "</td><td class=\"mono\">" << Text{other.smallest} << "</td><td class=\"n\">"
+            << Text{other.element.expected} << "</td><td class=\"n bad\">"
+            << Text{other.element.observed} << "</td><td class=\"mono nowrap\">"
+            << Text{search::short_id(one->example.id)} << "</td></tr>\n";
     }
     return out << "</tbody></table></div>\n";
 }

@@ -106,7 +106,8 @@ Html middle_cells(const search::LawReport& law) {
         out << "statistic " << Text{value_text(statistic->value)} << ", threshold "
             << Text{value_text(statistic->threshold)} << Text{pooled_text(law.verdict)};
     else if (bad)
-        out << count_of(law.violated) << " of " << count_of(law.cases) << " cases differ";
+        out << count_of(law.violated) << " of " << count_of(law.cases) << " cases "
+            << (law.compares == law::Compares::bits ? Literal("differ") : Literal("fail"));
     else if (law.verdict.decision == law::Decision::holds && law.compares == law::Compares::bits)
         out << "to the bit";
     return out << "</td><td class=\"n\" data-v=\"\"></td>";

@@ -106,7 +106,7 @@ Html attention_matrix(const diagnosis::Picture& picture) {
 }
 
 Html boundary_plot(const diagnosis::Boundary& b) {
-    if (b.points.empty() || b.axes.size() < 2) return {};
+    if (b.points.size() < 2 || b.axes.size() < 2) return {};
     const Axis x{44, 246, place(most_of(b, 0))}, y{246, -232, place(most_of(b, 1))};
     Html out = axes_of(b, x, y), cross, dots;
     std::int64_t failed = 0;

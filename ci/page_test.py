@@ -227,6 +227,9 @@ class BrowserTest(PageTest):
         self.assertEqual(self.browser.run(cut), [])
         gone = "[...document.querySelectorAll('.hide-s')].filter(e => getComputedStyle(e).display === 'none').length"
         self.assertEqual(self.browser.run(gone), 0)
+        # What is kept whole on a page leaves the rest of the page before it blank.
+        kept = "[...document.querySelectorAll('section')].filter(e => getComputedStyle(e).breakInside !== 'auto').map(e => e.id)"
+        self.assertEqual(self.browser.run(kept), [])
         self.browser.ask("Emulation.setEmulatedMedia", media="")
         pdf = base64.b64decode(self.browser.ask("Page.printToPDF", preferCSSPageSize=True)["data"])
         boxes = re.findall(rb"/MediaBox\s*\[([^\]]+)\]", pdf)

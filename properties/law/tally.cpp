@@ -30,10 +30,11 @@ std::string gradient_name(const Problem& problem, const ElementPlace& place) {
 
 std::string element_name(const Problem& problem, const ElementPlace& place) {
     if (is_gradient(place.role)) return gradient_name(problem, place);
-    const bool lse = place.role == Role::lse;
-    std::string text = lse ? "log-sum-exp" : "output";
+    const bool lse = place.role == Role::lse, keep = place.role == Role::dropout_keep;
+    std::string text = lse ? "log-sum-exp" : keep ? "dropout_keep" : "output";
     if (place.index.size() < 3) return text;
     text += " of " + name_of(problem, {place.index[0], place.index[1], place.index[2]});
+    if (keep) return text + fmt::format(", key {}", place.index[3]);
     if (!lse && place.index.size() > 3 && value_dim(problem) > 1)
         text += fmt::format(", channel {}", place.index[3]);
     return text;
