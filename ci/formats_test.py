@@ -105,6 +105,18 @@ class Formats(PageTest):
                                    ("skipped", "skipped")):
                     self.assertEqual(int(suite.get(count)), len(list(suite.iter(tag))), (suite.get("name"), count))
 
+    def test_what_a_run_draws_is_drawn_again_from_its_records(self):
+        """Also of a run that ended early, whose last line does not say how many laws were cut."""
+        drawn = ["--junit", "j.xml", "--sarif", "s.sarif", "--code-quality", "q.json", "--summary", "s.txt"]
+        for more, words in ((["-x"], "not complete"), (["--cases", "1"], "breaks")):
+            subprocess.run([ATTEST, "check", "mutant:M001", *more, "--seed", "3", "--jobs", "1", "--timeout", "60s", "--out", "run", "--report",
+                            *drawn], cwd=self.cwd, check=False, capture_output=True)
+            before = {name: self.text(name) for name in ("run/report.html", *drawn[1::2])}
+            self.assertIn(words, before["run/report.html"])
+            subprocess.run([ATTEST, "report", "run", *drawn], cwd=self.cwd, check=True, capture_output=True)
+            for name, text in before.items():
+                self.assertEqual(self.text(name), text, name)
+
     def test_each_law_of_the_catalogue_is_one_test(self):
         """Of which some stand behind those of other families."""
         subprocess.run([ATTEST, "check", "cpu_flash", "--match", "heads.cross", "--cases", "1", "--seed", "5", "--jobs", "1", "--timeout", "60s",

@@ -28,7 +28,14 @@ RunReport read_run(const std::string& result, std::string& directory) {
     if (directory.empty()) directory = ".";
     RunReport report = read_records(path);
     report.sort();
-    if (report.end) return report;
+    if (report.end) {  // what its line leaves out follows from the laws
+        RunVerdict& verdict = report.end->verdict;
+        const RunVerdict again = verdict_of(report, report.end->interrupted);
+        verdict.reason = again.reason;
+        verdict.cut = again.cut;
+        verdict.discarded = again.discarded;
+        return report;
+    }
     RunEnd& end = report.end.emplace();  // it was cut: what it found so far
     end.interrupted = true;
     end.verdict = verdict_of(report, true);
