@@ -19,7 +19,7 @@ import unittest
 
 ATTEST = EXAMPLES = None
 CLOSED = "closed the descriptors of its process that the judge speaks through"
-KILLED = "was killed from outside"
+KILLED = "was killed by SIGKILL, which attest did not send"
 
 # What the example kernels answer is zeros: one that survives is wrong, and told so.
 ROWS = f"""
@@ -65,7 +65,7 @@ escapes know_the_judge | observed        0   expected
 escapes leave_children_in_sessions_of_their_own | observed        0   expected
 escapes handle_faults | put a handler of its own in the judge's place for SIGSEGV or SIGBUS
 escapes forge_answers | outside its bound
-escapes forge_an_end | {KILLED}
+escapes forge_an_end | outside its bound
 escapes speak_nonsense | observed        0   expected
 escapes signal_everybody | observed        0   expected
 escapes stop | did not return
@@ -90,6 +90,31 @@ misbehaving leave_output_unwritten | was never written
 misbehaving throw_runtime_error | let an exception cross the border
 misbehaving throw_bad_alloc | ran out of memory: an allocation failed
 misbehaving crash_in_supports | wrote to address 0x8, which is in no tensor inside supports()
+forgeries forge_a_fault | {CLOSED}
+forgeries forge_a_fault_and_exit | ended its process: exit(3)
+forgeries forge_a_load_error | observed        0   expected
+forgeries forge_an_empty_answer | observed        0   expected
+forgeries forge_barriers | observed        0   expected
+forgeries forge_by_other_descriptors | observed        0   expected
+forgeries hang_up_and_go_on | {CLOSED}
+forgeries lead_the_socket_elsewhere | {CLOSED}
+schemes handle_faults_and_give_back | put a handler of its own in the judge's place for SIGSEGV or SIGBUS
+schemes set_an_alarm_for_later | outside its bound
+schemes unmap_its_output | outside its bound
+schemes change_an_input_it_may_not | changed its input k at byte
+schemes change_an_input_by_a_file | outside its bound
+schemes write_after_it_returned | outside its bound
+schemes change_its_circumstances | observed        0   expected
+schemes take_the_stack_of_signals_away | wrote to address 0x8, which is in no tensor
+schemes block_all_signals_and_crash | died of SIGSEGV
+schemes abort_at_its_end | called abort()
+schemes be_traced | observed        0   expected
+schemes return_twice | outside its bound
+schemes leave_many_children | observed        0   expected
+schemes end_by_a_childs_hand | died of SIGTERM
+schemes exit_in_a_thread | ended its process: exit(4)
+schemes abort_in_a_thread | called abort()
+schemes wait_for_input | observed        0   expected
 """
 
 
@@ -124,7 +149,7 @@ class Attacks(unittest.TestCase):
         set_child_subreaper = 36
         ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
         cls.kernels = {}
-        for stem in ("hostile", "endings", "escapes", "misbehaving"):
+        for stem in ("hostile", "endings", "escapes", "misbehaving", "forgeries", "schemes"):
             cls.kernels.update(kernels_of(stem))
 
     def setUp(self):

@@ -86,6 +86,13 @@ Fault in_shared_memory(const protocol::FaultFrame& words, std::span<const Tensor
     }
     const std::int64_t offset = address - static_cast<std::int64_t>(slot->data);
     const bool inside = offset >= 0 && offset < static_cast<std::int64_t>(slot->span_bytes);
+    if (inside && slot->access == protocol::Access::write) {
+        name_tensor(fault, *slot, offset);
+        fault.sentence = fmt::format(
+            "had unmapped or protected {}, whose memory is the judge's, in an earlier call",
+            slot_name(*slot));
+        return fault;
+    }
     const bool wrote = words.access == 2 || inside;
     fault.stray = wrote ? Fault::Access::write : access_of(words);
     fault.kind = inside  ? Fault::Kind::write_input
@@ -165,30 +172,6 @@ std::string_view where(protocol::Phase phase) {
     }
 }
 
-Finding of_exit(const ExitStatus& status) {
-    Finding finding;
-    Fault& fault = finding.fault;
-    if (status.signal == 0) {
-        fault.kind = Fault::Kind::exit_called;
-        fault.exit_code = status.code;
-        fault.sentence = fmt::format("ended its process: exit({})", status.code);
-        if (status.code == protocol::closed_exit) {
-            fault.sentence = "closed the descriptors of its process that the judge speaks through, "
-                             "or " + fault.sentence;
-        }
-        return finding;
-    }
-    fault.signal = signal_name(status.signal);
-    fault.kind = status.signal == SIGABRT ? Fault::Kind::abort_called : Fault::Kind::signal;
-    fault.sentence = fmt::format("died of {}", fault.signal);
-    if (status.signal == SIGKILL) {
-        // Nobody here sent it: on Linux that is the system out of memory.
-        finding.outcome = Outcome::memory;
-        fault.sentence = "was killed from outside: most likely the machine ran out of memory";
-    }
-    return finding;
-}
-
 /// "256 MiB", "1 TiB".
 std::string bytes_text(std::uint64_t bytes) {
     constexpr std::array<std::string_view, 7> units = {"bytes", "KiB", "MiB", "GiB",
@@ -252,7 +235,7 @@ Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
         return finding;
     }
     if (!death.last_words) {
-        finding = of_exit(death.status);
+        finding = without_last_words(death);
     } else {
         finding.fault = of_signal(*death.last_words, slots);
         finding.fault.sentence += where(death.last_words->phase);
@@ -286,14 +269,6 @@ Fault describe_breach(const Breach& breach, std::span<const TensorSlot> slots) {
                                                     slot_name(slot), breach.offset_bytes)
                                       : sentence_of("wrote", slot, breach.offset_bytes);
     return fault;
-}
-
-std::string describe_end(const WorkerDeath& death) {
-    if (death.last_words) {
-        return "died of " + signal_name(static_cast<int>(death.last_words->signal));
-    }
-    if (death.status.signal != 0) return "died of " + signal_name(death.status.signal);
-    return fmt::format("ended by itself with exit code {}", death.status.code);
 }
 
 }  // namespace attest::worker

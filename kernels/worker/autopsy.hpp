@@ -16,6 +16,7 @@ struct WorkerDeath {
     std::optional<protocol::FaultFrame> last_words;
     std::string location;  ///< "libmine.so+0x1a40 (flash_row)", from the worker
     ExitStatus status;
+    bool between_calls = false;   ///< it was dead before it was asked
     std::string printed;          ///< since the question
     bool killed_by_host = false;  ///< timeout or memory: then `event` says which
     WorkerProcess::Event event = WorkerProcess::Event::ended;
@@ -29,6 +30,9 @@ struct Finding {
 /// memory_bytes and timeout are the session's, for the sentence.
 Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
                 const SessionOptions& options);
+
+/// The same of a process that sent no last words.
+Finding without_last_words(const WorkerDeath& death);
 
 /// A call that failed before there was an answer to look at.
 CallResult failed(Outcome outcome, Fault::Kind kind, const std::string& sentence);

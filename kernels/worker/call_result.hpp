@@ -69,7 +69,7 @@ struct CallResult {
     std::string printed;
 };
 
-/// Nobody here sent the SIGKILL it died of: on Linux that is the system out of memory, or a person.
+/// Nobody here sent the SIGKILL it died of: it was the system out of memory, a person, or itself.
 bool killed_from_outside(const CallResult& result) noexcept;
 
 }  // namespace attest::worker

@@ -56,6 +56,14 @@ void mount_terminals() {
     ::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666");
 }
 
+/// Files in memory of its own alone, so that they end with it and count as its memory. What
+/// somebody has laid there stays where it is, and with it everything.
+void mount_shared_memory() {
+    std::error_code failure;
+    if (std::filesystem::is_empty("/dev/shm", failure) && !failure)
+        ::mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, nullptr);
+}
+
 bool make_read_only(const std::string& folder) {
     struct statvfs system {};
     if (::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
@@ -91,11 +99,10 @@ bool make_settings_read_only() {
         const pid_t ended = ::waitpid(-1, &status, 0);
         if (ended < 0 && errno == EINTR) continue;
         if (ended >= 0 && ended != child) continue;
-        protocol::EndedFrame frame;
-        frame.header.kind = protocol::FrameKind::ended;
-        if (WIFSIGNALED(status)) frame.signal = WTERMSIG(status);
-        if (WIFEXITED(status)) frame.code = WEXITSTATUS(status);
-        send(frame);
+        protocol::EndReport report;
+        if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
+        if (WIFEXITED(status)) report.code = WEXITSTATUS(status);
+        [[maybe_unused]] const ssize_t wrote = ::write(protocol::end_fd, &report, sizeof report);
         ::_exit(0);
     }
 }
@@ -227,12 +234,15 @@ void confine(const std::string& results, uid_t user, gid_t group) {
             settings_are_read_only = make_settings_read_only();
         }
         mount_terminals();
+        mount_shared_memory();
         if (!results.empty() && make_read_only(results)) barriers.add(Barrier::results);
         const pid_t child = ::fork();
         if (child > 0) look_after(child);
         if (child < 0) ::_exit(0);
         die_with_parent();
     }
+    // What the kernel could write there would be believed.
+    ::close(protocol::end_fd);
     if (give_up_rights()) barriers.add(Barrier::rights);
     if (limit_writes(settings_are_read_only)) barriers.add(Barrier::files);
     if (limit_system_calls(first)) barriers.add(Barrier::system_calls);

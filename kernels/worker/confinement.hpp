@@ -48,7 +48,8 @@ struct ConfinementOptions {
 
 /// In the worker, before the kernel is loaded. `results` as above. Returns in the process that is
 /// to become the kernel's: where this one is the first of a process namespace, that is a child, and
-/// this one stays, sends the host how the child ended, and ends with it, and with all it started.
+/// this one stays, tells the host how the child ended (protocol::end_fd), and ends with it, and
+/// with all it started.
 void confine(const std::string& results, uid_t user, gid_t group);
 
 /// In the host: what of this program's environment a kernel is given, as NAME=VALUE: paths,

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -23,6 +23,7 @@
 #include "kernels/worker/session.hpp"
 #include "kernels/worker/signs_of_life.hpp"
 #include "kernels/worker/spawner.hpp"
+#include "kernels/worker/worker_memory.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::worker {
@@ -66,9 +67,11 @@ bool is_wanted(std::span<const std::byte> frame, protocol::FrameKind kind, std::
     if (header.magic != protocol::magic || header.size != frame.size()) return false;
     // An answer in another version is passed on while there is somebody to tell: at hello.
     if (header.version != protocol::version && kind != protocol::FrameKind::manifest) return false;
-    return (header.kind == kind && header.sequence == sequence) ||
-           header.kind == protocol::FrameKind::fault ||
-           header.kind == protocol::FrameKind::load_error;
+    if (header.kind == kind && header.sequence == sequence) return true;
+    if (header.kind == protocol::FrameKind::load_error)
+        return kind == protocol::FrameKind::manifest;
+    return header.kind == protocol::FrameKind::fault && kind != protocol::FrameKind::location &&
+           frame.size() == sizeof(protocol::FaultFrame);
 }
 
 }  // namespace
@@ -91,9 +94,16 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
         ::close(ends[1]);
         throw InternalError(fmt::format("no pipe for a worker: {}", std::strerror(errno)));
     }
+    std::array<int, 2> end{};
+    if (::pipe2(end.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+        for (const int one : {ends[0], ends[1], output[0], output[1]}) ::close(one);
+        throw InternalError(fmt::format("no pipe for a worker: {}", std::strerror(errno)));
+    }
     ::fcntl(output[0], F_SETFL, O_NONBLOCK);
     socket_ = ends[0];
     output_ = output[0];
+    end_ = end[0];
+    kills_before_ = kills_for_memory();
     const ConfinementOptions& hold = options.confinement;
     WorkerCommand command;
     command.arguments = {kernel::worker_program(), "free"};
@@ -105,6 +115,8 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
     command.socket_fd = ends[1];
     command.memory_fd = memory_fd;
     command.output_fd = output[1];
+    if (hold.confined) command.end_fd = end[1];
+    tells_barriers_ = hold.confined;
     command.processors = options.processors;
     command.namespaces = hold.confined;
     // What is built in finds its plug-ins by the program's own place.
@@ -114,11 +126,12 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, int memo
         pid_ = started.pid;
         in_namespace_ = started.in_namespace;
     } catch (...) {
-        for (const int end : {ends[0], ends[1], output[0], output[1]}) ::close(end);
+        for (const int one : {ends[0], ends[1], output[0], output[1], end[0], end[1]}) ::close(one);
         throw;
     }
     ::close(ends[1]);
     ::close(output[1]);
+    ::close(end[1]);
 }
 
 WorkerProcess::~WorkerProcess() {
@@ -126,6 +139,7 @@ WorkerProcess::~WorkerProcess() {
     end(farewell_);
     ::close(socket_);
     ::close(output_);
+    ::close(end_);
 }
 
 bool WorkerProcess::send(const void* frame, std::size_t bytes) noexcept {
@@ -150,13 +164,14 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
         if (got > 0 || (got == 0 && !hung_up())) {
             const auto frame =
                 std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got));
-            if (take(frame)) return {Event::ended, {}};
+            take_barriers(frame);
             if (is_wanted(frame, kind, sequence)) return {Event::frame, frame};
         } else {
             const bool waited = got < 0 && (errno == EAGAIN || errno == EINTR);
             // A child of the kernel's may hold the socket open after the worker has died.
             if (!waited || has_ended()) return {Event::ended, {}};
-            if (patience.memory_bytes != 0 && private_memory() > patience.memory_bytes)
+            if (patience.memory_bytes != 0 &&
+                private_memory(patience.memory_bytes) > patience.memory_bytes)
                 return {Event::memory, {}};
             if (!queue) queue.emplace(id());
             if (!silence && patience.silence.count() > 0) silence.emplace(id());
@@ -194,40 +209,18 @@ std::string WorkerProcess::take_printed() {
     return std::exchange(printed_, {});
 }
 
-bool WorkerProcess::take(std::span<const std::byte> frame) {
-    protocol::FrameHeader header;
-    if (frame.size() < sizeof header) return false;
-    std::memcpy(&header, frame.data(), sizeof header);
-    if (header.magic != protocol::magic) return false;
-    if (header.kind == protocol::FrameKind::confined &&
-        frame.size() == sizeof(protocol::ConfinedFrame)) {
-        protocol::ConfinedFrame confined;
-        std::memcpy(&confined, frame.data(), sizeof confined);
+void WorkerProcess::take_barriers(std::span<const std::byte> frame) {
+    if (!std::exchange(tells_barriers_, false)) return;
+    protocol::ConfinedFrame confined;
+    if (frame.size() != sizeof confined) return;
+    std::memcpy(&confined, frame.data(), sizeof confined);
+    if (confined.header.kind == protocol::FrameKind::confined)
         barriers_ = Barriers(confined.barriers);
-    }
-    if (header.kind != protocol::FrameKind::ended || frame.size() != sizeof(protocol::EndedFrame))
-        return false;
-    protocol::EndedFrame ended;
-    std::memcpy(&ended, frame.data(), sizeof ended);
-    told_ = ExitStatus{ended.signal, ended.code};
-    return true;
 }
 
 bool WorkerProcess::hung_up() const {
     pollfd socket{socket_, POLLRDHUP, 0};
     return ::poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP)) != 0;
-}
-
-/// No more than a socket holds: where there is no namespace a child that lives on may send for
-/// ever.
-void WorkerProcess::take_what_came() {
-    constexpr int frames_max = 1024;
-    for (int i = 0; i < frames_max; ++i) {
-        const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
-        if (got < 0 && errno == ECONNRESET) continue;
-        if (got < 0) return;
-        take(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got)));
-    }
 }
 
 pid_t WorkerProcess::id() const {
@@ -247,13 +240,34 @@ bool WorkerProcess::has_ended() {
     return reaped_;
 }
 
+bool WorkerProcess::is_ending() const {
+    std::ifstream file(fmt::format("/proc/{}/stat", id()));
+    std::string line;
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(')');  // proc(5): the flags are the ninth field
+    if (name_end == std::string::npos) return false;
+    std::istringstream rest(line.substr(name_end + 1));
+    std::string skipped;
+    for (int field = 3; field < 9; ++field) rest >> skipped;
+    constexpr unsigned long exiting = 0x4;  // PF_EXITING
+    unsigned long flags = 0;
+    return rest >> flags && (flags & exiting) != 0;
+}
+
 ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
     // Most deaths are milliseconds away; waiting for them beats killing what was about to speak.
     const Clock::time_point until = Clock::now() + patience;
-    while (!has_ended() && Clock::now() < until) {
+    // Who holds gigabytes takes a second to give them back.
+    constexpr std::chrono::seconds patience_with_the_dying{10};
+    const auto waits = [&](Clock::time_point now) {
+        return now < until ||
+               (patience.count() > 0 && now < until + patience_with_the_dying && is_ending());
+    };
+    while (!has_ended() && waits(Clock::now())) {
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    if (!reaped_) {
+    const bool killed = !reaped_;
+    if (killed) {
         ::kill(-pid_, SIGKILL);
         ::kill(pid_, SIGKILL);
         while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
@@ -261,31 +275,24 @@ ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
         reaped_ = true;
     }
     ::kill(-pid_, SIGKILL);  // what the kernel started and left behind
-    take_what_came();
-    if (told_) return *told_;
     ExitStatus status;
-    if (WIFSIGNALED(status_)) status.signal = WTERMSIG(status_);
-    if (WIFEXITED(status_)) status.code = WEXITSTATUS(status_);
+    protocol::EndReport report;
+    // Only the process that looks after it can write there, and says what waitpid() told it.
+    if (::read(end_, &report, sizeof report) == sizeof report) {
+        status.signal = report.signal;
+        status.code = report.code;
+    } else {
+        status.by_host = killed;
+        if (WIFSIGNALED(status_)) status.signal = WTERMSIG(status_);
+        if (WIFEXITED(status_)) status.code = WEXITSTATUS(status_);
+    }
+    const auto kills = kills_for_memory();
+    if (kills && kills_before_) status.without_memory = *kills > *kills_before_;
     return status;
 }
 
-/// Memory that could be shared with another process counts too, or a kernel could take all there is
-/// that way; the tensors' does not, of which the host has filled more than this process has
-/// touched.
-std::uint64_t WorkerProcess::private_memory() const {
-    std::ifstream file(fmt::format("/proc/{}/status", id()));
-    std::uint64_t anonymous = 0, shared = 0;
-    for (std::string key; file >> key; std::getline(file, key)) {
-        if (key == "RssAnon:") file >> anonymous;
-        if (key == "RssShmem:") file >> shared;
-    }
-    struct stat tensors {};
-    constexpr std::uint64_t block_bytes = 512, kibibyte = 1024;  // stat(2), proc(5)
-    const bool known = ::fstat(memory_fd_, &tensors) == 0;
-    const std::uint64_t ours =
-        known ? static_cast<std::uint64_t>(tensors.st_blocks) * block_bytes : 0;
-    const std::uint64_t shared_bytes = known ? shared * kibibyte : 0;
-    return anonymous * kibibyte + (shared_bytes > ours ? shared_bytes - ours : 0);
+std::uint64_t WorkerProcess::private_memory(std::uint64_t enough) const {
+    return resident_memory(id(), in_namespace_ ? pid_ : id(), memory_fd_, enough);
 }
 
 }  // namespace attest::worker

@@ -21,6 +21,10 @@ struct SessionOptions;
 struct ExitStatus {
     int signal = 0;
     int code = 0;
+    bool by_host = false;  ///< it had not ended: this program killed it
+    /// Meanwhile the system has killed some process because it had no memory left; none where it
+    /// does not say.
+    std::optional<bool> without_memory;
 };
 
 std::string signal_name(int signal);  ///< "SIGSEGV"; "signal 40" where it has no name
@@ -51,6 +55,8 @@ public:
 
     pid_t id() const;  ///< of the kernel's process; 0 where it has ended, or is not known yet
 
+    bool runs() { return !has_ended(); }
+
     /// What holds it in. Known once the kernel is loaded.
     Barriers barriers() const noexcept { return barriers_; }
 
@@ -70,14 +76,14 @@ public:
     /// What it printed since this was last asked: the last of it.
     std::string take_printed();
 
-    std::uint64_t private_memory()
-        const;  ///< resident bytes, files and tensors apart; 0 if unknown
+    /// Of all its processes, as resident_memory() counts it.
+    std::uint64_t private_memory(std::uint64_t enough = 0) const;
 
 private:
     bool has_ended();
-    /// A frame about the process, which is for nobody else. True where the process has ended.
-    bool take(std::span<const std::byte> frame);
-    void take_what_came();
+    bool is_ending() const;  ///< it dies, and gives back what it holds
+    /// The first frame of all, which attest_worker sends: of the process, and for nobody else.
+    void take_barriers(std::span<const std::byte> frame);
     bool hung_up() const;  ///< the other end is closed, or says nothing any more
     void take_output();
     void wait() const;  ///< for a frame or for output, one slice long
@@ -86,8 +92,10 @@ private:
     bool in_namespace_ = false;  ///< pid_ looks after the kernel's process, its only child
     mutable pid_t kernel_ = 0;
     Barriers barriers_;
-    std::optional<ExitStatus> told_;  ///< by the process that looks after it
+    bool tells_barriers_ = false;  ///< it has still to say what holds it in
     int socket_ = -1, output_ = -1;
+    int end_ = -1;  ///< on which the process that looks after it says how it ended
+    std::optional<std::uint64_t> kills_before_;  ///< for want of memory
     bool output_closed_ = false;
     std::string printed_;
     int memory_fd_ = -1;  ///< of the tensors

@@ -36,8 +36,7 @@ enum class FrameKind : std::uint16_t {
     fault = 8,       // worker: it is about to die of a signal
     location = 9,    // worker: after fault, where in the code: text
     confined = 10,   // attest_worker, before the kernel is loaded: what holds it in
-    ended = 11,      // attest_worker, where it looks after the kernel's process: how that ended
-    again = 12       // host, of the Python worker: what is the manifest now?
+    again = 11       // host, of the Python worker: what is the manifest now?
 };
 
 struct FrameHeader {

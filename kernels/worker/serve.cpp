@@ -15,6 +15,7 @@
 #include "kernels/worker/frames.hpp"
 #include "kernels/worker/guarded_text.hpp"
 #include "kernels/worker/shared_memory.hpp"
+#include "kernels/worker/watched_signals.hpp"
 
 namespace attest::worker {
 namespace {
@@ -123,6 +124,9 @@ private:
                 } catch (const DeviceLost& lost) {
                     reply.status = Status::lost;
                     text = lost.what();
+                } catch (const MemoryGone& gone) {
+                    reply.status = Status::error;
+                    text = gone.what();
                 } catch (const DeviceFull& full) {
                     reply.status = Status::absent;
                     text = full.what();
@@ -168,6 +172,7 @@ private:
         text_.data()[text_.size() - 1] = 0;
         // What a library took when it was loaded is taken back.
         if (!crash_reports_stand()) install_crash_reports();
+        watched_signals_were_taken();
         circumstances.phase = Phase::operation;
         std::optional<Beside> other;
         if (beside) other.emplace(call, [this](const attest_call& its) { return forward(its); });
@@ -177,7 +182,9 @@ private:
         circumstances.phase = Phase::idle;
         const std::string misdeed = device_ ? device_->finish() : std::string();
         if (reply.code == 0 && misdeed.empty() && !backwards && besides.empty()) {
-            if (!crash_reports_stand()) reply.status = Status::unwatched;
+            // A device's memory is not guarded by signals.
+            if ((watched_signals_were_taken() && !device_) || !crash_reports_stand())
+                reply.status = Status::unwatched;
             return {};
         }
         reply.status = Status::error;

@@ -14,6 +14,7 @@
 #include "kernels/worker/load_crash.hpp"
 #include "kernels/worker/patterns.hpp"
 #include "kernels/worker/printed.hpp"
+#include "kernels/worker/told.hpp"
 #include "kernels/worker/wire_problem.hpp"
 #include "kernels/worker/worker_link.hpp"
 #include "reference/problem/errors.hpp"
@@ -27,6 +28,11 @@ constexpr int workspace_attempts = 3;
 /// What came from outside (out of memory, a device that is taken) may be gone the next time.
 constexpr int attempts_against_chance = 3;
 constexpr std::chrono::milliseconds pause_before_reload{100};
+
+/// What a kernel may leave out is the log-sum-exp and the mask of dropped weights, whatever it
+/// says.
+constexpr std::uint64_t promised = ~(std::uint64_t{1} << static_cast<int>(Role::lse) |
+                                     std::uint64_t{1} << static_cast<int>(Role::dropout_keep));
 
 constexpr std::string_view in_supports = " inside supports() or workspace()";
 
@@ -153,41 +159,15 @@ struct Session::State {
     }
 
     CallResult judge(const WorkerLink::CallAnswer& answer) {
-        CallResult result;
-        result.reason = answer.text;
-        switch (answer.reply.status) {
-            case protocol::Status::done:
-                result.reason.clear();
-                collect_outputs(arena, answer.reply.outputs, result);
-                break;
-            case protocol::Status::exception:
-                return failed(Outcome::crash, Fault::Kind::exception,
-                              "let an exception cross the border: " + printable(answer.text, 300));
-            case protocol::Status::lost:
-                link.reset();
-                return failed(Outcome::crash, Fault::Kind::context_lost,
-                              "lost its GPU context: " + printable(answer.text, 300));
-            case protocol::Status::memory:
-                return failed(Outcome::memory, Fault::Kind::exception,
-                              "ran out of memory: an allocation failed");
-            case protocol::Status::unwatched:
-                return failed(
-                    Outcome::crash, Fault::Kind::signal,
-                    "put a handler of its own in the judge's place for SIGSEGV or SIGBUS, "
-                    "in each call anew: what it reads outside its tensors would not be "
-                    "seen");
-            case protocol::Status::absent:
-                result.outcome = Outcome::refused;
-                if (answer.text.empty()) result.reason = "the kernel has no such operation";
-                break;
-            default:
-                result.outcome = Outcome::error;
-                if (answer.reply.status == protocol::Status::workspace)
-                    result.reason = "workspace() gives another size each time it is asked";
-        }
-        if (const std::optional<Breach> breach = arena.find_breach()) {
+        const protocol::Status status = answer.reply.status;
+        if (status == protocol::Status::lost) link.reset();
+        const bool cuda = manifest.memory == kernel::Memory::cuda;
+        CallResult result = told(status, answer.text, cuda);
+        if (result.fault) return result;
+        if (status == protocol::Status::done)
+            collect_outputs(arena, answer.reply.outputs | promised, result);
+        if (const std::optional<Breach> breach = arena.find_breach())
             result.fault = describe_breach(*breach, arena.slots());
-        }
         return result;
     }
 };

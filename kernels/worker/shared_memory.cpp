@@ -16,7 +16,7 @@ void SharedMemory::resize(std::uint64_t bytes) {
     base_ = nullptr;
     open_.clear();
     void* mapped = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, protocol::memory_fd, 0);
-    if (mapped == MAP_FAILED) throw std::runtime_error("the shared memory cannot be mapped");
+    if (mapped == MAP_FAILED) throw MemoryGone("mapped");
     base_ = static_cast<std::byte*>(mapped);
     bytes_ = bytes;
     circumstances.arena = reinterpret_cast<std::uint64_t>(mapped);
@@ -26,7 +26,7 @@ void SharedMemory::resize(std::uint64_t bytes) {
 void SharedMemory::protect(std::uint64_t begin, std::uint64_t end, int protection) const {
     if (begin >= end) return;
     if (::mprotect(base_ + begin, end - begin, protection) != 0) {
-        throw std::runtime_error("the shared memory cannot be protected");
+        throw MemoryGone("protected");
     }
 }
 

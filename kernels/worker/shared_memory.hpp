@@ -5,11 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "kernels/worker/protocol.hpp"
 
 namespace attest::worker {
+
+/// The kernel has unmapped it, or closed the file.
+struct MemoryGone : std::runtime_error {
+    explicit MemoryGone(const std::string& verb)
+        : std::runtime_error("the memory of the tensors cannot be " + verb +
+                             ": an earlier call unmapped it or closed its file") {}
+};
 
 class SharedMemory {
 public:
@@ -18,7 +27,7 @@ public:
     SharedMemory& operator=(const SharedMemory&) = delete;
 
     /// Maps the file anew where its size has changed; everything is forbidden then. Throws
-    /// std::runtime_error where the mapping fails.
+    /// MemoryGone.
     void resize(std::uint64_t bytes);
 
     /// Opens exactly the pages of these tensors. Throws std::runtime_error on pages outside the

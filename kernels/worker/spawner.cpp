@@ -21,7 +21,7 @@
 #include <mutex>
 #include <thread>
 
-#include "kernels/worker/protocol.hpp"
+#include "kernels/worker/protocol_process.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::worker {
@@ -63,7 +63,7 @@ private:
 struct Becoming {
     char* const* arguments;
     char* const* environment;
-    int socket_fd, memory_fd, output_fd, program_fd;
+    int socket_fd, memory_fd, output_fd, end_fd, program_fd;
     bool in_user_namespace = false;
     int error = 0;
 };
@@ -95,8 +95,10 @@ int become(void* data) {
     ::dup2(becoming.memory_fd, protocol::memory_fd);
     // Here, not in the worker: what is preloaded into it (compute-sanitizer) opens its own before
     // main() and is lost without them.
-    const int program = protocol::memory_fd + 1;
+    if (becoming.end_fd >= 0) ::dup2(becoming.end_fd, protocol::end_fd);
+    const int program = protocol::end_fd + 1;
     if (becoming.program_fd >= 0) ::dup3(becoming.program_fd, program, O_CLOEXEC);
+    if (becoming.end_fd < 0) ::close(protocol::end_fd);
     ::close_range(becoming.program_fd >= 0 ? program + 1 : program, ~0u, 0);
     if (becoming.in_user_namespace) keep_right_to_mount();
     // Where the machine runs nothing from memory, the file itself.
@@ -135,13 +137,14 @@ StartedWorker spawn(const WorkerCommand& command) {
     const std::vector<char*> arguments = pointers_to(command.arguments);
     const std::vector<char*> environment = pointers_to(command.environment);
     // The duplicates lie above every target, so that no dup2 overwrites what the next one needs.
-    const int above = protocol::memory_fd + 2;
+    const int above = protocol::end_fd + 2;
     static const int nameless_program = copy_in_memory(command.arguments.front());
     Becoming becoming{arguments.data(),
                       environment.data(),
                       ::fcntl(command.socket_fd, F_DUPFD_CLOEXEC, above),
                       ::fcntl(command.memory_fd, F_DUPFD_CLOEXEC, above),
                       ::fcntl(command.output_fd, F_DUPFD_CLOEXEC, above),
+                      command.end_fd >= 0 ? ::fcntl(command.end_fd, F_DUPFD_CLOEXEC, above) : -1,
                       command.nameless && nameless_program >= 0
                           ? ::fcntl(nameless_program, F_DUPFD_CLOEXEC, above)
                           : -1};
@@ -164,6 +167,7 @@ StartedWorker spawn(const WorkerCommand& command) {
     ::close(becoming.socket_fd);
     ::close(becoming.memory_fd);
     ::close(becoming.output_fd);
+    if (becoming.end_fd >= 0) ::close(becoming.end_fd);
     if (becoming.program_fd >= 0) ::close(becoming.program_fd);
     if (started.pid > 0 && becoming.error == 0) return started;
     if (started.pid > 0) ::waitpid(started.pid, nullptr, 0);

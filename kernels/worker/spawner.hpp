@@ -17,6 +17,7 @@ struct WorkerCommand {
     std::vector<std::string> arguments;  ///< the program first
     std::vector<std::string> environment;
     int socket_fd = -1, memory_fd = -1, output_fd = -1;
+    int end_fd = -1;  ///< protocol::end_fd; -1: none
     Processors processors = Processors::all;
     bool namespaces = false;  ///< of processes and mounts, where the machine gives them
     /// Run a copy of the program in memory, whose path and name tell nobody what it is.
@@ -28,7 +29,7 @@ struct StartedWorker {
     bool in_namespace = false;  ///< pid is then the namespace's first process
 };
 
-/// Starts a program in a process group of its own, with default signals, nothing to read, the three
+/// Starts a program in a process group of its own, with default signals, nothing to read, the
 /// descriptors in the places the protocol names, and no other open. Throws InternalError.
 StartedWorker spawn_worker(const WorkerCommand& command);
 

@@ -198,6 +198,11 @@ WorkerDeath WorkerLink::read_death(WorkerProcess::Received received) {
     }
     death.status =
         process_->end(death.killed_by_host ? std::chrono::milliseconds(0) : last_words_patience);
+    // Anybody in the process may send last words; only what dies so has said them.
+    if (death.last_words && static_cast<int>(death.last_words->signal) != death.status.signal) {
+        death.last_words.reset();
+        death.location.clear();
+    }
     death.printed = process_->take_printed();
     return death;
 }
@@ -209,9 +214,10 @@ std::variant<std::span<const std::byte>, WorkerDeath> WorkerLink::exchange(
         options.memory_bytes == 0 ? 0 : options.memory_bytes + memory_at_start_;
     // Short calls are over before anybody looks at their memory; what they pile up is seen here.
     constexpr std::uint32_t look_every = 16;
-    if (memory != 0 && sequence_ % look_every == 0 && process_->private_memory() > memory)
+    if (memory != 0 && sequence_ % look_every == 0 && process_->private_memory(memory) > memory)
         return read_death({WorkerProcess::Event::memory, {}});
     const auto deadline = Clock::now() + options.timeout;
+    const bool ran = process_->runs();
     process_->take_printed();                          // before the question
     process_->send(question.data(), question.size());  // where it fails, receive() sees it too
     const auto received = process_->receive(answer, sequence_, {deadline, memory, options.silence});
@@ -219,7 +225,9 @@ std::variant<std::span<const std::byte>, WorkerDeath> WorkerLink::exchange(
         read_frame<protocol::FrameHeader>(received.frame).kind == answer) {
         return received.frame;
     }
-    return read_death(received);
+    WorkerDeath death = read_death(received);
+    death.between_calls = !ran;
+    return death;
 }
 
 std::variant<WorkerLink::SupportAnswer, WorkerDeath> WorkerLink::ask_support(

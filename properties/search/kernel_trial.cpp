@@ -94,6 +94,19 @@ law::Judgement unwritten(const Problem& problem, const worker::CallResult& resul
     return judgement;
 }
 
+/// Who declares a log-sum-exp returns one: left out, the laws of it would have nothing to compare.
+worker::CallResult held_to_promise(const kernel::Manifest& manifest, const Problem& problem,
+                                   worker::CallResult result) {
+    const bool promised = manifest.features.has(Feature::lse) && problem.want_lse;
+    if (promised && result.outcome == worker::Outcome::ok && !result.outputs_unwritten &&
+        !result.outputs.has(Role::lse)) {
+        result.outputs_unwritten = true;
+        result.unwritten_role = Role::lse;
+        result.unwritten_index = 0;
+    }
+    return result;
+}
+
 }  // namespace
 
 /// Unwritten outputs stop every law: they are reported as what they are, not as the wrong number
@@ -132,7 +145,8 @@ const TensorSet& KernelTrial::observed() const {
 }
 
 TensorSet KernelTrial::run(const Problem& problem, const TensorSet& inputs) const {
-    TensorSet outputs = outputs_of(problem, kernel_.forward(problem, inputs));
+    TensorSet outputs = outputs_of(
+        problem, held_to_promise(kernel_.manifest(), problem, kernel_.forward(problem, inputs)));
     require(outputs.has(Role::o), "a call that ended well returns o");
     return outputs;
 }
@@ -159,7 +173,8 @@ TensorSet KernelTrial::run_alone(const Problem& problem, const TensorSet& inputs
 }
 
 TensorSet KernelTrial::run_beside(const Problem& problem, const TensorSet& inputs) const {
-    return outputs_of(problem, kernel_.forward_beside(problem, inputs));
+    return outputs_of(problem, held_to_promise(kernel_.manifest(), problem,
+                                               kernel_.forward_beside(problem, inputs)));
 }
 
 /// What the manifest rules out is not asked: a kernel without a careful supports() would say yes to

@@ -38,7 +38,7 @@ class Kind(enum.IntEnum):
     ANSWER = 5
     CALL = 6
     REPLY = 7
-    AGAIN = 12
+    AGAIN = 11
 
 
 class Status(enum.IntEnum):

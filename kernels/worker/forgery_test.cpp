@@ -1,0 +1,134 @@
+// A kernel is one process with the worker that speaks for it. What it says in the worker's name
+// harms nobody but itself: the host believes its own wait and what lies in the memory.
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "kernels/worker/trouble_test.hpp"
+
+namespace attest::worker {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Forgery : public TroubleTest {
+protected:
+    Forgery() : TroubleTest("libforgeries.so") {}
+};
+
+TEST_F(Forgery, AnEndIsWhatWaitingForTheProcessSays) {
+    open("forge_by_other_descriptors");
+    if (!session_->barriers().has(Barrier::processes)) GTEST_SKIP() << "nobody looks after it";
+    expect_ok(call(), 0);
+    expect_ok(call(), 0);
+}
+
+TEST_F(Forgery, LastWordsAreThoseOfOneThatDiesSo) {
+    open("forge_a_fault");
+    EXPECT_EQ(sentence(call()).substr(0, 53),
+              "closed the descriptors of its process that the judge ");
+    open("forge_a_fault_and_exit");
+    const CallResult result = call();
+    EXPECT_EQ(sentence(result), "ended its process: exit(3)");
+    EXPECT_EQ(result.fault->exit_code, 3);
+}
+
+TEST_F(Forgery, ALoadErrorAfterTheLoadIsNone) {
+    open("forge_a_load_error");
+    for (int i = 0; i < 2; ++i) expect_ok(call());
+}
+
+TEST_F(Forgery, WhoTakesAProblemDoesNotRefuseTheCall) {
+    open("forge_a_refusal");
+    const CallResult result = call();
+    EXPECT_EQ(name(result.outcome), name(Outcome::error));
+    EXPECT_EQ(result.reason,
+              "it refused a call that its manifest and supports() take: the kernel has no such "
+              "operation");
+}
+
+TEST_F(Forgery, OutputsAreLookedAtWhateverIsSaidOfThem) {
+    open("forge_an_empty_answer");
+    const CallResult result = call();
+    EXPECT_EQ(name(result.outcome), name(Outcome::ok));
+    EXPECT_TRUE(result.outputs.has(Role::o));
+}
+
+TEST_F(Forgery, BarriersAreToldOnce) {
+    open("forge_barriers");
+    const std::uint32_t held = session_->barriers().bits();
+    expect_ok(call());
+    session_->restart();
+    expect_ok(call());
+    EXPECT_EQ(session_->barriers().bits(), held);
+    options_.confinement.confined = false;
+    open("forge_barriers");
+    EXPECT_EQ(session_->barriers().bits(), 0u);
+}
+
+TEST_F(Forgery, WhoHangsUpIsNotKilledFromOutside) {
+    for (const char* kernel : {"hang_up_and_go_on", "lead_the_socket_elsewhere"}) {
+        open(kernel);
+        const CallResult result = call();
+        EXPECT_EQ(sentence(result).substr(0, 53),
+                  "closed the descriptors of its process that the judge ");
+        EXPECT_FALSE(killed_from_outside(result));
+    }
+}
+
+class Schemes : public TroubleTest {
+protected:
+    Schemes() : TroubleTest("libschemes.so") {}
+};
+
+TEST_F(Schemes, ALimitOfItsOwnIsNoLackOfMemory) {
+    options_.timeout = milliseconds(60'000);
+    open("limit_its_own_time");
+    const CallResult result = call();
+    EXPECT_NE(name(result.outcome), name(Outcome::memory));
+    EXPECT_EQ(sentence(result).substr(0, 50), "was killed by SIGKILL, which attest did not send: ");
+}
+
+TEST_F(Schemes, AHandlerThatWasGivenBackIsSeen) {
+    open("handle_faults_and_give_back");
+    EXPECT_EQ(sentence(call()).substr(0, 43), "put a handler of its own in the judge's pla");
+}
+
+TEST_F(Schemes, AnAlarmBetweenCallsIsNamedSo) {
+    open("set_an_alarm_for_later");
+    expect_ok(call());
+    std::this_thread::sleep_for(milliseconds(300));
+    EXPECT_EQ(sentence(call()), "died of SIGALRM between calls");
+}
+
+TEST_F(Schemes, WhoTakesAwayItsOutputIsToldSo) {
+    open("unmap_its_output");
+    expect_ok(call());
+    const CallResult result = call();
+    EXPECT_EQ(sentence(result).substr(0, 73),
+              "had unmapped or protected o, whose memory is the judge's, in an earlier c");
+}
+
+TEST_F(Schemes, WhatChildrenHoldCounts) {
+    open("let_children_hold_memory");
+    if (!session_->barriers().has(Barrier::processes)) GTEST_SKIP() << "nobody gathers them";
+    EXPECT_EQ(sentence(call()), "ran out of memory: 256 MiB are allowed");
+}
+
+TEST_F(Schemes, WhatChildrenShareCountsOnce) {
+    open("share_memory_with_children");
+    for (int i = 0; i < 20; ++i) expect_ok(call());
+}
+
+TEST_F(Schemes, FilesInMemoryCount) {
+    open("fill_a_file_in_memory");
+    EXPECT_EQ(sentence(call()), "ran out of memory: 256 MiB are allowed");
+    if (!session_->barriers().has(Barrier::processes) || !std::filesystem::is_empty("/dev/shm"))
+        GTEST_SKIP() << "/dev/shm is not the kernel's own";
+    open("fill_the_folder_of_shared_memory");
+    EXPECT_EQ(sentence(call()), "ran out of memory: 256 MiB are allowed");
+}
+
+}  // namespace
+}  // namespace attest::worker
