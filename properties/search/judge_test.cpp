@@ -40,6 +40,45 @@ private:
     std::uint64_t parity_, calls_ = 0;
 };
 
+/// Leaves the log-sum-exp out of what it returns.
+class OnlyO final : public Kernel {
+public:
+    explicit OnlyO(KernelPlan plan) : kernel_(std::move(plan)) {}
+    const kernel::Manifest& manifest() const noexcept override { return kernel_.manifest(); }
+    bool supports(const Problem& p, std::string* r) override { return kernel_.supports(p, r); }
+    worker::CallResult forward(const Problem& p, const TensorSet& inputs) override {
+        worker::CallResult result = kernel_.forward(p, inputs);
+        TensorSet only;
+        only.put(Role::o, result.outputs[Role::o]);
+        result.outputs = std::move(only);
+        return result;
+    }
+    void begin_case(std::uint64_t) noexcept override {}
+    void restart() override {}
+    void set_timeout(std::chrono::milliseconds) noexcept override {}
+
+private:
+    PlantedKernel kernel_;
+};
+
+TEST(Judge, what_is_declared_is_returned) {
+    KernelPlan plan{.manifest = full_manifest()};
+    for (const bool declared : {true, false}) {
+        if (!declared) plan.manifest.features = {};
+        OnlyO kernel(plan);
+        const Judged judged = judge_case(kernel, zero_law("judge.lse"), Case{}, 0);
+        EXPECT_EQ(failure_kind(judged.record).has_value(), declared);
+        if (declared) {
+            EXPECT_EQ(judged.record.verdict.violation->problem,
+                      "an element of lse was never written");
+        }
+    }
+    OnlyO kernel({.manifest = full_manifest()});
+    Case not_asked;
+    not_asked.problem.want_lse = false;
+    EXPECT_FALSE(failure_kind(judge_case(kernel, zero_law("judge.lse"), not_asked, 0).record));
+}
+
 TEST(Judge, what_one_placement_hides_the_other_shows) {
     const law::Property law = zero_law("judge.both");
     for (const std::uint64_t parity : {0, 1})
