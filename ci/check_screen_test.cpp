@@ -49,6 +49,22 @@ struct Screenshot {
     RunReport report;
 };
 
+TEST(CheckScreen, WhatWasNotAskedForSaysNothing) {
+    RunReport report = golden_report("check_pass");
+    report.run.match = {"masking.causal"};
+    for (search::LawReport& law : report.laws)
+        if (law.family() != "masking") {
+            law.verdict = law::not_run(law::Reason(law::Reason::Kind::not_selected));
+            law.cases = 0;
+        }
+    const std::string text = draw_check(ended(std::move(report)), {80, false, false}, "attest-out");
+    EXPECT_NE(text.find("\n  masking        .  "), std::string::npos) << text;
+    for (const char* other : {"reference ", "hygiene ", "not selected", "not run"})
+        EXPECT_EQ(text.find(std::string("\n  ") + other), std::string::npos) << text;
+    EXPECT_EQ(text.find("not selected"), std::string::npos);
+    EXPECT_EQ(text.find("not run"), std::string::npos);
+}
+
 TEST(CheckScreen, LooksAsDesigned) {
     for (const auto& [name, report] : {Screenshot{"check_pass", ended(golden_report("check_pass"))},
                                        Screenshot{"check_fail", ended(golden_report("check_fail"))},

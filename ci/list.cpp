@@ -129,15 +129,19 @@ void list_laws(Screen& s, const CommandOptions& o) {
            (last.empty() ? "" : ".  One in full: " + s.command("attest list laws " + last)));
 }
 
-void list_kernels(Screen& s, const CommandOptions& o) {
+bool list_kernels(Screen& s, const CommandOptions& o) {
+    bool any = false;
     for (const kernel::BuiltinEntry& kernel : kernel::builtin_catalogue())
-        if (shown(o, kernel.id) && !(o.match.empty() && kernel.id.starts_with("mutant:")))
+        if (shown(o, kernel.id) && !(o.match.empty() && kernel.id.starts_with("mutant:"))) {
+            any = true;
             s.line(s.pad(kernel.id, 27) + "  " + clean(kernel.summary), 29);
+        }
     s.line();
     s.line("also ./lib.so, ./lib.so#1, ./file.json, python:module:function, exec:./program");
+    return any;
 }
 
-void list_mutants(Screen& s, const CommandOptions& o) {
+bool list_mutants(Screen& s, const CommandOptions& o) {
     std::int64_t count = 0;
     for (const kernel::Mutant& mutant : kernel::museum()) {
         if (!shown(o, mutant.id)) continue;
@@ -156,22 +160,32 @@ void list_mutants(Screen& s, const CommandOptions& o) {
     s.line(count_text(count) + " of " +
            count_text(static_cast<std::int64_t>(kernel::museum().size())) +
            ".  One judged: " + s.command("attest check mutant:M001"));
+    return count > 0;
 }
 
-void list_profiles(Screen& s, const CommandOptions& o) {
+bool list_profiles(Screen& s, const CommandOptions& o) {
+    bool any = false;
     for (const auto& [profile, summary] : builtin_profiles())
-        if (shown(o, profile.name))
+        if (shown(o, profile.name)) {
+            any = true;
             s.line(s.pad(s.bold(profile.name), 10) +
                        s.pad_left(count_text(profile.cases_per_law), 6) + " cases a law   " +
                        summary,
                    31);
+        }
+    return any;
 }
 
-void list_fixtures(Screen& s, const CommandOptions& o) {
+bool list_fixtures(Screen& s, const CommandOptions& o) {
+    bool any = false;
     for (const auto& [name, fixture] : builtin_fixtures())
-        if (shown(o, name)) s.line(s.pad(s.bold(name), 24) + "  " + print(fixture.tried), 26);
+        if (shown(o, name)) {
+            any = true;
+            s.line(s.pad(s.bold(name), 24) + "  " + print(fixture.tried), 26);
+        }
     s.line();
     s.line("one under every law: " + s.command("attest replay NAME --kernel cpu_flash"));
+    return any;
 }
 
 }  // namespace
@@ -182,22 +196,29 @@ int list_command(const CommandOptions& o) {
     if (o.arguments.size() == 2 && what != "laws")
         throw BadInput("one argument too many for list " + what + ": " + o.arguments[1],
                        {"--match \"" + o.arguments[1] + "\" shows a part"});
+    bool any = true;
     if (o.arguments.size() == 2)
         list_one_law(s, o.arguments[1]);
     else if (what == "laws")
         list_laws(s, o);
     else if (what == "kernels")
-        list_kernels(s, o);
+        any = list_kernels(s, o);
     else if (what == "mutants")
-        list_mutants(s, o);
+        any = list_mutants(s, o);
     else if (what == "profiles")
-        list_profiles(s, o);
+        any = list_profiles(s, o);
     else if (what == "fixtures")
-        list_fixtures(s, o);
+        any = list_fixtures(s, o);
     else
         throw BadInput("list " + what + ": no such list" +
                            suggestion(what, {"laws", "kernels", "mutants", "profiles", "fixtures"}),
                        {"one of laws, kernels, mutants, profiles, fixtures"});
+    if (!any) {
+        std::string globs;
+        for (const std::string& glob : o.match) globs += (globs.empty() ? "" : ", ") + glob;
+        throw BadInput("--match \"" + globs + "\" matches none of the " + what,
+                       {"attest list " + what + " shows them"});
+    }
     write_out(s.text());
     return exit_holds;
 }

@@ -79,6 +79,8 @@ replay|b1|hq1 | one argument too many for replay: hq1
 explain | explain: no case named
 explain|deadbeef | no case stored in attest-out
 list|things | list things: no such list
+list|kernels|--match|foo* | --match "foo*" matches none of the kernels
+list|fixtures|--match|foo* | matches none of the fixtures
 list|laws|no.law | no.law: no law of this name
 list|laws|a|b | one argument too many for list: b
 describe | describe: no kernel named

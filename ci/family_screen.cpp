@@ -1,0 +1,84 @@
+// The laws by families: a mark each, and the words behind them. What was not asked for says
+// nothing.
+
+#include <algorithm>
+
+#include "ci/check_screen.hpp"
+#include "ci/number.hpp"
+#include "properties/search/glob.hpp"
+
+namespace attest::ci {
+
+namespace {
+
+bool is_selected(const RunHeader& run, const search::LawReport& law) {
+    return law.verdict.reason.kind != law::Reason::Kind::not_selected &&
+           (run.match.empty() || search::matches_any(run.match, law.law));
+}
+
+// The words after a family's marks: the worst verdict, or how near the holding laws came.
+std::string tail_of(const Screen& s, const Family& f) {
+    if (const std::int64_t n = f.count(law::Decision::violated))
+        return s.bad(count_text(n) + " violated");
+    if (const std::int64_t n = f.count(law::Decision::inconclusive))
+        return s.warn(count_text(n) + " inconclusive");
+    double worst = -1;
+    bool bits = true;
+    for (const search::LawReport* law : f.laws) {
+        if (law->verdict.decision != law::Decision::holds) continue;
+        if (law->compares != law::Compares::bits) bits = false;
+        if (law->ratios) worst = std::max(worst, law->ratios->worst.ratio);
+    }
+    if (worst == 0) return "holds" + s.dim(", exactly");
+    if (worst > 0) return "holds" + s.dim(", worst " + ratio_text(worst) + " of the bound");
+    return "holds" + (bits ? s.dim(", to the bit") : "");
+}
+
+void draw_family(Screen& s, const RunHeader& run, const Family& f) {
+    std::string marks;
+    std::int64_t cases = 0;
+    for (const search::LawReport* law : f.laws) {
+        if (!is_selected(run, *law)) continue;
+        marks += s.mark(name(law->verdict.decision));
+        cases += law->cases;
+    }
+    if (marks.empty()) return;
+    const std::string left = s.pad("  " + f.name, 16) + " " + s.pad(marks, 15) + " ";
+    using enum law::Decision;
+    if (f.count(holds) + f.count(violated) + f.count(inconclusive) > 0) {
+        s.line(left + s.pad_left(count_text(cases), 6) + " " + s.dim("cases") + "  " +
+               tail_of(s, f));
+        return;
+    }
+    // Nothing ran: why. What was cut off says more than what does not apply.
+    const auto asked = [&](const search::LawReport* one) { return is_selected(run, *one); };
+    const auto cut =
+        std::ranges::find_if(f.laws, [](const search::LawReport* law) { return was_cut(*law); });
+    const search::LawReport& law =
+        cut == f.laws.end() ? **std::ranges::find_if(f.laws, asked) : **cut;
+    const std::string reason = clean(law.verdict.reason.text);
+    s.line(left + "  " + s.dim(s.cut(reason, s.style().width - columns_of(left) - 2)));
+}
+
+}  // namespace
+
+void draw_families(Screen& s, const RunReport& report) {
+    for (const Family& f : families_of(report)) draw_family(s, report.run, f);
+    std::string marks;
+    for (const law::Decision decision :
+         {law::Decision::holds, law::Decision::violated, law::Decision::inconclusive,
+          law::Decision::not_run, law::Decision::not_applicable}) {
+        const auto same = [&](const search::LawReport& law) {
+            return is_selected(report.run, law) && law.verdict.decision == decision;
+        };
+        if (std::ranges::none_of(report.laws, same)) continue;
+        std::string word(name(decision));
+        std::replace(word.begin(), word.end(), '_', ' ');
+        marks += (marks.empty() ? "" : "  ") + s.mark(name(decision)) + " " + s.dim(word);
+    }
+    s.line();
+    s.line("  " + s.dim("marks") + " " + marks);
+    s.line();
+}
+
+}  // namespace attest::ci
