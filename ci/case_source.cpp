@@ -94,12 +94,9 @@ NamedCase by_path(const std::string& path) {
     if (object.find("story") != nullptr)
         return {fixtures::fixture_from_json(text, path).tried, "", "", {}};
     if (object.find("law") == nullptr) return {case_from_json(text, path), "", "", {}};
-    const fs::path file(path), folder = file.parent_path();
-    for (const search::StoredFailure& failure :
-         search::load_failures(folder.empty() ? "." : folder.string()))
-        if (failure.id == file.stem().string())
-            return {failure.tried, failure.law, failure.kernel, failure.before};
-    return {case_from_json(text, path), "", "", {}};
+    // A stored failure, wherever it lies and whatever its file is called by now.
+    search::StoredFailure failure = search::load_failure(path);
+    return {std::move(failure.tried), failure.law, failure.kernel, std::move(failure.before)};
 }
 
 }  // namespace

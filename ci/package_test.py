@@ -89,6 +89,8 @@ class Package(unittest.TestCase):
     def test_the_first_example_is_judged_as_the_readme_says(self):
         self.run_in("cmake", "--install", BUILD, "--prefix", "installed")
         examples = os.path.join("installed", "share", "attest", "examples")
+        for name in ("attention.cpp", "attention_tiled.cu", "attention_tiled_glue.cpp", "dense_attention.py"):
+            self.assertTrue(os.path.exists(os.path.join(self.folder, examples, name)), name)
         for name in ("attention.c", "attention_glue.c"):
             shutil.copy(os.path.join(self.folder, examples, name), self.folder)
         compiler = ("cc", "-O2", "-shared", "-fPIC", "-I", os.path.join("installed", "include"), "-o", "mine.so")

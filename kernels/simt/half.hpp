@@ -5,6 +5,7 @@
 // single f16 or bf16 sum, product or quotient of exact operands is correctly rounded that way,
 // since f32 has more than 2p + 2 bits).
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -122,7 +123,7 @@ inline __half __hdiv(__half a, __half b) {
     return float(a) / float(b);
 }
 inline __half __hmax(__half a, __half b) {
-    return float(a) > float(b) ? a : b;
+    return std::fmax(float(a), float(b));
 }
 inline bool __hgt(__half a, __half b) {
     return float(a) > float(b);
@@ -130,9 +131,18 @@ inline bool __hgt(__half a, __half b) {
 inline __nv_bfloat16 __hadd(__nv_bfloat16 a, __nv_bfloat16 b) {
     return float(a) + float(b);
 }
+inline __nv_bfloat16 __hsub(__nv_bfloat16 a, __nv_bfloat16 b) {
+    return float(a) - float(b);
+}
+inline __nv_bfloat16 __hdiv(__nv_bfloat16 a, __nv_bfloat16 b) {
+    return float(a) / float(b);
+}
+inline bool __hgt(__nv_bfloat16 a, __nv_bfloat16 b) {
+    return float(a) > float(b);
+}
 inline __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) {
     return float(a) * float(b);
 }
 inline __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) {
-    return float(a) > float(b) ? a : b;
+    return std::fmax(float(a), float(b));
 }

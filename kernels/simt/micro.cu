@@ -116,6 +116,30 @@ __global__ void registers_as_words(float* o) {
     for (int r = 0; r < 4; ++r) sum += __half2float(pairs[r].x) + 1000 * __half2float(pairs[r].y);
     o[global_index()] = sum == 6000 + 4 * static_cast<float>(threadIdx.x) ? 1.0f : 0.0f;
 }
+/// As strangers' kernels compute in pairs, to the bit; 1/3 and 2049 are no f16, 257 is no bf16.
+template <typename H, typename H2>
+__device__ bool pairs_agree(H2 thirds, H large, float product, float fused) {
+    const H2 twice = thirds + thirds, ones = H2{H(1.0f), H(1.0f)};
+    const H2 sum = __hadd2(__hmul2(thirds, twice), ones), once = __hfma2(thirds, twice, ones);
+    H2 added = thirds;
+    added += twice;
+    const H nothing = H(nanf(""));
+    return __low2float(__hmul2(thirds, twice)) == product && __low2float(once) == fused &&
+           __high2float(sum) == float(H(product + 1)) &&
+           float(added.x) == float(H(3 * float(thirds.x))) &&
+           float(__hadd(large, H(1.0f))) == float(large) && float(__hmax(H(1.0f), nothing)) == 1 &&
+           float(__hmin2(-ones, H2{nothing, H(2.0f)}).x) == -1;
+}
+__global__ void arithmetic_of_pairs(float* o) {
+    const half2 thirds = __float2half2_rn(1.0f / 3);
+    const __nv_bfloat162 coarse = __float2bfloat162_rn(1.0f / 3);
+    const float2 back = __half22float2(__floats2half2_rn(2049.0f, 1.0f));
+    const bool right =
+        pairs_agree<half>(thirds, half(2048.0f), 0.22216796875f, 1.2216796875f) &&
+        pairs_agree<__nv_bfloat16>(coarse, __nv_bfloat16(256.0f), 0.22265625f, 1.2265625f) &&
+        back.x == 2048 && back.y == 1;
+    o[global_index()] = right ? 1.0f : 0.0f;
+}
 __global__ void exit_before_barrier(float* o) {
     o[global_index()] = 1;
     if (threadIdx.x >= 32) return;
@@ -164,6 +188,7 @@ constexpr MicroKernel entries[] = {{"barrier_in_both_branches", barrier_in_both_
                                    {"shuffle_among_half", shuffle_among_half, 0},
                                    {"shuffle_outside_own_mask", shuffle_outside_own_mask, 0},
                                    {"blocks_write_one_place", blocks_write_one_place, 0},
+                                   {"arithmetic_of_pairs", arithmetic_of_pairs, 0},
                                    {"add_without_atomic", add_without_atomic, 0},
                                    {"add_with_atomic", add_with_atomic, 0},
                                    {"write_past_buffer", write_past_buffer, 0},

@@ -5,6 +5,7 @@
 #include "kernels/simt/device.hpp"
 #else
 #include "kernels/simt/collectives.hpp"
+#include "kernels/simt/half_pairs.hpp"
 #include "kernels/simt/intrinsics.hpp"
 #include "kernels/simt/launch.hpp"
 #include "kernels/simt/tensor_core.hpp"

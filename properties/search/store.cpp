@@ -86,6 +86,10 @@ void store_failure(const std::string& directory, const StoredFailure& failure) {
     write_file_atomically(path.string(), object.dump() + "\n");
 }
 
+StoredFailure load_failure(const std::string& path) {
+    return failure_from(read_whole(path), path);
+}
+
 std::vector<StoredFailure> load_failures(const std::string& directory,
                                          std::vector<std::string>* unread) {
     std::vector<std::string> paths;
@@ -98,7 +102,7 @@ std::vector<StoredFailure> load_failures(const std::string& directory,
     std::sort(paths.begin(), paths.end());  // the order of names, not of the disk
     std::vector<StoredFailure> failures;
     for (const std::string& path : paths) try {
-            failures.push_back(failure_from(read_whole(path), path));
+            failures.push_back(load_failure(path));
         } catch (const BadInput& broken) {
             if (unread == nullptr) throw;
             unread->push_back(broken.what());

@@ -17,6 +17,8 @@ struct StoredFailure {
 };
 std::string failure_id(const Case& tried, std::string_view law);
 void store_failure(const std::string& directory, const StoredFailure& failure);
+/// Of one file. Throws BadInput.
+StoredFailure load_failure(const std::string& path);
 /// What is wrong with a file goes into `unread`, and the others are read all the same; without it,
 /// BadInput.
 std::vector<StoredFailure> load_failures(const std::string& directory,
