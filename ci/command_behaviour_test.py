@@ -165,12 +165,6 @@ class Behaviour(unittest.TestCase):
             self.assertIn(command, self.attest("--help", code=0).stdout)
             self.attest(command, "--help", code=0)
 
-    def test_a_stored_case_may_be_sent_to_somebody(self):
-        self.attest("check", "mutant:M001", "--seed", "3", "--cases", "3", "--match", "masking.influence", code=1)
-        folder = os.path.join(self.cwd, "attest-out", "cases")
-        shutil.copy(os.path.join(folder, sorted(os.listdir(folder))[0]), os.path.join(self.cwd, "sent.json"))
-        self.assertIn("masking.influence", self.attest("replay", "sent.json", code=1).stdout)
-
     def test_a_fixture_is_written_and_tried(self):
         words = ["fixture", "tail.json", "b1 hq1 hkv1 tq1 tk17 d8 f32", "--story", "One key more than a tile."]
         self.assertIn("no --law", self.error(*words))

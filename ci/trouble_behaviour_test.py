@@ -71,6 +71,11 @@ class Trouble(unittest.TestCase):
         self.assertIn("only a library is handed device memory",
                       self.attest("check", "python:on_device", *least, code=2))
 
+    def test_a_stored_case_may_be_sent_to_somebody(self):
+        self.attest("check", "mutant:M001", *QUICK[:4], "--match", "masking.influence", code=1)
+        shutil.copy(self.path("cases", sorted(os.listdir(self.path("cases")))[0]), os.path.join(self.cwd, "sent.json"))
+        self.assertIn("masking.influence", self.attest("replay", "sent.json", code=1))
+
     def test_a_death_outside_a_call_is_a_finding(self):
         said = self.attest("check", f"{EXAMPLES}/libmisbehaving.so#21", *QUICK, code=1)
         self.assertIn("wrote to address 0x8, which is in no tensor inside supports()", said)

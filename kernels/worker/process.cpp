@@ -74,6 +74,20 @@ bool is_wanted(std::span<const std::byte> frame, protocol::FrameKind kind, std::
            frame.size() == sizeof(protocol::FaultFrame);
 }
 
+/// Whether it dies, and gives back what it holds.
+bool is_ending(pid_t process) {
+    std::ifstream file(fmt::format("/proc/{}/stat", process));
+    std::string line;
+    std::getline(file, line);
+    // proc(5): the flags are the ninth field, the name in brackets the second.
+    std::istringstream rest(line.substr(line.rfind(')') + 1));
+    std::string skipped;
+    for (int field = 3; field < 9; ++field) rest >> skipped;
+    constexpr unsigned long exiting = 0x4;  // PF_EXITING
+    unsigned long flags = 0;
+    return rest >> flags && (flags & exiting) != 0;
+}
+
 }  // namespace
 
 std::string signal_name(int signal) {
@@ -240,28 +254,16 @@ bool WorkerProcess::has_ended() {
     return reaped_;
 }
 
-bool WorkerProcess::is_ending() const {
-    std::ifstream file(fmt::format("/proc/{}/stat", id()));
-    std::string line;
-    std::getline(file, line);
-    const std::size_t name_end = line.rfind(')');  // proc(5): the flags are the ninth field
-    if (name_end == std::string::npos) return false;
-    std::istringstream rest(line.substr(name_end + 1));
-    std::string skipped;
-    for (int field = 3; field < 9; ++field) rest >> skipped;
-    constexpr unsigned long exiting = 0x4;  // PF_EXITING
-    unsigned long flags = 0;
-    return rest >> flags && (flags & exiting) != 0;
-}
-
 ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
     // Most deaths are milliseconds away; waiting for them beats killing what was about to speak.
-    const Clock::time_point until = Clock::now() + patience;
-    // Who holds gigabytes takes a second to give them back.
-    constexpr std::chrono::seconds patience_with_the_dying{10};
+    // Who has no processor dies later, and who holds gigabytes takes a second to give them back.
+    constexpr std::chrono::seconds longest{10};
+    const Clock::time_point begin = Clock::now(), until = begin + patience;
+    const QueueTime queue(id());
+    const auto dies = [&] { return is_ending(pid_) || is_ending(id()); };
     const auto waits = [&](Clock::time_point now) {
-        return now < until ||
-               (patience.count() > 0 && now < until + patience_with_the_dying && is_ending());
+        if (patience.count() == 0 || now >= begin + longest) return false;
+        return now < until || now < until + queue.waited() || dies();
     };
     while (!has_ended() && waits(Clock::now())) {
         std::this_thread::sleep_for(std::chrono::microseconds(200));

@@ -81,7 +81,6 @@ public:
 
 private:
     bool has_ended();
-    bool is_ending() const;  ///< it dies, and gives back what it holds
     /// The first frame of all, which attest_worker sends: of the process, and for nobody else.
     void take_barriers(std::span<const std::byte> frame);
     bool hung_up() const;  ///< the other end is closed, or says nothing any more
