@@ -25,7 +25,17 @@ public:
 };
 
 /// What a value or an argument is completed to.
-enum class Completed : std::uint8_t { nothing, kernel, profile, law, mutant, file, folder, colour };
+enum class Completed : std::uint8_t {
+    nothing,
+    kernel,
+    profile,
+    law,
+    mutant,
+    file,
+    folder,
+    colour,
+    stored
+};
 
 Completed completed(const CLI::Option& option) {
     static const std::map<std::string, Completed> by_name{
@@ -34,7 +44,8 @@ Completed completed(const CLI::Option& option) {
         {"resume", Completed::folder},   {"color", Completed::colour},
         {"kernel", Completed::kernel},   {"KERNEL", Completed::kernel},
         {"baseline", Completed::kernel}, {"candidate", Completed::kernel},
-        {"MUTANT", Completed::mutant},   {"WHAT", Completed::nothing},
+        {"MUTANT", Completed::mutant},   {"CASE", Completed::stored},
+        {"WHAT", Completed::nothing},
     };
     const std::string name =
         option.get_lnames().empty() ? option.get_name() : option.get_lnames().front();
@@ -42,6 +53,19 @@ Completed completed(const CLI::Option& option) {
     if (known != by_name.end()) return known->second;
     const bool path = option.get_description().find("FILE") != std::string::npos;
     return path || option.get_positional() ? Completed::file : Completed::nothing;
+}
+
+/// The words that a command begins with, where there are but a few.
+std::string first_words(const CLI::App& command) {
+    static const std::map<std::string, std::string> by_command{
+        {"bench", "oracle"},
+        {"completion", "bash zsh"},
+        {"key", "new"},
+        {"list", "laws kernels mutants profiles fixtures"},
+        {"new", "c cpp cuda python triton"},
+    };
+    const auto known = by_command.find(command.get_name());
+    return known == by_command.end() ? "" : known->second;
 }
 
 bool takes_value(const CLI::Option& option) {
@@ -67,6 +91,9 @@ constexpr const char* names_of = R"(_attest_names() {
     "$program" list "$1" 2>/dev/null |
         sed -n '/^law  *statement/d; s/^\([A-Za-z][A-Za-z0-9_.:]*\)  .*/\1/p'
 }
+_attest_stored() {
+    ls attest-out/cases 2>/dev/null | sed -n 's/^\([0-9a-f]\{8\}\).*[.]json$/\1/p'
+}
 )";
 
 // In bash, by the word before; in the order of Completed.
@@ -80,6 +107,7 @@ constexpr const char* bash_words[] = {
     "$(compgen -f -- \"$word\")",
     "$(compgen -d -- \"$word\")",
     "$(compgen -W 'auto always never' -- \"$word\")",
+    "$(compgen -W \"$(_attest_stored)\" -- \"$word\"; compgen -f -- \"$word\")",
 };
 
 std::string bash_reply(Completed what) {
@@ -105,6 +133,9 @@ std::string bash_script(const CLI::App& app) {
                 values +=
                     "        " + pattern + ") " + bash_reply(completed(*option)) + "; return ;;\n";
         }
+        if (const std::string words = first_words(*sub); !words.empty())
+            argument = "if ((COMP_CWORD == 2)); then COMPREPLY=($(compgen -W '" + words +
+                       "' -- \"$word\")); else " + argument + "; fi";
         cases += "    " + sub->get_name() + ")\n        case $before in\n" + values +
                  "        esac\n        if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '" +
                  options + "' -- \"$word\")); else " + argument + "; fi ;;\n";
@@ -134,6 +165,7 @@ constexpr const char* zsh_words[] = {
     ":file:_files",
     ":folder:_files -/",
     ":when:(auto always never)",
+    ":stored case:{ compadd -- ${(f)\"$(_attest_stored)\"}; _files }",
 };
 
 std::string zsh_quoted(std::string text) {
@@ -150,6 +182,8 @@ std::string zsh_script(const CLI::App& app) {
         cases += "    " + sub->get_name() + ")\n        _arguments";
         for (const CLI::Option* option : sub->get_options()) {
             const std::string words = zsh_words[static_cast<std::size_t>(completed(*option))];
+            if (option->get_positional() && !first_words(*sub).empty())
+                cases += " \\\n            '1:what:(" + first_words(*sub) + ")'";
             if (option->get_positional()) cases += " \\\n            '*" + words + "'";
             for (const std::string& name : spellings(*option))
                 cases += " \\\n            '*" + name + "[" +

@@ -167,6 +167,11 @@ class Usage(unittest.TestCase):
         self.assertEqual(self.completed("check", "--match", "reference.outp"), ["reference.output"])
         self.assertEqual(self.completed("check", "--color", "al"), ["always"])
         self.assertIn("M001", self.completed("audit", "M00"))
+        self.assertEqual(self.completed("new", "cu"), ["cuda"])
+        self.assertEqual(self.completed("list", "ker"), ["kernels"])
+        self.run_in(ATTEST, "check", "mutant:M001", "--seed", "3", "--cases", "3", "--match", "masking.influence")
+        stored = os.listdir(os.path.join(self.folder.name, "attest-out", "cases"))
+        self.assertEqual(sorted(self.completed("replay", stored[0][:4])), sorted({stored[0][:8]}))
 
     def test_zsh_takes_its_script(self):
         if shutil.which("zsh") is None:
