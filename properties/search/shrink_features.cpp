@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "properties/search/shrink_moves.hpp"
+#include "properties/search/size_order.hpp"
 
 namespace attest::search {
 
@@ -102,6 +103,26 @@ void add_parts(Edits& edits, const Problem& p) {
         edits.push_back({"log-sum-exp asked for", [](Problem& x) { x.want_lse = true; }});
 }
 
+/// The rate 1/2, which needs fewest cells to drop one and keep one; where 1/p and 1/(1-p) have to
+/// be told apart, 1/4. Then the seed that says least.
+void add_dropout(Edits& edits, const Problem& p) {
+    const Dropout& now = p.dropout;
+    if (now.p == 0) return;
+    for (const double rate : {0.5, 0.25})
+        if (dropout_weight({rate, now.seed}) < dropout_weight(now))
+            edits.push_back({rate == 0.5 ? "dropout rate to 1/2" : "dropout rate to 1/4",
+                             [rate](Problem& x) { x.dropout.p = rate; }});
+    for (std::uint64_t seed = 0; seed < std::min(now.seed, plain_dropout_seeds); ++seed) {
+        edits.push_back({"dropout seed to " + std::to_string(seed),
+                         [seed](Problem& x) { x.dropout.seed = seed; }});
+        if (now.p != 0.5)
+            edits.push_back(
+                {"dropout rate to 1/2, seed to " + std::to_string(seed), [seed](Problem& x) {
+                     x.dropout = {0.5, seed};
+                 }});
+    }
+}
+
 /// Lengths nearer to full: full where that is enough, else one short of it.
 void add_lens(Edits& edits, const Problem& p, std::vector<std::int64_t> Mask::*lens,
               std::int64_t full, const std::string& label) {
@@ -162,6 +183,7 @@ std::vector<Edit> feature_edits(const Problem& p) {
     Edits edits;
     add_switches(edits, p);
     add_parts(edits, p);
+    add_dropout(edits, p);
     add_lens(edits, p, &Mask::lens_q, p.len_q, "lens_q");
     add_lens(edits, p, &Mask::lens_kv, p.len_kv, "lens_kv");
     add_sequences(edits, p);

@@ -99,6 +99,17 @@ std::vector<Problem> with_plain_lengths(const Problem& problem) {
     return all;
 }
 
+/// Where weights are dropped: half of them, by each of the first seeds, as a cell alone is kept or
+/// not.
+std::vector<Problem> with_plain_seeds(const Problem& problem) {
+    std::vector<Problem> all = {problem};
+    for (std::uint64_t seed = 0; problem.dropout.p > 0 && seed < plain_dropout_seeds; ++seed) {
+        all.push_back(problem);
+        all.back().dropout = {0.5, seed};
+    }
+    return all;
+}
+
 }  // namespace
 
 std::vector<Problem> smaller_shapes(const Problem& problem) {
@@ -123,10 +134,11 @@ std::vector<Problem> smaller_shapes(const Problem& problem) {
             p.dim_qk = dim;
             if (p.dim_v != 0) p.dim_v = std::min(p.dim_v, dim);
             for (const Problem& masked : with_plain_masks(p))
-                for (Problem& variant : with_plain_lengths(masked)) {
-                    repair(variant);
-                    all.push_back(std::move(variant));
-                }
+                for (const Problem& fitting : with_plain_lengths(masked))
+                    for (Problem& variant : with_plain_seeds(fitting)) {
+                        repair(variant);
+                        all.push_back(std::move(variant));
+                    }
         }
     std::vector<std::pair<SizeKey, std::size_t>> order;
     for (std::size_t i = 0; i < all.size(); ++i) order.emplace_back(size_key({all[i], {}}), i);

@@ -54,7 +54,7 @@ std::int64_t parameter_weight(const Problem& p) {
     weight += layout(p.layout_q) + layout(p.layout_k) + layout(p.layout_v) + layout(p.layout_o);
     weight += p.softcap == 1.0 ? 0 : 1;
     weight += p.scale && std::abs(*p.scale) == 1.0 ? 0 : 1;
-    return weight;
+    return weight + dropout_weight(p.dropout);
 }
 
 Values filled(Fill q, Fill k, Fill v) {
@@ -170,6 +170,15 @@ bool affordable(const Values& values, const Case& at, Share share) {
 }
 
 }  // namespace
+
+std::int64_t dropout_weight(const Dropout& dropout) {
+    if (dropout.p == 0) return 0;
+    constexpr std::uint64_t seeds_apart = std::uint64_t{1} << 32;
+    return (dropout.p == 0.5    ? 0
+            : dropout.p == 0.25 ? 1
+                                : 2) +
+           static_cast<std::int64_t>(std::min(dropout.seed, seeds_apart));
+}
 
 const std::vector<Values>& data_ladder() {
     static const std::vector<Values> ladder = make_ladder();

@@ -21,6 +21,10 @@ struct SizeKey {
 
 SizeKey size_key(const Case& c);
 
+/// How far from the plainest dropout, a rate of 1/2 by seed 0; the first seeds are tried in turn.
+std::int64_t dropout_weight(const Dropout& dropout);
+constexpr std::uint64_t plain_dropout_seeds = 4;
+
 /// The data a case is tried with, simplest first: fills, two of them with seeds, then small
 /// integers and normals, then the other distributions, four seeds each.
 const std::vector<Values>& data_ladder();
