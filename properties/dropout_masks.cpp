@@ -121,6 +121,7 @@ std::vector<DistantPairs> pairs_of(const Problem& p, double chance) {
     }
     add({0, 0, 1, 1}, false, "neighbours down a diagonal");
     add({0, 0, 1, -1}, false, "neighbours up a diagonal");
+    add({0, 1, 0, -1}, false, "heads 1 apart, a key before,");
     add({}, true, "query and key exchanged");
     return all;
 }

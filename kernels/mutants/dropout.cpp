@@ -111,7 +111,7 @@ std::vector<PlantedBug> of_backward() {
 std::vector<PlantedBug> of_forward() {
     return {
         {dropout_bug("M310", forward, "kept weights are not scaled",
-                     {"reference.dropout", "dropout.mean"}),
+                     {"reference.dropout", "dropout.mean"}, "dropout", "kept_unscaled"),
          Steps{.kept_factor = [](const cpu::QueryBlock&) { return 1.0f; }}},
         {dropout_bug("M311", forward, "one mask for every head", {"dropout.independent"}, "heads",
                      "dropout_one_for_heads"),
@@ -133,11 +133,12 @@ std::vector<PlantedBug> of_forward() {
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p, {0, at.head, at.query, at.key});
                    }}},
-        {dropout_bug("M314", forward, "keeps with probability p", {"dropout.rate"}),
+        {dropout_bug("M314", forward, "keeps with probability p", {"dropout.rate"}, "dropout",
+                     "dropout_keeps_p"),
          Steps{.kept = [](const attest_problem& p,
                           const WeightCell& at) { return !cpu::is_kept(p, at); }}},
         {dropout_bug("M315", forward, "the rate is cut off to 8 bits", {"dropout.rate"},
-                     "a small rate"),
+                     "a small rate", "dropout_rate_8_bits"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        attest_problem other = p;
@@ -145,10 +146,10 @@ std::vector<PlantedBug> of_forward() {
                        return cpu::is_kept(other, at);
                    }}},
         {dropout_bug("M316", forward, "weights are dropped before the softmax",
-                     {"reference.dropout"}),
+                     {"reference.dropout"}, "dropout", "dropped_before_softmax_scaled"),
          Steps{.alibi = dropped_score}},
         {dropout_bug("M317", forward, "the LSE is that of the kept, scaled weights on average",
-                     {"reference.dropout"}),
+                     {"reference.dropout"}, "dropout", "lse_less_dropped"),
          Steps{.lse =
                    [](const cpu::PlainRow& row) {
                        return cpu::plain::lse(row) +
@@ -182,7 +183,8 @@ std::vector<PlantedBug> of_forward() {
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p, {at.batch, at.head, at.query + at.key, 0});
                    }}},
-        {dropout_bug("M321", forward, "the factor is rounded to bfloat16", {"reference.dropout"}),
+        {dropout_bug("M321", forward, "the factor is rounded to bfloat16", {"reference.dropout"},
+                     "dropout", "kept_factor_bf16"),
          Steps{.kept_factor =
                    [](const cpu::QueryBlock& block) {
                        return cpu::rounded(cpu::plain::kept_factor(block), cpu::Format::bf16);

@@ -25,6 +25,9 @@ struct BackwardDeviation {
     std::function<std::optional<Specification>(const Specification&)> respecify{};
     /// With `respecify`: O and LSE are those of that problem too, not what forward returned.
     bool renewed = false;
+    /// With `respecify`: of keys that forward does not see dS is P (dP - dO.O) and dV's weight P,
+    /// without dropout and without dLSE.
+    bool plain_beyond = false;
     /// Which weights backward keeps, where those are not forward's.
     std::function<std::optional<Tensor>(const BackwardEvidence&)> keeps{};
     /// It misses its tensors, so that writing or reading elsewhere is the same defect.

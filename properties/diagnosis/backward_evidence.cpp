@@ -7,6 +7,7 @@
 #include "properties/diagnosis/call_listener.hpp"
 #include "properties/diagnosis/evidence.hpp"
 #include "properties/diagnosis/relatives.hpp"
+#include "properties/law/compare.hpp"
 #include "properties/law/dropout_mask.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "properties/search/kernel_trial.hpp"
@@ -55,14 +56,13 @@ bool forward_is_right(const Specification& asked, const bound::Expected& truth) 
 }
 
 /// Which weights forward keeps of a problem, read off its outputs.
-std::optional<Tensor> kept_by(search::Kernel& kernel, const Problem& problem,
-                              const TensorSet& inputs) try {
-    constexpr std::int64_t calls_max = 16;
+std::optional<law::KeptMask> kept_by(search::Kernel& kernel, const Problem& problem,
+                                     const TensorSet& inputs, std::int64_t calls_max = 16) try {
     if (law::reading_calls(problem) > calls_max) return std::nullopt;
     const Case asked{problem, {}};
     law::KeptMask mask = law::read_mask(search::KernelTrial(kernel, asked), problem, inputs);
     if (mask.contradiction) return std::nullopt;
-    return std::move(mask.keep);
+    return mask;
 } catch (const search::NoAnswer&) {
     return std::nullopt;
 }
@@ -77,7 +77,20 @@ std::optional<Tensor> kept_in_square(search::Kernel& kernel, const Problem& prob
     p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
     p.want_grad = false;
     if (!kernel.supports(p, nullptr)) return std::nullopt;
-    return kept_by(kernel, p, make_inputs(square));
+    constexpr std::int64_t calls_max = 160;
+    auto mask = kept_by(kernel, p, make_inputs(square), calls_max);
+    if (!mask) return std::nullopt;
+    return std::move(mask->keep);
+}
+
+/// What no query sees has a fate as well, which a backward that sees more may take.
+Tensor with_fates_of_hidden(law::KeptMask mask, const std::optional<Tensor>& square) {
+    for (std::int64_t at = 0; square && at < mask.keep.size(); ++at) {
+        const Shape n = law::index_of(mask.keep.shape(), at);
+        if (!mask.sees(at))
+            mask.keep.set_bits(at, square->bits(square->flat(n[0], n[1], n[2], n[3])));
+    }
+    return std::move(mask.keep);
 }
 
 /// None where it ended otherwise, or means nothing to the reference.
@@ -90,11 +103,12 @@ std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification ask
     e.unwritten = result.outputs_unwritten;
     Specification& s = e.asked;
     if (s.problem.dropout.p > 0) {
-        std::optional<Tensor> keep = kept_by(kernel, s.problem, s.inputs);
+        std::optional<law::KeptMask> keep = kept_by(kernel, s.problem, s.inputs);
         if (!keep) return std::nullopt;
-        s.inputs.put(Role::dropout_keep, std::move(*keep));
-        e.next_keep = kept_by(kernel, law::reseeded(s.problem, 1), s.inputs);
+        if (auto next = kept_by(kernel, law::reseeded(s.problem, 1), s.inputs))
+            e.next_keep = std::move(next->keep);
         e.square_keep = kept_in_square(kernel, s.problem);
+        s.inputs.put(Role::dropout_keep, with_fates_of_hidden(std::move(*keep), e.square_keep));
     }
     e.forward = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
     if (!forward_is_right(s, e.forward)) {

@@ -117,9 +117,11 @@ private:
         return s;
     }
 
-    /// A dropped weight is left out, whatever it would multiply.
+    /// A dropped weight is left out, whatever it would multiply; of what is not finite that may be
+    /// a NaN.
     Near dropped(Near x, double factor) const {
-        if (factor == 0) return {};
+        if (factor == 0)
+            return most(x) < call_.model.max_finite ? Near{} : Near{infinite, infinite};
         return rounded(factor * x, call_.model.factor_roundings * call_.model.ua, 0);
     }
 

@@ -78,8 +78,9 @@ struct ModelSteps {
     static constexpr std::int64_t all_rows = -1;
     /// Rows up to the next multiple of it, or all of them, are rows like any other.
     std::int64_t past_lengths = 0;
-    int turns_back = 1;                              ///< 0: not at all, -1: the other way
-    std::function<void(Problem&)> turns_as{};        ///< the problem whose RoPE is turned back
+    int turns_back = 1;                        ///< 0: not at all, -1: the other way
+    std::function<void(Problem&)> turns_as{};  ///< the problem whose RoPE is turned back
+    bool turns_across = false;  ///< style half: channel c with c + dim_qk / 2, not + dims / 2
     bool plain_queries = false, plain_keys = false;  ///< not turned: in dK, in dQ
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};
 };

@@ -1,6 +1,7 @@
 // What RoPE turned, turned back: the last step of the backward pass.
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "properties/diagnosis/backward_model.hpp"
@@ -8,6 +9,30 @@
 #include "reference/oracle/visibility.hpp"
 
 namespace attest::diagnosis {
+
+namespace {
+
+/// The channels in the order in which RoPE of style half has its partners: those of the first half
+/// of `dims` first, then the partners `apart` from them, then the rest.
+std::vector<std::size_t> channel_order(std::size_t dim, std::size_t pairs, std::size_t apart) {
+    std::vector<std::size_t> order;
+    for (std::size_t c = 0; c < pairs; ++c) order.push_back(c);
+    for (std::size_t c = 0; c < pairs; ++c) order.push_back(c + apart);
+    for (std::size_t c = pairs; c < dim; ++c)
+        if (c < apart || c >= apart + pairs) order.push_back(c);
+    return order;
+}
+
+std::vector<std::size_t> turned_channels(const Problem& p, const ModelSteps& steps) {
+    const auto dim = static_cast<std::size_t>(p.dim_qk),
+               dims = static_cast<std::size_t>(p.rope.dims == 0 ? p.dim_qk : p.rope.dims);
+    if (steps.turns_across) return channel_order(dim, dims / 2, dim / 2);
+    std::vector<std::size_t> order(dim);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    return order;
+}
+
+}  // namespace
 
 // Out of RoPE's frame, with what the turned inputs and the turning cost (GradientBook::add).
 void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out) {
@@ -23,20 +48,22 @@ void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out
         angle = 1.01 * (2 * m.rope_log_base + 7) * m.ua,
                  furthest = 2 * static_cast<double>(std::abs(p.rope.offset) + p.len_q + p.len_kv);
     const std::size_t d = static_cast<std::size_t>(p.dim_qk);
+    const std::vector<std::size_t> channel = turned_channels(turned, steps);
     const auto row = [&](std::vector<Near>& all, std::int64_t at, std::int64_t position) {
         std::vector<double> x(d), size(d), error(d);
         Near* from = all.data() + static_cast<std::size_t>(at) * d;
         for (std::size_t c = 0; c < d; ++c) {
-            x[c] = from[c].value;
-            size[c] = most(from[c]);
-            error[c] = from[c].error;
+            x[c] = from[channel[c]].value;
+            size[c] = most(from[channel[c]]);
+            error[c] = from[channel[c]].error;
         }
         rotation.spread(size.data());
         rotation.spread(error.data());
         const std::int64_t to = turned.rope.offset + position;
         if (steps.turns_back != 0) rotation.turn_back(x.data(), steps.turns_back * to);
         for (std::size_t c = 0; c < d; ++c)
-            from[c] = {x[c], 2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};
+            from[channel[c]] = {
+                x[c], 2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};
     };
     for (std::int64_t at = 0; at < p.batch * p.heads_q * p.len_q; ++at)
         row(out[Role::d_q], at,

@@ -45,7 +45,7 @@ constexpr TileLimit limits[] = {
      }},
 };
 
-BackwardDeviation by_tiles(const TileLimit& limit, std::int64_t tile) {
+BackwardDeviation by_tiles(const TileLimit& limit, std::int64_t tile, bool plain_beyond) {
     return {
         .id = fmt::format("backward_{}_{}", limit.id, tile),
         .says = "in backward alone: " + fmt::format(fmt::runtime(limit.says), tile),
@@ -57,7 +57,8 @@ BackwardDeviation by_tiles(const TileLimit& limit, std::int64_t tile) {
                 return p.column > of(p.row, top_left ? 0 : p.len_kv - p.len_q, tile);
             };
             return with_rules(s, rules);
-        }};
+        },
+        .plain_beyond = plain_beyond};
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ std::vector<BackwardDeviation> causal_tile_deviations() {
     std::vector<BackwardDeviation> list;
     for (const TileLimit& limit : limits)
         for (const std::int64_t tile : {4, 8, 16, 32, 64, 128})
-            list.push_back(by_tiles(limit, tile));
+            for (const bool plain_beyond : {false, true})
+                list.push_back(by_tiles(limit, tile, plain_beyond));
     return list;
 }
 

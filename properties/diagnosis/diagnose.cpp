@@ -8,6 +8,7 @@
 #include "properties/diagnosis/coarser_step.hpp"
 #include "properties/diagnosis/diagnose_backward.hpp"
 #include "properties/diagnosis/diagonal.hpp"
+#include "properties/diagnosis/dropped_forward.hpp"
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/relatives.hpp"
@@ -139,6 +140,19 @@ bool contradicted(const Diagnosis& found, const AllEvidence& evidence) {
     return refuted_by(found) || std::ranges::any_of(found.also, refuted_by);
 }
 
+// Its mask is the kernel's own. What it makes of that, which weights it drops, how many.
+Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample& counterexample,
+                           const std::vector<search::CaseRecord>& records) {
+    Diagnosis found = dropped_forward(kernel, counterexample, records);
+    if (found.known) return found;
+    found.cases = std::max<std::int64_t>(found.cases, 1);
+    if (const auto shared = shared_dropout(kernel, counterexample)) return known(*shared, found);
+    if (const auto rate = dropout_at_another_rate(kernel, counterexample, records))
+        return known(*rate, found);
+    if (found.tried == 0) found.cases = 0;
+    return found;
+}
+
 Explanation depends_on(std::string id, const std::string& what) {
     Explanation d;
     d.id = std::move(id);
@@ -232,12 +246,8 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
                    const std::vector<search::CaseRecord>& records) {
     if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
     if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
-    if (counterexample.smallest.problem.dropout.p > 0) {  // its mask is the kernel's own
-        Diagnosis rest;
-        rest.cases = 1;
-        if (const auto shared = shared_dropout(kernel, counterexample)) return known(*shared, rest);
-        return {};
-    }
+    if (counterexample.smallest.problem.dropout.p > 0)
+        return diagnose_dropout(kernel, counterexample, records);
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
     // What is too large to be looked at is not known to be right by itself.

@@ -130,6 +130,19 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
     return d;
 }
 
+void plain_beyond(const BackwardCall& own, ModelSteps& steps) {
+    const auto visible = [&own](const ModelPair& pair) {
+        const ModelRow& row = pair.row;
+        return own.score(row.b, row.h, row.i, pair.j).visible;
+    };
+    steps.dp_kept = steps.value_kept = [visible](const ModelPair& pair) {
+        return visible(pair) ? pair.facts.kept : 1;
+    };
+    steps.ds = [visible](const ModelPair& pair) {
+        return plain_ds(pair, visible(pair) ? pair.row.delta : pair.row.facts.delta);
+    };
+}
+
 }  // namespace
 
 std::span<const BackwardDeviation> backward_deviations() {
@@ -148,6 +161,8 @@ std::span<const BackwardDeviation> backward_deviations() {
 std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
                                                 const BackwardEvidence& e) try {
     std::shared_ptr<const BackwardCall> call = e.call;
+    const Problem& p = e.asked.problem;
+    if (d.plain_beyond && p.dropout.p == 0 && !p.lse_grad) return std::nullopt;
     if (d.respecify) {
         std::optional<Specification> other = d.respecify(e.asked);
         if (!other) return std::nullopt;
@@ -176,6 +191,7 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
         call = std::make_shared<BackwardCall>(other, other, e.forward);
     }
     ModelSteps steps;
+    if (d.plain_beyond) plain_beyond(*e.call, steps);
     if (d.change) d.change(*call, steps);
     Predicted predicted = run_backward(*call, steps);
     bound::ExpectedGradients expected;

@@ -25,21 +25,6 @@ bool disagrees(const Tensor& observed, const std::vector<bound::ExpectedElement>
     return false;
 }
 
-std::optional<Evidence> judged(Specification asked, worker::CallResult result) try {
-    if (products(asked.problem) > products_max) return std::nullopt;
-    if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
-    Evidence e{std::move(asked), {}, std::move(result.outputs)};
-    const Problem& p = e.asked.problem;
-    e.unwritten = result.outputs_unwritten;
-    e.truth = oracle::attend(p, e.asked.dialect, e.asked.numerics, e.asked.inputs);
-    e.output_wrong = disagrees(e.observed[Role::o], e.truth.output, p.format_o);
-    e.lse_wrong =
-        e.observed.has(Role::lse) && disagrees(e.observed[Role::lse], e.truth.lse, lse_format(p));
-    return e;
-} catch (const BadInput&) {
-    return std::nullopt;  // a call that means nothing to the reference
-}
-
 // Some biases become 0: else "visible where not zero" and "no mask" could not be told apart.
 void leave_some_scores_alone(TensorSet& inputs, const Problem& problem) {
     if (problem.mask.tensor.kind != MaskKind::additive) return;
@@ -55,7 +40,7 @@ bool right_alone(search::Kernel& kernel, const Specification& asked) {
     for (int n = 0; n < processes; ++n) {
         kernel.restart();
         const std::optional<Evidence> alone =
-            judged(asked, kernel.forward(asked.problem, asked.inputs));
+            judged_call(asked, kernel.forward(asked.problem, asked.inputs));
         if (!alone || alone->wrong()) return false;
     }
     return true;
@@ -65,7 +50,7 @@ void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
                           const search::Counterexample& c) {
     CallListener heard = listen(kernel, c);
     for (auto& [asked, result] : heard.forwards) {
-        std::optional<Evidence> e = judged(std::move(asked), std::move(result));
+        std::optional<Evidence> e = judged_call(std::move(asked), std::move(result));
         if (e && e->wrong() && right_alone(kernel, e->asked))
             evidence.remembers = true;
         else
@@ -74,6 +59,21 @@ void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
 }
 
 }  // namespace
+
+std::optional<Evidence> judged_call(Specification asked, worker::CallResult result) try {
+    if (products(asked.problem) > products_max) return std::nullopt;
+    if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
+    Evidence e{std::move(asked), {}, std::move(result.outputs)};
+    const Problem& p = e.asked.problem;
+    e.unwritten = result.outputs_unwritten;
+    e.truth = oracle::attend(p, e.asked.dialect, e.asked.numerics, e.asked.inputs);
+    e.output_wrong = disagrees(e.observed[Role::o], e.truth.output, p.format_o);
+    e.lse_wrong =
+        e.observed.has(Role::lse) && disagrees(e.observed[Role::lse], e.truth.lse, lse_format(p));
+    return e;
+} catch (const BadInput&) {
+    return std::nullopt;  // a call that means nothing to the reference
+}
 
 bool answered(const search::CaseRecord& record, law::Decision decision) noexcept {
     return record.verdict.decision == decision && record.outcome == worker::Outcome::ok;
@@ -118,7 +118,7 @@ std::optional<Evidence> evidence_of(search::Kernel& kernel, const Case& tried,
         leave_some_scores_alone(asked.inputs, c.problem);
         if (change) change(c.problem, asked.inputs);
         worker::CallResult result = kernel.forward(c.problem, asked.inputs);
-        return judged(std::move(asked), std::move(result));
+        return judged_call(std::move(asked), std::move(result));
     } catch (const BadInput&) {
         return std::nullopt;
     }

@@ -61,6 +61,9 @@ std::optional<Evidence> evidence_of(
     search::Kernel& kernel, const Case& tried,
     const std::function<void(const Problem&, TensorSet&)>& change = {});
 
+/// A call and what came of it; none where it ended otherwise, or means nothing to the reference.
+std::optional<Evidence> judged_call(Specification asked, worker::CallResult result);
+
 /// Whether a call returned, and the law decided so.
 bool answered(const search::CaseRecord& record, law::Decision decision) noexcept;
 

@@ -7,6 +7,30 @@
 
 namespace attest::diagnosis {
 
+namespace {
+
+/// Dropped as any weight of the row would be, or not at all.
+BackwardDeviation of_one(std::int64_t tile, bool undropped, std::string id,
+                         const std::string& rows) {
+    return exchanged_step(
+        std::move(id), rows + " with every weight 1, as of scores and LSE 0",
+        [tile, undropped](const BackwardCall& call, ModelSteps& s) {
+            s.past_lengths = tile;
+            if (undropped && call.problem().dropout.p > 0)
+                s.dp_kept = s.value_kept = [](const ModelPair& pair) {
+                    return pair.row.facts.is_query ? pair.facts.kept : 1;
+                };
+            s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
+                return row.facts.is_query ? is : row.call.score(row.b, row.h, row.i, j).inside;
+            };
+            s.probability = [](const ModelPair& pair) {
+                return pair.row.facts.is_query ? plain_probability(pair) : Near{1, 0};
+            };
+        });
+}
+
+}  // namespace
+
 /// Which keys rows past a sequence's length weigh, and how: by their own scores, or all by 1, which
 /// is exp(0 - 0) of scores and an LSE that were cleared.
 std::vector<BackwardDeviation> padding_row_deviations() {
@@ -28,17 +52,8 @@ std::vector<BackwardDeviation> padding_row_deviations() {
                                        return row.facts.is_query ? row.lse : Near{padding_lse, 0};
                                    };
                                }));
-        list.push_back(exchanged_step(
-            "past_lengths_of_one" + id, rows + " with every weight 1, as of scores and LSE 0",
-            [tile](const BackwardCall&, ModelSteps& s) {
-                s.past_lengths = tile;
-                s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
-                    return row.facts.is_query ? is : row.call.score(row.b, row.h, row.i, j).inside;
-                };
-                s.probability = [](const ModelPair& pair) {
-                    return pair.row.facts.is_query ? plain_probability(pair) : Near{1, 0};
-                };
-            }));
+        for (const bool undropped : {false, true})
+            list.push_back(of_one(tile, undropped, "past_lengths_of_one" + id, rows));
     }
     return list;
 }

@@ -40,9 +40,13 @@ bool contiguous(const Problem& p) {
 
 constexpr Role plain_roles[] = {Role::d_q, Role::d_k, Role::d_v};
 
-/// Rows of `dim` numbers written `stride` apart, one head after another where they should be. What
-/// is written over, or not at all, is what the last write left, or unknown.
-void restride(const BackwardCall& call, Role role, std::int64_t stride, Predicted& out) {
+/// Whether strides of another tensor are those of rows alone, or of heads and sequences too.
+enum class Restrided : std::uint8_t { rows, all };
+
+/// Rows of numbers written `stride` apart. What is written over, or not at all, is what the last
+/// write left, or unknown.
+void restride(const BackwardCall& call, Role role, std::int64_t stride, Restrided which,
+              Predicted& out) {
     const Shape s = shape_in(call, role);
     if (stride == s[3]) return;
     const Problem& p = call.problem();
@@ -56,7 +60,8 @@ void restride(const BackwardCall& call, Role role, std::int64_t stride, Predicte
         for (std::int64_t t = 0; t < s[2]; ++t)
             for (std::int64_t c = 0; c < s[3]; ++c) {
                 const std::int64_t at = head * s[2] * s[3];
-                const std::int64_t to = at + t * stride + c;
+                const std::int64_t first = which == Restrided::all ? head * s[2] * stride : at;
+                const std::int64_t to = first + t * stride + c;
                 if (to < size)
                     now[static_cast<std::size_t>(to)] =
                         old[static_cast<std::size_t>(at + t * s[3] + c)];
@@ -122,18 +127,20 @@ void add_exchanged(std::vector<BackwardDeviation>& list) {
         list.push_back(moved(x.id, x.says, [x](const BackwardCall& call, Predicted& out) {
             if (shape_in(call, x.a) == shape_in(call, x.b)) std::swap(out[x.a], out[x.b]);
         }));
-    list.push_back(moved(
-        "value_strides", "dV with the strides of K",
-        [](const BackwardCall& call, Predicted& out) {
-            restride(call, Role::d_v, call.problem().dim_qk, out);
-        },
-        true));
-    list.push_back(moved(
-        "key_strides", "dK with the strides of V",
-        [](const BackwardCall& call, Predicted& out) {
-            restride(call, Role::d_k, call.call.dim_v, out);
-        },
-        true));
+    for (const Restrided which : {Restrided::rows, Restrided::all}) {
+        list.push_back(moved(
+            "value_strides", "dV with the strides of K",
+            [which](const BackwardCall& call, Predicted& out) {
+                restride(call, Role::d_v, call.problem().dim_qk, which, out);
+            },
+            true));
+        list.push_back(moved(
+            "key_strides", "dK with the strides of V",
+            [which](const BackwardCall& call, Predicted& out) {
+                restride(call, Role::d_k, call.call.dim_v, which, out);
+            },
+            true));
+    }
 }
 
 /// What forward may do wrong backward may do alone.

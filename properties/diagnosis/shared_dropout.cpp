@@ -63,6 +63,14 @@ void add_axes(std::vector<SharedFate>& list) {
             at[3] = 0;
             return at;
         });
+    add("dropout_by_head_and_key", "a dropout mask by the sum of head and key",
+        [](const Problem& p, Shape at) {
+            if (at[1] > 0 && at[3] + 1 < p.len_kv) {
+                --at[1];
+                ++at[3];
+            }
+            return at;
+        });
     add("dropout_by_sum", "a dropout mask by the sum of query and key",
         [](const Problem& p, Shape at) {
             if (at[2] > 0 && at[3] + 1 < p.len_kv) {

@@ -181,6 +181,15 @@ void add_partial_masks(std::vector<BackwardDeviation>& list) {
                     const std::int64_t n = a.length(pair.row.call.problem());
                     return a.at(pair.row) == (last ? n - 1 : 0) ? term : Near{};
                 }));
+    list.push_back(
+        mask_term("mask_key_heads",
+                  "a bias gradient of as many heads as there are key heads, where one mask "
+                  "is for all",
+                  [](const ModelPair& pair, Near term) {
+                      const bool left_out = pair.row.call.call.mask_shape[1] == 1 &&
+                                            pair.row.h >= pair.row.call.problem().heads_kv;
+                      return left_out ? Near{} : term;
+                  }));
     list.push_back(exchanged_step(
         "mask_transposed", "a bias gradient with queries and keys exchanged",
         [](const BackwardCall& call, ModelSteps& s) {

@@ -42,6 +42,15 @@ void add_other_turns(std::vector<BackwardDeviation>& list) {
                              }));
 }
 
+/// RoPE in halves of a part of the channels.
+BackwardDeviation turned_across() {
+    return exchanged_step("rope_back_across",
+                          "channel c turned back with channel c + D/2, not with c + dims/2",
+                          [](const BackwardCall& call, ModelSteps& s) {
+                              s.turns_across = call.problem().rope.style == RopeStyle::half;
+                          });
+}
+
 }  // namespace
 
 std::vector<BackwardDeviation> turn_deviations() {
@@ -51,6 +60,7 @@ std::vector<BackwardDeviation> turn_deviations() {
         exchanged_step("rope_turned_again", "gradients that RoPE has turned on instead of back",
                        [](const BackwardCall&, ModelSteps& s) { s.turns_back = -1; })};
     add_other_turns(list);
+    list.push_back(turned_across());
     for (const int turns : {1, 0})
         list.push_back(exchanged_step(
             turns != 0 ? "rope_products_plain" : "rope_products_plain_not_turned_back",

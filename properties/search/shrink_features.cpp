@@ -106,20 +106,18 @@ void add_parts(Edits& edits, const Problem& p) {
 /// The rate 1/2, which needs fewest cells to drop one and keep one; where 1/p and 1/(1-p) have to
 /// be told apart, 1/4. Then the seed that says least.
 void add_dropout(Edits& edits, const Problem& p) {
-    const Dropout& now = p.dropout;
+    const Dropout now = p.dropout;
     if (now.p == 0) return;
-    for (const double rate : {0.5, 0.25})
-        if (dropout_weight({rate, now.seed}) < dropout_weight(now))
-            edits.push_back({rate == 0.5 ? "dropout rate to 1/2" : "dropout rate to 1/4",
-                             [rate](Problem& x) { x.dropout.p = rate; }});
-    for (std::uint64_t seed = 0; seed < std::min(now.seed, plain_dropout_seeds); ++seed) {
-        edits.push_back({"dropout seed to " + std::to_string(seed),
-                         [seed](Problem& x) { x.dropout.seed = seed; }});
-        if (now.p != 0.5)
-            edits.push_back(
-                {"dropout rate to 1/2, seed to " + std::to_string(seed), [seed](Problem& x) {
-                     x.dropout = {0.5, seed};
-                 }});
+    const auto add = [&](double rate, std::uint64_t seed) {
+        const Dropout to{rate, seed};
+        if (dropout_weight(to) >= dropout_weight(now)) return;
+        const char* changed = rate == now.p ? "" : rate == 0.5 ? "rate 1/2 " : "rate 1/4 ";
+        edits.push_back({std::string("dropout ") + changed + "seed " + std::to_string(seed),
+                         [to](Problem& x) { x.dropout = to; }});
+    };
+    for (const double rate : {0.5, 0.25, now.p}) {
+        for (std::uint64_t seed = 0; seed < plain_dropout_seeds; ++seed) add(rate, seed);
+        add(rate, now.seed);
     }
 }
 

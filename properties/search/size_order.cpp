@@ -173,11 +173,10 @@ bool affordable(const Values& values, const Case& at, Share share) {
 
 std::int64_t dropout_weight(const Dropout& dropout) {
     if (dropout.p == 0) return 0;
-    constexpr std::uint64_t seeds_apart = std::uint64_t{1} << 32;
-    return (dropout.p == 0.5    ? 0
-            : dropout.p == 0.25 ? 1
-                                : 2) +
-           static_cast<std::int64_t>(std::min(dropout.seed, seeds_apart));
+    constexpr std::int64_t seeds_apart = std::int64_t{1} << 32;
+    const std::int64_t rate = dropout.p == 0.5 ? 0 : dropout.p == 0.25 ? 1 : 2;
+    return rate * seeds_apart +
+           static_cast<std::int64_t>(std::min<std::uint64_t>(dropout.seed, seeds_apart - 1));
 }
 
 const std::vector<Values>& data_ladder() {

@@ -1,0 +1,90 @@
+#include "properties/diagnosis/dropped_forward.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "properties/diagnosis/agreement.hpp"
+#include "properties/diagnosis/relatives.hpp"
+#include "properties/law/dropout_mask.hpp"
+#include "properties/search/kernel_trial.hpp"
+#include "reference/problem/errors.hpp"
+#include "reference/problem/inputs.hpp"
+#include "reference/problem/validity.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// One call under the mask that is read beside it.
+std::optional<Evidence> dropped_evidence(search::Kernel& kernel, Case c) try {
+    constexpr std::int64_t calls_max = 16;
+    c.problem = canonical(c.problem);
+    require_valid(c.problem);
+    const Problem& p = c.problem;
+    if (p.dropout.p == 0 || too_large(c) || law::reading_calls(p) > calls_max ||
+        !kernel.supports(p, nullptr))
+        return std::nullopt;
+    const search::KernelTrial trial(kernel, c);
+    Specification asked{p, kernel.manifest().dialect, kernel.manifest().numerics, make_inputs(c)};
+    law::KeptMask mask = law::read_mask(trial, p, asked.inputs);
+    if (mask.contradiction) return std::nullopt;
+    worker::CallResult result = kernel.forward(p, asked.inputs);
+    asked.inputs.put(Role::dropout_keep, std::move(mask.keep));
+    return judged_call(std::move(asked), std::move(result));
+} catch (const search::NoAnswer&) {
+    return std::nullopt;
+} catch (const BadInput&) {
+    return std::nullopt;
+}
+
+/// The smallest case first, what was found, relatives, other cases of the law.
+std::vector<Case> cases_of(const search::Counterexample& counterexample,
+                           const std::vector<search::CaseRecord>& records) {
+    std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
+    for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
+    std::size_t holding = 0;
+    for (const search::CaseRecord& record : records) {
+        const bool holds = answered(record, law::Decision::holds);
+        if (holds && holding++ >= holding_cases_max) continue;
+        if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
+    }
+    return cases;
+}
+
+}  // namespace
+
+Diagnosis explain_dropped(const AllEvidence& evidence) {
+    static const std::vector<Deviation> list = dropped_forward_deviations();
+    Diagnosis found;
+    found.cases = static_cast<std::int64_t>(evidence.wrong.size());
+    if (evidence.wrong.empty()) return found;
+    const JudgedPart part = part_of(evidence.wrong);
+    std::vector<Explanation> accepted;
+    for (const Deviation& d : list) {
+        const DeviationScore s = score(d, evidence.wrong, part);
+        found.tried += s.silent < found.cases;
+        if (!s.fits(found.cases) || s.count.telling < telling_elements_min) continue;
+        if (Explanation e = explanation_of(s, evidence, part); !e.unlimited) {
+            e.deviation.reset();  // it is of no call without dropout
+            accepted.push_back(std::move(e));
+        }
+    }
+    if (accepted.empty()) return found;
+    std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });
+    static_cast<Explanation&>(found) = accepted.front();
+    found.also.assign(accepted.begin() + 1, accepted.end());
+    found.known = true;
+    return found;
+}
+
+Diagnosis dropped_forward(search::Kernel& kernel, const search::Counterexample& counterexample,
+                          const std::vector<search::CaseRecord>& records) {
+    AllEvidence evidence;
+    for (const Case& c : cases_of(counterexample, records)) {
+        if (evidence.enough()) break;
+        evidence.add(dropped_evidence(kernel, c));
+    }
+    return explain_dropped(evidence);
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,106 @@
+// What a forward may make of dropout, each under its name; and what is right under none.
+
+#include "properties/diagnosis/dropped_forward.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "properties/law/dropout_mask.hpp"
+#include "reference/oracle/oracle.hpp"
+#include "reference/problem/inputs.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+constexpr const char* lines[] = {
+    "b1 hq1 hkv1 tq1 tk1 d1 dropout 0.5 seed 1 f32 values small_int",
+    "b2 hq4 hkv2 tq5 tk7 d6 dropout 0.25 seed 3 f32",
+    "b1 hq2 hkv1 tq6 tk4 d4 causal dropout 0.7 seed 4 f32",
+    "b1 hq2 hkv2 tq4 tk6 d3 dv5 sink dropout 0.1 seed 5 f32",
+    "b2 hq2 hkv2 tq4 tk4 d4 mask additive dropout 0.8 seed 6 f32",
+    "b1 hq2 hkv2 tq8 tk9 d4 dropout 0.4 seed 7 f32",
+};
+
+Tensor rounded(const Problem& p, Role role, const std::vector<bound::ExpectedElement>& numbers) {
+    Tensor t(type_of(p, role), shape_of(p, role).value());
+    for (std::int64_t n = 0; n < t.size(); ++n)
+        t.set(n, numbers[static_cast<std::size_t>(n)].value);
+    return t;
+}
+
+using DroppedAnswer =
+    std::function<bound::Expected(const Specification&, const bound::Expected& truth)>;
+
+Diagnosis diagnosis_of(const DroppedAnswer& answer) {
+    AllEvidence all;
+    for (const char* line : lines) {
+        const Case c = parse_case(line);
+        Evidence e{{c.problem, {}, {}, law::with_drawn_keep(c.problem, make_inputs(c))}, {}, {}};
+        const Specification& s = e.asked;
+        e.truth = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
+        const bound::Expected own = answer(s, e.truth);
+        const auto differs = [](const auto& numbers, const auto& truth) {
+            for (std::size_t n = 0; n < truth.size(); ++n)
+                if (bound::judge(round_to(numbers[n].value, Precision::f32), truth[n],
+                                 Precision::f32) == bound::Agreement::disagrees)
+                    return true;
+            return false;
+        };
+        e.output_wrong = differs(own.output, e.truth.output);
+        e.lse_wrong = differs(own.lse, e.truth.lse);
+        e.observed.put(Role::o, rounded(s.problem, Role::o, own.output));
+        e.observed.put(Role::lse, rounded(s.problem, Role::lse, own.lse));
+        all.add(std::move(e));
+    }
+    return explain_dropped(all);
+}
+
+TEST(DroppedForward, EveryDeviationIsNamed) {
+    for (const Deviation& d : dropped_forward_deviations()) {
+        const Diagnosis found = diagnosis_of([&](const Specification& s, const auto& truth) {
+            bound::Expected own = predict(d, s, truth).value_or(truth);
+            // A row of which nothing is claimed: as a right kernel has it.
+            for (std::size_t n = 0; n < own.output.size(); ++n)
+                if (own.output[n].bound == infinite) own.output[n] = truth.output[n];
+            for (std::size_t n = 0; n < own.lse.size(); ++n)
+                if (own.lse[n].bound == infinite) own.lse[n] = truth.lse[n];
+            return own;
+        });
+        EXPECT_TRUE(found.known) << d.id << ", next " << found.next_id;
+        EXPECT_EQ(found.id, d.id);
+    }
+}
+
+TEST(DroppedForward, WhatIsRightOrOtherwiseWrongHasNoName) {
+    EXPECT_EQ(diagnosis_of([](const auto&, const auto& truth) { return truth; }).cases, 0);
+    const Diagnosis other = diagnosis_of([](const auto&, bound::Expected truth) {
+        for (bound::ExpectedElement& e : truth.output) e.value *= 1.125;
+        return truth;
+    });
+    EXPECT_FALSE(other.known) << other.id;
+    EXPECT_GT(other.tried, 5);
+}
+
+DroppedCount counted(double rate, double share) {
+    constexpr std::int64_t cells = 1'000'000;
+    return {rate, cells, static_cast<std::int64_t>(std::lround(share * cells))};
+}
+
+TEST(DroppedForward, EveryOtherRateIsNamed) {
+    for (const OtherRate& rate : other_rates()) {
+        std::vector<DroppedCount> counts;
+        for (const double p : {0.0065, 0.3, 0.25, 0.127}) counts.push_back(counted(p, rate.of(p)));
+        const auto found = dropout_at_another_rate(counts);
+        ASSERT_TRUE(found) << rate.id;
+        EXPECT_EQ(found->id, rate.id);
+    }
+}
+
+TEST(DroppedForward, TheRateAskedForAndOneNobodyWroteHaveNoName) {
+    EXPECT_FALSE(dropout_at_another_rate({counted(0.25, 0.251), counted(0.5, 0.499)}));
+    EXPECT_FALSE(dropout_at_another_rate({counted(0.25, 0.4), counted(0.5, 0.7)}));
+}
+
+}  // namespace
+}  // namespace attest::diagnosis
