@@ -98,12 +98,12 @@ class Behaviour(unittest.TestCase):
         self.assertIn("every element agrees", self.attest("explain", command[1], "--kernel", "cpu_flash", code=0).stdout)
 
     def test_explain_shows_where_a_backward_parts(self):
-        line = "b1 hq2 hkv1 tq3 tk4 d3 causal f32 grad"
+        line, late = "b1 hq2 hkv1 tq3 tk4 d3 causal f32 grad", "b1 hq1 hkv1 tq9 tk9 d1 docs_q 8,1 docs_kv 0,9 scale 0.5 f32 grad"
         explained = self.attest("explain", line, "--kernel", "mutant:M113", code=1).stdout
-        self.assertRegex(explained, r"weight P\[0,0\] +0\.4266 +0\.4266")
-        self.assertRegex(explained, r"delta D\[0\] +0\.3506 +0 +differs here first")
+        self.assertRegex(explained, r"(?s)weight P\[0,0\] +0\.4266 +0\.4266.*delta D\[0\] +0\.3506 +0 +differs here first")
         self.assertIn("it computes dS = P dP: delta is left out (seen in dQ and dK)", " ".join(explained.split()))
         self.assertIn("every element agrees", self.attest("explain", line, "--kernel", "cpu_flash", code=0).stdout)
+        self.assertIn("weight P[8,0]", self.attest("explain", late, "--kernel", "mutant:M111", code=1).stdout)
 
     def test_a_line_is_judged_under_every_law(self):
         run = self.attest("replay", "b1 hq2 hkv1 tq5 tk7 d4 causal f32", "--kernel", "cpu_naive", code=0)

@@ -83,6 +83,18 @@ void place_element(BackwardView& v) {
     if (v.role == Role::d_mask) v.key = at[3];
 }
 
+/// Of a key's gradient: the first query of its group's heads that sees the key.
+void find_query_of_key(BackwardView& v) {
+    const Problem& p = v.problem();
+    for (std::int64_t h = v.head; h < v.head + group_size(p); ++h)
+        for (std::int64_t i = 0; i < p.len_q; ++i)
+            if (v.call.call->score(v.batch, h, i, v.key).visible) {
+                v.head = h;
+                v.query = i;
+                return;
+            }
+}
+
 /// Backward with dO and dLSE in one row alone: dV is P_ij dO_i then, and dK is scale dX_ij q_i. A
 /// unit vector shows P, the row of the case dX.
 std::optional<BackwardEvidence> probe(search::Kernel& kernel, const BackwardView& v, std::int64_t i,
@@ -149,6 +161,7 @@ BackwardView view_of(search::Kernel& kernel, const BackwardEvidence& e) {
         }
     }
     place_element(v);
+    if (v.role == Role::d_k || v.role == Role::d_v) find_query_of_key(v);
     const Problem& p = v.problem();
     for (std::int64_t i = 0; i < p.len_q; ++i)
         v.rows.push_back(

@@ -35,6 +35,10 @@ float ds_of_held_dp(const Pair& pair) {
     return pair.probability * (std::clamp(pair.dp, -8.0f, 8.0f) - pair.row.delta);
 }
 
+float scale_in_bf16(const cpu::Call& call) {
+    return cpu::rounded(cpu::plain::scale<float>(call), cpu::Format::bf16);
+}
+
 float quotient_of_exponentials(const Pair& pair) {
     return std::exp(pair.score) / std::exp(pair.row.lse);
 }
@@ -68,6 +72,10 @@ std::vector<PlantedBug> backward_calls() {
         {backward_bug("M455", "I6", "backward takes 1/sqrt(D) for the scale", "another scale", "",
                       {"gradients.differences", "gradients.adjoint", "reference.gradients"}),
          Steps{.call = default_scale}},
+        {backward_bug("M456", "N4", "dQ is multiplied by a scale that was rounded to bfloat16",
+                      "a dimension that is no power of 4", "scale_bf16",
+                      {"reference.gradients", "gradients.error_budget"}),
+         Steps{.query_scale = scale_in_bf16}},
     };
 }
 

@@ -1,6 +1,7 @@
 // Planted bugs in split-KV decoding and paged caches.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -46,6 +47,22 @@ template <typename Real>
 Real merge_equally(const cpu::Parts<Real>& parts, const Real* sink, Real* merged) {
     Real sum = 0;
     return merge_weighted(parts, sink, merged, sum, [](Real, Real) { return Real{1}; });
+}
+
+// A part that arrives counts up, and the one that fills the counter merges. Nobody empties it: in a
+// later call it is full from the start, and the first part to arrive merges itself alone.
+std::atomic<std::uint64_t> calls{0};
+
+void count_calls(cpu::Call&, cpu::Segment& s, std::int64_t) {
+    if (s.batch == 0 && s.query0 == 0) ++calls;
+}
+
+template <typename Real>
+Real merge_by_full_counter(const cpu::Parts<Real>& parts, const Real* sink, Real* merged) {
+    if (calls <= 1) return cpu::split::merge(parts, sink, merged);
+    cpu::Parts<Real> arrived = parts;
+    arrived.end = parts.r + 1;
+    return cpu::split::merge(arrived, sink, merged);
 }
 
 std::int64_t in_f16(const attest_problem& p, std::int64_t position) {
@@ -168,6 +185,15 @@ std::vector<PlantedBug> decode() {
           .trigger = "several splits",
           .must = {"reference.output", "equivariance.tokens"}},
          cpu::DecodeSteps{.merge_f32 = merge_equally, .merge_f64 = merge_equally}},
+        {{.id = "M143",
+          .bug_class = "C3",
+          .operation = "split",
+          .change = "the counter of parts that have arrived is not reset after they are merged",
+          .trigger = "a second call, several splits",
+          .must = {"reference.output", "hygiene.stale_state"}},
+         cpu::DecodeSteps{.segment = count_calls,
+                          .merge_f32 = merge_by_full_counter,
+                          .merge_f64 = merge_by_full_counter}},
         {{.id = "M147",
           .bug_class = "C6",
           .operation = "decode",

@@ -60,6 +60,13 @@ void add_scales(std::vector<BackwardDeviation>& list) {
                               return 1 / std::sqrt(static_cast<double>(call.call.dim_v)) /
                                      call.call.scale;
                           }));
+    for (const Precision narrow : {Precision::bf16, Precision::f16})
+        list.push_back(
+            factor(fmt::format("scale_{}", name(narrow)),
+                   fmt::format("gradients with the softmax scale rounded to {}", name(narrow)),
+                   q_and_k, [narrow](const BackwardCall& call) {
+                       return round_to(call.call.scale, narrow) / call.call.scale;
+                   }));
     list.push_back(factor("scale_in_values", "dV multiplied by the softmax scale",
                           std::span(values),
                           [](const BackwardCall& call) { return call.call.scale; }));

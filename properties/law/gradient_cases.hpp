@@ -45,10 +45,12 @@ PlantedDeviation key_gradients_unscaled();
 PlantedDeviation both_gradients_unscaled();  ///< those of queries and keys
 PlantedDeviation slope_gradients_negated();
 PlantedDeviation lse_gradient_ignored();
-PlantedDeviation last_key_without_gradient();    ///< as of a tail that is not written back
-PlantedDeviation group_overwritten();            ///< keys have their last query head's gradients
-PlantedDeviation mask_ignored_in_backward();     ///< all but lengths and documents
-PlantedDeviation first_channel_doubled();        ///< the first query's dQ has one channel doubled
+PlantedDeviation last_key_without_gradient();  ///< as of a tail that is not written back
+PlantedDeviation group_overwritten();          ///< keys have their last query head's gradients
+PlantedDeviation mask_ignored_in_backward();   ///< all but lengths and documents
+PlantedDeviation first_channel_doubled();      ///< the first query's dQ has one channel doubled
+PlantedDeviation gradients_times(double factor);
+PlantedDeviation deltas_times(double factor);    ///< where d_q and d_k are asked for
 PlantedDeviation deltas_of_next_row();           ///< dO rolled by a query, in dS alone
 PlantedDeviation large_biases_hide();            ///< below -1e4, in backward alone
 PlantedDeviation gradients_of_squares();         ///< of dO |dO|

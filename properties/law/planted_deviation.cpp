@@ -31,15 +31,14 @@ void forget_last(Question& q, Role role) {
     forget_from(q.inputs[role], q.inputs[role].shape()[2] - 1);
 }
 
-/// "answers_times_1_02": a factor as part of an id.
+}  // namespace
+
 std::string with_number(const char* id, double number) {
     std::string text = fmt::format("{}_{:g}", id, number);
     std::replace(text.begin(), text.end(), '.', '_');
     std::replace(text.begin(), text.end(), '-', 'm');
     return text;
 }
-
-}  // namespace
 
 PlantedDeviation answers_times(double factor) {
     return {.id = with_number("answers_times", factor),

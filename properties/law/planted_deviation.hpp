@@ -55,6 +55,9 @@ inline void each(Tensor& tensor, const std::function<double(double)>& change) {
     for (std::int64_t at = 0; at < tensor.size(); ++at) tensor.set(at, change(tensor.get(at)));
 }
 
+/// "answers_times_1_02": a factor as part of an id.
+std::string with_number(const char* id, double number);
+
 // Of the numbers an answer is made of.
 PlantedDeviation answers_times(double factor);
 PlantedDeviation answers_not_a_number();

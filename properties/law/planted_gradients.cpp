@@ -144,6 +144,31 @@ PlantedDeviation deltas_of_next_row() {
             }};
 }
 
+PlantedDeviation gradients_times(double factor) {
+    return gives(with_number("gradients_times", factor),
+                 [factor](const Question&, std::int64_t, TensorSet& g) {
+                     each(g, [factor](double x) { return factor * x; });
+                 });
+}
+
+// dS = P (dP - D + dLSE): what D has too much dLSE may take off.
+PlantedDeviation deltas_times(double factor) {
+    return differentiates_another(with_number("deltas_times", factor), [factor](Question& q) {
+        const Tensor &o = q.inputs[Role::o], &d_o = q.inputs[Role::d_o];
+        const bool given = q.inputs.has(Role::d_lse);
+        q.problem.lse_grad = true;
+        Tensor d_lse(type_of(q.problem, Role::d_lse), shape_of(q.problem, Role::d_lse).value());
+        const std::int64_t width = value_dim(q.problem);
+        for (std::int64_t row = 0; row < d_lse.size(); ++row) {
+            double d = 0;
+            for (std::int64_t c = row * width; c < (row + 1) * width; ++c)
+                d += d_o.get(c) * o.get(c);
+            d_lse.set(row, (given ? q.inputs[Role::d_lse].get(row) : 0) - (factor - 1) * d);
+        }
+        q.inputs.put(Role::d_lse, std::move(d_lse));
+    });
+}
+
 PlantedDeviation gradients_by_the_call() {
     return gives("gradients_by_the_call", [](const Question&, std::int64_t call, TensorSet& g) {
         // Forward and backward by turns: two backward calls are of one parity or the other.
