@@ -82,19 +82,41 @@ bool differentiates(const CounterexampleReport& c) {
     return law != nullptr && law->needs.backward;
 }
 
+bool by_step(const CounterexampleReport& c) {
+    return c.diagnosis.known &&
+           (is_coarser_step(c.diagnosis.id) || is_backward_coarser_step(c.diagnosis.id));
+}
+
+bool admits(const CounterexampleReport& c, const std::string& step) {
+    const Diagnosis& d = c.diagnosis;
+    return d.known ? d.id == step : std::ranges::count(d.fits, step) > 0;
+}
+
 // An arithmetic coarser than declared shows in every law that is broken, or it is not that: its
-// bounds are wide, and a single case of one law lies within them by chance.
+// bounds are wide, and a single case of one law lies within them by chance. An exp is shown to be
+// another by an experiment: what lies within its bounds elsewhere is put down to it.
 void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& counterexamples) {
     const auto asked = [](const CounterexampleReport& c) {
         return !c.died() && c.diagnosis.cases > 0;
     };
-    const auto by_step = [](const CounterexampleReport& c) {
-        return c.diagnosis.known &&
-               (is_coarser_step(c.diagnosis.id) || is_backward_coarser_step(c.diagnosis.id));
-    };
     if (std::ranges::all_of(counterexamples,
                             [&](const CounterexampleReport& c) { return !asked(c) || by_step(c); }))
         return;
+    const auto shown = std::ranges::find_if(counterexamples, [&](const CounterexampleReport& c) {
+        return asked(c) && by_step(c) && c.diagnosis.id.starts_with("step_exp_");
+    });
+    if (shown != counterexamples.end() &&
+        std::ranges::all_of(counterexamples, [&](const CounterexampleReport& c) {
+            return !asked(c) || admits(c, shown->diagnosis.id);
+        })) {
+        const Explanation step = shown->diagnosis;
+        for (CounterexampleReport& c : counterexamples) {
+            if (!asked(c) || c.diagnosis.known) continue;
+            static_cast<Explanation&>(c.diagnosis) = step;
+            c.diagnosis.known = true;
+        }
+        return;
+    }
     for (CounterexampleReport& c : counterexamples)
         if (asked(c) && by_step(c)) {
             static_cast<Explanation&>(c.diagnosis) = {};

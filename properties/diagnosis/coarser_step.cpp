@@ -79,7 +79,8 @@ constexpr WordOfStep steps[] = {
 
 constexpr std::int64_t telling_min = 3;
 
-bool explains(const WordOfStep& step, const std::vector<Evidence>& wrong, Explanation& found) {
+bool explains(const WordOfStep& step, const std::vector<Evidence>& wrong, Explanation& found,
+              std::int64_t telling_least = telling_min) {
     std::int64_t telling = 0;
     for (const Evidence& e : wrong) {
         const Problem& p = e.asked.problem;
@@ -104,7 +105,7 @@ bool explains(const WordOfStep& step, const std::vector<Evidence>& wrong, Explan
             return false;
     }
     found.agree = found.of;
-    return telling >= telling_min;
+    return telling >= telling_least;
 }
 
 }  // namespace
@@ -120,6 +121,15 @@ std::vector<Explanation> coarser_steps(const std::vector<Evidence>& wrong) {
         all.push_back(std::move(found));
     }
     return all;
+}
+
+std::vector<std::string> fitting_steps(const std::vector<Evidence>& wrong) {
+    std::vector<std::string> ids;
+    for (const WordOfStep& step : steps) {
+        Explanation found;
+        if (!wrong.empty() && explains(step, wrong, found, 0)) ids.emplace_back(step.id);
+    }
+    return ids;
 }
 
 bool is_coarser_step(const std::string& id) {

@@ -14,6 +14,9 @@ namespace attest::diagnosis {
 /// a good part; the narrowest bounds first.
 std::vector<Explanation> coarser_steps(const std::vector<Evidence>& wrong);
 
+/// Ids of the steps whose declaration would make every wrong call right, however large the errors.
+std::vector<std::string> fitting_steps(const std::vector<Evidence>& wrong);
+
 /// True of the ids of its explanations.
 bool is_coarser_step(const std::string& id);
 

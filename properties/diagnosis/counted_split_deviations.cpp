@@ -1,12 +1,14 @@
-// What has no key and is counted all the same: a split that a query sees nothing of, the slots that
-// the last tile of a sequence lacks.
+// Splits merged wrongly, and what has no key and is counted all the same: a split that a query sees
+// nothing of, the slots that the last tile of a sequence lacks.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
@@ -63,10 +65,78 @@ Deviation slots_counted(std::int64_t tile, bool unmasked) {
         });
 }
 
+// exp(0 - m) more in the sum: softmax of "one more than nothing", as if a sink of 0 were asked for.
+Deviation one_added() {
+    return weight_deviation("sum_and_one",
+                            "one weight exp(0) more in the sum, as if there were a sink of 0",
+                            [](const Specification&, const oracle::RowDetail& row,
+                               KeyExtent) -> std::optional<WeightChange> {
+                                return WeightChange{{}, std::log1p(std::exp(-row.lse))};
+                            });
+}
+
+// As many whole tiles for each split as go in, and no split for those left over.
+Deviation split_tiles_dropped(std::int64_t tile) {
+    return {.id = fmt::format("split_tiles_dropped_{}", tile),
+            .says = fmt::format("as many whole tiles of {} keys for each split as go in, without "
+                                "those left over",
+                                tile),
+            .respecify = [tile](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t splits = s.problem.splits;
+                if (splits < 2) return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [=](const MaskPlace& p) {
+                    const std::int64_t tiles = (p.len_kv + tile - 1) / tile;
+                    return p.column >= splits * tile * std::max<std::int64_t>(1, tiles / splits);
+                };
+                return with_rules(s, rules);
+            }};
+}
+
+/// What the splits' maxima are left out of.
+struct LeftOut {
+    const char *id, *says;
+    bool values, weights;
+};
+constexpr LeftOut merged_without[] = {
+    {"sums", "sums", true, true},
+    {"weights", "sums of weights", false, true},
+    {"values", "sums of values", true, false},
+};
+
+// exp(S - m_s) instead of exp(S - m) of split s: m - m_s is added.
+Deviation splits_of_tiles_added(const LeftOut& of, std::int64_t tile) {
+    return weight_deviation(
+        fmt::format("splits_added_{}_{}", of.id, tile),
+        fmt::format("{} of the splits{} added up without regard to their maxima", of.says,
+                    tile == 1 ? "" : fmt::format(", of whole tiles of {},", tile)),
+        [of, tile](const Specification& s, const oracle::RowDetail& row,
+                   KeyExtent span) -> std::optional<WeightChange> {
+            if (s.problem.splits < 2) return WeightChange{};
+            if (s.problem.sink) return std::nullopt;
+            const std::int64_t each = keys_of_split(s.problem, span, tile);
+            std::vector<double> change(row.scores.size(), 0.0);
+            for (std::int64_t from = span.begin; from < span.end; from += each) {
+                const std::int64_t to = std::min(from + each, span.end);
+                const double most =
+                    *std::max_element(row.scores.begin() + from, row.scores.begin() + to);
+                if (std::isfinite(most))
+                    std::fill(change.begin() + from, change.begin() + to, row.max - most);
+            }
+            const double sum = of.weights ? log_sum_change(row, change) : 0.0;
+            if (!of.values) return WeightChange{{}, sum};
+            return WeightChange{std::move(change), sum};
+        });
+}
+
 }  // namespace
 
 std::vector<Deviation> counted_without_keys() {
-    std::vector<Deviation> list;
+    std::vector<Deviation> list{one_added()};
+    for (const std::int64_t tile : {16, 32, 64, 128}) list.push_back(split_tiles_dropped(tile));
+    for (const LeftOut& of : merged_without)
+        for (const std::int64_t tile : {1, 16, 32, 64, 128})
+            list.push_back(splits_of_tiles_added(of, tile));
     for (const std::int64_t tile : {1, 16, 32, 64, 128}) list.push_back(empty_splits_counted(tile));
     for (const std::int64_t tile : {8, 16, 32, 64, 128})
         for (const bool unmasked : {true, false}) list.push_back(slots_counted(tile, unmasked));

@@ -232,6 +232,7 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
         }
     }
     if (accepted.empty()) {
+        if (output) found.fits = fitting_steps(evidence.wrong);
         for (const DeviationScore& s : scores)
             if (s.fits(found.cases) && s.count.telling > 0)
                 if (Explanation weak = explanation_of(s, evidence, part); !weak.refuted)

@@ -171,11 +171,13 @@ std::vector<Deviation> other_tails(const AllEvidence& evidence) {
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
     for (auto part :
-         {starting_maxima(), tile_candidates(), other_tails(evidence), tile_deviations(),
-          sinks_of_splits(), lse_of_splits(), late_rescales(), cut_indices(),
-          skipped_tiles(evidence.wrong), window_origins(), counted_without_keys(), length_scales(),
-          rotation_tables(), other_heads(), pages_beside(), last_sums_not_rescaled(),
-          inputs_narrowed(), sums_of_values_rounded(), fitted_outputs(evidence)})
+         {starting_maxima(),        tile_candidates(),       other_tails(evidence),
+          tile_deviations(),        sinks_of_splits(),       lse_of_splits(),
+          late_rescales(),          cut_indices(),           skipped_tiles(evidence.wrong),
+          window_origins(),         counted_without_keys(),  length_scales(),
+          rotation_tables(),        other_heads(),           pages_beside(),
+          last_sums_not_rescaled(), finite_in_tensors(),     inputs_narrowed(),
+          sums_of_values_rounded(), fitted_outputs(evidence)})
         list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         const std::int64_t n = dropped_from(evidence, extent);

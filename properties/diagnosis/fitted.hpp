@@ -70,6 +70,12 @@ std::vector<Deviation> sums_of_values_rounded();
 /// Several inputs narrowed at once (narrow_input_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
 
+/// A finite score for what a mask tensor hides (hidden_deviations.cpp).
+std::vector<Deviation> finite_in_tensors();
+
+/// A log-sum-exp multiplied or divided by the scale (lse_scale_deviations.cpp).
+std::vector<Deviation> lse_misscaled();
+
 /// A sum of weights alone not rescaled in the last tile (online_deviations.cpp).
 std::vector<Deviation> last_sums_not_rescaled();
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -9,7 +10,23 @@ namespace attest::diagnosis {
 
 namespace {
 
-// Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij.
+// Hidden keys get this score itself, not added to the one they have: a bias of score - S_ij. Not
+// those that are never looked at.
+Specification with_hidden_score(const Specification& s, double score,
+                                const std::function<bool(const MaskPlace&)>& unseen) {
+    const Specification plain = unmasked(s);
+    std::int64_t b = -1, h = -1, i = -1;
+    oracle::RowDetail row;
+    return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
+        if (unseen(p)) return -infinite;
+        if (p.batch != b || p.head != h || p.query != i) {
+            b = p.batch, h = p.head, i = p.query;
+            row = oracle::row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
+        }
+        return score - row.scores[static_cast<std::size_t>(p.key)];
+    });
+}
+
 // `within`: keys of other documents are never looked at.
 Deviation finite_hidden(std::string id, std::string says,
                         std::function<std::optional<double>(const Problem&)> score_of,
@@ -20,18 +37,9 @@ Deviation finite_hidden(std::string id, std::string says,
                           within](const Specification& s) -> std::optional<Specification> {
                 const std::optional<double> score = score_of(s.problem);
                 if (!score) return std::nullopt;
-                const Specification plain = unmasked(s);
-                std::int64_t b = -1, h = -1, i = -1;
-                oracle::RowDetail row;
-                return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
+                return with_hidden_score(s, *score, [within](const MaskPlace& p) {
                     const bool elsewhere = p.column < 0 || p.column >= p.len_kv;
-                    if (within && (!p.in_document || elsewhere)) return -infinite;
-                    if (p.batch != b || p.head != h || p.query != i) {
-                        b = p.batch, h = p.head, i = p.query;
-                        row =
-                            oracle::row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
-                    }
-                    return *score - row.scores[static_cast<std::size_t>(p.key)];
+                    return within && (!p.in_document || elsewhere);
                 });
             }};
 }
@@ -119,6 +127,25 @@ std::vector<Deviation> hidden_deviations() {
                       "-cap",
                       minus_cap, true),
     };
+}
+
+// Of what nothing else hides.
+std::vector<Deviation> finite_in_tensors() {
+    std::vector<Deviation> list;
+    for (const bool boolean : {false, true})
+        list.push_back(
+            {.id = boolean ? "boolean_minus_1e4" : "tensor_minus_1e4",
+             .says = std::string("keys that the ") + (boolean ? "boolean " : "") +
+                     "mask tensor hides with score -1e4 instead of -inf",
+             .respecify = [boolean](const Specification& s) -> std::optional<Specification> {
+                 const MaskKind kind = s.problem.mask.tensor.kind;
+                 if (kind == MaskKind::none || (boolean && kind != MaskKind::boolean))
+                     return std::nullopt;
+                 return with_hidden_score(s, -1e4, [others = rules_of(s)](const MaskPlace& p) {
+                     return hidden(others, p);
+                 });
+             }});
+    return list;
 }
 
 }  // namespace attest::diagnosis

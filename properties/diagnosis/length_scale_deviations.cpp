@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -20,32 +21,34 @@ using FactorOf = std::function<double(const Problem&, double keys, double seen)>
 
 // (f q).k = f (q.k), and a rotation of f q is f times that of q.
 Deviation scaled_by_length(std::string id, std::string says, FactorOf factor) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .respecify = [factor = std::move(factor)](
-                             const Specification& s) -> std::optional<Specification> {
-                const Problem& p = s.problem;
-                const Tensor& q = s.inputs[Role::q];
-                bool differs = false;
-                Specification out = s;
-                out.inputs.put(
-                    Role::q,
-                    remake(ElementType::f64, q.shape(),
-                           [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-                               const KeyExtent span = span_of(s, b, i);
-                               const std::int64_t keys = span.end - span.begin;
-                               const std::int64_t seen =
-                                   i + 1 + keys - length_of(p.mask.lens_q, p.len_q, b);
-                               const double f = keys > 0 && seen > 0
-                                                    ? factor(p, static_cast<double>(keys),
-                                                             static_cast<double>(seen))
-                                                    : 1.0;
-                               differs = differs || f != 1;
-                               return f * q.at(b, h, i, c);
-                           }));
-                if (!differs) return std::nullopt;
-                return out;
-            }};
+    return {
+        .id = std::move(id),
+        .says = std::move(says),
+        .respecify =
+            [factor = std::move(factor)](const Specification& s) -> std::optional<Specification> {
+            const Problem& p = s.problem;
+            const Tensor& q = s.inputs[Role::q];
+            bool differs = false;
+            Specification out = s;
+            out.inputs.put(
+                Role::q,
+                remake(ElementType::f64, q.shape(),
+                       [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+                           const KeyExtent span = span_of(s, b, i);
+                           const std::int64_t keys = span.end - span.begin;
+                           const std::int64_t seen =
+                               i + 1 + keys - length_of(p.mask.lens_q, p.len_q, b);
+                           const double f =
+                               keys > 0
+                                   ? factor(p, static_cast<double>(keys),
+                                            static_cast<double>(std::max<std::int64_t>(seen, 1)))
+                                   : 1.0;
+                           differs = differs || f != 1;
+                           return f * q.at(b, h, i, c);
+                       }));
+            if (!differs) return std::nullopt;
+            return out;
+        }};
 }
 
 }  // namespace
@@ -87,6 +90,10 @@ std::vector<Deviation> length_scales() {
                                     "a scale of 1 / sqrt(n) of n keys instead of the one asked for",
                                     [](const Problem& p, double keys, double) {
                                         return 1 / std::sqrt(keys) / effective_scale(p);
+                                    }));
+    list.push_back(scaled_by_length("scale_root_of_keys", "scores times sqrt(D / n) of n keys",
+                                    [](const Problem& p, double keys, double) {
+                                        return std::sqrt(static_cast<double>(p.dim_qk) / keys);
                                     }));
     list.push_back(
         scaled_by_length("scale_times_log_keys", "scores times log(n) of n keys",

@@ -205,7 +205,7 @@ std::optional<bound::Expected> lse_of_one_split(const Specification& s,
 }  // namespace
 
 std::vector<Deviation> lse_of_splits() {
-    std::vector<Deviation> list;
+    std::vector<Deviation> list = lse_misscaled();
     for (const std::int64_t tile : {1, 16, 32, 64, 128})
         for (const OneSplit which : {OneSplit::last, OneSplit::first, OneSplit::largest}) {
             const char* word = names_of_split[static_cast<std::size_t>(which)];

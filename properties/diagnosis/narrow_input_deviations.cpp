@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,12 +15,13 @@ namespace attest::diagnosis {
 
 namespace {
 
-// 11 significand bits, the range of f32: TF32.
+// 11 significand bits, the range of f32, whose subnormal numbers are multiples of 2^-136 here:
+// TF32.
 double to_tf32(double x, bool cut) {
     if (x == 0 || !std::isfinite(x)) return x;
-    int exponent = 0;
-    const double m = std::ldexp(std::frexp(x, &exponent), 11);
-    return std::ldexp(cut ? std::trunc(m) : std::round(m), exponent - 11);
+    const int unit = std::max(std::ilogb(x) - 10, -136);
+    const double m = std::ldexp(x, -unit);
+    return std::ldexp(cut ? std::trunc(m) : std::round(m), unit);
 }
 
 struct CoarseFormat {
@@ -85,6 +87,17 @@ std::optional<WeightChange> narrowed_weights(const CoarseFormat& format, const S
     return change;
 }
 
+bool weights_known(const CoarseFormat& format, const Specification& s) {
+    const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    std::int64_t flat = 0;
+    return std::ranges::all_of(rows, [&](const oracle::RowDetail& row) {
+        const std::int64_t n = flat++;
+        const KeyExtent span =
+            span_of(s, n / s.problem.len_q / s.problem.heads_q, n % s.problem.len_q);
+        return !std::isfinite(row.max) || narrowed_weights(format, s, row, span);
+    });
+}
+
 Deviation narrow_inputs(const CoarseInputs& which, const CoarseFormat& format) {
     const std::string id = std::string(which.id) + "_as_" + format.id;
     const std::string says = std::string(which.says) + " " + format.says;
@@ -106,8 +119,9 @@ Deviation narrow_inputs(const CoarseInputs& which, const CoarseFormat& format) {
             if (!own) return std::nullopt;
             const bound::Expected of_inputs =
                 oracle::attend(own->problem, own->dialect, own->numerics, own->inputs);
-            auto both = weights.formula(*own, of_inputs);
-            return both ? both : of_inputs;
+            if (auto both = weights.formula(*own, of_inputs)) return both;
+            if (!weights_known(format, *own)) return std::nullopt;
+            return of_inputs;
         });
 }
 

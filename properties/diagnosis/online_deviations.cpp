@@ -89,28 +89,22 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
 
 // l alone, in the last tile. None where the mask tensor hides the last tile or tiles that no other
 // rule does: a kernel may pass over them or not.
-Deviation last_sum_not_rescaled(std::int64_t tile) {
-    return weight_deviation("not_rescaled_last_sum_" + std::to_string(tile),
-                            "a sum of weights not rescaled where the last tile of " +
-                                std::to_string(tile) + " keys has a larger maximum",
-                            [tile](const Specification& s, const oracle::RowDetail& row,
-                                   KeyExtent span) -> std::optional<WeightChange> {
-                                std::optional<double> sum;
-                                for (const auto& parts : splits_of_tiles(s.problem, span, tile)) {
-                                    std::vector<double> last(row.scores.size()), seen = last;
-                                    for (const KeyExtent part : parts) {
-                                        add_changes(row, part, tile, InTiles::last, last);
-                                        add_changes(row, part, tile, InTiles::last_seen, seen);
-                                    }
-                                    const bool tensor =
-                                        s.problem.mask.tensor.kind != MaskKind::none;
-                                    const double own = log_sum_change(row, seen);
-                                    if ((tensor && last != seen) || (sum && *sum != own))
-                                        return std::nullopt;
-                                    sum = own;
-                                }
-                                return WeightChange{{}, sum};
-                            });
+Deviation last_sum_not_rescaled(std::int64_t tile, bool splits_of_whole) {
+    return weight_deviation(
+        "not_rescaled_last_sum_" + std::to_string(tile) + (splits_of_whole ? "_whole" : ""),
+        "a sum of weights not rescaled where the last tile of " + std::to_string(tile) + " keys" +
+            (splits_of_whole ? ", of a split that has whole ones," : "") + " has a larger maximum",
+        [tile, splits_of_whole](const Specification& s, const oracle::RowDetail& row,
+                                KeyExtent span) -> std::optional<WeightChange> {
+            const auto ways = splits_of_tiles(s.problem, span, tile);
+            std::vector<double> last(row.scores.size()), seen = last;
+            for (const KeyExtent part : splits_of_whole ? ways.back() : ways.front()) {
+                add_changes(row, part, tile, InTiles::last, last);
+                add_changes(row, part, tile, InTiles::last_seen, seen);
+            }
+            if (s.problem.mask.tensor.kind != MaskKind::none && last != seen) return std::nullopt;
+            return WeightChange{{}, log_sum_change(row, seen)};
+        });
 }
 
 // What a maximum grows by, where that is less than the limit, is added to all before it. None where
@@ -236,7 +230,8 @@ std::vector<Deviation> online_deviations() {
 
 std::vector<Deviation> last_sums_not_rescaled() {
     std::vector<Deviation> list;
-    for (const std::int64_t tile : {16, 32, 64, 128}) list.push_back(last_sum_not_rescaled(tile));
+    for (const std::int64_t tile : {16, 32, 64, 128})
+        for (const bool whole : {false, true}) list.push_back(last_sum_not_rescaled(tile, whole));
     return list;
 }
 

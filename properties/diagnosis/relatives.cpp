@@ -138,6 +138,13 @@ std::vector<Case> dimension_neighbours(const Case& smallest) {
         other.values = {ValueKind::normal, list.size() + 1, {}};
         list.push_back(std::move(other));
     }
+    // A table of angles may end, positions may be rounded: what is turned less tells.
+    for (const std::int64_t offset : {p.rope.offset - 1, p.rope.offset / 2, p.rope.offset / 16}) {
+        if (!rotates || offset < 0 || p.rope.offset == 0) continue;
+        Case other = relatives(smallest).front();
+        other.problem.rope.offset = offset;
+        list.push_back(std::move(other));
+    }
     return list;
 }
 

@@ -87,12 +87,16 @@ constexpr TileLook tile_looks[] = {
      }},
 };
 
-Deviation skipped_by(const TileLook& look, std::int64_t tile) {
-    return {.id = fmt::format("mask_tile_{}_{}", look.id, tile),
-            .says = fmt::format(fmt::runtime(look.says), tile),
-            .respecify = [skipped = look.skipped,
-                          tile](const Specification& s) -> std::optional<Specification> {
-                if (s.problem.mask.tensor.kind == MaskKind::none) return std::nullopt;
+/// `boolean`: additive masks are looked at key by key.
+Deviation skipped_by(const TileLook& look, std::int64_t tile, bool boolean) {
+    const std::string says = fmt::format(fmt::runtime(look.says), tile);
+    return {.id = fmt::format("mask_tile_{}{}_{}", boolean ? "boolean_" : "", look.id, tile),
+            .says = boolean ? says + ", where it is boolean" : says,
+            .respecify = [skipped = look.skipped, tile,
+                          boolean](const Specification& s) -> std::optional<Specification> {
+                const MaskKind kind = s.problem.mask.tensor.kind;
+                if (kind == MaskKind::none || (boolean && kind != MaskKind::boolean))
+                    return std::nullopt;
                 Rules rules = rules_of(s);
                 rules.also_hidden = [&s, skipped, tile, own = rules](const MaskPlace& p) {
                     if (p.column < 0 || p.column >= p.len_kv || !p.in_document || p.row >= p.len_q)
@@ -166,8 +170,9 @@ std::vector<Deviation> skipped_tiles(const std::vector<Evidence>& wrong) {
     };
     for (const std::int64_t tile : {16, 32, 64, 128})
         for (const TileLook& look : tile_looks)
-            add(skipped_by(look, tile),
-                [](const Problem& p) { return p.mask.tensor.kind != MaskKind::none; });
+            for (const bool boolean : {false, true})
+                add(skipped_by(look, tile, boolean),
+                    [](const Problem& p) { return p.mask.tensor.kind != MaskKind::none; });
     for (const LoopEnd& end : loop_limits)
         for (const std::int64_t block : {16, 32, 64, 128, 1})
             for (const std::int64_t tile : {16, 32, 64, 128})

@@ -149,6 +149,18 @@ std::optional<Evidence> of_members(search::Kernel& kernel, const Case& smallest)
     });
 }
 
+// Queries of zeros weigh all keys the same: what is summed up is numbers of the format, the sum is
+// none.
+std::optional<Evidence> of_equal_weights(search::Kernel& kernel, const Case& smallest) {
+    constexpr std::int64_t keys = 7;
+    Case c = plain(smallest, keys, 64);
+    c.values.tensors[Role::q] = {Fill::zeros, {}};
+    return evidence_of(kernel, c, [](const Problem&, TensorSet& inputs) {
+        Tensor& v = inputs[Role::v];
+        for (std::int64_t n = 0; n < v.size(); ++n) v.set(n, round_to(v.get(n), Precision::bf16));
+    });
+}
+
 // The second key's vector is the first's negated: their mean is 0, and to centre changes nothing.
 std::optional<Evidence> of_mean_zero(search::Kernel& kernel, const Case& smallest, Role centred) {
     return of_changed(kernel, smallest, [centred](Role role, Tensor& t) {
@@ -183,6 +195,10 @@ bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::strin
     const auto few_keys = [&] { return evidence_of(kernel, plain(smallest, 3, 64)); };
     if (of_sums(id)) {
         const Precision format = id.ends_with("bf16") ? Precision::bf16 : Precision::f16;
+        const std::optional<Evidence> members = of_members(kernel, smallest);
+        const bool products_right =
+            members && members->observed.has(Role::lse) && !members->lse_wrong;
+        if (products_right && shown_right(of_equal_weights(kernel, smallest))) return true;
         return shown_right(few_keys()) || wrong_on_members(kernel, smallest, format) ||
                (shown_right(one_key()) && sum_is_no_member(kernel, smallest, format));
     }

@@ -1,0 +1,65 @@
+// Deviations that stand in no list of those always tried, each played by a kernel that computes it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/fitted.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+std::vector<Deviation> unlisted() {
+    std::vector<Deviation> all;
+    for (auto part : {window_origins(), counted_without_keys(), length_scales(), rotation_tables(),
+                      other_heads(), inputs_narrowed(), lse_misscaled(), last_sums_not_rescaled()})
+        all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+std::string played(const char* id, const char* line) {
+    const std::vector<Deviation> all = unlisted();
+    const auto own = std::ranges::find(all, id, &Deviation::id);
+    if (own == all.end()) return "no such deviation";
+    const auto answer = [own](const Specification& s, const bound::Expected& truth) {
+        const std::optional<bound::Expected> e = predict(*own, s, truth);
+        return e ? *e : truth;
+    };
+    return diagnosed_of(answer, line).id;
+}
+
+struct Played {
+    const char *id, *line;
+};
+class Unlisted : public testing::TestWithParam<Played> {};
+
+TEST_P(Unlisted, IsRecognised) {
+    EXPECT_EQ(played(GetParam().id, GetParam().line), GetParam().id);
+}
+
+constexpr Played plays[] = {
+    {"window_left_from_row", "b1 hq2 hkv2 tq3 tk9 d4 window 2 -1 f32"},
+    {"window_right_whole_tile_16", "b1 hq2 hkv2 tq20 tk40 d4 window -1 3 f32"},
+    {"window_left_of_first_16", "b1 hq2 hkv2 tq20 tk40 d4 window 3 -1 f32"},
+    {"scale_log_keys_128", "b1 hq1 hkv1 tq2 tk200 d4 f32"},
+    {"scale_root_of_keys", "b1 hq2 hkv2 tq3 tk9 d4 f32"},
+    {"rope_positions_bf16", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 301 cache 4 f32"},
+    {"rope_frequencies_bf16", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},
+    {"rope_table_f16", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},
+    {"rope_positions_end_256", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 254 cache 4 f32"},
+    {"heads_group_power", "b1 hq6 hkv2 tq2 tk5 d4 f32"},
+    {"empty_splits_counted_16", "b1 hq1 hkv1 tq2 tk20 d4 splits 3 f32"},
+    {"split_tiles_dropped_16", "b1 hq1 hkv1 tq2 tk49 d4 splits 2 f32"},
+    {"splits_added_weights_16", "b1 hq1 hkv1 tq2 tk40 d4 splits 2 f32"},
+    {"sum_and_one", "b1 hq1 hkv1 tq2 tk5 d4 f32"},
+    {"queries_keys_as_tf32_cut", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
+    {"lse_scaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
+    {"not_rescaled_last_sum_16", "b1 hq1 hkv1 tq2 tk20 d4 f32"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, Unlisted, testing::ValuesIn(plays),
+                         [](const auto& play) { return std::string(play.param.id); });
+
+}  // namespace
+}  // namespace attest::diagnosis
