@@ -6,6 +6,7 @@
 #include <cctype>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <tuple>
 
 #include "properties/diagnosis/backward_coarser_step.hpp"
@@ -222,6 +223,22 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
     if (!backward || all || !known(others.front())) join(groups, earlier_calls, others.front());
 }
 
+// Where a maximum starts too high, weights in f16 lose their bits where those in f32 vanish.
+constexpr std::string_view one_defect = "maximum_finite";
+
+void join_family(std::map<std::string, std::vector<std::size_t>>& elected) {
+    const auto own = [](const auto& entry) { return entry.first.starts_with(one_defect); };
+    const auto into = std::ranges::find_if(elected, own);
+    if (into == elected.end()) return;
+    std::vector<std::size_t> all;
+    for (const auto& entry : elected)
+        if (own(entry)) all.insert(all.end(), entry.second.begin(), entry.second.end());
+    std::ranges::sort(all);
+    const std::string id = into->first;
+    std::erase_if(elected, own);
+    elected[id] = std::move(all);
+}
+
 std::string capitalised(std::string text) {
     if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
         text[0] = static_cast<char>(text[0] - 32);
@@ -234,6 +251,7 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     drop_steps_that_leave_something_open(counterexamples);
     cross_examine(counterexamples);
     auto elected = elect_explanations(counterexamples);
+    join_family(elected);
     Groups groups = deaths_and_unexplained(counterexamples);
     for (auto& [id, members] : elected) groups[{Group::Kind::deviation, id}] = std::move(members);
     join_what_fits(groups, counterexamples);
