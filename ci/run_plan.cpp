@@ -78,8 +78,7 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
         // again.
         if (law.verdict.decision == law::Decision::violated)
             return report.counterexample(law.counterexample) == nullptr;
-        return was_cut(law) || law.verdict.reason.kind == law::Reason::Kind::not_selected ||
-               law.verdict.reason.kind == law::Reason::Kind::interrupted;
+        return was_cut(law) || law.verdict.reason.kind == law::Reason::Kind::interrupted;
     });
     std::erase_if(report.cases,
                   [&](const search::CaseReport& one) { return report.law(one.law) == nullptr; });

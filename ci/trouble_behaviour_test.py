@@ -76,6 +76,25 @@ class Trouble(unittest.TestCase):
         shutil.copy(self.path("cases", sorted(os.listdir(self.path("cases")))[0]), os.path.join(self.cwd, "sent.json"))
         self.assertIn("masking.influence", self.attest("replay", "sent.json", code=1))
 
+    def test_a_whole_part_that_is_resumed_loses_no_law(self):
+        self.attest("check", "cpu_naive", *QUICK, code=0)
+        laws = [record["law"] for record in self.records() if record["record"] == "law"]
+        self.attest("check", "--resume", "attest-out", code=0)
+        self.assertEqual(sorted(record["law"] for record in self.records() if record["record"] == "law"), sorted(laws))
+
+    def test_a_helper_that_is_killed_is_started_again(self):
+        worker = os.path.join(os.path.dirname(EXAMPLES), "worker")
+        script = os.path.join(self.cwd, "attest_worker")
+        for kills, code in ((1, 0), (9, 4)):
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho >> {self.cwd}/starts{kills}\n"
+                           f"[ $(wc -l < {self.cwd}/starts{kills}) -gt {kills} ] || kill -9 $$\n"
+                           f'exec {worker}/attest_worker "$@"\n')
+            os.chmod(script, 0o755)
+            self.environment["ATTEST_WORKER_DIR"] = self.cwd
+            self.attest("list", "kernels", code=code)
+        self.environment.pop("ATTEST_WORKER_DIR")
+
     def test_a_death_outside_a_call_is_a_finding(self):
         said = self.attest("check", f"{EXAMPLES}/libmisbehaving.so#21", *QUICK, code=1)
         self.assertIn("wrote to address 0x8, which is in no tensor inside supports()", said)

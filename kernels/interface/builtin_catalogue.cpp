@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
+#include <optional>
 
 #include "kernels/interface/worker_directory.hpp"
 #include "reference/problem/errors.hpp"
@@ -14,7 +16,8 @@
 namespace attest::kernel {
 namespace {
 
-std::string output_of_list() {
+/// What it prints; none where it was killed, as a machine out of memory does.
+std::optional<std::string> output_of_one_list() {
     std::string program = worker_program();
     std::string option = "--list";
     std::array<char*, 3> arguments = {program.data(), option.data(), nullptr};
@@ -36,10 +39,17 @@ std::string output_of_list() {
     }
     ::close(ends[0]);
     int status = 0;
-    if (failed != 0 || ::waitpid(pid, &status, 0) != pid || status != 0) {
-        throw InternalError(program + " --list did not run");
-    }
+    const bool ran = failed == 0 && ::waitpid(pid, &status, 0) == pid;
+    if (ran && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return std::nullopt;
+    if (!ran || status != 0) throw InternalError(program + " --list did not run");
     return text;
+}
+
+std::string output_of_list() {
+    constexpr int attempts = 3;
+    for (int attempt = 0; attempt < attempts; ++attempt)
+        if (auto text = output_of_one_list()) return *std::move(text);
+    throw InternalError(worker_program() + " --list was killed each time");
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
