@@ -133,14 +133,19 @@ Html matrix_section(const AuditReport& report) {
         }
         rows.push_back(row);
     }
+    const std::int64_t none = std::ranges::count(report.bugs, true, &BugAudit::equivalent),
+                       bugs = static_cast<std::int64_t>(rows.size()) - none;
     Html out;
     out << "<section id=\"matrix\"><h2>Which law sees which bug</h2>\n<p>"
-        << Text{counted(static_cast<std::int64_t>(rows.size()), "bug")} << " down, "
-        << Text{counted(static_cast<std::int64_t>(columns.size()), "law")}
+        << Text{counted(bugs, "bug")} << (none == 0 ? Literal("") : Literal(" and "))
+        << Text{none == 0
+                    ? ""
+                    : counted(none, "change") + " that " + (none == 1 ? "is" : "are") + " none"}
+        << " down, " << Text{counted(static_cast<std::int64_t>(columns.size()), "law")}
         << " across, by name.</p>\n<p class=\"key\"><span><i class=\"s5\"></i>a law that the "
            "bug\u2019s "
            "row names sees it</span><span><i class=\"s3\"></i>another sees it</span><span><i "
-           "class=\"s1\"></i>tried, not seen</span></p>\n";
+           "class=\"s1\"></i>tried, not seen</span><span>blank: not tried</span></p>\n";
     if (!rows.empty() && !columns.empty())
         out << "<div class=\"scroll\">" << matrix(rows, laws, report.bugs) << "</div>\n";
     return out << "</section>\n";
