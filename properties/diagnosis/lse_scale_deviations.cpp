@@ -1,7 +1,10 @@
 // A log-sum-exp multiplied by what it must not be.
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
+#include <vector>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -32,13 +35,37 @@ Deviation lse_times(std::string id, std::string says, double (*factor)(double sc
             }};
 }
 
+// The maximum of the scores before they are scaled. As far off as the right one, by as much more as
+// the maximum is larger.
+std::optional<bound::Expected> with_unscaled_maximum(const Specification& s,
+                                                     const bound::Expected& truth) {
+    const double scale = effective_scale(s.problem);
+    if (truth.lse.empty() || scale == 1 || !(scale > 0)) return std::nullopt;
+    const double unit = s.dialect.lse_base == LseBase::two ? std::numbers::log2e : 1.0;
+    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    bound::Expected out;
+    out.lse = truth.lse;
+    for (std::size_t n = 0; n < out.lse.size(); ++n) {
+        bound::ExpectedElement& e = out.lse[n];
+        if (!std::isfinite(e.value) || !std::isfinite(rows[n].max)) continue;
+        e.value += unit * (rows[n].max / scale - rows[n].max);
+        e.error *= std::max(1.0, 1 / scale);
+        e.bound = e.bound * std::max(1.0, 1 / scale) +
+                  traits(Precision::f32).unit_roundoff * std::abs(e.value);
+    }
+    return out;
+}
+
 }  // namespace
 
 std::vector<Deviation> lse_misscaled() {
     return {lse_times("lse_scaled", "a log-sum-exp multiplied by the scale",
                       [](double scale) { return scale; }),
             lse_times("lse_divided_by_scale", "a log-sum-exp divided by the scale",
-                      [](double scale) { return 1 / scale; })};
+                      [](double scale) { return 1 / scale; }),
+            {.id = "lse_maximum_unscaled",
+             .says = "a log-sum-exp whose maximum is that of the scores before they are scaled",
+             .formula = with_unscaled_maximum}};
 }
 
 }  // namespace attest::diagnosis

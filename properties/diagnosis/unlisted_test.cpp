@@ -55,6 +55,7 @@ constexpr Played plays[] = {
     {"sum_and_one", "b1 hq1 hkv1 tq2 tk5 d4 f32"},
     {"queries_keys_as_tf32_cut", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_scaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
+    {"lse_maximum_unscaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"not_rescaled_last_sum_16", "b1 hq1 hkv1 tq2 tk20 d4 f32"},
 };
 
