@@ -33,6 +33,26 @@ double default_scale(const Specification& s) {
     return effective_scale(p);
 }
 
+// A kernel makes its scale itself, or corrects the one it is given.
+void add_padded_scales(std::vector<Deviation>& list) {
+    const auto padded = [&list](const std::string& id, const std::string& what, auto pad) {
+        list.push_back(scale_deviation(
+            "scale_" + id, "a scale made from d rounded up to " + what,
+            [pad](const Specification& s) { return root_of_dim(pad(s.problem.dim_qk)); }));
+        list.push_back(scale_deviation(
+            "scale_times_" + id,
+            "the scale times that of d rounded up to " + what + ", by that of d",
+            [pad](const Specification& s) {
+                const std::int64_t d = s.problem.dim_qk;
+                return effective_scale(s.problem) * root_of_dim(pad(d)) / root_of_dim(d);
+            }));
+    };
+    padded("padded_power", "a power of two", power_of_two_at_least);
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        padded("padded_" + std::to_string(tile), "a multiple of " + std::to_string(tile),
+               [tile](std::int64_t d) { return (d + tile - 1) / tile * tile; });
+}
+
 std::vector<Deviation> scale_deviations() {
     std::vector<Deviation> list{
         scale_deviation("scale_default", "the default scale 1/sqrt(d) instead of the explicit one",
@@ -50,6 +70,12 @@ std::vector<Deviation> scale_deviations() {
                         [](const Specification& s) { return root_of_dim(s.problem.dim_qk + 1); }),
         scale_deviation("scale_value_dim", "a scale made from the dimension of V",
                         [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
+        scale_deviation("scale_times_value_dim",
+                        "the scale times that of the dimension of V, by that of d",
+                        [](const Specification& s) {
+                            return effective_scale(s.problem) * root_of_dim(value_dim(s.problem)) /
+                                   root_of_dim(s.problem.dim_qk);
+                        }),
         scale_deviation("scale_model_dim", "a scale made from heads times d",
                         [](const Specification& s) {
                             return root_of_dim(s.problem.dim_qk * s.problem.heads_q);
@@ -77,23 +103,7 @@ std::vector<Deviation> scale_deviations() {
                             return round_to(effective_scale(s.problem), Precision::f16);
                         }),
     };
-    // A kernel makes its scale itself, or corrects the one it is given.
-    const auto padded = [&list](const std::string& id, const std::string& what, auto pad) {
-        list.push_back(scale_deviation(
-            "scale_" + id, "a scale made from d rounded up to " + what,
-            [pad](const Specification& s) { return root_of_dim(pad(s.problem.dim_qk)); }));
-        list.push_back(scale_deviation(
-            "scale_times_" + id,
-            "the scale times that of d rounded up to " + what + ", by that of d",
-            [pad](const Specification& s) {
-                const std::int64_t d = s.problem.dim_qk;
-                return effective_scale(s.problem) * root_of_dim(pad(d)) / root_of_dim(d);
-            }));
-    };
-    padded("padded_power", "a power of two", power_of_two_at_least);
-    for (const std::int64_t tile : {8, 16, 32, 64, 128})
-        padded("padded_" + std::to_string(tile), "a multiple of " + std::to_string(tile),
-               [tile](std::int64_t d) { return (d + tile - 1) / tile * tile; });
+    add_padded_scales(list);
     list.push_back(scale_deviation("scale_times_root", "scores sqrt(d) times as large as asked for",
                                    [](const Specification& s) {
                                        return effective_scale(s.problem) /
@@ -120,7 +130,7 @@ std::optional<Specification> with_scaled_bias(const Specification& s) {
 
 std::vector<Deviation> channel_deviations() {
     std::vector<Deviation> list;
-    for (const std::int64_t lane : {4, 8, 16, 32})
+    for (const std::int64_t lane : {2, 4, 8, 16, 32})
         list.push_back(
             {.id = "channels_dropped_" + std::to_string(lane),
              .says = "scores without the last d mod " + std::to_string(lane) + " channels",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -134,10 +135,34 @@ bool has_tensor_to_move(const Specification& s) {
     return has_cap_before_bias(s) ? has_additive(s) : s.problem.alibi;
 }
 
+struct OtherCap {
+    const char *id, *says;
+    double factor;
+};
+constexpr OtherCap other_caps[] = {
+    {"softcap_twice", "a soft cap of twice the one given", 2},
+    {"softcap_halved", "a soft cap of half the one given", 0.5},
+    {"softcap_times_log2e", "a soft cap multiplied by log2(e)", std::numbers::log2e},
+    {"softcap_times_ln2", "a soft cap multiplied by ln(2)", std::numbers::ln2},
+};
+
+Deviation of_other_cap(const OtherCap& other) {
+    return {.id = other.id,
+            .says = other.says,
+            .respecify =
+                [factor = other.factor](const Specification& s) -> std::optional<Specification> {
+                if (!capped(s)) return std::nullopt;
+                Specification out = s;
+                out.problem.softcap *= factor;
+                return out;
+            }};
+}
+
 }  // namespace
 
 std::vector<Deviation> softcap_deviations() {
     std::vector<Deviation> list = caps_misplaced();
+    for (const OtherCap& other : other_caps) list.push_back(of_other_cap(other));
     list.push_back(capped_otherwise(
         "softcap_over_alibi", "a soft cap over scores and ALiBi, with the mask behind it",
         has_alibi_to_move,

@@ -114,6 +114,13 @@ bool no_other_exp(search::Kernel& kernel, const Case& smallest) {
     return !shows;
 }
 
+// Weights of e^-60 add nothing to one of 1, however far they are off by a share of themselves.
+bool wrong_beside_nothing(search::Kernel& kernel, const Case& smallest) {
+    constexpr std::size_t keys = 255;
+    const auto e = of_scores_below(kernel, smallest, std::vector<double>(keys, -60.0));
+    return e && e->wrong();
+}
+
 // One key of weight 1, a product of two whole numbers and a value of the format: sums in it are
 // exact.
 bool wrong_on_members(search::Kernel& kernel, const Case& smallest, Precision format) {
@@ -205,6 +212,7 @@ bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::strin
     if (id.starts_with("step_exp_")) {
         const std::optional<Evidence> one = one_key();
         return (one && one->wrong()) || no_other_exp(kernel, smallest) ||
+               wrong_beside_nothing(kernel, smallest) ||
                !sum_is_no_member(kernel, smallest, Precision::f16);
     }
     if (id.starts_with("step_centred_")) {
