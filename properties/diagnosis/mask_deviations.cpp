@@ -109,7 +109,8 @@ std::vector<Deviation> aligned_by_axes() {
             .id = std::move(id),
             .says = std::move(says),
             .respecify = [has, causal](const Specification& s) -> std::optional<Specification> {
-                const bool lengths = has_key_lengths(s) || !s.problem.mask.lens_q.empty();
+                const bool lengths =
+                    has_key_lengths(s) || has_documents(s) || !s.problem.mask.lens_q.empty();
                 if (!has(s) || !lengths) return std::nullopt;
                 Rules rules = rules_of(s);
                 if (rules.window_top_left) return std::nullopt;

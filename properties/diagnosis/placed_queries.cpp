@@ -19,7 +19,8 @@ Deviation queries_placed_by_axes() {
                 "ALiBi and rotation",
             .respecify = [](const Specification& s) -> std::optional<Specification> {
                 const Problem& p = s.problem;
-                if (p.mask.lens_q.empty() && p.mask.lens_kv.empty()) return std::nullopt;
+                if (p.mask.lens_q.empty() && p.mask.lens_kv.empty() && p.mask.documents_q.empty())
+                    return std::nullopt;
                 const std::int64_t offset = p.len_kv - p.len_q;
                 Rules rules = rules_of(s);
                 rules.causal_offset = rules.window_offset = offset;

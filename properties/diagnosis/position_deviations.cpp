@@ -1,5 +1,6 @@
 // Positions taken wrongly, where a bias tells them: ALiBi of the wrong sign, slopes or distance.
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -126,6 +127,10 @@ std::vector<Deviation> position_deviations() {
     other_distance("alibi_from_one", "ALiBi by the distance and one", [](const MaskPlace& p) {
         return std::abs(p.row + p.len_kv - p.len_q - p.column) + 1;
     });
+    other_distance("alibi_behind_alone", "ALiBi on keys behind the query alone",
+                   [](const MaskPlace& p) {
+                       return std::max<std::int64_t>(p.row + p.len_kv - p.len_q - p.column, 0);
+                   });
     other_distance("alibi_top_left", "ALiBi as if nothing were cached",
                    [](const MaskPlace& p) { return std::abs(p.row - p.column); });
     return list;

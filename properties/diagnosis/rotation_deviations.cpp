@@ -132,6 +132,24 @@ void pairs_half_of_all_apart(Specification& s) {
     }
 }
 
+RopeStyle other_style(RopeStyle style) {
+    return style == RopeStyle::half ? RopeStyle::interleaved : RopeStyle::half;
+}
+
+// Turned in the other pairs, and back in those in which they will be turned.
+void keys_of_other_style(Specification& s) {
+    if (s.problem.cache.keys_rotated) return;
+    const std::int64_t offset = s.problem.rope.offset;
+    const auto place = [offset](std::int64_t, std::int64_t j) {
+        return static_cast<double>(offset + j);
+    };
+    Specification other = s;
+    other.problem.rope.style = other_style(s.problem.rope.style);
+    s.inputs.put(Role::k, turned(other, Role::k, place));
+    s.inputs.put(Role::k, turned(s, Role::k,
+                                 [place](std::int64_t b, std::int64_t j) { return -place(b, j); }));
+}
+
 std::vector<Deviation> whole_rotations() {
     return {
         rope_deviation("rope_ignored", "no rotation by position",
@@ -145,12 +163,11 @@ std::vector<Deviation> whole_rotations() {
             "a rotation of channels (0, d/2), (1, d/2 + 1) and so on, whichever pairs are "
             "asked for",
             [](Specification& s) { s.problem.rope.style = RopeStyle::half; }),
-        rope_deviation("rope_other_style", "a rotation of the other pairs of channels",
-                       [](Specification& s) {
-                           s.problem.rope.style = s.problem.rope.style == RopeStyle::half
-                                                      ? RopeStyle::interleaved
-                                                      : RopeStyle::half;
-                       }),
+        rope_deviation(
+            "rope_other_style", "a rotation of the other pairs of channels",
+            [](Specification& s) { s.problem.rope.style = other_style(s.problem.rope.style); }),
+        rope_deviation("rope_keys_other_style",
+                       "keys rotated in other pairs of channels than queries", keys_of_other_style),
         rope_deviation(
             "rope_query_at_zero", "queries rotated from position 0, as if nothing were cached",
             [](Specification& s) {
