@@ -71,6 +71,11 @@ class Trouble(unittest.TestCase):
         self.assertIn("only a library is handed device memory",
                       self.attest("check", "python:on_device", *least, code=2))
 
+    def test_one_defect_is_one_cause_under_dropout_too(self):
+        said = self.attest("check", "mutant:M001", "--seed", "3", "--match", "masking.influence", "--match",
+                           "reference.dropout", code=1)
+        self.assertIn("2 of 2 laws, 1 cause", said)
+
     def test_a_stored_case_may_be_sent_to_somebody(self):
         self.attest("check", "mutant:M001", *QUICK[:4], "--match", "masking.influence", code=1)
         shutil.copy(self.path("cases", sorted(os.listdir(self.path("cases")))[0]), os.path.join(self.cwd, "sent.json"))

@@ -13,7 +13,6 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/relatives.hpp"
 #include "properties/diagnosis/scope.hpp"
-#include "properties/diagnosis/shared_dropout.hpp"
 #include "properties/diagnosis/some_rows.hpp"
 #include "properties/diagnosis/step_experiment.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -138,19 +137,6 @@ bool contradicted(const Diagnosis& found, const AllEvidence& evidence) {
                                std::ranges::any_of(evidence.right, contradicts));
     };
     return refuted_by(found) || std::ranges::any_of(found.also, refuted_by);
-}
-
-// Its mask is the kernel's own. What it makes of that, which weights it drops, how many.
-Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample& counterexample,
-                           const std::vector<search::CaseRecord>& records) {
-    Diagnosis found = dropped_forward(kernel, counterexample, records);
-    if (found.known) return found;
-    found.cases = std::max<std::int64_t>(found.cases, 1);
-    if (const auto shared = shared_dropout(kernel, counterexample)) return known(*shared, found);
-    if (const auto rate = dropout_at_another_rate(kernel, counterexample, records))
-        return known(*rate, found);
-    if (found.tried == 0) found.cases = 0;
-    return found;
 }
 
 Explanation depends_on(std::string id, const std::string& what) {

@@ -5,6 +5,7 @@
 
 #include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/relatives.hpp"
+#include "properties/diagnosis/shared_dropout.hpp"
 #include "properties/law/dropout_mask.hpp"
 #include "properties/search/kernel_trial.hpp"
 #include "reference/problem/errors.hpp"
@@ -51,6 +52,12 @@ std::vector<Case> cases_of(const search::Counterexample& counterexample,
     return cases;
 }
 
+bool wrong_without_dropout(search::Kernel& kernel, Case c) {
+    c.problem.dropout = {};
+    const std::optional<Evidence> e = evidence_of(kernel, c);
+    return e && e->wrong();
+}
+
 }  // namespace
 
 Diagnosis explain_dropped(const AllEvidence& evidence) {
@@ -85,6 +92,22 @@ Diagnosis dropped_forward(search::Kernel& kernel, const search::Counterexample& 
         evidence.add(dropped_evidence(kernel, c));
     }
     return explain_dropped(evidence);
+}
+
+Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample& counterexample,
+                           const std::vector<search::CaseRecord>& records) {
+    Diagnosis found = dropped_forward(kernel, counterexample, records);
+    if (found.known) return found;
+    std::optional<Explanation> other = shared_dropout(kernel, counterexample);
+    if (!other) other = dropout_at_another_rate(kernel, counterexample, records);
+    if (other) {
+        static_cast<Explanation&>(found) = *other;
+        found.known = true;
+        found.cases = std::max<std::int64_t>(found.cases, 1);
+        return found;
+    }
+    if (found.tried == 0 || wrong_without_dropout(kernel, counterexample.smallest)) return {};
+    return found;
 }
 
 }  // namespace attest::diagnosis

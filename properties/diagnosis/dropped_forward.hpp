@@ -47,4 +47,10 @@ std::optional<Explanation> dropout_at_another_rate(search::Kernel& kernel,
                                                    const search::Counterexample& counterexample,
                                                    const std::vector<search::CaseRecord>& records);
 
+/// Why a counterexample under dropout fails, whose mask is the kernel's own: what it makes of that,
+/// which weights it drops, how many. Of one that fails without dropout, too, nothing is said: the
+/// kernel's other counterexamples say why.
+Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample& counterexample,
+                           const std::vector<search::CaseRecord>& records);
+
 }  // namespace attest::diagnosis
