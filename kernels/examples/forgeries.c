@@ -8,17 +8,6 @@
 
 #include "trouble.h"
 
-#define FORWARD(name) static int name(void* s, const attest_call* c, char* error, size_t cap)
-
-static int done(const attest_call* c, const void* s, const char* error, size_t cap) {
-    (void)s, (void)error, (void)cap;
-    return fill(c, 0);
-}
-#define DONE done(c, s, error, cap)
-
-#define KERNEL(name) \
-    { #name, name, NULL, NULL, yes }
-
 /* Frames as ../worker/PROTOCOL.md lays them out, in the worker's name. */
 static void forge(uint16_t kind, uint32_t number, const void* body, uint32_t bytes) {
     struct {

@@ -19,17 +19,6 @@
 
 #include "trouble.h"
 
-#define FORWARD(name) static int name(void* s, const attest_call* c, char* error, size_t cap)
-
-static int done(const attest_call* c, const void* s, const char* error, size_t cap) {
-    (void)s, (void)error, (void)cap;
-    return fill(c, 0);
-}
-#define DONE done(c, s, error, cap)
-
-#define KERNEL(name) \
-    { #name, name, NULL, NULL, yes }
-
 FORWARD(limit_its_own_time) {
     const struct rlimit second = {1, 1};
     setrlimit(RLIMIT_CPU, &second);

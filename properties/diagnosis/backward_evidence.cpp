@@ -226,15 +226,7 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
                                              const std::vector<search::CaseRecord>& records) {
     AllBackwardEvidence all;
     add_calls_of_the_law(all, kernel, counterexample);
-    std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
-    for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
-    std::size_t holding = 0;
-    for (const search::CaseRecord& record : records) {
-        const bool holds = answered(record, law::Decision::holds);
-        if (holds && holding++ >= holding_cases_max) continue;
-        if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
-    }
-    for (const Case& c : cases) {
+    for (const Case& c : cases_around(counterexample, records)) {
         if (all.remembers || all.wrong.size() == backward_evidence_max) break;
         auto e = backward_evidence_of(kernel, c);
         // A defect of one call shows in the first of them; a memory may in any.

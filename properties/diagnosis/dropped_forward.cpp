@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "properties/diagnosis/agreement.hpp"
-#include "properties/diagnosis/relatives.hpp"
 #include "properties/diagnosis/shared_dropout.hpp"
 #include "properties/law/dropout_mask.hpp"
 #include "properties/search/kernel_trial.hpp"
@@ -18,13 +17,9 @@ namespace {
 
 /// One call under the mask that is read beside it.
 std::optional<Evidence> dropped_evidence(search::Kernel& kernel, Case c) try {
-    constexpr std::int64_t calls_max = 16;
     c.problem = canonical(c.problem);
-    require_valid(c.problem);
     const Problem& p = c.problem;
-    if (p.dropout.p == 0 || too_large(c) || law::reading_calls(p) > calls_max ||
-        !kernel.supports(p, nullptr))
-        return std::nullopt;
+    if (!mask_is_readable(kernel, c)) return std::nullopt;
     const search::KernelTrial trial(kernel, c);
     Specification asked{p, kernel.manifest().dialect, kernel.manifest().numerics, make_inputs(c)};
     law::KeptMask mask = law::read_mask(trial, p, asked.inputs);
@@ -36,20 +31,6 @@ std::optional<Evidence> dropped_evidence(search::Kernel& kernel, Case c) try {
     return std::nullopt;
 } catch (const BadInput&) {
     return std::nullopt;
-}
-
-/// The smallest case first, what was found, relatives, other cases of the law.
-std::vector<Case> cases_of(const search::Counterexample& counterexample,
-                           const std::vector<search::CaseRecord>& records) {
-    std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
-    for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
-    std::size_t holding = 0;
-    for (const search::CaseRecord& record : records) {
-        const bool holds = answered(record, law::Decision::holds);
-        if (holds && holding++ >= holding_cases_max) continue;
-        if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
-    }
-    return cases;
 }
 
 bool wrong_without_dropout(search::Kernel& kernel, Case c) {
@@ -87,7 +68,7 @@ Diagnosis explain_dropped(const AllEvidence& evidence) {
 Diagnosis dropped_forward(search::Kernel& kernel, const search::Counterexample& counterexample,
                           const std::vector<search::CaseRecord>& records) {
     AllEvidence evidence;
-    for (const Case& c : cases_of(counterexample, records)) {
+    for (const Case& c : cases_around(counterexample, records)) {
         if (evidence.enough()) break;
         evidence.add(dropped_evidence(kernel, c));
     }

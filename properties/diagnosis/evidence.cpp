@@ -124,6 +124,19 @@ std::optional<Evidence> evidence_of(search::Kernel& kernel, const Case& tried,
     }
 }
 
+std::vector<Case> cases_around(const search::Counterexample& counterexample,
+                               const std::vector<search::CaseRecord>& records) {
+    std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
+    for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
+    std::size_t holding = 0;
+    for (const search::CaseRecord& record : records) {
+        const bool holds = answered(record, law::Decision::holds);
+        if (holds && holding++ >= holding_cases_max) continue;
+        if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
+    }
+    return cases;
+}
+
 AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample& counterexample,
                             const std::vector<search::CaseRecord>& records) {
     AllEvidence evidence;

@@ -35,6 +35,10 @@ struct AllEvidence {
     void add_probe(Evidence evidence);
 };
 
+/// The smallest case, the case as found, relatives of the smallest, and other cases of the law.
+std::vector<Case> cases_around(const search::Counterexample& counterexample,
+                               const std::vector<search::CaseRecord>& records);
+
 /// The calls the law itself made of the smallest case, with its own inputs; then the smallest case,
 /// the case as found, relatives of the smallest that tell deviations apart, and other cases of the
 /// law, the failing ones first. Calls that are too large for the reference to answer again and

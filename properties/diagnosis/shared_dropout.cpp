@@ -114,13 +114,9 @@ const std::vector<SharedFate>& shared_fates() {
 }
 
 std::optional<ReadMask> read_masks(search::Kernel& kernel, Case c) try {
-    constexpr std::int64_t calls_max = 16;
     c.problem = canonical(c.problem);
-    require_valid(c.problem);
     const Problem& p = c.problem;
-    if (p.dropout.p == 0 || too_large(c) || law::reading_calls(p) > calls_max ||
-        !kernel.supports(p, nullptr))
-        return std::nullopt;
+    if (!mask_is_readable(kernel, c)) return std::nullopt;
     const search::KernelTrial trial(kernel, c);
     const TensorSet inputs = make_inputs(c);
     ReadMask found{p, law::read_mask(trial, p, inputs), {}};
@@ -160,6 +156,14 @@ double dropped_share(const law::KeptMask& mask) {
 }
 
 }  // namespace
+
+bool mask_is_readable(search::Kernel& kernel, const Case& c) {
+    constexpr std::int64_t calls_max = 16;
+    const Problem& p = c.problem;
+    require_valid(p);
+    return p.dropout.p > 0 && !too_large(c) && law::reading_calls(p) <= calls_max &&
+           kernel.supports(p, nullptr);
+}
 
 std::optional<Explanation> shared_dropout(search::Kernel& kernel,
                                           const search::Counterexample& counterexample) {

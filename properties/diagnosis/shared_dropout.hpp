@@ -8,6 +8,10 @@
 
 namespace attest::diagnosis {
 
+/// Whether a canonical case drops weights, is taken, and shows which in few calls. Throws BadInput
+/// where it is no problem.
+bool mask_is_readable(search::Kernel& kernel, const Case& c);
+
 /// Masks are read off forward's outputs in the smallest case, the case as found and its relatives.
 /// What is named holds of every weight of these, and of so many that it is no chance.
 std::optional<Explanation> shared_dropout(search::Kernel& kernel,

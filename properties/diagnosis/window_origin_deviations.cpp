@@ -16,10 +16,14 @@ namespace {
 /// From which position one side of a window is counted; offset: what stands before row 0.
 using OriginOf = std::function<std::int64_t(const MaskPlace&, std::int64_t offset)>;
 
-Deviation one_side(std::string id, std::string says, bool left, OriginOf origin) {
+/// What hides a key in the place of one limit of a window; offset as above, reach: how many keys
+/// away from its origin the limit is.
+using HidesOf = std::function<bool(const MaskPlace&, std::int64_t offset, std::int64_t reach)>;
+
+Deviation other_limit(std::string id, std::string says, bool left, HidesOf hides) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [left, origin = std::move(origin)](
+            .respecify = [left, hides = std::move(hides)](
                              const Specification& s) -> std::optional<Specification> {
                 const Window window = s.problem.mask.window;
                 const std::int64_t own = left ? window.left : window.right;
@@ -27,37 +31,35 @@ Deviation one_side(std::string id, std::string says, bool left, OriginOf origin)
                 Rules rules = rules_of(s);
                 (left ? rules.window.left : rules.window.right) = -1;
                 const bool less = rules.ends == WindowEnds::exclusive && own > 0;
-                rules.also_hidden = [=, reach = less ? own - 1 : own,
+                rules.also_hidden = [hides, reach = less ? own - 1 : own,
                                      top_left = rules.window_top_left](const MaskPlace& p) {
-                    const std::int64_t at = origin(p, top_left ? 0 : p.len_kv - p.len_q);
-                    return left ? p.column < at - reach : p.column > at + reach;
+                    return hides(p, top_left ? 0 : p.len_kv - p.len_q, reach);
                 };
                 return with_rules(s, rules);
             },
             .tells = law::Tells::visibility};
 }
 
+Deviation one_side(std::string id, std::string says, bool left, OriginOf origin) {
+    return other_limit(std::move(id), std::move(says), left,
+                       [left, origin = std::move(origin)](const MaskPlace& p, std::int64_t offset,
+                                                          std::int64_t reach) {
+                           const std::int64_t at = origin(p, offset);
+                           return left ? p.column < at - reach : p.column > at + reach;
+                       });
+}
+
 /// A tile at a limit is shown whole: its keys are not asked one by one.
 Deviation whole_tile(bool left, std::int64_t tile) {
-    return {.id = fmt::format("window_{}_whole_tile_{}", left ? "left" : "right", tile),
-            .says = fmt::format("a window whose {} tile of {} keys is shown whole",
-                                left ? "first" : "last", tile),
-            .respecify = [left, tile](const Specification& s) -> std::optional<Specification> {
-                const Window window = s.problem.mask.window;
-                const std::int64_t own = left ? window.left : window.right;
-                if (own < 0) return std::nullopt;
-                Rules rules = rules_of(s);
-                (left ? rules.window.left : rules.window.right) = -1;
-                const bool less = rules.ends == WindowEnds::exclusive && own > 0;
-                rules.also_hidden = [=, reach = less ? own - 1 : own,
-                                     top_left = rules.window_top_left](const MaskPlace& p) {
-                    const std::int64_t at = p.row + (top_left ? 0 : p.len_kv - p.len_q);
-                    return left ? p.column < tile_begin(at - reach, tile)
-                                : p.column >= tile_begin(at + reach, tile) + tile;
-                };
-                return with_rules(s, rules);
-            },
-            .tells = law::Tells::visibility};
+    return other_limit(fmt::format("window_{}_whole_tile_{}", left ? "left" : "right", tile),
+                       fmt::format("a window whose {} tile of {} keys is shown whole",
+                                   left ? "first" : "last", tile),
+                       left,
+                       [left, tile](const MaskPlace& p, std::int64_t offset, std::int64_t reach) {
+                           const std::int64_t at = p.row + offset;
+                           return left ? p.column < tile_begin(at - reach, tile)
+                                       : p.column >= tile_begin(at + reach, tile) + tile;
+                       });
 }
 
 }  // namespace
