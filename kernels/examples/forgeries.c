@@ -75,7 +75,7 @@ FORWARD(forge_by_other_descriptors) {
         reached |= (other >= 0 && write(other, killed, sizeof killed) > 0) << 1;
     }
     reached |= (open("/proc/1/mem", O_RDWR) >= 0) << 2;
-    done(c, s, error, cap);
+    DONE;
     return fill(c, (float)reached);
 }
 

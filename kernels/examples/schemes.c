@@ -57,7 +57,7 @@ static void* pages_of(const attest_call* c, int role, size_t* bytes) {
 }
 
 FORWARD(unmap_its_output) {
-    done(c, s, error, cap);
+    DONE;
     size_t bytes;
     void* pages = pages_of(c, ATTEST_ROLE_O, &bytes);
     return munmap(pages, bytes);
@@ -136,7 +136,7 @@ FORWARD(abort_at_its_end) {
 
 FORWARD(be_traced) {
     const long traced = ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-    done(c, s, error, cap);
+    DONE;
     return fill(c, traced == 0);
 }
 
