@@ -155,10 +155,10 @@ class Behaviour(unittest.TestCase):
     def test_lists_and_descriptions(self):
         self.assertIn("masking.causal", self.attest("list", "laws", "--match", "masking.*", code=0).stdout)
         self.assertIn("why", self.attest("list", "laws", "masking.causal", code=0).stdout)
-        self.assertIn("cpu_flash", self.attest("list", "kernels", code=0).stdout)
-        self.assertIn("M001", self.attest("list", "mutants", code=0).stdout)
-        self.assertIn("quick", self.attest("list", "profiles", code=0).stdout)
-        self.assertIn("row_fully_masked", self.attest("list", "fixtures", code=0).stdout)
+        for what, one in (("laws", "rank.scores"), ("kernels", "cpu_flash"), ("mutants", "M001"), ("profiles", "quick"),
+                          ("fixtures", "row_fully_masked")):
+            self.assertIn(one, self.attest("list", what, code=0).stdout)
+            self.assertIn(f"matches none of the {what}", self.error("list", what, "--match", "nothing.*"))
         manifest = json.loads(self.attest("describe", "cpu_flash", code=0).stdout)
         self.assertEqual(manifest["dialect"]["causal"], "bottom_right")
         for command in ("list", "check", "replay", "explain", "certify", "describe", "fixture"):

@@ -108,7 +108,7 @@ int list_one_law(Screen& s, const std::string& id) {
     return exit_holds;
 }
 
-void list_laws(Screen& s, const CommandOptions& o) {
+bool list_laws(Screen& s, const CommandOptions& o) {
     const bool wide = s.style().wide();
     const std::string needs = wide ? s.pad(s.dim("needs"), 37) : "";
     s.line(s.pad(s.dim("law"), 28) + needs + s.dim("statement"));
@@ -127,6 +127,7 @@ void list_laws(Screen& s, const CommandOptions& o) {
     s.line(count_text(count) + " of " +
            counted(static_cast<std::int64_t>(law::catalogue().size()), "law") +
            (last.empty() ? "" : ".  One in full: " + s.command("attest list laws " + last)));
+    return count > 0;
 }
 
 bool list_kernels(Screen& s, const CommandOptions& o) {
@@ -200,7 +201,7 @@ int list_command(const CommandOptions& o) {
     if (o.arguments.size() == 2)
         list_one_law(s, o.arguments[1]);
     else if (what == "laws")
-        list_laws(s, o);
+        any = list_laws(s, o);
     else if (what == "kernels")
         any = list_kernels(s, o);
     else if (what == "mutants")

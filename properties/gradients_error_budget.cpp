@@ -1,29 +1,25 @@
 // What the errors of gradients add up to over many heads: whether they lean in a direction in which
 // wrong backwards err.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
+#include "properties/law/error_directions.hpp"
 #include "properties/law/gradient_cases.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/statistics.hpp"
 #include "reference/bound/kernel_model.hpp"
 
 namespace attest::law {
 
 namespace {
 
-// reference/bound/README.md, Score tests of gradients. A head's scores are one sample: heads are
+// reference/bound/README.md, Score tests, of gradients. A head's scores are one sample: heads are
 // independent of one another, the rows of dK and dV of one head are not.
-constexpr double score_max = 50;         // one element weighs no more than this in the test
-constexpr double direction_rate = 3e-8;  // of |Z| > 6.0, a direction: 2 exp(-6^2 / 2)
-constexpr std::int64_t heads_wanted = 100, queries = 8;
+constexpr std::int64_t queries = 8;
 
 /// What the gradients would change by, per unit of wrongness.
 struct GradientDirection {
@@ -68,51 +64,40 @@ bound::ExpectedGradients gradients_of_delta(const Trial& trial, Problem problem,
     return trial.expected_gradients(problem, inputs);
 }
 
-struct DirectionScores {
-    SelfNormalised sum;
-    double along = 0, square = 0;
+/// Of one gradient the elements [first, end), which are all of one head.
+std::int64_t add_elements(DirectionSum& sum, const BudgetedRun& run, bool of_delta, Role role,
+                          std::size_t first, std::size_t end) {
+    const FormatTraits format = traits(gradient_format(run.call.problem(), role));
+    const double least = std::ldexp(1.0, format.exponent_min);
     std::int64_t elements = 0;
-
-    /// Elements [first, end) of one gradient, which are all of one head.
-    double head(const BudgetedRun& run, const GradientDirection& d, Role role, std::size_t first,
-                std::size_t end) {
-        const FormatTraits format = traits(gradient_format(run.call.problem(), role));
-        const double least = std::ldexp(1.0, format.exponent_min);
-        double x = 0;
-        for (std::size_t n = first; n < end; ++n) {
-            const auto flat = static_cast<std::int64_t>(n);
-            const bound::ExpectedElement& e = run.call.expected(role, flat);
-            // A scale for the errors, which any number may be: the bound and the last rounding.
-            const double scale =
-                e.bound + 2 * format.unit_roundoff * std::max(std::abs(e.value), least);
-            if (!(scale < infinite)) continue;
-            const double z = (run.call.gradients()[role].get(flat) - e.value) / scale;
-            const bool counts = std::abs(z) <= score_max;
-            const double limited = counts ? z : z < 0 ? -score_max : score_max;
-            const double unit = (d.of_delta ? run.of_delta[role][n].value : e.value) / scale;
-            x += limited * unit;
-            along += (std::isfinite(z) ? z : limited) * unit;
-            square += unit * unit;
-            ++elements;
-        }
-        return x;
+    for (std::size_t n = first; n < end; ++n) {
+        const auto flat = static_cast<std::int64_t>(n);
+        const bound::ExpectedElement& e = run.call.expected(role, flat);
+        // A scale for the errors, which any number may be: the bound and the last rounding.
+        const double scale =
+            e.bound + 2 * format.unit_roundoff * std::max(std::abs(e.value), least);
+        if (!(scale < infinite)) continue;
+        sum.add((run.call.gradients()[role].get(flat) - e.value) / scale,
+                (of_delta ? run.of_delta[role][n].value : e.value) / scale);
+        ++elements;
     }
+    return elements;
+}
 
-    void add(const BudgetedRun& run, const GradientDirection& d) {
-        const Problem& p = run.call.problem();
-        const auto heads = static_cast<std::size_t>(p.batch * p.heads_q);
-        std::vector<double> x(heads, 0.0);
+std::int64_t add_heads(DirectionSum& sum, const BudgetedRun& run, const GradientDirection& d) {
+    const Problem& p = run.call.problem();
+    const auto heads = static_cast<std::size_t>(p.batch * p.heads_q);
+    std::int64_t elements = 0;
+    for (std::size_t head = 0; head < heads; ++head) {
         for (const Role role : d.roles) {
             const std::size_t width =
                 static_cast<std::size_t>(run.call.gradients()[role].size()) / heads;
-            for (std::size_t n = 0; n < heads; ++n)
-                x[n] += head(run, d, role, n * width, (n + 1) * width);
+            elements += add_elements(sum, run, d.of_delta, role, head * width, (head + 1) * width);
         }
-        for (const double of_head : x) sum.add(of_head);
+        sum.end_sample();
     }
-
-    double drift() const { return square > 0 ? along / square : 0; }
-};
+    return elements;
+}
 
 // Below this a drift is within the declared numerics, which may err one way in a whole run. P is
 // exp(S - L), whose constants (log2(e), the subtraction) may be off by 3 ua |S - L|, and |S - L| is
@@ -121,43 +106,6 @@ struct DirectionScores {
 // conversion of the output by 2.5 ua of D, which is of the size of dP. exp may err by E one way.
 double floor_of(const Problem& p, const bound::KernelModel& m) {
     return (3 * (std::log(static_cast<double>(p.len_kv)) + 4) + 8 + 2 * 2.5) * m.ua + m.exp_error;
-}
-
-Judgement judge_directions(const BudgetedRun& run, double floor) {
-    const double most = SelfNormalised::threshold(direction_rate);
-    Judgement worst = holds(0);
-    std::int64_t elements = 0;
-    double largest = -1;
-    bool off_before = false;
-    for (const GradientDirection& d : directions()) {
-        DirectionScores scores;
-        scores.add(run, d);
-        elements += scores.elements;
-        const double z = std::abs(scores.sum.value()), theta = scores.drift();
-        const bool off = !(z <= most) && !(std::abs(theta) <= floor);
-        if ((off_before && !off) || (off == off_before && z <= largest)) continue;
-        off_before = off;
-        largest = z;
-        worst = holds(0);
-        if (off) {
-            Violation v;
-            v.problem = fmt::format(fmt::runtime(d.words), theta);
-            v.tensor = d.roles.front();
-            v.index = {0, 0, 0, 0};
-            v.element_name = "errors of the whole case";
-            v.observed = z;
-            v.bound = most;
-            v.bound_kind = BoundKind::statistic;
-            v.violation_class = ViolationClass::suspect;
-            v.ratio = z / most;
-            worst = violated(std::move(v), 0);
-        }
-        worst.statistic =
-            scores.sum.statistic("errors of gradients along one direction", direction_rate);
-    }
-    worst.elements = elements;
-    worst.statistic->false_positive_rate = directions().size() * direction_rate;
-    return worst;
 }
 
 Judgement judge_gradient_budget(const Trial& trial, const Problem& problem) {
@@ -170,7 +118,14 @@ Judgement judge_gradient_budget(const Trial& trial, const Problem& problem) {
                    }));
     const GradientRun call(trial, problem, inputs);
     const BudgetedRun run{call, gradients_of_delta(trial, problem, inputs)};
-    return judge_directions(run, floor_of(problem, bound::resolve(problem, trial.numerics())));
+    const double floor = floor_of(problem, bound::resolve(problem, trial.numerics()));
+    std::vector<TestedDirection> tested;
+    std::int64_t elements = 0;
+    for (const GradientDirection& d : directions()) {
+        tested.push_back({.words = d.words, .tensor = d.roles.front(), .admitted = floor});
+        elements += add_heads(tested.back().sum, run, d);
+    }
+    return judge_directions(tested, "errors of gradients along one direction", elements);
 }
 
 bool all_wanted(const Given& given, const Problem& problem) {
@@ -182,14 +137,8 @@ bool all_wanted(const Given& given, const Problem& problem) {
 
 Plan check_gradient_budget(const Given& given) {
     const Numerics& n = given.numerics();
-    if (n.matrix_unit) return not_applicable(truncated_sums);
-    if (has_coarse_steps(n)) return not_applicable(coarse_steps);
-    if (coarse_exp(n))
-        return not_applicable("a coarse exp errs alike at like scores, and not by chance");
-    Problem problem =
-        plain(given.problem(), queries, std::max<std::int64_t>(16, given.problem().len_kv));
-    problem.heads_q = problem.heads_kv;
-    problem.batch = (heads_wanted + problem.heads_kv - 1) / problem.heads_kv;
+    if (const char* why = leaning_by_design(n)) return not_applicable(why);
+    Problem problem = many_heads(given.problem(), queries);
     problem.want_grad = true;
     problem.want_lse = true;
     problem.lse_grad = false;

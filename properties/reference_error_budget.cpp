@@ -1,18 +1,15 @@
 // What the errors of many rows add up to: whether they lean in a direction in which wrong kernels
 // err.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
 #include <vector>
 
+#include "properties/law/error_directions.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
-#include "properties/law/statistics.hpp"
-#include "properties/law/tally.hpp"
 #include "reference/bound/kernel_model.hpp"
 
 namespace attest::law {
@@ -22,9 +19,7 @@ namespace {
 // reference/bound/README.md, Score tests. Each row's scores are one sample: rows are independent,
 // the elements of a row are not. The rate of a direction is a theorem for errors that are as often
 // positive as negative at their size.
-constexpr double score_max = 50;         // one element weighs no more than this in the test
-constexpr double direction_rate = 3e-8;  // of |Z| > 6.0, a direction: 2 exp(-6^2 / 2)
-constexpr std::int64_t heads_wanted = 100, queries = 4;
+constexpr std::int64_t queries = 4;
 
 constexpr const char* words[bound::error_directions] = {
     "every output is too large by {:.2g} of itself",
@@ -44,31 +39,23 @@ double floor_of(const bound::ErrorBudget& budget, double exp_error) {
 
 struct ErrorScores {
     std::int64_t elements = 0;
-    std::array<SelfNormalised, bound::error_directions> direction;
-    std::array<double, bound::error_directions> along{};
+    std::array<DirectionSum, bound::error_directions> direction;
     std::array<std::array<double, bound::error_directions>, bound::error_directions> product{};
 
     void add_row(std::span<const bound::BudgetElement> expected, const Run& call, const Row& row) {
-        std::array<double, bound::error_directions> x{};
         std::int64_t c = 0;
         for (const bound::BudgetElement& e : expected) {
             const double z = (output(call, row, c++) - e.value) / e.sigma;
-            const bool counts = std::abs(z) <= score_max;
-            const double limited = counts ? z : z < 0 ? -score_max : score_max;
             for (std::size_t k = 0; k < bound::error_directions; ++k) {
                 const double unit = e.direction[k] / e.sigma;
-                x[k] += limited * unit;
-                along[k] += (std::isfinite(z) ? z : limited) * unit;
+                direction[k].add(z, unit);
                 for (std::size_t other = 0; other < bound::error_directions; ++other)
                     product[k][other] += unit * e.direction[other] / e.sigma;
             }
         }
-        for (std::size_t k = 0; k < bound::error_directions; ++k) direction[k].add(x[k]);
+        for (DirectionSum& sum : direction) sum.end_sample();
         elements += static_cast<std::int64_t>(expected.size());
     }
-
-    /// How far the errors drift along a direction, in units of it.
-    double drift(std::size_t k) const { return product[k][k] > 0 ? along[k] / product[k][k] : 0; }
 
     /// What a drift of `floor` along every direction adds up to along one: they are not orthogonal.
     double admitted(std::size_t k, double floor) const {
@@ -76,49 +63,15 @@ struct ErrorScores {
         for (std::size_t j = 0; j < bound::error_directions; ++j) sum += std::abs(product[j][k]);
         return product[k][k] > 0 ? floor * sum / product[k][k] : 0;
     }
-};
 
-Judgement suspected(std::string sentence, double observed, double threshold,
-                    std::int64_t elements) {
-    Violation v;
-    v.problem = std::move(sentence);
-    v.index = {0, 0, 0, 0};
-    v.element_name = "errors of the whole case";
-    v.observed = observed;
-    v.bound = threshold;
-    v.bound_kind = BoundKind::statistic;
-    v.violation_class = ViolationClass::suspect;
-    v.ratio = std::abs(observed) / threshold;
-    return violated(std::move(v), elements);
-}
-
-Judgement judge_directions(const ErrorScores& scores, double floor) {
-    const double direction_max = SelfNormalised::threshold(direction_rate);
-    // Of those that are off the one that stands out most: a wrong temperature shows in the others.
-    std::size_t most = 0;
-    double theta = 0, largest = -1;
-    bool any_off = false;
-    for (std::size_t k = 0; k < bound::error_directions; ++k) {
-        const double z = std::abs(scores.direction[k].value());
-        const double own = scores.drift(k);
-        const bool off = !(z <= direction_max) && !(std::abs(own) <= scores.admitted(k, floor));
-        if (any_off && !off) continue;
-        if (off == any_off && z <= largest) continue;
-        most = k;
-        theta = own;
-        largest = z;
-        any_off = off;
+    Judgement judge(double floor) const {
+        std::vector<TestedDirection> tested;
+        for (std::size_t k = 0; k < bound::error_directions; ++k)
+            tested.push_back(
+                {.words = words[k], .sum = direction[k], .admitted = admitted(k, floor)});
+        return judge_directions(tested, "errors along one direction", elements);
     }
-    const double z = scores.direction[most].value();
-    Judgement verdict = any_off ? suspected(fmt::format(fmt::runtime(words[most]), theta), z,
-                                            direction_max, scores.elements)
-                                : holds(scores.elements);
-    verdict.statistic =
-        scores.direction[most].statistic("errors along one direction", direction_rate);
-    // Any of the directions may fail the case.
-    verdict.statistic->false_positive_rate = bound::error_directions * direction_rate;
-    return verdict;
-}
+};
 
 Judgement judge_error_budget(const Trial& trial, const Problem& problem) {
     const std::uint64_t stream = stream_of("reference.error_budget");
@@ -138,7 +91,7 @@ Judgement judge_error_budget(const Trial& trial, const Problem& problem) {
             for (std::int64_t i = 0; i < problem.len_q; ++i, at += width)
                 scores.add_row({budget.output.data() + at, width}, call, {b, h, i});
     const double exp_error = bound::resolve(problem, trial.numerics()).exp_error;
-    return judge_directions(scores, floor_of(budget, exp_error));
+    return scores.judge(floor_of(budget, exp_error));
 }
 
 /// Weights of many keys are subnormal in f16.
@@ -157,15 +110,8 @@ bool widen(const Given& given, Problem& problem) {
 }
 
 Plan check_error_budget(const Given& given) {
-    if (given.numerics().matrix_unit) return not_applicable(truncated_sums);
-    if (has_coarse_steps(given.numerics())) return not_applicable(coarse_steps);
-    if (coarse_exp(given.numerics()))
-        return not_applicable("a coarse exp errs alike at like scores, and not by chance");
-    Problem problem =
-        plain(given.problem(), queries, std::max<std::int64_t>(16, given.problem().len_kv));
-    problem.heads_q = problem.heads_kv;
-    problem.batch = (heads_wanted + problem.heads_kv - 1) / problem.heads_kv;
-    problem = canonical(problem);
+    if (const char* why = leaning_by_design(given.numerics())) return not_applicable(why);
+    Problem problem = canonical(many_heads(given.problem(), queries));
     if (given.numerics().flush_subnormals && narrow(problem) && !widen(given, problem))
         return not_applicable("what is flushed in f16 errs towards zero, and not by chance");
     if (!given.supports(problem)) return not_applicable("the kernel does not take so many heads");
