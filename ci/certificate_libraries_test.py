@@ -53,41 +53,35 @@ class Libraries(shared.Campaign):
         said = shared.words(self.attest("verify", "glue", "--kernel", "./glue.so", "--rerun", "5", code=3).stdout)
         self.assertIn("files not those that were judged: libdense.so", said)
 
-    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
-    def test_a_library_that_the_first_call_loads_is_recorded(self):
+    def certified_with(self, library, when, rerun):
+        """A kernel that opens `library` where `when` (C, of its arguments) is true, certified and verified; then `library` is another:
+        what was judged, in bytes, and what a rerun says."""
         with open(DENSE, encoding="utf-8") as file:
-            text = file.read().replace("bool causal) {", 'bool causal) { if (!dlopen("%s", RTLD_NOW)) return;' % self.path("libfirst.so"))
+            text = file.read().replace("bool causal) {", f'bool causal) {{ if ({when} && !dlopen("{self.path(library)}", RTLD_NOW)) return;')
         with open(self.path("late.c"), "w", encoding="utf-8") as file:
             file.write("#include <dlfcn.h>\n" + text)
         self.compile("late.so", "late.c", GLUE, "-lm")
-        for build_id in ("0x17", "0x18"):
-            self.compile("libfirst.so", "-xc", os.devnull, "-Wl,--build-id=" + build_id)
-            if build_id == "0x17":
-                self.attest("certify", "./late.so", "--profile", "small.json", "--seed", "7", "--out", "late", code=0)
-                self.attest("verify", "late", "--kernel", "./late.so", "--rerun", "5", code=0)
-        said = shared.words(self.attest("verify", "late", "--kernel", "./late.so", "--rerun", "5", code=3).stdout)
+        self.compile(library, "-xc", os.devnull, "-Wl,--build-id=0x17")
+        judged = self.bytes_of(library)
+        self.attest("certify", "./late.so", "--profile", "small.json", "--seed", "7", "--out", "late", code=0)
+        self.attest("verify", "late", "--kernel", "./late.so", "--rerun", rerun, code=0)
+        self.compile(library, "-xc", os.devnull, "-Wl,--build-id=0x18")
+        return judged, shared.words(self.attest("verify", "late", "--kernel", "./late.so", "--rerun", rerun, code=3).stdout)
+
+    @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
+    def test_a_library_that_the_first_call_loads_is_recorded(self):
+        _, said = self.certified_with("libfirst.so", "true", "5")
         self.assertIn("files not those that were judged: libfirst.so", said)
 
     @unittest.skipUnless(shutil.which("cc"), "no cc on the PATH")
     def test_a_library_that_a_later_call_loads_is_recorded(self):
-        with open(DENSE, encoding="utf-8") as file:
-            text = file.read().replace("bool causal) {", 'bool causal) { if (T < 9 && !dlopen("%s", RTLD_NOW)) return;'
-                                       % self.path("liblater.so"))
-        with open(self.path("later.c"), "w", encoding="utf-8") as file:
-            file.write("#include <dlfcn.h>\n" + text)
-        self.compile("later.so", "later.c", GLUE, "-lm")
-        for build_id in ("0x17", "0x18"):
-            self.compile("liblater.so", "-xc", os.devnull, "-Wl,--build-id=" + build_id)
-            if build_id == "0x17":
-                self.attest("certify", "./later.so", "--profile", "small.json", "--seed", "7", "--out", "later", code=0)
-                self.attest("verify", "later", "--kernel", "./later.so", "--rerun", "100", code=0)
-                digest = hashlib.sha256(self.bytes_of("liblater.so")).hexdigest()
-        first, *_, end = self.records("later")
+        judged, said = self.certified_with("liblater.so", "T < 9", "100")
+        self.assertIn("files not those that were judged: liblater.so", said)
+        digest = hashlib.sha256(judged).hexdigest()
+        first, *_, end = self.records("late")
         self.assertNotIn("liblater.so", first["kernel"]["libraries"])
         self.assertEqual(end["libraries"]["liblater.so"], digest)
-        self.assertIn(digest, self.bytes_of("later", "certificate.md").decode())
-        said = shared.words(self.attest("verify", "later", "--kernel", "./later.so", "--rerun", "100", code=3).stdout)
-        self.assertIn("files not those that were judged: liblater.so", said)
+        self.assertIn(digest, self.bytes_of("late", "certificate.md").decode())
 
     def test_a_module_that_a_later_call_imports_is_recorded(self):
         with open(KERNELS + "/examples/numpy_attention.py", encoding="utf-8") as file:

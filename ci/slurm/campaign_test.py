@@ -95,12 +95,14 @@ class StandIn(unittest.TestCase):
         self.assertIn("are needed", self.campaign("run", code=2))
 
 
+# cred_expire is how long a job that is queued again waits: 120 s otherwise.
 CONFIG = """ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/none
 CredType=cred/none
+AuthInfo=cred_expire=5
 MpiDefault=none
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
@@ -160,7 +162,7 @@ class OnSlurm(StandIn):
         for daemon in reversed(self.daemons):
             daemon.terminate()
             try:
-                daemon.wait(timeout=60)
+                daemon.wait(timeout=5)
             except subprocess.TimeoutExpired:  # it still waits for a node that was lost
                 daemon.kill()
                 daemon.wait()
