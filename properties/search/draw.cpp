@@ -171,6 +171,19 @@ ValueKind kind_of(const law::CaseSpace& space, std::int64_t t, std::uint64_t see
     return block[static_cast<std::size_t>(t % size)];
 }
 
+/// The mean of centred keys may be as large as they are, and what is left of them is rounded: an
+/// error that grows with the scale, so that in 16 bits a law that reads the log-sum-exp has nothing
+/// to hold most draws to. Where one came to nothing every other attempt has small scores, and
+/// smaller ones each time.
+void shrink_scores(Problem& p, const DrawSpace& s, const OfferedFeatures& offered,
+                   std::int64_t attempt) {
+    if (!s.capability.numerics.centred_keys || attempt % 2 == 0) return;
+    if (s.property.cases.default_scale || !offered.drawable.has(Feature::scale)) return;
+    const double least = std::ldexp(1.0, -static_cast<int>(attempt / 4));
+    const double scale = round_to(least / static_cast<double>(p.dim_qk), Precision::f32);
+    p.scale = p.scale && *p.scale < 0 ? -scale : scale;
+}
+
 /// Where values have a head dimension of their own and the kernel takes few such pairs: one of
 /// them.
 void fit_unequal_dims(Problem& p, const Raw& raw, const Capability& capability) {
@@ -248,6 +261,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     derive_shape(p, raw, plan);
     fit_unequal_dims(p, raw, s.capability);
     derive_features(p, raw, features, s.capability.formats);
+    shrink_scores(p, s, offered, attempt);
     if (p.dropout.p > 0) {
         p.dropout.seed = counter_bits(own, dropout_stream, 0) >> 40;
         p.dropout.p = taken_rate(p.dropout.p, s.capability.dropout_levels);

@@ -79,5 +79,35 @@ TEST(Draw, PositionsComeWithCaches) {
     EXPECT_GE(share(cases, slopes(AlibiSlopes::published)), 0.02);
 }
 
+/// What a first attempt leaves nothing to compare in, a later one has small scores for.
+TEST(Draw, CentredKeysAreTriedOnSmallScoresInTurn) {
+    kernel::Manifest manifest = full_manifest();
+    const law::Property law = zero_law("draw.centred"),
+                        plain = zero_law("draw.default_scale", {.default_scale = true});
+    for (const bool centred : {false, true}) {
+        manifest.numerics.centred_keys = centred;
+        for (const std::int64_t attempt : {0, 1, 2, 9}) {
+            std::int64_t drawn = 0, small = 0;
+            for (std::int64_t k = 0; k < 100; ++k) {
+                EXPECT_FALSE(draw_case(plain, manifest, Profile{}, 1, k, attempt)
+                                 .value_or(Case{})
+                                 .problem.scale);
+                const auto c = draw_case(law, manifest, Profile{}, 1, k, attempt);
+                if (!c) continue;
+                ++drawn;
+                const double least = attempt == 9 ? 0.25 : 1;
+                small +=
+                    std::abs(effective_scale(c->problem)) * static_cast<double>(c->problem.dim_qk) <
+                    1.001 * least;
+            }
+            EXPECT_GT(drawn, 80) << attempt;
+            if (centred && attempt % 2 == 1)
+                EXPECT_EQ(small, drawn) << attempt;
+            else
+                EXPECT_LT(small, drawn / 2) << attempt;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace attest::search

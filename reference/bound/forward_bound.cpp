@@ -158,11 +158,14 @@ void RowBound::end(const EntryTotals& totals) {
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
     if (!proof) return;
-    // q.mean(k) is added to it again, a product like any other.
+    // scale q.mean(k), at most A, is added to it again: a product like any other, whose error that
+    // of every centred score already holds once (score_error: their magnitude grows by A), and the
+    // sum.
     const double of_mean =
         model_.centred_keys
-            ? (totals.relative_max + 8 * ua) *
-                  (1 + model_.scale * static_cast<double>(model_.dim_qk) * row_.q_max * row_.k_max)
+            ? totals.relative_max + 8 * ua *
+                                        (1 + model_.scale * static_cast<double>(model_.dim_qk) *
+                                                 row_.q_max * row_.k_max)
             : 0;
     lse_ = evaluation * (log_loss(h1_) + log_loss(sum_error_l_) + 2 * rounded_mass_ +
                          1.5 * model_.log_error * std::log(row_.entries + 1) +

@@ -132,5 +132,22 @@ TEST(row_bound, lse_bound_is_a_few_units_for_one_key) {
     EXPECT_GT(row.lse_base_two().value(), 1.44 * row.lse().value());
 }
 
+TEST(row_bound, the_mean_of_centred_keys_costs_the_lse_one_product) {
+    // Four times the query, four times the error: not its square.
+    Equal keys(16);
+    KernelModel m = keys.model(Precision::bf16);
+    m.centred_keys = m.coarse_steps = true;
+    std::vector<double> bounds;
+    for (const double q : {0.25, 1.0}) {
+        for (double& a : keys.magnitude) a = 8 * q;
+        keys.facts.q_max = q;
+        RowBound row(m);
+        row.weigh(keys.facts);
+        bounds.push_back(row.lse().value());
+    }
+    EXPECT_GT(bounds[1] / bounds[0], 3);
+    EXPECT_LT(bounds[1] / bounds[0], 5);
+}
+
 }  // namespace
 }  // namespace attest::bound
