@@ -9,6 +9,7 @@
 
 #include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -110,22 +111,33 @@ Deviation other_temperature(double factor) {
             }};
 }
 
+/// What of a row an epsilon is added for: once, or for each key of its sequence.
+double epsilons_of(const Specification& s, std::int64_t row, bool each_key) {
+    const std::int64_t rows = s.problem.len_q;
+    const KeyExtent span = span_of(s, row / rows / s.problem.heads_q, row % rows);
+    return each_key ? static_cast<double>(span.end - span.begin) : 1.0;
+}
+
 // O l / (l + e) and, where the kernel's log-sum-exp is of the same sum, L + log(1 + e / l). The
 // bounds of O and L cover what the kernel's own l differs by: e / (l + e) is below 1.
-Deviation with_epsilon(double epsilon, bool in_lse) {
-    return {.id = "denominator_epsilon",
-            .says = fmt::format("weights divided by their sum and an epsilon of {:.3g}", epsilon),
-            .formula = [epsilon, in_lse](const Specification& s, const bound::Expected& truth)
-                -> std::optional<bound::Expected> {
+Deviation with_epsilon(double epsilon, bool in_lse, bool each_key) {
+    return {.id = each_key ? "denominator_epsilon_each_key" : "denominator_epsilon",
+            .says = fmt::format("weights divided by their sum and an epsilon of {:.3g}{}", epsilon,
+                                each_key ? " for each key" : ""),
+            .formula = [epsilon, in_lse, each_key](
+                           const Specification& s,
+                           const bound::Expected& truth) -> std::optional<bound::Expected> {
                 bound::Expected out = truth;
                 const auto dim = static_cast<std::size_t>(value_dim(s.problem));
                 for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
                     if (truth.row_empty[row] != 0) continue;
-                    const double sum = sum_of_row(s, static_cast<std::int64_t>(row));
+                    const auto flat = static_cast<std::int64_t>(row);
+                    const double sum = sum_of_row(s, flat);
+                    const double added = epsilon * epsilons_of(s, flat, each_key);
                     for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
-                        out.output[n].value *= sum / (sum + epsilon);
+                        out.output[n].value *= sum / (sum + added);
                     if (in_lse && row < out.lse.size())
-                        out.lse[row].value += std::log1p(epsilon / sum);
+                        out.lse[row].value += std::log1p(added / sum);
                 }
                 return out;
             }};
@@ -133,7 +145,7 @@ Deviation with_epsilon(double epsilon, bool in_lse) {
 
 // From the output that stands out most of its bound: O / O' = 1 + e / l. A power of ten where that
 // is what it is but for rounding.
-double nearest_epsilon(const Evidence& e) {
+double nearest_epsilon(const Evidence& e, bool each_key) {
     double most = 0, epsilon = 0;
     for (std::size_t n = 0; n < e.truth.output.size(); ++n) {
         const auto flat = static_cast<std::int64_t>(n);
@@ -142,7 +154,9 @@ double nearest_epsilon(const Evidence& e) {
         const double ratio = bound::error_ratio(seen, o, e.asked.problem.format_o);
         if (!(ratio > most) || !std::isfinite(ratio)) continue;
         most = ratio;
-        epsilon = sum_of_row(e.asked, flat / value_dim(e.asked.problem)) * (o.value / seen - 1);
+        const std::int64_t row = flat / value_dim(e.asked.problem);
+        epsilon =
+            sum_of_row(e.asked, row) * (o.value / seen - 1) / epsilons_of(e.asked, row, each_key);
     }
     if (!(epsilon > 0) || !std::isfinite(epsilon)) return 0;
     const double round = std::pow(10.0, std::round(std::log10(epsilon)));
@@ -170,14 +184,31 @@ std::vector<Deviation> other_tails(const AllEvidence& evidence) {
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
-    for (auto part :
-         {starting_maxima(),        tile_candidates(),       other_tails(evidence),
-          tile_deviations(),        sinks_of_splits(),       lse_of_splits(),
-          late_rescales(),          cut_indices(),           skipped_tiles(evidence.wrong),
-          window_origins(),         counted_without_keys(),  length_scales(),
-          rotation_tables(),        other_heads(),           pages_beside(),
-          last_sums_not_rescaled(), finite_in_tensors(),     inputs_narrowed(),
-          sums_of_values_rounded(), fitted_outputs(evidence)})
+    for (auto part : {starting_maxima(),
+                      tile_candidates(),
+                      other_tails(evidence),
+                      tile_deviations(),
+                      sinks_of_splits(),
+                      lse_of_splits(),
+                      late_rescales(),
+                      cut_indices(),
+                      skipped_tiles(evidence.wrong),
+                      window_origins(),
+                      counted_without_keys(),
+                      length_scales(),
+                      rotation_tables(),
+                      other_heads(),
+                      pages_beside(),
+                      last_sums_not_rescaled(),
+                      finite_in_tensors(),
+                      inputs_narrowed(),
+                      sums_of_values_rounded(),
+                      fitted_outputs(evidence),
+                      lost_keys(),
+                      channel_factors(evidence),
+                      sinks_in_output(),
+                      lse_maximum_held(),
+                      large_inputs_lost()})
         list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         const std::int64_t n = dropped_from(evidence, extent);
@@ -196,8 +227,10 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
     const bool several = e != evidence.wrong.end();
     const auto any = several ? e : std::ranges::find_if(evidence.wrong, wrong);
     if (any == evidence.wrong.end()) return list;
-    if (const double epsilon = nearest_epsilon(*any); epsilon > 0)
-        for (const bool in_lse : {true, false}) list.push_back(with_epsilon(epsilon, in_lse));
+    for (const bool each_key : {false, true})
+        if (const double epsilon = nearest_epsilon(*any, each_key); epsilon > 0)
+            for (const bool in_lse : {true, false})
+                list.push_back(with_epsilon(epsilon, in_lse, each_key));
     if (!several) return list;
     list.push_back(other_temperature(nearest_factor(*e)));
     return list;

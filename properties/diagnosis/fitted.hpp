@@ -79,4 +79,19 @@ std::vector<Deviation> lse_misscaled();
 /// A sum of weights alone not rescaled in the last tile (online_deviations.cpp).
 std::vector<Deviation> last_sums_not_rescaled();
 
+/// Values or short rests of keys that are lost (lost_key_deviations.cpp).
+std::vector<Deviation> lost_keys();
+
+/// Outputs times a number from some channel on (channel_factor.cpp).
+std::vector<Deviation> channel_factors(const AllEvidence& evidence);
+
+/// Sinks that are wrong in the output alone (sink_deviations.cpp).
+std::vector<Deviation> sinks_in_output();
+
+/// A log-sum-exp whose maximum is held above a number (lse_scale_deviations.cpp).
+std::vector<Deviation> lse_maximum_held();
+
+/// Large numbers and NaN that are not taken as such (input_deviations.cpp).
+std::vector<Deviation> large_inputs_lost();
+
 }  // namespace attest::diagnosis

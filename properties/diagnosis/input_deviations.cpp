@@ -79,6 +79,67 @@ std::vector<Deviation> input_deviations() {
             inputs_flushed("keys", "keys", {Role::k})};
 }
 
+namespace {
+
+/// Whether a number of a tensor that is at hand is read as it is, or what it is read as.
+using ReadAs = double (*)(double);
+
+Deviation read_as(std::string id, std::string says, std::vector<Role> roles, ReadAs as) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [roles = std::move(roles),
+                          as](const Specification& s) -> std::optional<Specification> {
+                Specification out = s;
+                for (const Role role : roles) {
+                    if (!s.inputs.has(role) || s.inputs[role].type() != ElementType::f16) continue;
+                    Tensor& tensor = out.inputs[role];
+                    for (std::int64_t n = 0; n < tensor.size(); ++n)
+                        tensor.set(n, as(tensor.get(n)));
+                }
+                if (out.inputs == s.inputs) return std::nullopt;
+                return out;
+            }};
+}
+
+// A key is hidden where its own numbers or the query's are NaN.
+std::optional<Specification> nan_hides(const Specification& s) {
+    const auto has_nan = [&s](Role role, std::int64_t b, std::int64_t h, std::int64_t row) {
+        const Tensor& t = s.inputs[role];
+        for (std::int64_t c = 0; c < t.shape()[3]; ++c)
+            if (std::isnan(t.at(b, h, row, c))) return true;
+        return false;
+    };
+    bool differs = false;
+    Rules rules = rules_of(s);
+    rules.also_hidden = [&](const MaskPlace& p) {
+        const bool nan = has_nan(Role::q, p.batch, p.head, p.query) ||
+                         has_nan(Role::k, p.batch, p.head / group_size(s.problem), p.key);
+        differs = differs || nan;
+        return nan;
+    };
+    Specification out = with_rules(s, rules);
+    for (const Role role : {Role::q, Role::k}) {
+        Tensor& t = out.inputs[role];
+        for (std::int64_t n = 0; n < t.size(); ++n)
+            if (std::isnan(t.get(n))) t.set(n, 0);
+    }
+    return differs ? std::optional(std::move(out)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Deviation> large_inputs_lost() {
+    const std::vector<Role> all = {Role::q, Role::k, Role::v, Role::mask};
+    return {read_as("f16_infinity_as_zero", "0 for infinite numbers of f16, those of a mask too",
+                    all, [](double x) { return std::isinf(x) ? 0.0 : x; }),
+            read_as("f16_beyond_60000_as_zero",
+                    "0 for numbers of f16 beyond 60000, a mask's -inf among them", all,
+                    [](double x) { return std::abs(x) > 60000 ? 0.0 : x; }),
+            {.id = "nan_hides",
+             .says = "no weight for keys whose score is NaN",
+             .respecify = nan_hides}};
+}
+
 std::vector<Deviation> cut_indices() {
     std::vector<Deviation> list;
     for (std::int64_t kept = 65536; kept >= 128; kept /= 2) {

@@ -1,4 +1,6 @@
-// A log-sum-exp multiplied by what it must not be.
+// A log-sum-exp multiplied by what it must not be, or of another maximum.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -57,6 +59,39 @@ std::optional<bound::Expected> with_unscaled_maximum(const Specification& s,
 }
 
 }  // namespace
+
+namespace {
+
+// L = max(m, least) + log l, l being the sum of exp(S - m): as far off as the right one.
+Deviation maximum_held(double least) {
+    return {.id = fmt::format("lse_maximum_from_{:g}", least),
+            .says = fmt::format("a log-sum-exp whose maximum is {:g} where it is less", least),
+            .formula = [least](const Specification& s,
+                               const bound::Expected& truth) -> std::optional<bound::Expected> {
+                if (truth.lse.empty()) return std::nullopt;
+                const double unit = s.dialect.lse_base == LseBase::two ? std::numbers::log2e : 1.0;
+                const std::vector<oracle::RowDetail> rows =
+                    oracle::row_details(s.problem, s.dialect, s.inputs);
+                bound::Expected out;
+                out.lse = truth.lse;
+                bool differs = false;
+                for (std::size_t n = 0; n < out.lse.size(); ++n) {
+                    if (!std::isfinite(out.lse[n].value) || !(rows[n].max < least)) continue;
+                    differs = true;
+                    out.lse[n].value += unit * (least - rows[n].max);
+                }
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            }};
+}
+
+}  // namespace
+
+std::vector<Deviation> lse_maximum_held() {
+    std::vector<Deviation> list;
+    for (const double least : {-1e4, -1e5, -1e3, -100.0, -65504.0, -5e4, -3e4})
+        list.push_back(maximum_held(least));
+    return list;
+}
 
 std::vector<Deviation> lse_misscaled() {
     return {lse_times("lse_scaled", "a log-sum-exp multiplied by the scale",

@@ -1,11 +1,13 @@
 // A mask tensor taken wrongly: inverted, added, ignored, of another head or query.
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rotation.hpp"
 
 namespace attest::diagnosis {
 
@@ -80,6 +82,18 @@ std::vector<Deviation> biases_multiplied() {
     };
 }
 
+/// Rows that differ, of sequences that stand at one place each, or have a mask of their own each.
+bool has_rows_of_positions(const Specification& s) {
+    const Shape& shape = s.inputs[Role::mask].shape();
+    if (shape[2] == 1 || !s.problem.mask.documents_q.empty()) return false;
+    bool differs = false, some = false;
+    for (std::int64_t b = 0; b < s.problem.batch; ++b) {
+        differs = differs || cached(s, b) != cached(s, 0);
+        some = some || cached(s, b) > 0;
+    }
+    return some && (!differs || shape[0] > 1);
+}
+
 }  // namespace
 
 std::vector<Deviation> mask_tensor_deviations() {
@@ -117,6 +131,16 @@ std::vector<Deviation> mask_tensor_deviations() {
             },
             [](const Specification&, MaskIndex at) {
                 std::swap(at[2], at[3]);
+                return at;
+            }),
+        mask_elsewhere(
+            "mask_row_of_position",
+            "the mask tensor's row of the query's position, the last where it has no such row",
+            has_rows_of_positions,
+            [](const Specification& s, MaskIndex at) {
+                const std::int64_t before =
+                    static_cast<std::int64_t>(std::max(cached(s, at[0]), 0.0));
+                at[2] = std::min(at[2] + before, s.inputs[Role::mask].shape()[2] - 1);
                 return at;
             }),
         {.id = "mask_ignored",

@@ -88,6 +88,13 @@ std::vector<Deviation> position_deviations() {
         {.id = "alibi_ignored", .says = "no ALiBi at all", .respecify = [](const Specification& s) {
              return with_slopes(s, [](std::int64_t) { return 0.0; });
          }});
+    list.push_back({.id = "alibi_scaled",
+                    .says = "ALiBi multiplied by the scale",
+                    .respecify = [slope](const Specification& s) -> std::optional<Specification> {
+                        const double scale = effective_scale(s.problem);
+                        if (scale == 1) return std::nullopt;
+                        return with_slopes(s, [&](std::int64_t h) { return scale * slope(s, h); });
+                    }});
     list.push_back({.id = "alibi_next_head",
                     .says = "the ALiBi slope of the next head",
                     .respecify = [slope](const Specification& s) {

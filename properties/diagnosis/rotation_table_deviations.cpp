@@ -133,6 +133,38 @@ void add_rounded(std::vector<Deviation>& list, Precision format) {
     list.push_back(table_rounded(format));
 }
 
+/// Positions of a rotation rounded down to multiples: one turn for so many neighbours.
+void add_rounded_down(std::vector<Deviation>& list, double step) {
+    const auto down = [step](double position) { return std::floor(position / step) * step; };
+    const std::string id = fmt::format("rope_positions_down_{:g}", step);
+    const std::string words =
+        fmt::format(" rotated by positions rounded down to multiples of {:g}", step);
+    list.push_back(angles_by(id, "queries and keys" + words,
+                             [down](double p, double frequency) { return down(p) * frequency; }));
+    const auto one_side = [&](const char* side, Role role) {
+        list.push_back(
+            {.id = id + "_" + side,
+             .says = side + words,
+             .respecify = [down, role](const Specification& s) -> std::optional<Specification> {
+                 if (!has_rope(s) || (role == Role::k && s.problem.cache.keys_rotated))
+                     return std::nullopt;
+                 bool differs = false;
+                 Specification out = s;
+                 out.inputs.put(role, turned(s, role, [&](std::int64_t b, std::int64_t i) {
+                                    const double p =
+                                        role == Role::q
+                                            ? position_of_query(s, b, i)
+                                            : static_cast<double>(s.problem.rope.offset + i);
+                                    differs = differs || down(p) != p;
+                                    return down(p) - p;
+                                }));
+                 return differs ? std::optional(std::move(out)) : std::nullopt;
+             }});
+    };
+    one_side("keys", Role::k);
+    one_side("queries", Role::q);
+}
+
 }  // namespace
 
 std::vector<Deviation> rotation_tables() {
@@ -152,6 +184,7 @@ std::vector<Deviation> rotation_tables() {
                        }),
     };
     for (const Precision format : {Precision::bf16, Precision::f16}) add_rounded(list, format);
+    for (double step = 2; step <= 64; step *= 2) add_rounded_down(list, step);
     for (double end = 128; end <= 65536; end *= 2) {
         list.push_back(angles_by(
             fmt::format("rope_positions_end_{:.0f}", end),

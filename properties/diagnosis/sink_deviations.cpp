@@ -143,6 +143,32 @@ std::vector<Deviation> sink_deviations() {
     return all;
 }
 
+// Whoever normalises the output by a sum of its own: the log-sum-exp is right.
+std::vector<Deviation> sinks_in_output() {
+    const auto alone = [](Deviation d) {
+        return formula_deviation(d.id + "_in_output", d.says + ", in the output alone",
+                                 [d](const Specification& s, const bound::Expected& truth) {
+                                     std::optional<bound::Expected> e = predict(d, s, truth);
+                                     if (e) e->lse = truth.lse;
+                                     return e;
+                                 });
+    };
+    std::vector<Deviation> all;
+    const auto shared = [](const Specification& s, double v) {
+        return v - std::log(static_cast<double>(group_size(s.problem)));
+    };
+    const Deviation of_group =
+        sink_deviation("sink_shared_by_group", "a sink divided among the heads of a group", shared);
+    all.push_back(of_group);
+    all.push_back(alone(of_group));
+    all.push_back(alone(sink_deviation("sink_ignored", "no sink at all",
+                                       [](const Specification&, double) { return -infinite; })));
+    all.push_back(
+        alone(sink_deviation("sink_twice", "the sink counted twice",
+                             [](const Specification&, double v) { return v + std::log(2.0); })));
+    return all;
+}
+
 // The sink's share is 1 less the keys'. A split of no key that the query sees has no sum to add to.
 std::vector<Deviation> sinks_of_splits() {
     std::vector<Deviation> all;

@@ -13,7 +13,8 @@ namespace {
 std::vector<Deviation> unlisted() {
     std::vector<Deviation> all;
     for (auto part : {window_origins(), counted_without_keys(), length_scales(), rotation_tables(),
-                      other_heads(), inputs_narrowed(), lse_misscaled(), last_sums_not_rescaled()})
+                      other_heads(), inputs_narrowed(), lse_misscaled(), last_sums_not_rescaled(),
+                      lost_keys(), sinks_in_output(), lse_maximum_held(), large_inputs_lost()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }
@@ -56,6 +57,11 @@ constexpr Played plays[] = {
     {"queries_keys_as_tf32_cut", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_scaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_maximum_unscaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
+    {"values_lost_last_before_more_16", "b1 hq1 hkv1 tq2 tk40 d4 f32"},
+    {"rest_below_4_of_16_dropped", "b1 hq1 hkv1 tq2 tk19 d4 f32"},
+    {"last_key_from_before", "b2 hq1 hkv1 tq2 tk20 d4 lens_kv 7,20 cache 18 page 16 f32"},
+    {"sink_shared_by_group_in_output", "b1 hq4 hkv2 tq2 tk5 d4 sink f32"},
+    {"rope_positions_down_2_keys", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},
     {"not_rescaled_last_sum_16", "b1 hq1 hkv1 tq2 tk20 d4 f32"},
 };
 

@@ -1,0 +1,115 @@
+// Keys that are lost in part or at the end: a value that is not added though its weight is in the
+// sum, a short rest of a tile, a last key read from the place before its own.
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// Whether the value of key j of n is lost.
+using LostOf = bool (*)(std::int64_t j, std::int64_t n, std::int64_t tile);
+
+Deviation values_lost(std::string id, std::string says, std::int64_t tile, LostOf lost) {
+    return weight_deviation(std::move(id), std::move(says),
+                            [tile, lost](const Specification&, const oracle::RowDetail& row,
+                                         KeyExtent span) -> std::optional<WeightChange> {
+                                WeightChange change{std::vector<double>(row.scores.size()), 0.0};
+                                const std::int64_t n = span.end - span.begin;
+                                for (std::int64_t j = 0; j < n; ++j)
+                                    if (lost(j, n, tile))
+                                        change.numerator[static_cast<std::size_t>(span.begin + j)] =
+                                            -infinite;
+                                return change;
+                            });
+}
+
+void add_lost_values(std::vector<Deviation>& list, std::int64_t tile) {
+    const auto add = [&](const char* id, const std::string& words, LostOf lost) {
+        list.push_back(values_lost(fmt::format("values_lost_{}_{}", id, tile),
+                                   fmt::format("a sum of weights of all keys, but no value of {}",
+                                               fmt::format(fmt::runtime(words), tile)),
+                                   tile, lost));
+    };
+    add("last", "the last of each {} keys",
+        [](std::int64_t j, std::int64_t, std::int64_t t) { return j % t == t - 1; });
+    add("last_before_more", "the last of each {} keys behind which there are more",
+        [](std::int64_t j, std::int64_t n, std::int64_t t) { return j % t == t - 1 && j + 1 < n; });
+    add("first_of_next", "the first of each {} keys but those of the first tile",
+        [](std::int64_t j, std::int64_t, std::int64_t t) { return j >= t && j % t == 0; });
+    add("past_tiles", "the last n mod {} keys",
+        [](std::int64_t j, std::int64_t n, std::int64_t t) { return n > t && j >= n / t * t; });
+}
+
+/// Whoever takes the rest of a tile in steps of several keys forgets one that is shorter.
+Deviation short_rest_dropped(std::int64_t tile, std::int64_t least) {
+    return {.id = fmt::format("rest_below_{}_of_{}_dropped", least, tile),
+            .says = fmt::format("attention without the last n mod {0} keys where these are fewer "
+                                "than {1} and n > {0}",
+                                tile, least),
+            .respecify = [tile, least](const Specification& s) -> std::optional<Specification> {
+                bool differs = false;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [&differs, tile, least](const MaskPlace& p) {
+                    const bool lost = p.len_kv > tile && p.len_kv % tile < least &&
+                                      p.column >= p.len_kv / tile * tile && p.column < p.len_kv;
+                    differs = differs || lost;
+                    return lost;
+                };
+                Specification out = with_rules(s, rules);
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            },
+            .tells = law::Tells::visibility};
+}
+
+/// A last key that is not the first slot of its page (or, where there are no pages, not the only
+/// key of its sequence) is taken for the one before.
+Deviation last_key_from_before(std::string id, const std::string& words, std::vector<Role> roles) {
+    return {.id = "last_key_from_before" + std::move(id),
+            .says = words + "the last key of each sequence read from the slot before its own",
+            .respecify =
+                [roles = std::move(roles)](const Specification& s) -> std::optional<Specification> {
+                const Problem& p = s.problem;
+                if (!p.mask.documents_kv.empty()) return std::nullopt;
+                const std::int64_t page = p.cache.page_size > 0 ? p.cache.page_size : p.len_kv;
+                bool differs = false;
+                Specification out = s;
+                for (const Role role : roles) {
+                    const Tensor& t = s.inputs[role];
+                    out.inputs.put(
+                        role,
+                        remake(t.type(), t.shape(),
+                               [&](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t c) {
+                                   const std::int64_t n = length_of(p.mask.lens_kv, p.len_kv, b);
+                                   const bool moved = j + 1 == n && j % page > 0;
+                                   differs = differs || moved;
+                                   return t.at(b, h, moved ? j - 1 : j, c);
+                               }));
+                }
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            },
+            .tells = law::Tells::visibility};
+}
+
+}  // namespace
+
+std::vector<Deviation> lost_keys() {
+    std::vector<Deviation> list;
+    for (const std::int64_t tile : {16, 32, 64, 128}) {
+        add_lost_values(list, tile);
+        for (const std::int64_t least : {4, 8, 16})
+            if (least < tile) list.push_back(short_rest_dropped(tile, least));
+    }
+    list.push_back(last_key_from_before("", "", {Role::k, Role::v}));
+    list.push_back(last_key_from_before("_keys", "of the keys alone: ", {Role::k}));
+    list.push_back(last_key_from_before("_values", "of the values alone: ", {Role::v}));
+    return list;
+}
+
+}  // namespace attest::diagnosis
