@@ -69,19 +69,6 @@ Deviation mask_of_first(std::size_t axis, const std::string& what) {
         });
 }
 
-std::vector<Deviation> biases_multiplied() {
-    return {
-        mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
-                              [](const Specification&, double v) { return 2 * v; }),
-        mask_values_deviation("bias_of_base_two",
-                              "an additive mask taken for one in base 2: ln(2) of it", has_additive,
-                              [](const Specification&, double v) { return v * std::numbers::ln2; }),
-        mask_values_deviation(
-            "bias_into_base_two", "an additive mask multiplied by log2(e)", has_additive,
-            [](const Specification&, double v) { return v * std::numbers::log2e; }),
-    };
-}
-
 /// Rows that differ, of sequences that stand at one place each, or have a mask of their own each.
 bool has_rows_of_positions(const Specification& s) {
     const Shape& shape = s.inputs[Role::mask].shape();
@@ -94,23 +81,9 @@ bool has_rows_of_positions(const Specification& s) {
     return some && (!differs || shape[0] > 1);
 }
 
-}  // namespace
-
-std::vector<Deviation> mask_tensor_deviations() {
-    const double minus_infinity = -infinite;
-    std::vector<Deviation> list{
-        mask_values_deviation("mask_inverted", "a boolean mask with 0 and 1 exchanged", has_boolean,
-                              [minus_infinity](const Specification&, double v) {
-                                  return v != 0 ? minus_infinity : 0.0;
-                              }),
-        mask_values_deviation("mask_boolean_added", "a boolean mask added to the scores as 0 and 1",
-                              has_boolean, [](const Specification&, double v) { return v; }),
-        mask_values_deviation("mask_additive_as_boolean",
-                              "an additive mask read as boolean: visible where not zero",
-                              has_additive,
-                              [minus_infinity](const Specification&, double v) {
-                                  return v != 0 ? 0.0 : minus_infinity;
-                              }),
+/// Right numbers of another place of the tensor.
+std::vector<Deviation> other_places() {
+    return {
         mask_of_first(0, "sequence"),
         mask_of_first(1, "head"),
         mask_of_first(2, "query"),
@@ -143,6 +116,39 @@ std::vector<Deviation> mask_tensor_deviations() {
                 at[2] = std::min(at[2] + before, s.inputs[Role::mask].shape()[2] - 1);
                 return at;
             }),
+    };
+}
+
+std::vector<Deviation> biases_multiplied() {
+    return {
+        mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
+                              [](const Specification&, double v) { return 2 * v; }),
+        mask_values_deviation("bias_of_base_two",
+                              "an additive mask taken for one in base 2: ln(2) of it", has_additive,
+                              [](const Specification&, double v) { return v * std::numbers::ln2; }),
+        mask_values_deviation(
+            "bias_into_base_two", "an additive mask multiplied by log2(e)", has_additive,
+            [](const Specification&, double v) { return v * std::numbers::log2e; }),
+    };
+}
+
+}  // namespace
+
+std::vector<Deviation> mask_tensor_deviations() {
+    const double minus_infinity = -infinite;
+    std::vector<Deviation> list{
+        mask_values_deviation("mask_inverted", "a boolean mask with 0 and 1 exchanged", has_boolean,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v != 0 ? minus_infinity : 0.0;
+                              }),
+        mask_values_deviation("mask_boolean_added", "a boolean mask added to the scores as 0 and 1",
+                              has_boolean, [](const Specification&, double v) { return v; }),
+        mask_values_deviation("mask_additive_as_boolean",
+                              "an additive mask read as boolean: visible where not zero",
+                              has_additive,
+                              [minus_infinity](const Specification&, double v) {
+                                  return v != 0 ? 0.0 : minus_infinity;
+                              }),
         {.id = "mask_ignored",
          .says = "no mask tensor at all",
          .respecify = [](const Specification& s) -> std::optional<Specification> {
@@ -173,7 +179,8 @@ std::vector<Deviation> mask_tensor_deviations() {
                                   return v == minus_infinity ? v : -v;
                               }),
     };
-    for (Deviation& d : biases_multiplied()) list.push_back(std::move(d));
+    for (auto part : {other_places(), biases_multiplied()})
+        list.insert(list.end(), part.begin(), part.end());
     return list;
 }
 
