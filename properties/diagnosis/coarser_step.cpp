@@ -68,8 +68,6 @@ constexpr WordOfStep steps[] = {
      [](Numerics& n, const Problem&) { n.scores = NumberFormat::bf16; }, everywhere},
     {"step_exp_1024", "errors of the size of an exp off by 1024 ulp", "exp_ulp 1024",
      [](Numerics& n, const Problem& p) { n.exp_ulp = ulps_of_f32(1024, p); }, everywhere},
-    {"step_exp_4096", "errors of the size of an exp off by 4096 ulp", "exp_ulp 4096",
-     [](Numerics& n, const Problem& p) { n.exp_ulp = ulps_of_f32(4096, p); }, everywhere},
     {"step_exp_16384", "errors of the size of an exp off by 16384 ulp", "exp_ulp 16384",
      [](Numerics& n, const Problem& p) { n.exp_ulp = ulps_of_f32(16384, p); }, everywhere},
     {"step_accumulate_f16", "errors of the size of sums in f16", "accumulate f16",
