@@ -248,6 +248,25 @@ std::vector<Deviation> pages_beside() {
         list.push_back(slot_elsewhere(which, "_keys", "of the keys alone: ", {Role::k}));
         list.push_back(slot_elsewhere(which, "", "", {Role::k, Role::v}));
     }
+    const auto in_column = [](const Specification& s, const Key& key, std::int64_t of) {
+        return CacheCell{page_at(s, key.sequence * columns_of(s) + of / slots_of(s)),
+                         key.index % slots_of(s)};
+    };
+    list.push_back(in_pages("pages_last_from_before",
+                            "an incomplete last page read from the page before",
+                            [in_column](const Specification& s, const Key& key) {
+                                const std::int64_t slots = slots_of(s);
+                                const std::int64_t whole = keys_of(s, key.sequence) / slots * slots;
+                                const bool moved = whole > 0 && key.index >= whole;
+                                return in_column(s, key, moved ? whole - 1 : key.index);
+                            }));
+    for (const std::int64_t step : {4, 8, 16, 32, 64})
+        list.push_back(in_pages(
+            "pages_of_first_in_" + std::to_string(step),
+            "the page of the first key of each " + std::to_string(step) + " for all of them",
+            [in_column, step](const Specification& s, const Key& key) {
+                return in_column(s, key, key.index / step * step);
+            }));
     return list;
 }
 

@@ -205,6 +205,8 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       sums_of_values_rounded(),
                       fitted_outputs(evidence),
                       lost_keys(),
+                      early_limits(),
+                      channel_orders(),
                       channel_factors(evidence),
                       sinks_in_output(),
                       lse_maximum_held(),

@@ -79,6 +79,12 @@ std::vector<Deviation> lse_misscaled();
 /// A sum of weights alone not rescaled in the last tile (online_deviations.cpp).
 std::vector<Deviation> last_sums_not_rescaled();
 
+/// Distances, splits and mask values that end early (limit_deviations.cpp).
+std::vector<Deviation> early_limits();
+
+/// Channels in another order or number (channel_order_deviations.cpp).
+std::vector<Deviation> channel_orders();
+
 /// Values or short rests of keys that are lost (lost_key_deviations.cpp).
 std::vector<Deviation> lost_keys();
 

@@ -19,14 +19,15 @@ void fill(TensorSet& inputs, Role role, double value) {
 }
 
 // Products and sums of whole numbers up to 3 over 8 channels are whole and at most 72, with a bias
-// or slope of 1 over 5 keys at most 77: each is a number of bfloat16 and of f16, so that queries,
-// scores and biases are what they are in whichever format they are kept.
-std::optional<Evidence> of_whole_numbers(search::Kernel& kernel, const Case& smallest) {
+// or slope of 1 over 5 keys at most 77: each is a number of bfloat16 and of f16, and so is half of
+// it, so that queries, scores and biases are what they are in whichever format they are kept.
+std::optional<Evidence> of_whole_numbers(search::Kernel& kernel, const Case& smallest,
+                                         double scale) {
     Case whole = smallest;
     Problem& p = whole.problem;
     p.softcap = 0;
     p.rope = {};
-    p.scale = 1.0;
+    p.scale = scale;
     p.dim_qk = std::min<std::int64_t>(p.dim_qk, 8);
     if (!p.cache.present && p.mask.lens_kv.empty() && p.mask.documents_kv.empty()) {
         p.len_q = p.len_kv = 5;
@@ -229,8 +230,12 @@ bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::strin
         if (members && (query ? members->wrong() : !members->wrong())) return true;
     }
     if (!of_scores(id) && !of_terms(id)) return false;
-    const std::optional<Evidence> whole = of_whole_numbers(kernel, smallest);
-    return whole && whole->wrong();
+    // The root of a scale of 1/2 is no number of any format: whoever divides it is seen.
+    for (const double scale : {1.0, 0.5}) {
+        const std::optional<Evidence> whole = of_whole_numbers(kernel, smallest, scale);
+        if (whole && whole->wrong()) return true;
+    }
+    return false;
 }
 
 }  // namespace attest::diagnosis

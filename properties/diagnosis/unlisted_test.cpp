@@ -14,7 +14,8 @@ std::vector<Deviation> unlisted() {
     std::vector<Deviation> all;
     for (auto part : {window_origins(), counted_without_keys(), length_scales(), rotation_tables(),
                       other_heads(), inputs_narrowed(), lse_misscaled(), last_sums_not_rescaled(),
-                      lost_keys(), sinks_in_output(), lse_maximum_held(), large_inputs_lost()})
+                      lost_keys(), early_limits(), channel_orders(), pages_beside(),
+                      sinks_in_output(), lse_maximum_held(), large_inputs_lost()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }
@@ -57,6 +58,12 @@ constexpr Played plays[] = {
     {"queries_keys_as_tf32_cut", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_scaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_maximum_unscaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
+    {"alibi_distance_ends_8", "b1 hq2 hkv2 tq3 tk20 d4 alibi cache 17 f32"},
+    {"splits_end_2", "b1 hq1 hkv1 tq2 tk20 d4 splits 5 f32"},
+    {"rope_odd_pairs_backwards", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},
+    {"last_of_odd_channels_twice", "b1 hq2 hkv2 tq3 tk5 d7 f32"},
+    {"values_in_rows_of_keys", "b1 hq2 hkv2 tq3 tk5 d4 dv6 f32"},
+    {"pages_last_from_before", "b1 hq1 hkv1 tq2 tk20 d4 cache 18 page 8 f32"},
     {"values_lost_last_before_more_16", "b1 hq1 hkv1 tq2 tk40 d4 f32"},
     {"rest_below_4_of_16_dropped", "b1 hq1 hkv1 tq2 tk19 d4 f32"},
     {"last_key_from_before", "b2 hq1 hkv1 tq2 tk20 d4 lens_kv 7,20 cache 18 page 16 f32"},

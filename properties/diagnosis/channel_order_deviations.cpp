@@ -1,0 +1,125 @@
+// Channels taken wrongly: the last ones rotated instead of the first, every other pair the other
+// way, one counted twice, rows of values as long as those of keys, a scale shared by both factors.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rotation.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+Tensor remade(
+    const Tensor& t,
+    const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& element) {
+    return remake(t.type(), t.shape(), element);
+}
+
+// A product of queries and keys does not depend on the order of their channels: the last ones stand
+// where the first do.
+std::optional<Specification> last_channels_rotated(const Specification& s) {
+    const std::int64_t dim = s.problem.dim_qk, kept = dim - s.problem.rope.dims;
+    if (!has_rope(s) || s.problem.cache.keys_rotated || s.problem.rope.dims == 0 || kept <= 0)
+        return std::nullopt;
+    Specification out = s;
+    for (const Role role : {Role::q, Role::k}) {
+        const Tensor& t = s.inputs[role];
+        out.inputs.put(
+            role, remade(t, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+                return t.at(b, h, i, (c + kept) % dim);
+            }));
+    }
+    return out;
+}
+
+// Turned the other way is turned back twice as far before it is turned.
+std::optional<Specification> odd_pairs_backwards(const Specification& s) {
+    if (!has_rope(s) || s.problem.cache.keys_rotated) return std::nullopt;
+    bool differs = false;
+    Specification out = s;
+    for (const Role role : {Role::q, Role::k})
+        out.inputs.put(
+            role,
+            turned_by(
+                s, role, [&](std::int64_t b, std::int64_t i, std::int64_t pair, double frequency) {
+                    if (pair % 2 == 0) return 0.0;
+                    const double position = role == Role::q
+                                                ? position_of_query(s, b, i)
+                                                : static_cast<double>(s.problem.rope.offset + i);
+                    differs = differs || position != 0;
+                    return -2 * position * frequency;
+                }));
+    return differs ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::optional<Specification> last_of_odd_twice(const Specification& s) {
+    const std::int64_t dim = s.problem.dim_qk;
+    if (dim % 2 == 0 || dim == 1) return std::nullopt;
+    Specification out = s;
+    const Tensor& q = s.inputs[Role::q];
+    out.inputs.put(Role::q,
+                   remake(ElementType::f64, q.shape(),
+                          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+                              return (c + 1 == dim ? 2 : 1) * q.at(b, h, i, c);
+                          }));
+    return out;
+}
+
+std::optional<Specification> values_in_rows_of_keys(const Specification& s) {
+    const Problem& p = s.problem;
+    const std::int64_t dim = p.dim_qk, own = value_dim(p);
+    if (own == dim || p.cache.page_size > 0 || !p.mask.documents_kv.empty()) return std::nullopt;
+    Specification out = s;
+    const Tensor& v = s.inputs[Role::v];
+    out.inputs.put(Role::v,
+                   remade(v, [&](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t c) {
+                       const std::int64_t keys = length_of(p.mask.lens_kv, p.len_kv, b);
+                       if (j >= keys) return v.at(b, h, j, c);
+                       const std::int64_t at = std::min(j * dim + c, keys * own - 1);
+                       return v.at(b, h, at / own, at % own);
+                   }));
+    return out;
+}
+
+// A factor each of the root of the scale, rounded to the format of the tensor.
+std::optional<Specification> roots_of_the_scale(const Specification& s) {
+    const double scale = effective_scale(s.problem), root = std::sqrt(std::abs(scale));
+    if (has_rope(s) || std::abs(scale) == 1 || scale == 0) return std::nullopt;
+    Specification out = with_scale(s, scale < 0 ? -1.0 : 1.0);
+    for (const Role role : {Role::q, Role::k}) {
+        const Tensor& t = s.inputs[role];
+        const Precision format = role == Role::q ? s.problem.format_q : s.problem.format_kv;
+        if (format != Precision::f16 && format != Precision::bf16) return std::nullopt;
+        out.inputs.put(
+            role, remade(t, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+                return round_to(t.at(b, h, i, c) * root, format);
+            }));
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<Deviation> channel_orders() {
+    return {{.id = "rope_last_channels",
+             .says = "the last channels rotated instead of the first",
+             .respecify = last_channels_rotated},
+            {.id = "rope_odd_pairs_backwards",
+             .says = "every other pair of channels rotated the other way",
+             .respecify = odd_pairs_backwards},
+            {.id = "last_of_odd_channels_twice",
+             .says = "the last channel of an odd dimension counted twice in the scores",
+             .respecify = last_of_odd_twice},
+            {.id = "values_in_rows_of_keys",
+             .says = "values read as if their rows were as long as those of keys",
+             .respecify = values_in_rows_of_keys},
+            {.id = "roots_of_the_scale",
+             .says = "queries and keys each times the root of the scale, rounded to their format",
+             .respecify = roots_of_the_scale}};
+}
+
+}  // namespace attest::diagnosis

@@ -1,0 +1,81 @@
+// Numbers that end where they must not: distances of ALiBi, splits, values of an additive mask.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+Deviation distance_ends(std::int64_t most) {
+    return {.id = fmt::format("alibi_distance_ends_{}", most),
+            .says = fmt::format("ALiBi by a distance of at most {}", most),
+            .respecify = [most](const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.alibi) return std::nullopt;
+                bool differs = false;
+                Specification out = with_bias(s, [&](const MaskPlace& p) {
+                    const std::int64_t far = std::abs(p.row + p.len_kv - p.len_q - p.column);
+                    differs = differs || far > most;
+                    return -s.inputs[Role::alibi_slopes].get(p.head) *
+                           static_cast<double>(std::min(far, most));
+                });
+                out.problem.alibi = false;
+                out.inputs.erase(Role::alibi_slopes);
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            }};
+}
+
+Deviation splits_end(std::int64_t most) {
+    return {.id = fmt::format("splits_end_{}", most),
+            .says = fmt::format("attention to the keys of the first {} splits alone", most),
+            .respecify = [most](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t splits = s.problem.splits;
+                if (splits <= most) return std::nullopt;
+                bool differs = false;
+                Rules rules = rules_of(s);
+                rules.also_hidden = [&differs, most, splits](const MaskPlace& p) {
+                    const std::int64_t each = (p.len_kv + splits - 1) / splits;
+                    const bool lost = p.column >= most * each && p.column < p.len_kv;
+                    differs = differs || lost;
+                    return lost;
+                };
+                Specification out = with_rules(s, rules);
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            },
+            .tells = law::Tells::visibility};
+}
+
+Deviation mask_values_end(double least) {
+    return {.id = fmt::format("mask_values_from_{:g}", least),
+            .says = fmt::format("an additive mask of {:g} where it is less and finite", least),
+            .respecify = [least](const Specification& s) -> std::optional<Specification> {
+                if (s.problem.mask.tensor.kind != MaskKind::additive) return std::nullopt;
+                bool differs = false;
+                Specification out = with_mask_values(s, [&](double v) {
+                    const bool held = std::isfinite(v) && v < least;
+                    differs = differs || held;
+                    return held ? least : v;
+                });
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            }};
+}
+
+}  // namespace
+
+std::vector<Deviation> early_limits() {
+    std::vector<Deviation> list;
+    for (const std::int64_t most : {8, 16, 32, 64, 128, 256, 512})
+        list.push_back(distance_ends(most));
+    for (const std::int64_t most : {1, 2, 4, 8, 16, 32}) list.push_back(splits_end(most));
+    for (const double least : {-10.0, -20.0, -30.0, -50.0, -100.0, -1000.0, -1e4})
+        list.push_back(mask_values_end(least));
+    return list;
+}
+
+}  // namespace attest::diagnosis
