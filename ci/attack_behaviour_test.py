@@ -66,9 +66,6 @@ escapes see_the_environment | observed        0   expected
 escapes know_the_judge | observed        0   expected
 escapes leave_children_in_sessions_of_their_own | observed        0   expected
 escapes handle_faults | put a handler of its own in the judge's place for SIGSEGV or SIGBUS
-escapes forge_answers | {LOOKED_AT}
-escapes forge_an_end | outside its bound
-escapes speak_nonsense | observed        0   expected
 escapes signal_everybody | observed        0   expected
 escapes stop | did not return
 escapes set_an_alarm | died of SIGALRM
@@ -92,6 +89,9 @@ misbehaving leave_output_unwritten | was never written
 misbehaving throw_runtime_error | let an exception cross the border
 misbehaving throw_bad_alloc | ran out of memory: an allocation failed
 misbehaving crash_in_supports | wrote to address 0x8, which is in no tensor inside supports()
+forgeries forge_answers | {LOOKED_AT}
+forgeries forge_an_end | outside its bound
+forgeries speak_nonsense | observed        0   expected
 forgeries forge_a_fault | {CLOSED}
 forgeries forge_a_fault_and_exit | ended its process: exit(3)
 forgeries forge_a_load_error | observed        0   expected

@@ -191,42 +191,6 @@ static int know_the_judge(void* s, const attest_call* c, char* error, size_t cap
         c, (float)(program | name << 1 | command << 2 | variable << 3 | parent << 4 | memory << 5));
 }
 
-/* Frames as ../worker/PROTOCOL.md lays them out, in the worker's name. */
-static void forge(uint16_t kind, uint32_t number, const void* body, uint32_t bytes) {
-    struct {
-        uint32_t magic;
-        uint16_t version, kind;
-        uint32_t size, number;
-        char body[64];
-    } frame = {0x54544157, 2, kind, 16 + bytes, number, {0}};
-    memcpy(frame.body, body, bytes);
-    send(3, &frame, frame.size, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* "Done, and all is written", to whatever is asked next. */
-static int forge_answers(void* s, const attest_call* c, char* error, size_t cap) {
-    (void)s, (void)error, (void)cap;
-    const uint64_t body[4] = {0, 0, 1 << ATTEST_ROLE_O | 1 << ATTEST_ROLE_LSE, 0};
-    for (uint32_t number = 0; number < 2000; ++number) forge(7, number, body, sizeof body);
-    return fill(c, 0);
-}
-
-static int forge_an_end(void* s, const attest_call* c, char* error, size_t cap) {
-    (void)s, (void)error, (void)cap;
-    const int32_t killed[2] = {SIGKILL, 0};
-    forge(11, 0, killed, sizeof killed);
-    return fill(c, 0);
-}
-
-static int speak_nonsense(void* s, const attest_call* c, char* error, size_t cap) {
-    (void)s, (void)error, (void)cap;
-    static char nonsense[60000];
-    memset(nonsense, 0x55, sizeof nonsense);
-    for (size_t i = 0; i < 500; ++i)
-        send(3, nonsense, i * 31 % sizeof nonsense, MSG_NOSIGNAL | MSG_DONTWAIT);
-    return fill(c, 0);
-}
-
 static int signal_everybody(void* s, const attest_call* c, char* error, size_t cap) {
     (void)s, (void)error, (void)cap;
     if (getppid() == 1) kill(-1, SIGKILL); /* in a namespace of its own alone */
@@ -280,9 +244,6 @@ static const kernel kernels[] = {
     {"leave_children_in_sessions_of_their_own", leave_children, NULL, NULL, yes},
     {"see_the_environment", see_the_environment, NULL, NULL, yes},
     {"know_the_judge", know_the_judge, NULL, NULL, yes},
-    {"forge_answers", forge_answers, NULL, NULL, yes},
-    {"forge_an_end", forge_an_end, NULL, NULL, yes},
-    {"speak_nonsense", speak_nonsense, NULL, NULL, yes},
     {"signal_everybody", signal_everybody, NULL, NULL, yes},
     {"stop", stop, NULL, NULL, yes},
     {"set_an_alarm", set_an_alarm, NULL, NULL, yes},

@@ -20,6 +20,27 @@ static void forge(uint16_t kind, uint32_t number, const void* body, uint32_t byt
     send(3, &frame, frame.size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* "Done, and all is written", to whatever is asked next. */
+FORWARD(forge_answers) {
+    const uint64_t body[4] = {0, 0, 1 << ATTEST_ROLE_O | 1 << ATTEST_ROLE_LSE, 0};
+    for (uint32_t number = 0; number < 2000; ++number) forge(7, number, body, sizeof body);
+    return DONE;
+}
+
+FORWARD(forge_an_end) {
+    const int32_t killed[2] = {SIGKILL, 0};
+    forge(11, 0, killed, sizeof killed);
+    return DONE;
+}
+
+FORWARD(speak_nonsense) {
+    static char nonsense[60000];
+    memset(nonsense, 0x55, sizeof nonsense);
+    for (size_t i = 0; i < 500; ++i)
+        send(3, nonsense, i * 31 % sizeof nonsense, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return DONE;
+}
+
 static void forge_a_death(int signal) {
     const uint32_t words[20] = {(uint32_t)signal, 1, 2, 5};
     forge(8, 0, words, sizeof words);
@@ -91,15 +112,12 @@ FORWARD(lead_the_socket_elsewhere) {
 }
 
 static const kernel kernels[] = {
-    KERNEL(forge_a_fault),
-    KERNEL(forge_a_fault_and_exit),
-    KERNEL(forge_a_load_error),
-    KERNEL(forge_a_refusal),
-    KERNEL(forge_an_empty_answer),
-    KERNEL(forge_barriers),
-    KERNEL(forge_by_other_descriptors),
-    KERNEL(hang_up_and_go_on),
-    KERNEL(lead_the_socket_elsewhere),
+    KERNEL(forge_answers),          KERNEL(forge_an_end),
+    KERNEL(speak_nonsense),         KERNEL(forge_a_fault),
+    KERNEL(forge_a_fault_and_exit), KERNEL(forge_a_load_error),
+    KERNEL(forge_a_refusal),        KERNEL(forge_an_empty_answer),
+    KERNEL(forge_barriers),         KERNEL(forge_by_other_descriptors),
+    KERNEL(hang_up_and_go_on),      KERNEL(lead_the_socket_elsewhere),
 };
 
 TROUBLE(kernels)

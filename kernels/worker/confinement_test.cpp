@@ -112,13 +112,6 @@ TEST_F(Confined, NothingTellsItWhoAsks) {
     ::unsetenv("ATTEST_WORKER_OUTPUT");
 }
 
-TEST_F(Confined, NonsenseOnItsSocketIsNoEnd) {
-    open("speak_nonsense");  // with a message of no bytes
-    const int process = session_->process_id();
-    for (int i = 0; i < 2; ++i) expect_ok(call(), 0);
-    EXPECT_EQ(session_->process_id(), process);
-}
-
 TEST_F(Confined, AHandlerThatHidesReadsIsSeen) {
     open("handle_faults_once");  // as a library does that is set up when it is first used
     expect_ok(call(), 1);

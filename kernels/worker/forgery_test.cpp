@@ -55,6 +55,13 @@ TEST_F(Forgery, OutputsAreLookedAtWhateverIsSaidOfThem) {
     EXPECT_TRUE(result.outputs.has(Role::o));
 }
 
+TEST_F(Forgery, NonsenseOnItsSocketIsNoEnd) {
+    open("speak_nonsense");  // with a message of no bytes
+    const int process = session_->process_id();
+    for (int i = 0; i < 2; ++i) expect_ok(call(), 0);
+    EXPECT_EQ(session_->process_id(), process);
+}
+
 TEST_F(Forgery, BarriersAreToldOnce) {
     open("forge_barriers");
     const std::uint32_t held = session_->barriers().bits();
