@@ -257,6 +257,8 @@ TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
     EXPECT_EQ(why(law), "kernel returns no log-sum-exp");
     law.needs = {.batch_invariant = true};
     EXPECT_EQ(why(law), "kernel does not claim batch invariance");
+    law.needs = {.structure = true};
+    EXPECT_EQ(why(law), "kernel declares no tile, or weights that no format rounds");
     law.needs = {};
     law.cases.require = FeatureSet(Feature::window, Feature::causal, Feature::sink);
     EXPECT_EQ(why(law), "kernel does not declare window, sink");
