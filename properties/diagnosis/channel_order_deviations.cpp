@@ -72,7 +72,7 @@ std::optional<Specification> last_of_odd_twice(const Specification& s) {
 std::optional<Specification> values_in_rows_of_keys(const Specification& s) {
     const Problem& p = s.problem;
     const std::int64_t dim = p.dim_qk, own = value_dim(p);
-    if (own == dim || p.cache.page_size > 0 || !p.mask.documents_kv.empty()) return std::nullopt;
+    if (own == dim || !p.mask.documents_kv.empty()) return std::nullopt;
     Specification out = s;
     const Tensor& v = s.inputs[Role::v];
     out.inputs.put(Role::v,
@@ -85,13 +85,30 @@ std::optional<Specification> values_in_rows_of_keys(const Specification& s) {
     return out;
 }
 
+/// Queries and keys as they meet: turned, of a problem without a rotation.
+Specification turned_before(const Specification& s) {
+    if (!has_rope(s)) return s;
+    Specification out = s;
+    out.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t i) {
+                       return position_of_query(s, b, i);
+                   }));
+    if (!s.problem.cache.keys_rotated)
+        out.inputs.put(Role::k, turned(s, Role::k, [&](std::int64_t, std::int64_t j) {
+                           return static_cast<double>(s.problem.rope.offset + j);
+                       }));
+    out.problem.rope = {};
+    out.problem.cache.keys_rotated = false;
+    return out;
+}
+
 // A factor each of the root of the scale, rounded to the format of the tensor.
 std::optional<Specification> roots_of_the_scale(const Specification& s) {
     const double scale = effective_scale(s.problem), root = std::sqrt(std::abs(scale));
-    if (has_rope(s) || std::abs(scale) == 1 || scale == 0) return std::nullopt;
-    Specification out = with_scale(s, scale < 0 ? -1.0 : 1.0);
+    if (std::abs(scale) == 1 || scale == 0) return std::nullopt;
+    const Specification met = turned_before(s);
+    Specification out = with_scale(met, scale < 0 ? -1.0 : 1.0);
     for (const Role role : {Role::q, Role::k}) {
-        const Tensor& t = s.inputs[role];
+        const Tensor& t = met.inputs[role];
         const Precision format = role == Role::q ? s.problem.format_q : s.problem.format_kv;
         if (format != Precision::f16 && format != Precision::bf16) return std::nullopt;
         out.inputs.put(

@@ -62,6 +62,7 @@ constexpr Played plays[] = {
     {"splits_end_2", "b1 hq1 hkv1 tq2 tk20 d4 splits 5 f32"},
     {"rope_odd_pairs_backwards", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},
     {"last_of_odd_channels_twice", "b1 hq2 hkv2 tq3 tk5 d7 f32"},
+    {"roots_of_the_scale", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f16"},
     {"values_in_rows_of_keys", "b1 hq2 hkv2 tq3 tk5 d4 dv6 f32"},
     {"pages_last_from_before", "b1 hq1 hkv1 tq2 tk20 d4 cache 18 page 8 f32"},
     {"values_lost_last_before_more_16", "b1 hq1 hkv1 tq2 tk40 d4 f32"},
