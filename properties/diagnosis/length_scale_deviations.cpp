@@ -17,10 +17,10 @@ namespace {
 
 /// The factor on the scores of a query with so many keys in its sequence, of which it stands at the
 /// last of `seen`.
-using FactorOf = std::function<double(const Problem&, double keys, double seen)>;
+using LengthFactor = std::function<double(const Problem&, double keys, double seen)>;
 
 // (f q).k = f (q.k), and a rotation of f q is f times that of q.
-Deviation scaled_by_length(std::string id, std::string says, FactorOf factor) {
+Deviation scaled_by_length(std::string id, std::string says, LengthFactor factor) {
     return {
         .id = std::move(id),
         .says = std::move(says),
