@@ -2,7 +2,7 @@
 """few_shapes_behaviour_test.py ATTEST: a campaign of few shapes, together with all that is done with campaigns.
 
 Under many seeds it ends with a verdict; it is certified and verified, goes on where it was cut with the same shapes, is held
-against another, and says why its shards are not joined. And a line of any feature is tried under every law that it is a case of.
+against another, and its shards come to one run. And a line of any feature is tried under every law that it is a case of.
 """
 import json
 import os
@@ -10,6 +10,7 @@ import sys
 import unittest
 
 import certificate_behaviour_test as shared
+from merge_behaviour_test import without_times
 
 PROFILE = {"name": "few", "version": 1, "cases_per_law": 8, "undrawn_pairs_max": 100000, "reach": {},
            "laws": ["reference.output", "masking.*", "decode.*", "partition.*", "hygiene.deterministic"]}
@@ -57,7 +58,9 @@ class FewShapes(shared.Campaign):
     def test_it_is_certified_and_verified(self):
         self.attest("certify", "cpu_naive", *SHAPES, "--seed", "5", "--out", "cert", code=3)
         self.assertIn("(--shapes)", self.told("cert"))
-        self.attest("verify", "cert", "--kernel", "cpu_naive", code=3)
+        verified = self.attest("verify", "cert", "--kernel", "cpu_naive", "--rerun", "60", "--seed", "1", code=3).stdout
+        self.assertIn("follows from", verified)
+        self.assertIn("60 numbers drawn and judged again", verified)
 
     def test_it_goes_on_where_it_was_cut(self):
         run = ["check", "cpu_naive", *SHAPES, "--seed", "5", "--record", "cases"]
@@ -73,13 +76,31 @@ class FewShapes(shared.Campaign):
         self.assertEqual(self.laws("cut"), whole)
         self.assertEqual(self.told("cut").split(" of ")[1], told.split(" of ")[1])
 
-    def test_its_shards_stay_apart(self):
-        parts = [f"part-{n}" for n in range(2)]
-        for n, part in enumerate(parts):
-            self.attest("check", "cpu_naive", *SHAPES, "--seed", "5", "--match", "masking.*", "--record", "cases", "--shard",
-                        f"{n}/2", "--out", part, code=0)
-        error = shared.words(self.attest("merge", *parts, "--out", "merged", code=2).stderr)
-        self.assertIn("it was asked for few shapes (--shapes) each part chose its shapes for itself", error)
+    def test_ten_shards_are_one_run(self):
+        for kernel, code in (("cpu_naive", 0), ("mutant:M001", 1)):
+            with self.subTest(kernel):
+                run = ["check", kernel, *SHAPES, "--seed", "5", "--record", "cases"]
+                whole, merged = "whole" + kernel[-4:], "merged" + kernel[-4:]
+                self.attest(*run, "--out", whole, code=code)
+                parts = [f"part-{kernel[-4:]}-{n}" for n in range(10)]
+                for n, part in enumerate(parts):
+                    self.attest(*run, "--shard", f"{n}/10", "--out", part)
+                self.attest("merge", *reversed(parts), "--out", merged, code=code)
+                self.assertEqual(self.laws(merged), self.laws(whole))
+                if code == 0:
+                    self.attest("merge", whole, "--out", "ordered", code=0)
+                    one, ten = (without_times(self.bytes_of(folder, "result.jsonl")) for folder in ("ordered", merged))
+                    self.assertEqual(one, ten)
+                    self.assertGreater(self.told(merged), self.told(parts[0]))
+
+    def test_shards_of_other_shapes_stay_apart(self):
+        run = ["check", "cpu_naive", *SHAPES, "--seed", "5", "--match", "masking.*"]
+        self.attest(*run, "--shard", "0/2", "--out", "one", code=0)
+        # A failure that its folder holds is among the shapes of the other.
+        self.attest("check", "mutant:M001", *SHAPES, "--seed", "8", "--match", "masking.*", "--out", "other", code=1)
+        self.attest(*run, "--shard", "1/2", "--out", "other", code=0)
+        error = shared.words(self.attest("merge", "one", "other", "--out", "joined", code=2).stderr)
+        self.assertIn("is of other shapes than", error)
 
     def test_it_is_held_against_another(self):
         run = ["check", "cpu_naive", *SHAPES, "--seed", "5"]

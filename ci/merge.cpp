@@ -17,6 +17,7 @@
 #include "ci/recorded_run.hpp"
 #include "ci/recounted.hpp"
 #include "ci/run.hpp"
+#include "properties/search/few_shapes.hpp"
 #include "reference/problem/file.hpp"
 
 namespace attest::ci {
@@ -37,11 +38,8 @@ Shard read_shard(const std::string& argument) {
     shard.report = read_run(argument, shard.path);
     sealed_digest(shard.path + "/result.jsonl", file_text(shard.path + "/result.jsonl"));
     if (const std::string why = not_countable(shard.report); !why.empty())
-        refuse(clean(shard.path) + ": " + why,
-               shard.report.run.shapes
-                   ? "each part chose its shapes for itself: judge it as it is, or run them without"
-                   : "attest check --resume " + clean(shard.path) +
-                         " ends what was cut; else run it again");
+        refuse(clean(shard.path) + ": " + why, "attest check --resume " + clean(shard.path) +
+                                                   " ends what was cut; else run it again");
     return shard;
 }
 
@@ -53,6 +51,13 @@ std::string kernel_text(RunHeader run) {
     run.started.clear();
     run.threads = run.shard_index = 0;
     return record_line(run);
+}
+
+/// What the kernel was found to take, without how many shapes of few saw a call in this part.
+std::vector<std::string> found_to_take(const RunReport& report) {
+    std::vector<std::string> found = report.end->narrowed;
+    if (report.run.shapes && !found.empty()) found.pop_back();
+    return found;
 }
 
 /// What is not the same in both, in words; empty where they are of one campaign.
@@ -73,8 +78,10 @@ std::string difference(const RunReport& a, const RunReport& b) {
     if (one.cases != other.cases || one.match != other.match) return "other laws or cases";
     if (one.shard_count != other.shard_count) return "another number of shards";
     if (kernel_text(one) != kernel_text(other)) return "another kernel or other options";
-    if (a.end->narrow != b.end->narrow || a.end->narrowed != b.end->narrowed)
+    if (a.end->narrow != b.end->narrow || found_to_take(a) != found_to_take(b))
         return "a kernel that takes other problems";
+    // Failures that were stored before are among the shapes of their run.
+    if (a.end->shapes_chosen != b.end->shapes_chosen) return "other shapes";
     for (const search::LawReport& law : a.laws) {
         const search::LawReport* same = b.law(law.law);
         if (same == nullptr ||
@@ -164,14 +171,28 @@ void join(RunReport& whole, const RunReport& shard) {
     end.libraries.insert(shard.end->libraries.begin(), shard.end->libraries.end());
 }
 
+/// Those that saw a call in any part.
+void join_shapes(RunReport& whole, const std::vector<Shard>& shards) {
+    if (!whole.run.shapes) return;
+    std::set<std::string> visited;
+    for (const Shard& shard : shards)
+        visited.insert(shard.report.end->shapes_visited.begin(),
+                       shard.report.end->shapes_visited.end());
+    RunEnd& end = *whole.end;
+    end.narrowed = found_to_take(whole);
+    end.narrowed.push_back(search::told_of_shapes(visited.size(), *whole.run.shapes));
+    end.shapes_visited.assign(visited.begin(), visited.end());
+}
+
 RunReport whole_of(const std::vector<Shard>& shards) {
     RunReport whole = shards.front().report;
     for (std::size_t n = 1; n < shards.size(); ++n) join(whole, shards[n].report);
+    join_shapes(whole, shards);
     RunHeader& run = whole.run;
     run.shard_index = 0;
     run.shard_count = 1;
     run.argv = words_of_whole(run.argv);
-    run.whole = run.match.empty() && !run.cases && !run.seconds;
+    run.whole = run.match.empty() && !run.cases && !run.seconds && !run.shapes;
     whole.sort();
     return recounted(whole);
 }

@@ -255,6 +255,8 @@ inline RunEnd end() {
     end.seconds = real();
     end.interrupted = coin();
     end.narrowed = texts();
+    end.shapes_chosen = texts();
+    end.shapes_visited = texts();
     end.ended = text();
     end.unread = texts();
     end.oracle = text();

@@ -100,6 +100,8 @@ void fields(V& v, RunEnd& end) {
     v.unless_empty("ended", end.ended);
     v.unless_empty("unread", end.unread);
     v.unless_empty("narrowed", end.narrowed);
+    v.unless_empty("shapes_chosen", end.shapes_chosen);
+    v.unless_empty("shapes_visited", end.shapes_visited);
     v.unless_empty("oracle", end.oracle);
     v.unless_empty("narrow", end.narrow);
     v.unless_empty("at", end.at);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ci/record.hpp"
+#include "properties/search/few_shapes.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/recount.hpp"
 #include "reference/problem/digest.hpp"
@@ -84,7 +85,8 @@ std::string not_countable(const RunReport& report) {
                "them)";
     if (!report.end) return "it has no end: it was cut, or goes on";
     if (report.end->interrupted || !report.end->ended.empty()) return "it was cut";
-    if (report.run.shapes) return "it was asked for few shapes (--shapes)";
+    if (report.run.shapes && report.end->shapes_chosen.empty())
+        return "which shapes it chose (--shapes) is not recorded";
     if (report.run.seconds) return "how many cases it had hung on the clock (--time)";
     if (report.run.until_first) return "it ended with the first violation (--until-first)";
     return {};
@@ -92,10 +94,10 @@ std::string not_countable(const RunReport& report) {
 
 RunReport recounted(const RunReport& report) {
     const RunHeader& run = report.run;
-    search::Recount recount({run.profile,
+    search::Recount recount({run.shapes ? search::of_few_shapes(run.profile) : run.profile,
                              run.cases,
                              {run.shard_index, std::max<std::int64_t>(1, run.shard_count), 0},
-                             report.end->narrow,
+                             report.end->narrow || run.shapes,
                              run.all_cases});
     RunReport out = report;
     out.laws.clear();

@@ -8,6 +8,8 @@
 #include "ci/number.hpp"
 #include "ci/process_files.hpp"
 #include "ci/session_options.hpp"
+#include "properties/search/few_shapes.hpp"
+#include "properties/search/glob.hpp"
 #include "properties/search/limited_kernel.hpp"
 #include "properties/search/session_kernel.hpp"
 #include "properties/search/workbench.hpp"
@@ -65,6 +67,16 @@ std::string other_laws(const RunReport& report, const search::Capability& capabi
     return {};
 }
 
+std::vector<law::Property> laws_asked(const RunHeader& run) {
+    std::vector<law::Property> laws;
+    for (const law::Property& law : law::catalogue())
+        if (search::matches_any(run.profile.laws, law.id) &&
+            !search::matches_any(run.profile.laws_excluded, law.id) &&
+            (run.match.empty() || search::matches_any(run.match, law.id)))
+            laws.push_back(law);
+    return laws;
+}
+
 /// attest's own program is another in every build; its version and laws have been compared.
 std::set<std::string> other_files(const RunReport& report, const FileDigests& now) {
     FileDigests judged = report.run.kernel.libraries;
@@ -85,8 +97,14 @@ Rerun judged_again(const RunReport& report, const CommandOptions& options,
     auto loaded = std::make_unique<search::SessionKernel>(campaign.kernel, campaign.session);
     search::LimitedKernel kernel(std::move(loaded), limit);
     std::vector<std::string> narrowed;
-    const search::Capability capability = search::probed_capability(kernel, narrowed);
+    search::Capability capability = search::probed_capability(kernel, narrowed);
     if (std::string other = other_laws(report, capability); !other.empty()) return {other, {}};
+    capability.shapes =
+        search::shapes_for(laws_asked(report.run), kernel, capability, campaign, {});
+    if (capability.shapes &&
+        !std::ranges::equal(capability.shapes->chosen(), report.end->shapes_chosen))
+        return {{}, {}, "not made: failures that were stored before it were among its shapes"};
+    kernel.keep_to(capability.shapes);
 
     const std::map<Place, Came> all = recorded_numbers(report);
     std::vector<Place> places;
@@ -121,7 +139,9 @@ Rerun judged_again(const RunReport& report, const CommandOptions& options,
 Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
     search::CampaignOptions campaign;
     campaign.kernel = kernel::parse_kernel_spec(options.kernel, options.python);
-    campaign.profile = report.run.profile;
+    campaign.shapes = report.run.shapes;
+    campaign.profile =
+        report.run.shapes ? search::of_few_shapes(report.run.profile) : report.run.profile;
     campaign.seed = report.run.seed;
     campaign.session = session_options(options);
     campaign.session.poison_seed = report.run.seed;

@@ -12,6 +12,7 @@ namespace attest::ci {
 struct Rerun {
     std::string difference;  ///< the first; empty: all came to the same
     std::string says;        ///< how many, and what was compared
+    std::string open{};      ///< why nothing could be compared
     /// Files that the kernel's process executes, or that it is made of, and that are not what they
     /// were: another SHA-256, or none was recorded.
     std::set<std::string> other_files{};

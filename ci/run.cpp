@@ -17,6 +17,7 @@
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "ci/session_options.hpp"
+#include "properties/search/few_shapes.hpp"
 #include "properties/search/limited_kernel.hpp"
 #include "properties/search/session_kernel.hpp"
 
@@ -36,8 +37,7 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
     c.seconds = o.seconds;
     c.cases = o.cases;
     c.shapes = o.shapes;
-    if (c.shapes) c.profile.reach = {};      // few shapes reach what they reach,
-    if (c.shapes) c.profile.refuse_max = 1;  // and leave a law what it finds among them
+    if (c.shapes) c.profile = search::of_few_shapes(plan.profile);
     c.until_first = o.until_first;
     c.all_cases = o.all_cases;
     c.jobs = o.jobs;
@@ -183,6 +183,9 @@ RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
     end.seconds = result.seconds;
     end.interrupted = result.interrupted;
     end.narrowed = result.narrowed;
+    if (result.shapes)
+        end.shapes_chosen.assign(result.shapes->chosen().begin(), result.shapes->chosen().end());
+    end.shapes_visited = result.shapes_visited;
     end.oracle = long_context_words();
     end.narrow = result.narrow;
     end.at = time_now();

@@ -81,11 +81,12 @@ struct RunEnd {
     double seconds = 0;
     bool interrupted = false;
     std::vector<std::string> narrowed;  ///< what the kernel was found to take
-    std::string ended;                  ///< what ended it before its time; empty: nothing did
-    std::vector<std::string> unread;    ///< stored failures that are not readable
-    std::string oracle;                 ///< how long contexts were judged; empty: there were none
-    bool narrow = false;                ///< the kernel takes certain shapes alone
-    std::string at, kernel_sha256;      ///< when; of its library or program, then
+    std::vector<std::string> shapes_chosen{}, shapes_visited{};  ///< of few shapes (--shapes)
+    std::string ended;                ///< what ended it before its time; empty: nothing did
+    std::vector<std::string> unread;  ///< stored failures that are not readable
+    std::string oracle;               ///< how long contexts were judged; empty: there were none
+    bool narrow = false;              ///< the kernel takes certain shapes alone
+    std::string at, kernel_sha256;    ///< when; of its library or program, then
     std::map<std::string, std::string> libraries{};  ///< loaded since
     std::int64_t lines = 0;  ///< of its file, and the SHA-256 of all before the last
     std::string sha256;
@@ -125,8 +126,7 @@ struct SizeReport {
 };
 SizeReport sizes_of(const RunReport& report);
 
-/// At most so many of such runs accuse or suspect a correct kernel by chance: the rates that the
-/// laws of statistics state, summed over their cases.
+/// How many of such runs accuse or suspect a correct kernel by chance, at most, by its cases.
 double chance_of(const RunReport& report);
 
 /// What no law of this run judged, of what a kernel may offer or this one declares.

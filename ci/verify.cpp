@@ -173,6 +173,10 @@ void Verification::again(const CommandOptions& options) {
                                  fmt::format("not those that were judged: {}",
                                              fmt::join(rerun.other_files, ", "))});
         if (!rerun.difference.empty()) throw BadInput(rerun.difference);
+        if (!rerun.open.empty()) {
+            findings_.push_back({LookedAt::Kind::open, "rerun", rerun.open});
+            return;
+        }
         findings_.push_back({LookedAt::Kind::good, "rerun", rerun.says});
     });
     if (findings_.back().says.empty()) findings_.pop_back();

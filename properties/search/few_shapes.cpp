@@ -286,10 +286,10 @@ void FewShapes::visit(const Problem& problem) const {
     visited_.insert(shape_of(problem));
 }
 
-std::string FewShapes::told() const {
+void FewShapes::tell(CampaignResult& result) const {
     const std::lock_guard lock(mutex_);
-    return "shapes: " + std::to_string(visited_.size()) + " of at most " + std::to_string(most_) +
-           " (--shapes); sizes are what these have";
+    result.shapes_visited.assign(visited_.begin(), visited_.end());
+    result.narrowed.push_back(told_of_shapes(visited_.size(), most_));
 }
 
 }  // namespace attest::search

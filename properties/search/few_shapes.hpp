@@ -24,6 +24,20 @@ namespace attest::search {
 /// lengths, where documents end, which keys a mask tensor hides.
 std::string shape_of(const Problem& problem);
 
+/// What a profile asks of a campaign of few shapes: they reach what they reach, and leave a law
+/// what it finds among them.
+inline Profile of_few_shapes(Profile profile) {
+    profile.reach = {};
+    profile.refuse_max = 1;
+    return profile;
+}
+
+/// For people: how many shapes saw a call.
+inline std::string told_of_shapes(std::size_t visited, std::int64_t most) {
+    return "shapes: " + std::to_string(visited) + " of at most " + std::to_string(most) +
+           " (--shapes); sizes are what these have";
+}
+
 class FewShapes {
 public:
     /// At most `options.shapes` shapes for these laws. `stored` are cases that are
@@ -38,7 +52,8 @@ public:
                              std::int64_t attempt) const;
 
     void visit(const Problem& problem) const;  ///< a call was made
-    std::string told() const;                  ///< for people: how many shapes saw a call
+    void tell(CampaignResult& result) const;   ///< which shapes saw a call
+    const std::set<std::string>& chosen() const noexcept { return chosen_; }
 
 private:
     /// A case of a law, and the shapes the law asks about beside it.
