@@ -147,6 +147,10 @@ TEST(row_bound, the_mean_of_centred_keys_costs_the_lse_one_product) {
     }
     EXPECT_GT(bounds[1] / bounds[0], 3);
     EXPECT_LT(bounds[1] / bounds[0], 5);
+    // One for the scores and one for the mean, each of keys rounded to bf16; all else is less.
+    const double product = m.up * (8 + m.scale * 8);
+    EXPECT_GT(bounds[1], 2 * product);
+    EXPECT_LT(bounds[1], 3 * product);
 }
 
 }  // namespace
