@@ -171,7 +171,7 @@ std::optional<BugAudit> audit(const kernel::Mutant& mutant, const AuditOptions& 
     sum.seeds = options.seeds;
     AuditBench bench("mutant:" + sum.bug, options.interrupted);
     for (const law::Property& law : law::catalogue()) {
-        if (!options.match.empty() && !search::matches_any(options.match, law.id)) continue;
+        if (!search::selected(options.match, law.id)) continue;
         if (!bench.applies(law)) continue;
         std::vector<search::CaseRecord> first;
         sum.laws.push_back(try_law(bench, law, sum, options, first));

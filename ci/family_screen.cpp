@@ -13,7 +13,7 @@ namespace {
 
 bool is_selected(const RunHeader& run, const search::LawReport& law) {
     return law.verdict.reason.kind != law::Reason::Kind::not_selected &&
-           (run.match.empty() || search::matches_any(run.match, law.law));
+           search::selected(run.match, law.law);
 }
 
 // The words after a family's marks: the worst verdict, or how near the holding laws came.

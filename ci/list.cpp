@@ -80,7 +80,7 @@ std::string compares_text(const law::Property& law) {
 }
 
 bool shown(const CommandOptions& o, std::string_view id) {
-    return o.match.empty() || search::matches_any(o.match, id);
+    return search::selected(o.match, id);
 }
 
 int list_one_law(Screen& s, const std::string& id) {

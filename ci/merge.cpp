@@ -55,8 +55,10 @@ std::string kernel_text(RunHeader run) {
 
 /// What the kernel was found to take, without how many shapes of few saw a call in this part.
 std::vector<std::string> found_to_take(const RunReport& report) {
-    std::vector<std::string> found = report.end->narrowed;
-    if (report.run.shapes && !found.empty()) found.pop_back();
+    const RunEnd& end = *report.end;
+    std::vector<std::string> found = end.narrowed;
+    if (report.run.shapes)
+        std::erase(found, search::told_of_shapes(end.shapes_visited.size(), *report.run.shapes));
     return found;
 }
 

@@ -16,13 +16,11 @@ namespace {
 using ReasonKind = law::Reason::Kind;
 
 bool may_be_left_out(const RunHeader& run, const search::LawReport& law) {
-    const bool in_profile = search::matches_any(run.profile.laws, law.law) &&
-                            !search::matches_any(run.profile.laws_excluded, law.law);
-    const bool selected = run.match.empty() || search::matches_any(run.match, law.law);
     const ReasonKind kind = law.verdict.reason.kind;
-    const bool in_place = !in_profile ? kind == ReasonKind::not_in_profile
-                          : !selected ? kind == ReasonKind::not_selected
-                                      : !law.verdict.reason.on_purpose();
+    const bool in_place = !run.profile.has(law.law) ? kind == ReasonKind::not_in_profile
+                          : !search::selected(run.match, law.law)
+                              ? kind == ReasonKind::not_selected
+                              : !law.verdict.reason.on_purpose();
     return in_place && law.cases == 0 && law.verdict.decision != law::Decision::holds;
 }
 
@@ -94,7 +92,7 @@ std::string not_countable(const RunReport& report) {
 
 RunReport recounted(const RunReport& report) {
     const RunHeader& run = report.run;
-    search::Recount recount({run.shapes ? search::of_few_shapes(run.profile) : run.profile,
+    search::Recount recount({search::profile_for(run.profile, run.shapes),
                              run.cases,
                              {run.shard_index, std::max<std::int64_t>(1, run.shard_count), 0},
                              report.end->narrow || run.shapes,

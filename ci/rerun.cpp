@@ -70,10 +70,7 @@ std::string other_laws(const RunReport& report, const search::Capability& capabi
 std::vector<law::Property> laws_asked(const RunHeader& run) {
     std::vector<law::Property> laws;
     for (const law::Property& law : law::catalogue())
-        if (search::matches_any(run.profile.laws, law.id) &&
-            !search::matches_any(run.profile.laws_excluded, law.id) &&
-            (run.match.empty() || search::matches_any(run.match, law.id)))
-            laws.push_back(law);
+        if (run.profile.has(law.id) && search::selected(run.match, law.id)) laws.push_back(law);
     return laws;
 }
 
@@ -140,8 +137,7 @@ Rerun rerun_cases(const RunReport& report, const CommandOptions& options) {
     search::CampaignOptions campaign;
     campaign.kernel = kernel::parse_kernel_spec(options.kernel, options.python);
     campaign.shapes = report.run.shapes;
-    campaign.profile =
-        report.run.shapes ? search::of_few_shapes(report.run.profile) : report.run.profile;
+    campaign.profile = search::profile_for(report.run.profile, report.run.shapes);
     campaign.seed = report.run.seed;
     campaign.session = session_options(options);
     campaign.session.poison_seed = report.run.seed;

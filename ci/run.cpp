@@ -29,7 +29,7 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
     const CommandOptions& o = plan.options;
     search::CampaignOptions c;
     c.kernel = plan.kernel;
-    c.profile = plan.profile;
+    c.profile = search::profile_for(plan.profile, o.shapes);
     c.match = plan.match;
     if (!o.resume.empty())
         c.match_of_whole = o.match.empty() ? std::vector<std::string>{"*"} : o.match;
@@ -37,7 +37,6 @@ search::CampaignOptions campaign_options(const RunPlan& plan, const InterruptGua
     c.seconds = o.seconds;
     c.cases = o.cases;
     c.shapes = o.shapes;
-    if (c.shapes) c.profile = search::of_few_shapes(plan.profile);
     c.until_first = o.until_first;
     c.all_cases = o.all_cases;
     c.jobs = o.jobs;

@@ -170,8 +170,7 @@ RunPlan plan_run(const CommandOptions& options) {
     if (!o.resume.empty()) {
         plan.match.clear();
         for (const law::Property& law : law::catalogue())
-            if ((o.match.empty() || search::matches_any(o.match, law.id)) &&
-                plan.earlier.law(law.id) == nullptr)
+            if (search::selected(o.match, law.id) && plan.earlier.law(law.id) == nullptr)
                 plan.match.push_back(law.id);
     }
     return plan;

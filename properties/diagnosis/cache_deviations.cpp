@@ -41,10 +41,15 @@ std::int64_t columns_of(const Specification& s) {
     return s.inputs[Role::block_table].shape()[1];
 }
 
+/// The key's slot in a page of its sequence.
+CacheCell cell_in_page(const Specification& s, const Key& key, std::int64_t page) {
+    return {page_at(s, key.sequence * columns_of(s) + page), key.index % slots_of(s)};
+}
+
 CacheCell right_cell(const Specification& s, const Key& key) {
     const std::int64_t slots = slots_of(s);
     if (s.problem.cache.ring) return {key.sequence, key.index % slots};
-    return {page_at(s, key.sequence * columns_of(s) + key.index / slots), key.index % slots};
+    return cell_in_page(s, key, key.index / slots);
 }
 
 template <typename Visit>
@@ -234,7 +239,7 @@ Deviation slot_elsewhere(const SlotElsewhere& which, const std::string& what,
             const std::int64_t column = key.index / slots + by;
             const bool there = column >= 0 && column * slots < keys_of(s, key.sequence);
             if (by == 0 || !there) return right_cell(s, key);
-            return CacheCell{page_at(s, key.sequence * columns_of(s) + column), slot};
+            return cell_in_page(s, key, column);
         },
         std::move(roles));
 }
@@ -248,24 +253,20 @@ std::vector<Deviation> pages_beside() {
         list.push_back(slot_elsewhere(which, "_keys", "of the keys alone: ", {Role::k}));
         list.push_back(slot_elsewhere(which, "", "", {Role::k, Role::v}));
     }
-    const auto in_column = [](const Specification& s, const Key& key, std::int64_t of) {
-        return CacheCell{page_at(s, key.sequence * columns_of(s) + of / slots_of(s)),
-                         key.index % slots_of(s)};
-    };
-    list.push_back(in_pages("pages_last_from_before",
-                            "an incomplete last page read from the page before",
-                            [in_column](const Specification& s, const Key& key) {
-                                const std::int64_t slots = slots_of(s);
-                                const std::int64_t whole = keys_of(s, key.sequence) / slots * slots;
-                                const bool moved = whole > 0 && key.index >= whole;
-                                return in_column(s, key, moved ? whole - 1 : key.index);
-                            }));
+    list.push_back(
+        in_pages("pages_last_from_before", "an incomplete last page read from the page before",
+                 [](const Specification& s, const Key& key) {
+                     const std::int64_t slots = slots_of(s);
+                     const std::int64_t whole = keys_of(s, key.sequence) / slots;
+                     const std::int64_t own = key.index / slots;
+                     return cell_in_page(s, key, own > 0 && own == whole ? own - 1 : own);
+                 }));
     for (const std::int64_t step : {4, 8, 16, 32, 64})
         list.push_back(in_pages(
             "pages_of_first_in_" + std::to_string(step),
             "the page of the first key of each " + std::to_string(step) + " for all of them",
-            [in_column, step](const Specification& s, const Key& key) {
-                return in_column(s, key, key.index / step * step);
+            [step](const Specification& s, const Key& key) {
+                return cell_in_page(s, key, key.index / step * step / slots_of(s));
             }));
     return list;
 }

@@ -59,7 +59,7 @@ std::vector<Deviation> channel_factors(const AllEvidence& evidence) {
             most = of_bound;
             factor = seen / o.value;
         }
-    if (from < 1 || !(factor > 0) || most == 0) return {};
+    if (from < 1 || !(factor > 0)) return {};
     const double round = std::round(factor * 1000) / 1000;
     return {channels_times(from,
                            std::abs(factor / round - 1) * most < 1 && round != 1 ? round : factor)};

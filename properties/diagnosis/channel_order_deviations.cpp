@@ -41,18 +41,11 @@ std::optional<Specification> odd_pairs_backwards(const Specification& s) {
     if (!has_rope(s) || s.problem.cache.keys_rotated) return std::nullopt;
     bool differs = false;
     Specification out = s;
-    for (const Role role : {Role::q, Role::k})
-        out.inputs.put(
-            role,
-            turned_by(
-                s, role, [&](std::int64_t b, std::int64_t i, std::int64_t pair, double frequency) {
-                    if (pair % 2 == 0) return 0.0;
-                    const double position = role == Role::q
-                                                ? position_of_query(s, b, i)
-                                                : static_cast<double>(s.problem.rope.offset + i);
-                    differs = differs || position != 0;
-                    return -2 * position * frequency;
-                }));
+    turn_by_positions(out, [&](std::int64_t pair, double position, double frequency) {
+        if (pair % 2 == 0) return 0.0;
+        differs = differs || position != 0;
+        return -2 * position * frequency;
+    });
     return differs ? std::optional(std::move(out)) : std::nullopt;
 }
 
@@ -89,13 +82,12 @@ std::optional<Specification> values_in_rows_of_keys(const Specification& s) {
 Specification turned_before(const Specification& s) {
     if (!has_rope(s)) return s;
     Specification out = s;
-    out.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t i) {
-                       return position_of_query(s, b, i);
-                   }));
-    if (!s.problem.cache.keys_rotated)
-        out.inputs.put(Role::k, turned(s, Role::k, [&](std::int64_t, std::int64_t j) {
-                           return static_cast<double>(s.problem.rope.offset + j);
+    for (const Role role : {Role::q, Role::k}) {
+        if (role == Role::k && s.problem.cache.keys_rotated) continue;
+        out.inputs.put(role, turned(s, role, [&](std::int64_t b, std::int64_t i) {
+                           return position_of(s, role, b, i);
                        }));
+    }
     out.problem.rope = {};
     out.problem.cache.keys_rotated = false;
     return out;

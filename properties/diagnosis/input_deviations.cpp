@@ -109,21 +109,17 @@ std::optional<Specification> nan_hides(const Specification& s) {
             if (std::isnan(t.at(b, h, row, c))) return true;
         return false;
     };
-    bool differs = false;
-    Rules rules = rules_of(s);
-    rules.also_hidden = [&](const MaskPlace& p) {
-        const bool nan = has_nan(Role::q, p.batch, p.head, p.query) ||
-                         has_nan(Role::k, p.batch, p.head / group_size(s.problem), p.key);
-        differs = differs || nan;
-        return nan;
-    };
-    Specification out = with_rules(s, rules);
+    std::optional<Specification> out = hiding(s, [&](const MaskPlace& p) {
+        return has_nan(Role::q, p.batch, p.head, p.query) ||
+               has_nan(Role::k, p.batch, p.head / group_size(s.problem), p.key);
+    });
+    if (!out) return out;
     for (const Role role : {Role::q, Role::k}) {
-        Tensor& t = out.inputs[role];
+        Tensor& t = out->inputs[role];
         for (std::int64_t n = 0; n < t.size(); ++n)
             if (std::isnan(t.get(n))) t.set(n, 0);
     }
-    return differs ? std::optional(std::move(out)) : std::nullopt;
+    return out;
 }
 
 }  // namespace

@@ -37,16 +37,10 @@ Deviation splits_end(std::int64_t most) {
             .respecify = [most](const Specification& s) -> std::optional<Specification> {
                 const std::int64_t splits = s.problem.splits;
                 if (splits <= most) return std::nullopt;
-                bool differs = false;
-                Rules rules = rules_of(s);
-                rules.also_hidden = [&differs, most, splits](const MaskPlace& p) {
+                return hiding(s, [most, splits](const MaskPlace& p) {
                     const std::int64_t each = (p.len_kv + splits - 1) / splits;
-                    const bool lost = p.column >= most * each && p.column < p.len_kv;
-                    differs = differs || lost;
-                    return lost;
-                };
-                Specification out = with_rules(s, rules);
-                return differs ? std::optional(std::move(out)) : std::nullopt;
+                    return p.column >= most * each && p.column < p.len_kv;
+                });
             },
             .tells = law::Tells::visibility};
 }

@@ -53,18 +53,13 @@ Deviation short_rest_dropped(std::int64_t tile, std::int64_t least) {
             .says = fmt::format("attention without the last n mod {0} keys where these are fewer "
                                 "than {1} and n > {0}",
                                 tile, least),
-            .respecify = [tile, least](const Specification& s) -> std::optional<Specification> {
-                bool differs = false;
-                Rules rules = rules_of(s);
-                rules.also_hidden = [&differs, tile, least](const MaskPlace& p) {
-                    const bool lost = p.len_kv > tile && p.len_kv % tile < least &&
-                                      p.column >= p.len_kv / tile * tile && p.column < p.len_kv;
-                    differs = differs || lost;
-                    return lost;
-                };
-                Specification out = with_rules(s, rules);
-                return differs ? std::optional(std::move(out)) : std::nullopt;
-            },
+            .respecify =
+                [tile, least](const Specification& s) {
+                    return hiding(s, [tile, least](const MaskPlace& p) {
+                        return p.len_kv > tile && p.len_kv % tile < least &&
+                               p.column >= p.len_kv / tile * tile && p.column < p.len_kv;
+                    });
+                },
             .tells = law::Tells::visibility};
 }
 

@@ -58,10 +58,6 @@ std::optional<bound::Expected> with_unscaled_maximum(const Specification& s,
     return out;
 }
 
-}  // namespace
-
-namespace {
-
 // L = max(m, least) + log l, l being the sum of exp(S - m): as far off as the right one.
 Deviation maximum_held(double least) {
     return {.id = fmt::format("lse_maximum_from_{:g}", least),

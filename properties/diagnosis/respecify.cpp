@@ -154,6 +154,19 @@ Specification with_rules(const Specification& s, const Rules& rules,
     return written_out(s, rules, {}, hidden_bias);
 }
 
+std::optional<Specification> hiding(const Specification& s,
+                                    const std::function<bool(const MaskPlace&)>& lost) {
+    bool any = false;
+    Rules rules = rules_of(s);
+    rules.also_hidden = [&](const MaskPlace& p) {
+        const bool here = lost(p);
+        any = any || here;
+        return here;
+    };
+    Specification out = with_rules(s, rules);
+    return any ? std::optional(std::move(out)) : std::nullopt;
+}
+
 Specification with_bias(const Specification& s,
                         const std::function<double(const MaskPlace&)>& bias) {
     return written_out(s, rules_of(s), bias, {});

@@ -83,4 +83,20 @@ double position_of_query(const Specification& s, std::int64_t b, std::int64_t i)
     return static_cast<double>(s.problem.rope.offset + i) + cached(s, b);
 }
 
+double position_of(const Specification& s, Role role, std::int64_t b, std::int64_t i) {
+    return role == Role::q ? position_of_query(s, b, i)
+                           : static_cast<double>(s.problem.rope.offset + i);
+}
+
+void turn_by_positions(Specification& s, const PlacedAngle& by) {
+    for (const Role role : {Role::q, Role::k}) {
+        if (role == Role::k && s.problem.cache.keys_rotated) continue;
+        s.inputs.put(role, turned_by(s, role,
+                                     [&](std::int64_t b, std::int64_t i, std::int64_t pair,
+                                         double frequency) {
+                                         return by(pair, position_of(s, role, b, i), frequency);
+                                     }));
+    }
+}
+
 }  // namespace attest::diagnosis

@@ -29,6 +29,13 @@ double cached(const Specification& s, std::int64_t b);
 /// Where query i of sequence b is turned to.
 double position_of_query(const Specification& s, std::int64_t b, std::int64_t i);
 
+/// Where row i of sequence b of the queries or keys is turned to.
+double position_of(const Specification& s, Role role, std::int64_t b, std::int64_t i);
+
+/// Queries, and keys where the problem turns them, each pair by an angle of its position.
+using PlacedAngle = std::function<double(std::int64_t pair, double position, double frequency)>;
+void turn_by_positions(Specification& s, const PlacedAngle& by);
+
 /// Queries that stand elsewhere in masks, ALiBi and rotation alike, or past their sequence
 /// (placed_queries.cpp).
 std::vector<Deviation> placed_queries();

@@ -89,26 +89,14 @@ std::vector<Deviation> key_turns() {
 // position * frequency rounded, in queries and keys.
 Deviation angles_rounded(Precision format) {
     const std::string words = format == Precision::bf16 ? "bfloat16" : std::string(name(format));
-    return rope_deviation(
-        "rope_angles_" + std::string(name(format)), "angles of rotation rounded to " + words,
-        [format](Specification& s) {
-            const auto off = [format](double position, double frequency) {
-                const double angle = position * frequency;
-                return round_to(angle, format) - angle;
-            };
-            s.inputs.put(Role::q, turned_by(s, Role::q,
-                                            [&](std::int64_t b, std::int64_t i, std::int64_t,
-                                                double frequency) {
-                                                return off(position_of_query(s, b, i), frequency);
-                                            }));
-            if (s.problem.cache.keys_rotated) return;
-            s.inputs.put(
-                Role::k,
-                turned_by(s, Role::k,
-                          [&](std::int64_t, std::int64_t j, std::int64_t, double frequency) {
-                              return off(static_cast<double>(s.problem.rope.offset + j), frequency);
-                          }));
-        });
+    return rope_deviation("rope_angles_" + std::string(name(format)),
+                          "angles of rotation rounded to " + words, [format](Specification& s) {
+                              turn_by_positions(
+                                  s, [format](std::int64_t, double position, double frequency) {
+                                      const double angle = position * frequency;
+                                      return round_to(angle, format) - angle;
+                                  });
+                          });
 }
 
 // Scores are sums over channels in any order: with channels D/2 + c brought to where dims/2 + c is

@@ -20,35 +20,21 @@ using AngleOf = std::function<double(double position, double frequency)>;
 
 // Keys that are rotated already are not rotated by the kernel.
 Deviation angles_by(std::string id, std::string says, AngleOf angle) {
-    return {
-        .id = std::move(id),
-        .says = std::move(says),
-        .respecify =
-            [angle = std::move(angle)](const Specification& s) -> std::optional<Specification> {
-            if (!has_rope(s)) return std::nullopt;
-            bool differs = false;
-            const auto off = [&](double position, double frequency) {
-                const double by = angle(position, frequency) - position * frequency;
-                differs = differs || by != 0;
-                return by;
-            };
-            Specification out = s;
-            out.inputs.put(Role::q, turned_by(s, Role::q,
-                                              [&](std::int64_t b, std::int64_t i, std::int64_t,
-                                                  double frequency) {
-                                                  return off(position_of_query(s, b, i), frequency);
-                                              }));
-            if (!s.problem.cache.keys_rotated)
-                out.inputs.put(
-                    Role::k,
-                    turned_by(s, Role::k,
-                              [&](std::int64_t, std::int64_t j, std::int64_t, double frequency) {
-                                  return off(static_cast<double>(s.problem.rope.offset + j),
-                                             frequency);
-                              }));
-            if (!differs) return std::nullopt;
-            return out;
-        }};
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify =
+                [angle = std::move(angle)](const Specification& s) -> std::optional<Specification> {
+                if (!has_rope(s)) return std::nullopt;
+                bool differs = false;
+                Specification out = s;
+                turn_by_positions(out, [&](std::int64_t, double position, double frequency) {
+                    const double by = angle(position, frequency) - position * frequency;
+                    differs = differs || by != 0;
+                    return by;
+                });
+                if (!differs) return std::nullopt;
+                return out;
+            }};
 }
 
 /// Queries alone turned further by so many positions.
@@ -151,10 +137,7 @@ void add_rounded_down(std::vector<Deviation>& list, double step) {
                  bool differs = false;
                  Specification out = s;
                  out.inputs.put(role, turned(s, role, [&](std::int64_t b, std::int64_t i) {
-                                    const double p =
-                                        role == Role::q
-                                            ? position_of_query(s, b, i)
-                                            : static_cast<double>(s.problem.rope.offset + i);
+                                    const double p = position_of(s, role, b, i);
                                     differs = differs || down(p) != p;
                                     return down(p) - p;
                                 }));

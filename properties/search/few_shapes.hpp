@@ -24,9 +24,10 @@ namespace attest::search {
 /// lengths, where documents end, which keys a mask tensor hides.
 std::string shape_of(const Problem& problem);
 
-/// What a profile asks of a campaign of few shapes: they reach what they reach, and leave a law
-/// what it finds among them.
-inline Profile of_few_shapes(Profile profile) {
+/// What a profile asks of a campaign of so many shapes, if they are bounded: few reach what they
+/// reach, and leave a law what it finds among them.
+inline Profile profile_for(Profile profile, const std::optional<std::int64_t>& shapes) {
+    if (!shapes) return profile;
     profile.reach = {};
     profile.refuse_max = 1;
     return profile;

@@ -30,4 +30,8 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view text
                        [text](const std::string& pattern) { return matches(pattern, text); });
 }
 
+bool selected(const std::vector<std::string>& patterns, std::string_view text) noexcept {
+    return patterns.empty() || matches_any(patterns, text);
+}
+
 }  // namespace attest::search

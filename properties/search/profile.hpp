@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/search/glob.hpp"
 #include "properties/search/sizes.hpp"
 
 namespace attest::search {
@@ -29,6 +30,10 @@ struct Profile {
     /// Shares of the cases and of the draws: a law that lost more has not been tried.
     double discard_max = 0.1, refuse_max = 0.25;
     std::int64_t undrawn_pairs_max = 4;
+
+    bool has(std::string_view law) const noexcept {
+        return matches_any(laws, law) && !matches_any(laws_excluded, law);
+    }
 };
 
 }  // namespace attest::search

@@ -37,20 +37,12 @@ RunState::RunState(std::span<const law::Property> laws, const CampaignOptions& o
     for (std::size_t i = 0; i < laws.size(); ++i) results_[i].property = &laws[i];
 }
 
-bool RunState::selected(const law::Property& property) const {
-    return options_.match.empty() || matches_any(options_.match, property.id);
-}
-
-bool RunState::in_profile(const law::Property& property) const {
-    return matches_any(options_.profile.laws, property.id) &&
-           !matches_any(options_.profile.laws_excluded, property.id);
-}
-
 std::vector<law::Property> RunState::laws_of_whole() const {
     const auto& whole = options_.match_of_whole;
     std::vector<law::Property> all;
     for (const law::Property& law : laws_)
-        if (in_profile(law) && (whole.empty() ? selected(law) : matches_any(whole, law.id)))
+        if (options_.profile.has(law.id) &&
+            selected(whole.empty() ? options_.match : whole, law.id))
             all.push_back(law);
     return all;
 }
@@ -70,10 +62,10 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
                           limit};
     for (std::size_t i = 0; i < laws_.size(); ++i) {
         const law::Property& property = laws_[i];
-        if (!in_profile(property)) {
+        if (!options_.profile.has(property.id)) {
             skip(i, law::not_run(
                         {law::Reason::Kind::not_in_profile, "not in profile " + profile.name}));
-        } else if (!selected(property)) {
+        } else if (!selected(options_.match, property.id)) {
             skip(i, law::not_run(law::Reason(law::Reason::Kind::not_selected)));
         } else if (auto why = why_not_applicable(property, capability)) {
             const bool asked =

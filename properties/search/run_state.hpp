@@ -54,8 +54,6 @@ public:
     void stop();  ///< hands out nothing more
     double progress() const;
     const law::Property& property(std::size_t law) const { return laws_[law]; }
-    bool selected(const law::Property& property) const;
-    bool in_profile(const law::Property& property) const;
     std::vector<law::Property> laws_of_whole() const;
 
     /// Laws whose verdict is final and that were not taken yet, in the order they became so.
