@@ -187,12 +187,13 @@ class Attacks(unittest.TestCase):
     def test_a_terminal_is_not_its_to_write_on(self):
         for options, reached in ([], False), (["--unconfined"], True):
             outside, inside = pty.openpty()
+            environment = dict(self.environment, HOSTILE_FILE=os.ttyname(inside))
 
             def own_terminal(descriptor=inside):
                 os.setsid()
                 fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
             run = subprocess.run([*self.check("escapes write_on_the_terminal", f"out-{reached}"), *options], cwd=self.cwd,
-                                 stdin=inside, capture_output=True, text=True, timeout=200, env=self.environment,
+                                 stdin=inside, capture_output=True, text=True, timeout=200, env=environment,
                                  preexec_fn=own_terminal, check=False)
             self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
             self.assertEqual("observed        0   expected" not in run.stdout, reached, run.stdout)

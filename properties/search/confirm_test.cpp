@@ -19,7 +19,8 @@ namespace {
 struct Surroundings {
     std::int64_t processes = 0, calls = 0;
     worker::Processors processors = worker::Processors::all;
-    bool random = false;  ///< a wrong answer is another one at each call
+    bool random = false;         ///< a wrong answer is another one at each call
+    bool crashes_first = false;  ///< the first process crashes where later ones answer wrongly
 };
 
 /// Answers zeros but where `wrong` says so, of what its process has seen and the world is like.
@@ -41,6 +42,7 @@ public:
         const bool fails = wrong_(process_, world_, p);
         process_.saw_long = process_.saw_long || p.len_kv > 60;
         if (!fails) return right_.forward(p, inputs);
+        if (world_.crashes_first && process_.number == 1) return crashing_.forward(p, inputs);
         worker::CallResult result = failing_.forward(p, inputs);
         Tensor& o = result.outputs[Role::o];
         if (world_.random) o.set(o.size() - 1, static_cast<double>(1 + world_.calls % 1000));
@@ -57,6 +59,7 @@ public:
 private:
     PlantedKernel right_{plan_with(PlantedDefect::wrong)};
     PlantedKernel failing_{plan_with(PlantedDefect::wrong, [](const Problem&) { return true; })};
+    PlantedKernel crashing_{plan_with(PlantedDefect::crash, [](const Problem&) { return true; })};
     Surroundings& world_;
     Wrong wrong_;
     Process process_;
@@ -192,6 +195,18 @@ TEST_F(Confirm, OfOtherAnswersAtEachCall) {
     ASSERT_TRUE(law.counterexample);
     EXPECT_TRUE(is_proven(law.counterexample->confirmed.how));
     EXPECT_LE(law.counterexample->evaluations, 150);
+}
+
+/// It crashed once, and by itself the case has a wrong answer each time: that is proven.
+TEST_F(Confirm, InAnotherWay) {
+    world_.crashes_first = true;
+    const LawResult law =
+        judge([](const auto&, Surroundings&, const Problem& p) { return past_forty(p); });
+    EXPECT_EQ(law.verdict.decision, law::Decision::violated);
+    ASSERT_TRUE(law.counterexample);
+    EXPECT_EQ(law.counterexample->confirmed.how, Confirmation::alone);
+    EXPECT_EQ(law.counterexample->outcome, worker::Outcome::ok);
+    EXPECT_EQ(law.counterexample->smallest.problem.len_kv, 41);
 }
 
 /// Cosmic rays, memory that fails, a race lost once.

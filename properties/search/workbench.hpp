@@ -20,8 +20,8 @@ public:
     FailureKeeper(std::string directory, std::string kernel)
         : directory_(std::move(directory)), kernel_(std::move(kernel)) {}
 
-    void found(const std::string& law, const Case& tried);      ///< the first of a law is written
-    void shrunk(const Counterexample& smallest);  ///< written; stands for the first
+    void found(const std::string& law, const Case& tried);  ///< the first of a law is written
+    void shrunk(const Counterexample& smallest);            ///< written; stands for the first
     void withdrawn(const std::string& law);
 
 private:
@@ -55,6 +55,8 @@ private:
                                               const ShrinkTask& task);
     Counterexample settle(Kernel& kernel, const law::Property& property, const ShrinkTask& task,
                           Counterexample smallest);
+    std::optional<Counterexample> fails_otherwise(Kernel& kernel, const law::Property& property,
+                                                  const ShrinkTask& task);
 
     const CampaignOptions& options_;
     const Capability& capability_;
