@@ -163,9 +163,8 @@ BackwardView view_of(search::Kernel& kernel, const BackwardEvidence& e) {
     place_element(v);
     if (v.role == Role::d_k || v.role == Role::d_v) find_query_of_key(v);
     const Problem& p = v.problem();
-    for (std::int64_t i = 0; i < p.len_q; ++i)
-        v.rows.push_back(
-            oracle::row_detail(p, e.asked.dialect, e.asked.inputs, v.batch, v.head, i));
+    oracle::RowDetails rows(p, e.asked.dialect, e.asked.inputs);
+    for (std::int64_t i = 0; i < p.len_q; ++i) v.rows.push_back(rows.row(v.batch, v.head, i));
     v.first = std::clamp<std::int64_t>(v.query - explain_rows / 2, 0,
                                        std::max<std::int64_t>(p.len_q - explain_rows, 0));
     for (std::int64_t i = v.first; i < std::min(p.len_q, v.first + explain_rows); ++i)

@@ -86,9 +86,8 @@ HeadView view_head(search::Kernel& kernel, const Case& tried, const TensorSet& i
             kernel.manifest().dialect.lse_base == LseBase::two ? std::numbers::ln2 : 1.0;
         v.lse = unit * observed[Role::lse].get((v.batch * p.heads_q + v.head) * p.len_q + v.query);
     }
-    for (std::int64_t i = 0; i < p.len_q; ++i)
-        v.rows.push_back(
-            oracle::row_detail(p, kernel.manifest().dialect, inputs, v.batch, v.head, i));
+    oracle::RowDetails rows(p, kernel.manifest().dialect, inputs);
+    for (std::int64_t i = 0; i < p.len_q; ++i) v.rows.push_back(rows.row(v.batch, v.head, i));
     if (p.len_kv <= weights_read_max) {
         if (auto weights = diagnosis::read_weights(kernel, tried, v.batch, v.head))
             v.weights = std::move(*weights);

@@ -42,9 +42,8 @@ std::optional<HeadWeights> weights_of(search::Kernel& kernel, const Case& smalle
     if (!observed) return std::nullopt;
     HeadWeights weights{{}, std::move(*observed)};
     const TensorSet inputs = make_inputs(smallest);
-    for (std::int64_t i = 0; i < p.len_q; ++i)
-        weights.expected.push_back(
-            oracle::row_detail(p, kernel.manifest().dialect, inputs, 0, 0, i).weights);
+    oracle::RowDetails rows(p, kernel.manifest().dialect, inputs);
+    for (std::int64_t i = 0; i < p.len_q; ++i) weights.expected.push_back(rows.row(i).weights);
     return weights;
 }
 

@@ -117,11 +117,10 @@ TEST(Diagnose, WhatOnlyTheEvidenceCanTellIsFitted) {
     };
     const auto epsilon = [](const Specification& s, const bound::Expected& truth) {
         bound::Expected own = truth;
+        oracle::RowDetails rows(s.problem, s.dialect, s.inputs);
         for (std::size_t n = 0; n < own.output.size(); ++n) {
             const auto row = static_cast<std::int64_t>(n) / value_dim(s.problem);
-            const double sum = oracle::row_detail(s.problem, s.dialect, s.inputs, 0,
-                                                  row / s.problem.len_q, row % s.problem.len_q)
-                                   .sum;
+            const double sum = rows.row(row).sum;
             own.output[n].value *= sum / (sum + 1e-3);
         }
         return own;

@@ -10,6 +10,7 @@
 #include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -59,14 +60,6 @@ Deviation outputs_dropped(std::int64_t from) {
                     if (n % dim >= static_cast<std::size_t>(from)) out.output[n] = {};
                 return out;
             }};
-}
-
-// sum_j exp(S_ij - m) of a row, flat over [batch, heads_q, len_q].
-double sum_of_row(const Specification& s, std::int64_t row) {
-    const std::int64_t rows = s.problem.len_q, heads = s.problem.heads_q;
-    return oracle::row_detail(s.problem, s.dialect, s.inputs, row / rows / heads,
-                              row / rows % heads, row % rows)
-        .sum;
 }
 
 // Sum of squared distances in units of the largest output, of what a scale this many times the one
@@ -129,10 +122,11 @@ Deviation with_epsilon(double epsilon, bool in_lse, bool each_key) {
                            const bound::Expected& truth) -> std::optional<bound::Expected> {
                 bound::Expected out = truth;
                 const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+                const auto rows = rows_of(s);
                 for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
                     if (truth.row_empty[row] != 0) continue;
                     const auto flat = static_cast<std::int64_t>(row);
-                    const double sum = sum_of_row(s, flat);
+                    const double sum = (*rows)[row].sum;
                     const double added = epsilon * epsilons_of(s, flat, each_key);
                     for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
                         out.output[n].value *= sum / (sum + added);
@@ -147,6 +141,7 @@ Deviation with_epsilon(double epsilon, bool in_lse, bool each_key) {
 // is what it is but for rounding.
 double nearest_epsilon(const Evidence& e, bool each_key) {
     double most = 0, epsilon = 0;
+    const auto rows = rows_of(e.asked);
     for (std::size_t n = 0; n < e.truth.output.size(); ++n) {
         const auto flat = static_cast<std::int64_t>(n);
         const bound::ExpectedElement& o = e.truth.output[n];
@@ -155,8 +150,8 @@ double nearest_epsilon(const Evidence& e, bool each_key) {
         if (!(ratio > most) || !std::isfinite(ratio)) continue;
         most = ratio;
         const std::int64_t row = flat / value_dim(e.asked.problem);
-        epsilon =
-            sum_of_row(e.asked, row) * (o.value / seen - 1) / epsilons_of(e.asked, row, each_key);
+        epsilon = (*rows)[static_cast<std::size_t>(row)].sum * (o.value / seen - 1) /
+                  epsilons_of(e.asked, row, each_key);
     }
     if (!(epsilon > 0) || !std::isfinite(epsilon)) return 0;
     const double round = std::pow(10.0, std::round(std::log10(epsilon)));

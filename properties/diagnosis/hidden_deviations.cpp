@@ -4,6 +4,7 @@
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -15,15 +16,12 @@ namespace {
 Specification with_hidden_score(const Specification& s, double score,
                                 const std::function<bool(const MaskPlace&)>& unseen) {
     const Specification plain = unmasked(s);
-    std::int64_t b = -1, h = -1, i = -1;
-    oracle::RowDetail row;
+    const auto rows = rows_of(plain);
     return with_rules(s, rules_of(s), [&](const MaskPlace& p) {
         if (unseen(p)) return -infinite;
-        if (p.batch != b || p.head != h || p.query != i) {
-            b = p.batch, h = p.head, i = p.query;
-            row = oracle::row_detail(plain.problem, plain.dialect, plain.inputs, b, h, i);
-        }
-        return score - row.scores[static_cast<std::size_t>(p.key)];
+        const std::int64_t row = (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
+        return score -
+               (*rows)[static_cast<std::size_t>(row)].scores[static_cast<std::size_t>(p.key)];
     });
 }
 

@@ -9,6 +9,7 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -28,6 +29,7 @@ std::optional<bound::Expected> with_lse(const Specification& s, const bound::Exp
     if (truth.lse.empty()) return std::nullopt;
     bound::Expected out;
     out.lse = truth.lse;
+    const auto rows = rows_of(s);
     std::size_t n = 0;
     for (std::int64_t b = 0; b < s.problem.batch; ++b)
         for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
@@ -35,8 +37,7 @@ std::optional<bound::Expected> with_lse(const Specification& s, const bound::Exp
                 bound::ExpectedElement& element = out.lse[n];
                 if (n < truth.row_empty.size() && truth.row_empty[n] != 0) continue;
                 if (!std::isfinite(element.value)) continue;
-                element = lse_of(oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i), b, i,
-                                 element);
+                element = lse_of((*rows)[n], b, i, element);
             }
     return out;
 }
@@ -102,7 +103,8 @@ std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
     if (!s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
     bool any = false;
     bound::Expected out = truth;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto kept = rows_of(s);
+    const std::vector<oracle::RowDetail>& rows = *kept;
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t row = 0; row < rows.size(); ++row) {
         double most = -infinite;

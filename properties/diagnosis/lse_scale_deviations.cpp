@@ -10,6 +10,7 @@
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -44,7 +45,8 @@ std::optional<bound::Expected> with_unscaled_maximum(const Specification& s,
     const double scale = effective_scale(s.problem);
     if (truth.lse.empty() || scale == 1 || !(scale > 0)) return std::nullopt;
     const double unit = s.dialect.lse_base == LseBase::two ? std::numbers::log2e : 1.0;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto kept = rows_of(s);
+    const std::vector<oracle::RowDetail>& rows = *kept;
     bound::Expected out;
     out.lse = truth.lse;
     for (std::size_t n = 0; n < out.lse.size(); ++n) {
@@ -66,8 +68,8 @@ Deviation maximum_held(double least) {
                                const bound::Expected& truth) -> std::optional<bound::Expected> {
                 if (truth.lse.empty()) return std::nullopt;
                 const double unit = s.dialect.lse_base == LseBase::two ? std::numbers::log2e : 1.0;
-                const std::vector<oracle::RowDetail> rows =
-                    oracle::row_details(s.problem, s.dialect, s.inputs);
+                const auto kept = rows_of(s);
+                const std::vector<oracle::RowDetail>& rows = *kept;
                 bound::Expected out;
                 out.lse = truth.lse;
                 bool differs = false;

@@ -6,6 +6,7 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rounded_step.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -22,7 +23,8 @@ std::optional<bound::Expected> maximum_from(const StartOf& start_of, double unde
     if (s.problem.format_q == Precision::f64) return std::nullopt;
     bool any = false;
     bound::Expected out = truth;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto kept = rows_of(s);
+    const std::vector<oracle::RowDetail>& rows = *kept;
     const std::vector<double> starts = start_of(s, rows.size());
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -50,7 +52,8 @@ std::optional<bound::Expected> not_subtracted(double underflow, const Specificat
     if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
     bool any = low.has_value();
     bound::Expected out = low ? std::move(*low) : truth;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto kept = rows_of(s);
+    const std::vector<oracle::RowDetail>& rows = *kept;
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t row = 0; row < rows.size(); ++row) {
         if (!(rows[row].max > 80)) continue;
@@ -162,7 +165,8 @@ bool feeds_f16(const Specification& s) {
 // Weights that are all 0 in f16, below a sum in f32 that is not, leave an output of 0.
 void clear_lost_rows(double start, const Specification& s, bound::Expected& out) {
     constexpr double lost = -18;  // exp(-18) is less than half of 2^-24
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto kept = rows_of(s);
+    const std::vector<oracle::RowDetail>& rows = *kept;
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t n = 0; n < out.output.size(); ++n)
         if (out.row_empty[n / dim] == 0 && rows[n / dim].max - start < lost)
@@ -196,8 +200,8 @@ std::vector<double> maxima_of_all(const Specification& s, std::size_t) {
     lengths_alone.mask_tensor = false;
     const Specification all = with_rules(s, lengths_alone);
     std::vector<double> maxima;
-    for (const oracle::RowDetail& row : oracle::row_details(all.problem, all.dialect, all.inputs))
-        maxima.push_back(row.max);
+    const auto rows = rows_of(all);
+    for (const oracle::RowDetail& row : *rows) maxima.push_back(row.max);
     return maxima;
 }
 

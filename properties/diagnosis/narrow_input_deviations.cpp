@@ -9,6 +9,7 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -88,9 +89,9 @@ std::optional<WeightChange> narrowed_weights(const CoarseFormat& format, const S
 }
 
 bool weights_known(const CoarseFormat& format, const Specification& s) {
-    const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto rows = rows_of(s);
     std::int64_t flat = 0;
-    return std::ranges::all_of(rows, [&](const oracle::RowDetail& row) {
+    return std::ranges::all_of(*rows, [&](const oracle::RowDetail& row) {
         const std::int64_t n = flat++;
         const KeyExtent span =
             span_of(s, n / s.problem.len_q / s.problem.heads_q, n % s.problem.len_q);

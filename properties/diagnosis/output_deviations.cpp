@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -28,11 +29,8 @@ struct Denominator {
     double sum = 0, relative = 0;
 };
 
-Denominator denominator_of(const Specification& s, const bound::Expected& truth, std::int64_t b,
-                           std::int64_t h, std::int64_t i) {
-    const oracle::RowDetail row = oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i);
-    const std::size_t flat =
-        static_cast<std::size_t>((b * s.problem.heads_q + h) * s.problem.len_q + i);
+Denominator denominator_of(const oracle::RowDetail& row, const bound::Expected& truth,
+                           std::size_t flat) {
     const double e = flat < truth.lse.size() ? truth.lse[flat].bound + truth.lse[flat].error : 0.0;
     return {row.sum, std::expm1(e)};
 }
@@ -40,18 +38,18 @@ Denominator denominator_of(const Specification& s, const bound::Expected& truth,
 // sum_j exp(S_ij - m) v_j, never divided by l: O l. With |O' - O| <= bound and l' within its
 // relative error r, |O' l' - O l| <= l (bound (1 + r) + |O| r).
 std::optional<bound::Expected> not_divided(const Specification& s, const bound::Expected& truth) {
+    const auto rows = rows_of(s);
     Denominator row;
-    std::size_t n = 0;
-    return output_of(
-        s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-            if (c == 0) row = denominator_of(s, truth, b, h, i);
-            const bound::ExpectedElement& o = truth.output[n++];
-            if (!(row.sum > 0)) return o;
-            const double slack = o.bound + o.error;
-            return bound::ExpectedElement{
-                o.value * row.sum, 0,
-                row.sum * (slack * (1 + row.relative) + std::abs(o.value) * row.relative)};
-        });
+    std::size_t n = 0, flat = 0;
+    return output_of(s.problem, [&](std::int64_t, std::int64_t, std::int64_t, std::int64_t c) {
+        if (c == 0) row = denominator_of((*rows)[flat], truth, flat), ++flat;
+        const bound::ExpectedElement& o = truth.output[n++];
+        if (!(row.sum > 0)) return o;
+        const double slack = o.bound + o.error;
+        return bound::ExpectedElement{
+            o.value * row.sum, 0,
+            row.sum * (slack * (1 + row.relative) + std::abs(o.value) * row.relative)};
+    });
 }
 
 // The value of the key with the largest score, all others with weight 0. Exact where the largest is
@@ -60,14 +58,14 @@ std::optional<bound::Expected> largest_alone(const Specification& s, const bound
     std::int64_t best = -1;
     const Tensor& v = s.inputs[Role::v];
     const std::int64_t group = group_size(s.problem);
-    std::size_t n = 0;
+    const auto rows = rows_of(s);
+    std::size_t n = 0, flat = 0;
     return output_of(
         s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
             const bound::ExpectedElement& o = truth.output[n++];
             if (c == 0) {
                 best = -1;
-                const oracle::RowDetail row =
-                    oracle::row_detail(s.problem, s.dialect, s.inputs, b, h, i);
+                const oracle::RowDetail& row = (*rows)[flat++];
                 for (std::size_t j = 0; j < row.scores.size(); ++j)
                     if (row.weights[j] > 0 &&
                         (best < 0 || row.scores[j] > row.scores[static_cast<std::size_t>(best)]))

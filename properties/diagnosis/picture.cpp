@@ -54,9 +54,9 @@ std::optional<Picture> picture_of(search::Kernel& kernel, const Case& tried) {
         if (!weights) return std::nullopt;
         const TensorSet inputs = make_inputs(flat);
         Picture picture{print(flat.problem), {}, {}};
+        oracle::RowDetails rows(flat.problem, kernel.manifest().dialect, inputs);
         for (std::int64_t i = 0; i < flat.problem.len_q; ++i) {
-            const oracle::RowDetail row =
-                oracle::row_detail(flat.problem, kernel.manifest().dialect, inputs, 0, 0, i);
+            const oracle::RowDetail row = rows.row(i);
             std::string may, reads;
             for (std::size_t j = 0; j < row.weights.size(); ++j) {
                 may += row.weights[j] > 0 ? '1' : '0';

@@ -8,6 +8,7 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rounded_step.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -104,14 +105,14 @@ std::optional<bound::Expected> rounded_sums_of_values(const Specification& s,
     const Precision format = narrow.value_or(p.format_q);
     bound::Expected out = truth;
     bool any = false;
-    const auto rows = oracle::row_details(p, s.dialect, s.inputs);
+    const auto rows = rows_of(s);
     const std::int64_t dim = value_dim(p);
     for (std::int64_t n = 0; n < static_cast<std::int64_t>(out.output.size()); ++n) {
         const std::int64_t flat = n / dim, b = flat / p.len_q / p.heads_q, i = flat % p.len_q;
         const auto row = static_cast<std::size_t>(flat);
         bound::ExpectedElement& o = out.output[static_cast<std::size_t>(n)];
         if (truth.row_empty[row] != 0 || !std::isfinite(o.value)) continue;
-        const RowOfKeys of{s, rows[row], span_of(s, b, i), b,
+        const RowOfKeys of{s, (*rows)[row], span_of(s, b, i), b,
                            flat / p.len_q % p.heads_q / group_size(p)};
         SumRange sum = sum_of_tiles(of, n % dim, tile, format);
         const double off = truth.lse[row].bound + truth.lse[row].error + 0x1p-22;

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 
 namespace attest::diagnosis {
 
@@ -43,8 +44,8 @@ private:
 std::optional<bound::Expected> answer(const Specification& s, const bound::Expected& truth,
                                       const WeightChangeOf& change) {
     if (s.problem.softcap > 0 && s.dialect.softcap == SoftcapPlace::after_bias) return {};
-    const std::vector<oracle::RowDetail> details =
-        oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto kept = rows_of(s);
+    const std::vector<oracle::RowDetail>& details = *kept;
     const RowsChanged changed(s, change, details);
     if (!changed.any || truth.lse.size() != details.size()) return {};
     const Specification biased = with_bias(s, [&](const MaskPlace& p) {

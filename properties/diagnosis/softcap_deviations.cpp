@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
@@ -106,15 +107,11 @@ Deviation capped_otherwise(std::string id, std::string says, bool (*has)(const S
                 plain.problem.alibi = false;
                 plain.inputs.erase(Role::alibi_slopes);
                 early.dialect.softcap = SoftcapPlace::before_bias;
-                std::int64_t row = -1;
-                oracle::RowDetail detail;
+                const auto rows = rows_of(plain);
                 return with_bias(early, [&](const MaskPlace& p) {
-                    const std::int64_t own =
+                    const std::int64_t row =
                         (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
-                    if (own != row)
-                        detail = oracle::row_detail(plain.problem, plain.dialect, plain.inputs,
-                                                    p.batch, p.head, p.query);
-                    row = own;
+                    const oracle::RowDetail& detail = (*rows)[static_cast<std::size_t>(row)];
                     const Uncapped x{detail.scores[static_cast<std::size_t>(p.key)], alibi_of(s, p),
                                      has_additive(s) ? mask_value(s, p) : 0};
                     if (!std::isfinite(x.mask)) return 0.0;  // hidden

@@ -9,6 +9,7 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 
 namespace attest::diagnosis {
 
@@ -65,7 +66,8 @@ std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
                                                        const bound::Expected& truth,
                                                        std::int64_t tile) {
     bound::Expected out = truth;
-    const std::vector<oracle::RowDetail> rows = oracle::row_details(s.problem, s.dialect, s.inputs);
+    const auto kept = rows_of(s);
+    const std::vector<oracle::RowDetail>& rows = *kept;
     const Mask& mask = s.problem.mask;
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     bool any = false;

@@ -25,11 +25,11 @@ RC_GTEST_PROP(Visibility, SeesWhatTheOracleSees, ()) {
     const Problem& problem = tried.problem;
     const TensorSet inputs = make_inputs(tried);
     const Visibility visibility(problem, dialect, inputs);
+    oracle::RowDetails rows(problem, dialect, inputs);
     std::int64_t seen = 0, hidden = 0;
     for (const Row& row : all_rows(problem)) {
         if (!visibility.is_query(row)) continue;
-        const oracle::RowDetail detail =
-            oracle::row_detail(problem, dialect, inputs, row.batch, row.head, row.query);
+        const oracle::RowDetail detail = rows.row(row.batch, row.head, row.query);
         for (std::int64_t j = 0; j < problem.len_kv; ++j) {
             const bool visible = detail.scores[static_cast<std::size_t>(j)] != -infinite;
             RC_ASSERT(visibility.sees(row, j) == visible);

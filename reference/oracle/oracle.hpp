@@ -4,6 +4,7 @@
 // may differ by.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "reference/bound/expected.hpp"
@@ -28,14 +29,26 @@ bound::Expected attend_rows(const Problem& problem, const Dialect& dialect,
                             const Numerics& numerics, const TensorSet& inputs,
                             const std::vector<std::int64_t>& rows, Arithmetic arithmetic);
 
-/// Scores and weights of one row in double, for `explain`: masked keys have score -inf and weight
-/// 0. Keys in order.
+/// Scores and weights of one row in double: masked keys have score -inf and weight 0. Keys in
+/// order.
 struct RowDetail {
     std::vector<double> scores, weights;
     double max = 0, sum = 0, lse = 0;
 };
-RowDetail row_detail(const Problem& problem, const Dialect& dialect, const TensorSet& inputs,
-                     std::int64_t batch, std::int64_t head, std::int64_t query);
+
+/// The rows of one call, which is made ready once. `inputs` have to outlive it.
+class RowDetails {
+public:
+    RowDetails(const Problem& problem, const Dialect& dialect, const TensorSet& inputs);
+    ~RowDetails();
+    /// Flat over [batch, heads_q, len_q].
+    RowDetail row(std::int64_t flat);
+    RowDetail row(std::int64_t batch, std::int64_t head, std::int64_t query);
+
+private:
+    struct Call;
+    std::unique_ptr<Call> call_;
+};
 
 /// All rows, flat over [batch, heads_q, len_q].
 std::vector<RowDetail> row_details(const Problem& problem, const Dialect& dialect,

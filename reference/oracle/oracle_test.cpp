@@ -228,7 +228,7 @@ TEST(oracle, the_detail_of_a_row_adds_up) {
     Problem p = small();
     p.mask.causal = true;
     const TensorSet inputs = make_inputs({p, {}});
-    const RowDetail row = row_detail(p, {}, inputs, 0, 0, 1);
+    const RowDetail row = RowDetails(p, {}, inputs).row(0, 0, 1);
     const bound::Expected e = attend(p, {}, {}, inputs);
     double output = 0, total = 0;
     for (std::int64_t j = 0; j < 4; ++j) {

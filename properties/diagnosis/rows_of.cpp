@@ -1,0 +1,47 @@
+#include "properties/diagnosis/rows_of.hpp"
+
+#include <algorithm>
+#include <list>
+
+namespace attest::diagnosis {
+
+namespace {
+
+struct Kept {
+    Problem problem;
+    Dialect dialect;
+    TensorSet inputs;
+    std::shared_ptr<const std::vector<oracle::RowDetail>> rows;
+    std::size_t numbers = 0;  ///< in the rows
+
+    bool is_of(const Specification& s) const {
+        return problem == s.problem && dialect == s.dialect && inputs == s.inputs;
+    }
+};
+
+// 32 MiB: the scores and weights of the calls that a cause is looked for in, which are small.
+constexpr std::size_t numbers_most = std::size_t{1} << 22;
+
+std::size_t numbers_in(const std::vector<oracle::RowDetail>& rows) {
+    return rows.empty() ? 0 : 2 * rows.size() * rows.front().scores.size();
+}
+
+}  // namespace
+
+std::shared_ptr<const std::vector<oracle::RowDetail>> rows_of(const Specification& s) {
+    thread_local std::list<Kept> kept;  // asked for last first
+    thread_local std::size_t numbers = 0;
+    const auto found = std::ranges::find_if(kept, [&](const Kept& k) { return k.is_of(s); });
+    if (found != kept.end()) {
+        kept.splice(kept.begin(), kept, found);
+        return found->rows;
+    }
+    const auto rows = std::make_shared<const std::vector<oracle::RowDetail>>(
+        oracle::row_details(s.problem, s.dialect, s.inputs));
+    kept.push_front({s.problem, s.dialect, s.inputs, rows, numbers_in(*rows)});
+    numbers += kept.front().numbers;
+    for (; numbers > numbers_most; kept.pop_back()) numbers -= kept.back().numbers;
+    return rows;
+}
+
+}  // namespace attest::diagnosis
