@@ -103,6 +103,9 @@ forgeries lead_the_socket_elsewhere | {CLOSED}
 schemes handle_faults_and_give_back | put a handler of its own in the judge's place for SIGSEGV or SIGBUS
 schemes set_an_alarm_for_later | outside its bound
 schemes unmap_its_output | outside its bound
+schemes unmap_its_stack | had unmapped or protected the stack it runs on
+schemes protect_its_stack | had unmapped or protected the stack it runs on
+schemes shorten_its_stack | ran out of stack
 schemes change_an_input_it_may_not | changed its input k at byte
 schemes change_an_input_by_a_file | outside its bound
 schemes write_after_it_returned | {LOOKED_AT}

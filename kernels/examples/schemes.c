@@ -63,6 +63,44 @@ FORWARD(unmap_its_output) {
     return munmap(pages, bytes);
 }
 
+/* All of it, from where this call stands. */
+static uintptr_t its_stack(size_t* bytes) {
+    const uintptr_t page = 4096, begin = (uintptr_t)__builtin_frame_address(0) & ~(page - 1);
+    unsigned char there;
+    for (*bytes = page; mincore((void*)(begin + *bytes), page, &there) == 0;) *bytes += page;
+    return begin;
+}
+
+FORWARD(unmap_its_stack) {
+    size_t bytes;
+    void* stack = (void*)its_stack(&bytes);
+    munmap(stack, bytes);
+    return DONE;
+}
+
+FORWARD(protect_its_stack) {
+    size_t bytes;
+    void* stack = (void*)its_stack(&bytes);
+    mprotect(stack, 4096, PROT_READ);
+    return DONE;
+}
+
+static volatile char last;
+__attribute__((noinline)) static void fill_the_stack(int depth) {
+    volatile char much[16384];
+    much[depth % 16384] = 1;
+    if (depth >= 0) fill_the_stack(depth + 1);
+    last = much[0];
+}
+
+/* It ends where the kernel said so itself. */
+FORWARD(shorten_its_stack) {
+    const struct rlimit little = {1 << 20, 64 << 20};
+    setrlimit(RLIMIT_STACK, &little);
+    fill_the_stack(0);
+    return DONE;
+}
+
 FORWARD(change_an_input_it_may_not) {
     size_t bytes;
     void* pages = pages_of(c, ATTEST_ROLE_K, &bytes);
@@ -194,67 +232,14 @@ FORWARD(wait_for_input) {
     return DONE;
 }
 
-static char* volatile kept; /* what nobody reads is not written */
-
-FORWARD(allocate_without_end) {
-    for (;;) {
-        kept = malloc(16 << 20);
-        if (kept == NULL) break;
-        memset(kept, 1, 16 << 20);
-    }
-    return DONE;
-}
-
-/* Each of the children holds some. */
-FORWARD(let_children_hold_memory) {
-    for (int i = 0; i < 4; ++i) {
-        if (fork() != 0) continue;
-        kept = malloc(128 << 20);
-        if (kept != NULL) memset(kept, 1, 128 << 20);
-        for (;;) pause();
-    }
-    usleep(500000);
-    return DONE;
-}
-
-/* Children share what their parent has. */
-FORWARD(share_memory_with_children) {
-    static char* block;
-    static int children;
-    const size_t bytes = 100 << 20;
-    if (block == NULL) memset(block = malloc(bytes), 1, bytes);
-    for (; children < 4; ++children)
-        if (fork() == 0)
-            for (;;) pause();
-    usleep(100000);
-    return DONE;
-}
-
-FORWARD(fill_a_file_in_memory) {
-    static char block[1 << 20];
-    const int file = memfd_create("file", 0);
-    for (int i = 0; i < 512; ++i)
-        if (write(file, block, sizeof block) < 0) return 1;
-    usleep(200000);
-    return DONE;
-}
-
-FORWARD(fill_the_folder_of_shared_memory) {
-    static char block[1 << 20];
-    const int file = open("/dev/shm/attest_schemes", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    for (int i = 0; i < 512; ++i)
-        if (write(file, block, sizeof block) < 0) return 1;
-    close(file);
-    usleep(200000);
-    unlink("/dev/shm/attest_schemes");
-    return DONE;
-}
-
 static const kernel kernels[] = {
     KERNEL(limit_its_own_time),
     KERNEL(handle_faults_and_give_back),
     KERNEL(set_an_alarm_for_later),
     KERNEL(unmap_its_output),
+    KERNEL(unmap_its_stack),
+    KERNEL(protect_its_stack),
+    KERNEL(shorten_its_stack),
     KERNEL(change_an_input_it_may_not),
     KERNEL(change_an_input_by_a_file),
     KERNEL(write_after_it_returned),
@@ -269,11 +254,6 @@ static const kernel kernels[] = {
     KERNEL(exit_in_a_thread),
     KERNEL(abort_in_a_thread),
     KERNEL(wait_for_input),
-    KERNEL(allocate_without_end),
-    KERNEL(let_children_hold_memory),
-    KERNEL(share_memory_with_children),
-    KERNEL(fill_a_file_in_memory),
-    KERNEL(fill_the_folder_of_shared_memory),
 };
 
 TROUBLE(kernels)

@@ -141,7 +141,10 @@ Fault of_signal(const protocol::FaultFrame& words, std::span<const TensorSlot> s
     const std::uint64_t distance = words.address > words.stack_pointer
                                        ? words.address - words.stack_pointer
                                        : words.stack_pointer - words.address;
-    if (words.stack_pointer != 0 && distance <= stack_reach) {
+    const bool at_stack = words.stack_pointer != 0 && distance <= stack_reach;
+    if (at_stack && words.stack_taken != 0) {
+        fault.sentence = "had unmapped or protected the stack it runs on";
+    } else if (at_stack) {
         fault.kind = Fault::Kind::stack_overflow;
         fault.sentence = "ran out of stack: a recursion without end, or a very large local array";
     } else if (words.access == 0) {

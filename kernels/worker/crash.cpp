@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -111,6 +112,20 @@ void send_location(std::uint64_t instruction) {
     send_now(&message, message.frame.header.size);
 }
 
+/// A stack that runs out is there from the last call to the first frame. One that was unmapped is
+/// not, up to that frame, or the system would have grown it again; one that was protected is not
+/// a hole.
+bool stack_was_taken(const siginfo_t& info) {
+    if (circumstances.stack_foot == 0 || info.si_signo != SIGSEGV) return false;
+    // Whether memory can be written, by a call that harms nobody: it writes what signals are held.
+    constexpr long mask_bytes = 8;
+    auto* const foot = reinterpret_cast<void*>(circumstances.stack_foot);
+    if (::syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, foot, mask_bytes) != 0) return true;
+    const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
+    return info.si_code == SEGV_ACCERR &&
+           circumstances.stack_foot - address < protocol::stack_bytes_max;
+}
+
 void on_signal(int signal, siginfo_t* info, void* context) {
     const MachineState machine = machine_state(*static_cast<const ucontext_t*>(context));
     protocol::FaultFrame fault;
@@ -129,8 +144,11 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     fault.stack_pointer = machine.stack_pointer;
     fault.instruction = machine.instruction;
     fault.allocation_failed = circumstances.allocation_failed ? 1 : 0;
+    fault.stack_taken = stack_was_taken(*info) ? 1 : 0;
     send_now(&fault, sizeof fault);
-    send_location(telling_instruction(machine.instruction));
+    // Who called stands on the stack.
+    const bool walks = fault.stack_taken == 0;
+    send_location(walks ? telling_instruction(machine.instruction) : machine.instruction);
     // Now for good: with the default action an access that faults again, and abort() after its
     // handler returns, both end the process; a signal that was sent is sent once more.
     std::signal(signal, SIG_DFL);

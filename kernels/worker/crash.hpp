@@ -14,7 +14,8 @@ struct Circumstances {
     protocol::Phase phase = protocol::Phase::loading;
     std::uint64_t arena = 0, arena_bytes = 0;
     std::uint64_t text_guard = 0, text_guard_bytes = 0;  ///< behind the place for a text
-    bool allocation_failed = false;                      ///< operator new has failed in this call
+    std::uint64_t stack_foot = 0;    ///< eight bytes of the serving thread's first frame
+    bool allocation_failed = false;  ///< operator new has failed in this call
 };
 extern Circumstances circumstances;
 

@@ -66,10 +66,9 @@ void accept_discipline() {
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     // Without an end to the stack a runaway recursion would eat the machine instead of faulting.
-    constexpr rlim_t stack_bytes = 64ull << 20;
     rlimit stack{};
-    if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur > stack_bytes) {
-        stack.rlim_cur = stack_bytes;
+    if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur > protocol::stack_bytes_max) {
+        stack.rlim_cur = protocol::stack_bytes_max;
         ::setrlimit(RLIMIT_STACK, &stack);
     }
 }

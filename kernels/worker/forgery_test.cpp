@@ -117,24 +117,18 @@ TEST_F(Schemes, WhoTakesAwayItsOutputIsToldSo) {
               "had unmapped or protected o, whose memory is the judge's, in an earlier c");
 }
 
-TEST_F(Schemes, WhatChildrenHoldCounts) {
-    open("let_children_hold_memory");
-    if (!session_->barriers().has(Barrier::processes)) GTEST_SKIP() << "nobody gathers them";
-    EXPECT_EQ(sentence(call()), "ran out of memory: 256 MiB are allowed");
-}
-
-TEST_F(Schemes, WhatChildrenShareCountsOnce) {
-    open("share_memory_with_children");
-    for (int i = 0; i < 20; ++i) expect_ok(call());
-}
-
-TEST_F(Schemes, FilesInMemoryCount) {
-    open("fill_a_file_in_memory");
-    EXPECT_EQ(sentence(call()), "ran out of memory: 256 MiB are allowed");
-    if (!session_->barriers().has(Barrier::processes) || !std::filesystem::is_empty("/dev/shm"))
-        GTEST_SKIP() << "/dev/shm is not the kernel's own";
-    open("fill_the_folder_of_shared_memory");
-    EXPECT_EQ(sentence(call()), "ran out of memory: 256 MiB are allowed");
+TEST_F(Schemes, AStackThatIsGoneHasNotRunOut) {
+    for (const char* kernel : {"unmap_its_stack", "protect_its_stack"}) {
+        open(kernel);
+        const CallResult result = call();
+        EXPECT_EQ(sentence(result).substr(0, 46), "had unmapped or protected the stack it runs on")
+            << kernel << ": " << sentence(result);
+        EXPECT_EQ(name(result.fault->kind), name(Fault::Kind::signal));
+    }
+    open("shorten_its_stack");
+    const CallResult result = call();
+    EXPECT_EQ(sentence(result).substr(0, 16), "ran out of stack");
+    EXPECT_EQ(name(result.fault->kind), name(Fault::Kind::stack_overflow));
 }
 
 }  // namespace

@@ -71,6 +71,8 @@ LoadedKernel load(const std::string& how, const std::vector<std::string>& a) {
 }
 
 int run(const std::string& how, const std::vector<std::string>& rest) {
+    volatile std::uint64_t foot = 0;
+    circumstances.stack_foot = reinterpret_cast<std::uint64_t>(&foot);
     try {
         const LoadedKernel kernel = load(how, rest);
         circumstances.phase = protocol::Phase::idle;

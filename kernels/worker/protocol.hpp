@@ -20,6 +20,7 @@ inline constexpr int socket_fd = 3, memory_fd = 4;
 /// A frame is one message of the socket. Texts that would not fit are cut.
 inline constexpr std::size_t frame_bytes_max = 128 * 1024;
 inline constexpr std::size_t text_bytes_max = 4096;  // of a reason or an error
+inline constexpr std::size_t stack_bytes_max = 64 << 20;  // of a worker
 /// The exit code of a worker whose kernel closed the socket.
 inline constexpr int closed_exit = 97;
 inline constexpr std::size_t tensors_max = ATTEST_ROLE_COUNT + 1;
@@ -125,7 +126,7 @@ struct FaultFrame {
     std::uint64_t instruction = 0;
     std::array<std::uint64_t, 2> reserved_memory{};
     std::uint32_t allocation_failed = 0;  // operator new failed in this call
-    std::uint32_t reserved = 0;
+    std::uint32_t stack_taken = 0;        // the thread's stack was unmapped or protected
 };
 
 /// Of a load_error; what the host does about it hangs on this. numpy: the Python worker needs it,
