@@ -13,13 +13,19 @@ namespace simt {
 template <typename T>
 concept Half = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
 
-/// a b + c, rounded once: f64 holds the product exactly and, but for summands 2^29 apart, the sum;
-/// a last bit that says "inexact" keeps the way by f32 from rounding twice.
+/// a b + c, rounded once: f64 holds the product exactly, sum and rest the sum (Knuth's TwoSum). Cut
+/// off towards zero, with a last bit that says "inexact", it goes by f32 without rounding twice
+/// (Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using
+/// rounding to odd).
 inline float fused(float a, float b, float c) {
-    const double exact = static_cast<double>(a) * b + c;
-    float near = static_cast<float>(exact);
-    if (std::isnan(exact) || std::isinf(near) || static_cast<double>(near) == exact) return near;
-    if (std::fabs(static_cast<double>(near)) > std::fabs(exact)) near = std::nextafter(near, 0.0f);
+    const double product = static_cast<double>(a) * b, sum = product + c;
+    float near = static_cast<float>(sum);
+    if (std::isnan(sum) || std::isinf(near)) return near;
+    const double of_c = sum - product, rest = (product - (sum - of_c)) + (c - of_c);
+    const double over = static_cast<double>(near) - sum;
+    if (over == 0 && rest == 0) return near;
+    const double beyond = over != 0 ? over : -rest;
+    if (beyond * sum > 0) near = std::nextafter(near, 0.0f);
     return bits_float(float_bits(near) | 1u);
 }
 
