@@ -19,6 +19,7 @@ import unittest
 
 ATTEST = EXAMPLES = None
 CLOSED = "closed the descriptors of its process that the judge speaks through"
+SPOKE = "spoke in its worker's name: an answer came that nobody had asked for"
 KILLED = "was killed by SIGKILL, which attest did not send"
 # Of an answer that comes, or goes on, beside the work: what lies there at that moment is chance, and wrong.
 LOOKED_AT = "VIOLATED  reference.output"
@@ -89,13 +90,16 @@ misbehaving leave_output_unwritten | was never written
 misbehaving throw_runtime_error | let an exception cross the border
 misbehaving throw_bad_alloc | ran out of memory: an allocation failed
 misbehaving crash_in_supports | wrote to address 0x8, which is in no tensor inside supports()
-forgeries forge_answers | {LOOKED_AT}
+forgeries forge_answers | {SPOKE}
 forgeries forge_an_end | outside its bound
 forgeries speak_nonsense | observed        0   expected
 forgeries forge_a_fault | {CLOSED}
 forgeries forge_a_fault_and_exit | ended its process: exit(3)
 forgeries forge_a_load_error | observed        0   expected
-forgeries forge_an_empty_answer | {LOOKED_AT}
+forgeries forge_a_refusal | {SPOKE}
+forgeries forge_one_refusal | it refused a call that its manifest and supports() take
+forgeries forge_one_answer | {LOOKED_AT}
+forgeries forge_an_empty_answer | {SPOKE}
 forgeries forge_barriers | observed        0   expected
 forgeries forge_by_other_descriptors | observed        0   expected
 forgeries hang_up_and_go_on | {CLOSED}

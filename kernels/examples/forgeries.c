@@ -71,6 +71,21 @@ FORWARD(forge_a_refusal) {
     return DONE;
 }
 
+/* The same once, in time for the first call of a process, whose number is 3. */
+FORWARD(forge_one_refusal) {
+    const uint32_t absent[8] = {5};
+    forge(7, 3, absent, sizeof absent);
+    return DONE;
+}
+
+/* "Done, and nothing was returned", to the first call. */
+FORWARD(forge_one_answer) {
+    const uint32_t nothing[8] = {0};
+    forge(7, 3, nothing, sizeof nothing);
+    usleep(20000);
+    return DONE;
+}
+
 /* "Done", and nothing was returned. */
 FORWARD(forge_an_empty_answer) {
     const uint32_t nothing[8] = {0};
@@ -115,7 +130,8 @@ static const kernel kernels[] = {
     KERNEL(forge_answers),          KERNEL(forge_an_end),
     KERNEL(speak_nonsense),         KERNEL(forge_a_fault),
     KERNEL(forge_a_fault_and_exit), KERNEL(forge_a_load_error),
-    KERNEL(forge_a_refusal),        KERNEL(forge_an_empty_answer),
+    KERNEL(forge_a_refusal),        KERNEL(forge_one_refusal),
+    KERNEL(forge_one_answer),       KERNEL(forge_an_empty_answer),
     KERNEL(forge_barriers),         KERNEL(forge_by_other_descriptors),
     KERNEL(hang_up_and_go_on),      KERNEL(lead_the_socket_elsewhere),
 };

@@ -224,6 +224,11 @@ Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
                                              seconds_text(options.silence));
         return finding;
     }
+    if (death.event == WorkerProcess::Event::unasked) {
+        finding.fault.sentence =
+            "spoke in its worker's name: an answer came that nobody had asked for";
+        return finding;
+    }
     const bool too_much =
         death.killed_by_host || (death.last_words && death.last_words->allocation_failed != 0);
     if (too_much) {

@@ -40,7 +40,7 @@ TEST_F(Forgery, ALoadErrorAfterTheLoadIsNone) {
 }
 
 TEST_F(Forgery, WhoTakesAProblemDoesNotRefuseTheCall) {
-    open("forge_a_refusal");
+    open("forge_one_refusal");
     const CallResult result = call();
     EXPECT_EQ(name(result.outcome), name(Outcome::error));
     EXPECT_EQ(result.reason,
@@ -49,10 +49,26 @@ TEST_F(Forgery, WhoTakesAProblemDoesNotRefuseTheCall) {
 }
 
 TEST_F(Forgery, OutputsAreLookedAtWhateverIsSaidOfThem) {
-    open("forge_an_empty_answer");
+    open("forge_one_answer");
     const CallResult result = call();
     EXPECT_EQ(name(result.outcome), name(Outcome::ok));
     EXPECT_TRUE(result.outputs.has(Role::o));
+}
+
+TEST_F(Forgery, AnAnswerThatNobodyAskedForIsTheKernelsOwn) {
+    const std::string spoke =
+        "spoke in its worker's name: an answer came that nobody had asked for";
+    for (const char* kernel : {"forge_answers", "forge_a_refusal", "forge_an_empty_answer"}) {
+        open(kernel);
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(sentence(call()), spoke) << kernel;
+    }
+    for (const char* kernel : {"forge_one_refusal", "forge_one_answer"}) {
+        open(kernel);
+        EXPECT_NE(sentence(call()), spoke) << kernel;
+        const CallResult result = call();  // the worker's own answer to the first call
+        EXPECT_EQ(sentence(result), spoke) << kernel;
+        EXPECT_EQ(name(result.outcome), name(Outcome::crash));
+    }
 }
 
 TEST_F(Forgery, NonsenseOnItsSocketIsNoEnd) {

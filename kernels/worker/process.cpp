@@ -23,6 +23,7 @@
 #include "kernels/worker/session.hpp"
 #include "kernels/worker/signs_of_life.hpp"
 #include "kernels/worker/spawner.hpp"
+#include "kernels/worker/wanted_frames.hpp"
 #include "kernels/worker/worker_memory.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -58,21 +59,6 @@ private:
     WorkerProcess::Clock::time_point since_ = WorkerProcess::Clock::now(), looked_ = since_;
     std::chrono::nanoseconds waited_{0};
 };
-
-/// The answer that is waited for, or what may come at any time.
-bool is_wanted(std::span<const std::byte> frame, protocol::FrameKind kind, std::uint32_t sequence) {
-    protocol::FrameHeader header;
-    if (frame.size() < sizeof header) return false;
-    std::memcpy(&header, frame.data(), sizeof header);
-    if (header.magic != protocol::magic || header.size != frame.size()) return false;
-    // An answer in another version is passed on while there is somebody to tell: at hello.
-    if (header.version != protocol::version && kind != protocol::FrameKind::manifest) return false;
-    if (header.kind == kind && header.sequence == sequence) return true;
-    if (header.kind == protocol::FrameKind::load_error)
-        return kind == protocol::FrameKind::manifest;
-    return header.kind == protocol::FrameKind::fault && kind != protocol::FrameKind::location &&
-           frame.size() == sizeof(protocol::FaultFrame);
-}
 
 /// Whether it dies, and gives back what it holds.
 bool is_ending(pid_t process) {
@@ -180,6 +166,7 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
                 std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got));
             take_barriers(frame);
             if (is_wanted(frame, kind, sequence)) return {Event::frame, frame};
+            if (is_unasked(frame, kind)) return {Event::unasked, {}};
         } else {
             const bool waited = got < 0 && (errno == EAGAIN || errno == EINTR);
             // A child of the kernel's may hold the socket open after the worker has died.

@@ -32,7 +32,8 @@ std::string signal_name(int signal);  ///< "SIGSEGV"; "signal 40" where it has n
 class WorkerProcess {
 public:
     using Clock = std::chrono::steady_clock;
-    enum class Event { frame, ended, timeout, silence, memory };
+    /// unasked: an answer came that nobody had asked for.
+    enum class Event { frame, ended, timeout, silence, memory, unasked };
     struct Received {
         Event event = Event::ended;
         std::span<const std::byte> frame;  ///< valid until the next receive()
@@ -65,8 +66,9 @@ public:
 
     /// The next frame of this kind and sequence, or of the kinds that may come at any time
     /// (load_error, fault). Frames that are malformed are dropped: what comes from a kernel's
-    /// process is not to be trusted. The time in which the process was ready to run and had no
-    /// processor does not count.
+    /// process is not to be trusted. But a worker answers nothing but what it is asked: another
+    /// answer is the kernel's own, and tells on it. The time in which the process was ready to run
+    /// and had no processor does not count.
     Received receive(protocol::FrameKind kind, std::uint32_t sequence, const Patience& patience);
 
     /// Kills the process and everything in its group, and says how it had ended. Waits `patience`

@@ -185,7 +185,8 @@ WorkerDeath WorkerLink::read_death(WorkerProcess::Received received) {
     death.event = received.event;
     death.killed_by_host = received.event == WorkerProcess::Event::timeout ||
                            received.event == WorkerProcess::Event::silence ||
-                           received.event == WorkerProcess::Event::memory;
+                           received.event == WorkerProcess::Event::memory ||
+                           received.event == WorkerProcess::Event::unasked;
     if (received.event == WorkerProcess::Event::frame) {
         death.last_words = read_frame<protocol::FaultFrame>(received.frame);
         const auto place = process_->receive(protocol::FrameKind::location, 0,
