@@ -104,6 +104,7 @@ forgeries forge_barriers | observed        0   expected
 forgeries forge_by_other_descriptors | observed        0   expected
 forgeries hang_up_and_go_on | {CLOSED}
 forgeries lead_the_socket_elsewhere | {CLOSED}
+hoards leave_things_behind | observed        0   expected
 schemes handle_faults_and_give_back | put a handler of its own in the judge's place for SIGSEGV or SIGBUS
 schemes set_an_alarm_for_later | outside its bound
 schemes unmap_its_output | outside its bound
@@ -158,7 +159,7 @@ class Attacks(unittest.TestCase):
         set_child_subreaper = 36
         ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
         cls.kernels = {}
-        for stem in ("hostile", "endings", "escapes", "misbehaving", "forgeries", "schemes"):
+        for stem in ("hostile", "endings", "escapes", "misbehaving", "forgeries", "hoards", "schemes"):
             cls.kernels.update(kernels_of(stem))
 
     def setUp(self):

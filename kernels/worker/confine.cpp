@@ -197,6 +197,11 @@ bool limit_system_calls(bool alone) {
           "pidfd_getfd", "pidfd_send_signal", "kcmp", "socket", "io_uring_setup", "bpf", "setns",
           "unshare", "keyctl", "add_key", "request_key"})
         refuse(name);
+    // What lasts when its maker has ended, belongs to everybody of this user, and is no process's
+    // memory. Libraries take POSIX's, which are files.
+    for (const char* name : {"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl",
+                             "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"})
+        refuse(name);
     refuse("prlimit64", SCMP_A0(SCMP_CMP_NE, 0));
     for (const scmp_datum_t space : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET,
                                      CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP})

@@ -37,5 +37,17 @@ TEST_F(Hoards, FilesInMemoryCount) {
     EXPECT_EQ(sentence(call()), "ran out of memory: 256 MiB are allowed");
 }
 
+TEST_F(Hoards, NothingThatLastsIsLeftBehind) {
+    open("leave_things_behind");
+    if (!session_->barriers().has(Barrier::system_calls)) GTEST_SKIP() << "it has no seccomp";
+    expect_ok(call(), 0);
+    open("use_what_libraries_use");
+    expect_ok(call(), 3);
+    options_.confinement.confined = false;
+    open("leave_things_behind");
+    EXPECT_EQ(static_cast<int>(call().outputs[Role::o].to_doubles()[0]) & 7, 7)
+        << "it is no attack";
+}
+
 }  // namespace
 }  // namespace attest::worker
