@@ -34,10 +34,9 @@ std::optional<bound::Expected> with_lse(const Specification& s, const bound::Exp
     for (std::int64_t b = 0; b < s.problem.batch; ++b)
         for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
             for (std::int64_t i = 0; i < s.problem.len_q; ++i, ++n) {
-                bound::ExpectedElement& element = out.lse[n];
                 if (n < truth.row_empty.size() && truth.row_empty[n] != 0) continue;
-                if (!std::isfinite(element.value)) continue;
-                element = lse_of((*rows)[n], b, i, element);
+                if (bound::ExpectedElement& e = out.lse[n]; std::isfinite(e.value))
+                    e = lse_of((*rows)[n], b, i, e);
             }
     return out;
 }
@@ -103,12 +102,11 @@ std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
     if (!s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
     bool any = false;
     bound::Expected out = truth;
-    const auto kept = rows_of(s);
-    const std::vector<oracle::RowDetail>& rows = *kept;
+    const auto rows = rows_of(s);
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t row = 0; row < rows->size(); ++row) {
         double most = -infinite;
-        for (const double score : rows[row].scores) most = std::max(most, score);
+        for (const double score : (*rows)[row].scores) most = std::max(most, score);
         const auto flat = static_cast<std::int64_t>(row);
         const double above =
             s.inputs[Role::sinks].get(flat / s.problem.len_q % s.problem.heads_q) - most;

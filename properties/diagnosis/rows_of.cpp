@@ -7,7 +7,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-struct Kept {
+struct RowsOfCall {
     Problem problem;
     Dialect dialect;
     TensorSet inputs;
@@ -29,9 +29,9 @@ std::size_t numbers_in(const std::vector<oracle::RowDetail>& rows) {
 }  // namespace
 
 std::shared_ptr<const std::vector<oracle::RowDetail>> rows_of(const Specification& s) {
-    thread_local std::list<Kept> kept;  // asked for last first
+    thread_local std::list<RowsOfCall> kept;  // asked for last first
     thread_local std::size_t numbers = 0;
-    const auto found = std::ranges::find_if(kept, [&](const Kept& k) { return k.is_of(s); });
+    const auto found = std::ranges::find_if(kept, [&](const RowsOfCall& k) { return k.is_of(s); });
     if (found != kept.end()) {
         kept.splice(kept.begin(), kept, found);
         return found->rows;
