@@ -12,18 +12,22 @@ struct RowsOfCall {
     Dialect dialect;
     TensorSet inputs;
     std::shared_ptr<const std::vector<oracle::RowDetail>> rows;
-    std::size_t numbers = 0;  ///< in the rows
+    std::size_t numbers = 0;  ///< in the rows and the inputs
 
     bool is_of(const Specification& s) const {
         return problem == s.problem && dialect == s.dialect && inputs == s.inputs;
     }
 };
 
-// 32 MiB: the scores and weights of the calls that a cause is looked for in, which are small.
+// 32 MiB of doubles: the calls that a cause is looked for in are small.
 constexpr std::size_t numbers_most = std::size_t{1} << 22;
 
-std::size_t numbers_in(const std::vector<oracle::RowDetail>& rows) {
-    return rows.empty() ? 0 : 2 * rows.size() * rows.front().scores.size();
+std::size_t numbers_in(const std::vector<oracle::RowDetail>& rows, const TensorSet& inputs) {
+    std::size_t numbers = rows.empty() ? 0 : 2 * rows.size() * rows.front().scores.size();
+    for (std::size_t role = 0; role < role_count; ++role)
+        if (inputs.has(static_cast<Role>(role)))
+            numbers += static_cast<std::size_t>(inputs[static_cast<Role>(role)].size());
+    return numbers;
 }
 
 }  // namespace
@@ -38,7 +42,7 @@ std::shared_ptr<const std::vector<oracle::RowDetail>> rows_of(const Specificatio
     }
     const auto rows = std::make_shared<const std::vector<oracle::RowDetail>>(
         oracle::row_details(s.problem, s.dialect, s.inputs));
-    kept.push_front({s.problem, s.dialect, s.inputs, rows, numbers_in(*rows)});
+    kept.push_front({s.problem, s.dialect, s.inputs, rows, numbers_in(*rows, s.inputs)});
     numbers += kept.front().numbers;
     for (; numbers > numbers_most; kept.pop_back()) numbers -= kept.back().numbers;
     return rows;
