@@ -117,7 +117,7 @@ inline search::LawReport law() {
     law::Verdict& v = law.verdict;
     v.decision = one_of<law::Decision>(5);
     if (v.decision != law::Decision::holds && v.decision != law::Decision::violated)
-        v.reason = {one_of<law::Reason::Kind>(14), text()};
+        v.reason = {one_of<law::Reason::Kind>(15), text()};
     v.elements = count();
     v.undecided = count();
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
@@ -147,7 +147,7 @@ inline search::LawReport law() {
 
 inline search::CaseReport tried() {
     search::CaseReport report{id(), "family.law", {}, {}};
-    report.record = {whole(-9, 9), a_case(), {},      one_of<worker::Outcome>(7),
+    report.record = {whole(-9, 9), a_case(), {},      one_of<worker::Outcome>(8),
                      fault(),      real(),   sizes(), {},
                      {},           {}};
     report.record.outputs = coin() ? generate::seed() : 0;
@@ -155,7 +155,7 @@ inline search::CaseReport tried() {
     v.decision = one_of<law::Decision>(5);
     v.elements = coin() ? count() : 0;
     v.undecided = count();
-    if (coin()) v.reason = {one_of<law::Reason::Kind>(14), text()};
+    if (coin()) v.reason = {one_of<law::Reason::Kind>(15), text()};
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
     if (v.statistic && coin()) v.statistic->pool = {{real(), real(), real(), count()}};
     if (coin()) v.doubt.emplace().problem = text();
@@ -166,7 +166,7 @@ inline search::CaseReport tried() {
 inline search::DrawReport drawn() {
     search::DrawReport report{"family.law", whole(-9, 9), count(), count(), {}, {}, coin()};
     if (coin()) report.refusals = {{text(), count()}};
-    if (coin()) report.nothing = {one_of<law::Reason::Kind>(14), text()};
+    if (coin()) report.nothing = {one_of<law::Reason::Kind>(15), text()};
     return report;
 }
 
@@ -184,7 +184,7 @@ inline diagnosis::CounterexampleReport counterexample() {
     c.id = id();
     c.law = "family.law";
     c.smallest = a_case();
-    c.outcome = one_of<worker::Outcome>(7);
+    c.outcome = one_of<worker::Outcome>(8);
     c.fault = fault();
     c.printed = text();
     c.verdict.violation = {text(),

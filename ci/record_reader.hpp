@@ -26,7 +26,7 @@ inline constexpr auto last_word<law::BoundKind> = law::BoundKind::declared;
 template <>
 inline constexpr auto last_word<law::ViolationClass> = law::ViolationClass::suspect;
 template <>
-inline constexpr auto last_word<worker::Outcome> = worker::Outcome::slow;
+inline constexpr auto last_word<worker::Outcome> = worker::Outcome::no_memory;
 template <>
 inline constexpr auto last_word<worker::Fault::Kind> = worker::Fault::Kind::outside_all;
 template <>

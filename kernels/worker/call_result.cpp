@@ -5,8 +5,8 @@
 namespace attest::worker {
 
 std::string_view name(Outcome outcome) noexcept {
-    constexpr std::array<std::string_view, 7> names = {"ok",   "refused", "error", "crash",
-                                                       "hang", "memory",  "slow"};
+    constexpr std::array<std::string_view, 8> names = {"ok",   "refused", "error", "crash",
+                                                       "hang", "memory",  "slow",  "no_memory"};
     return names[static_cast<std::size_t>(outcome)];
 }
 

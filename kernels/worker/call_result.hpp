@@ -17,7 +17,9 @@ enum class Outcome : std::uint8_t {
     crash,
     hang,
     memory,
-    slow  ///< it did not return, but by its own speed need not have: nothing is said against it
+    // With these nothing is said against the kernel:
+    slow,      ///< it did not return, but by its own speed need not have
+    no_memory  ///< the system had none left and killed it, which held no more than it may
 };
 std::string_view name(Outcome outcome) noexcept;
 

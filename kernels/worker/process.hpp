@@ -22,8 +22,8 @@ struct ExitStatus {
     int signal = 0;
     int code = 0;
     bool by_host = false;  ///< it had not ended: this program killed it
-    /// Meanwhile the system has killed some process because it had no memory left; none where it
-    /// does not say.
+    /// Meanwhile the system has killed a process of ours because it had no memory left, as
+    /// kills_for_memory() counts; none where it does not say.
     std::optional<bool> without_memory;
 };
 

@@ -17,7 +17,7 @@ std::string killed_by(const ExitStatus& status) {
         return "was killed by SIGKILL, which attest did not send: by itself, from outside, or "
                "because the machine ran out of memory";
     return *status.without_memory
-               ? "was killed from outside: the machine ran out of memory"
+               ? "was killed by the system, which ran out of memory"
                : "was killed by SIGKILL, which attest did not send: by itself, by a limit of its "
                  "own, or from outside; the machine had memory left";
 }
@@ -44,7 +44,8 @@ Finding without_last_words(const WorkerDeath& death) {
     }
     if (death.between_calls) fault.sentence += " between calls";
     if (fault.signal != "SIGKILL") return finding;
-    if (status.without_memory.value_or(false)) finding.outcome = Outcome::memory;
+    // Of what it held while the host looked, more than it may have ends it before the system does.
+    if (status.without_memory.value_or(false)) finding.outcome = Outcome::no_memory;
     fault.sentence = killed_by(status);
     return finding;
 }
@@ -53,6 +54,8 @@ std::string describe_end(const WorkerDeath& death) {
     if (death.last_words) {
         return "died of " + signal_name(static_cast<int>(death.last_words->signal));
     }
+    if (death.status.without_memory.value_or(false) && death.status.signal == SIGKILL)
+        return killed_by(death.status);
     if (death.status.signal != 0) return "died of " + signal_name(death.status.signal);
     return fmt::format("ended by itself with exit code {}", death.status.code);
 }

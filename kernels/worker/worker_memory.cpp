@@ -122,13 +122,4 @@ std::uint64_t resident_memory(pid_t process, pid_t parent, int memory_fd, std::u
     return parts.anonymous + std::max(beyond(parts.shared), in_files);
 }
 
-std::optional<std::uint64_t> kills_for_memory() {
-    std::ifstream file("/proc/vmstat");
-    for (std::string key; file >> key; std::getline(file, key)) {
-        std::uint64_t count = 0;
-        if (key == "oom_kill" && file >> count) return count;
-    }
-    return std::nullopt;
-}
-
 }  // namespace attest::worker

@@ -15,8 +15,9 @@ namespace attest::worker {
 /// more is counted anew, by what each holds of the pages that several hold. 0 if unknown.
 std::uint64_t resident_memory(pid_t process, pid_t parent, int memory_fd, std::uint64_t enough);
 
-/// How many processes this system has killed because it had no memory left, for the whole machine
-/// or for a group of processes; none where it does not say.
+/// How many processes the system has killed because no memory was left, to the machine or to a
+/// control group: of those in this process's group, which are the workers too, or where groups do
+/// not say, of all. Counted before they die; none where nothing says.
 std::optional<std::uint64_t> kills_for_memory();
 
 }  // namespace attest::worker

@@ -33,10 +33,11 @@ std::string_view name(ViolationClass c) noexcept {
 }
 
 std::string_view name(Reason::Kind kind) noexcept {
-    constexpr std::array<std::string_view, 15> names = {
-        "none",        "law",         "not_in_profile", "not_selected",  "interrupted",
-        "time_spent",  "always_dead", "kernel_lacks",   "machine_lacks", "refused",
-        "none_judged", "too_little",  "slow_once",      "too_slow",      "flaky"};
+    constexpr std::array<std::string_view, 16> names = {
+        "none",          "law",        "not_in_profile", "not_selected",
+        "interrupted",   "time_spent", "always_dead",    "kernel_lacks",
+        "machine_lacks", "refused",    "none_judged",    "too_little",
+        "slow_once",     "too_slow",   "no_memory",      "flaky"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -59,6 +60,11 @@ Reason::Reason(Kind of) : kind(of) {
             break;
         case Kind::slow_once:
             text = "a call was slow once and came back under the full time limit";
+            break;
+        case Kind::no_memory:
+            text =
+                "the machine, or its container, ran out of memory, and the system killed the "
+                "kernel: judge it with more memory, with --jobs 1 or in a smaller --profile";
             break;
         default:
             throw InternalError("a reason of kind " + std::string(name(of)) + " has details");

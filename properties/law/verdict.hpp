@@ -68,6 +68,7 @@ struct Reason {
         too_little,
         slow_once,  ///< what looked like a hang was none
         too_slow,   ///< it did not return within a limit that its own speed explains
+        no_memory,  ///< the system had none left, and killed a kernel that held what it may
         flaky       ///< what failed did not fail again, whatever was tried
     };
     Kind kind = Kind::none;

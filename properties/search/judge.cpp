@@ -119,6 +119,10 @@ bool is_slow_death(const CaseRecord& record) noexcept {
     return record.outcome == worker::Outcome::hang || record.outcome == worker::Outcome::memory;
 }
 
+bool is_undecided_death(const CaseRecord& record) noexcept {
+    return record.outcome == worker::Outcome::slow || record.outcome == worker::Outcome::no_memory;
+}
+
 std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept {
     if (record.verdict.decision != law::Decision::violated) return std::nullopt;
     return FailureKind{record.outcome, record.fault.has_value()};

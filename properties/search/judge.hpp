@@ -62,6 +62,9 @@ struct FailureKind {
 /// It cost a time limit, or all memory, and would again.
 bool is_slow_death(const CaseRecord& record) noexcept;
 
+/// The same of one that nothing is said against.
+bool is_undecided_death(const CaseRecord& record) noexcept;
+
 /// None where the case did not fail.
 std::optional<FailureKind> failure_kind(const CaseRecord& record) noexcept;
 

@@ -130,6 +130,8 @@ std::optional<law::Verdict> verdict_of_call(const Problem& problem,
             return failed_call(as_sentence("ran out of memory", result), result.fault);
         case worker::Outcome::slow:
             return law::inconclusive({law::Reason::Kind::too_slow, quoted(result.reason)});
+        case worker::Outcome::no_memory:
+            return law::inconclusive(law::Reason(law::Reason::Kind::no_memory));
     }
     if (result.fault) return failed_call("the kernel " + result.fault->sentence, result.fault);
     if (result.outputs_unwritten) return unwritten(problem, result);

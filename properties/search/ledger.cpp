@@ -14,13 +14,14 @@ constexpr int statistics_enough = 2;
 // A death is met by every law. Two of one kind make a law's case; where an earlier law has met the
 // kind already, one.
 constexpr int deaths_enough = 2;
-// Each that is too slow to be judged costs its limit, and leaves the law undecided.
-constexpr int slow_enough = 2;
+// Each that is too slow to be judged costs its limit, or what memory there is, and leaves the law
+// undecided.
+constexpr int undecided_enough = 2;
 
 constexpr auto npos = static_cast<std::size_t>(-1);
 
-// A kernel that hung or ran out of memory in every case of this many laws does so in all; so does
-// one that ended in some way in every case of more of them.
+// A kernel that hung or for which there was no memory in every case of this many laws does so in
+// all; so does one that ended in some way in every case of more of them.
 constexpr int slow_laws_enough = 3, laws_enough = 8;
 
 }  // namespace
@@ -32,14 +33,17 @@ bool Lessons::hopeless() const noexcept {
 
 const CaseRecord* Lessons::learn(const LawResult& law, bool by_profile) {
     const CaseRecord* first = nullptr;
+    bool none_answered = !law.records.empty();
     for (const CaseRecord& record : law.records) {
         const auto kind = failure_kind(record);
         if (kind && first == nullptr) first = &record;
         if (kind && kind->death()) known.deaths.insert(*kind);
-        ever_quick = ever_quick || !is_slow_death(record);
+        const bool starved = record.outcome == worker::Outcome::no_memory;
+        none_answered = none_answered && starved;
+        ever_quick = ever_quick || !(starved || is_slow_death(record));
         ever_alive = ever_alive || !kind || !kind->death();
     }
-    laws_dead += first != nullptr;
+    laws_dead += first != nullptr || none_answered;
     // A slow death may yet be taken back.
     const bool wrong = first != nullptr && !is_slow_death(*first) &&
                        law.verdict.decision == law::Decision::violated;
@@ -70,11 +74,11 @@ std::size_t Ledger::end_of_interest(const Known& known) const {
     const int enough = statistic        ? statistics_enough
                        : known.violated ? violations_enough_again
                                         : violations_enough;
-    int violations = 0, deaths = 0, slow = 0;
+    int violations = 0, deaths = 0, undecided = 0;
     for (std::size_t i = 0; i < results_.size() && results_[i]; ++i) {
         if (!results_[i]->record) continue;
-        slow += results_[i]->record->outcome == worker::Outcome::slow;
-        if (slow >= slow_enough) return i + 1;
+        undecided += is_undecided_death(*results_[i]->record);
+        if (undecided >= undecided_enough) return i + 1;
         const auto kind = failure_kind(*results_[i]->record);
         if (!kind) continue;
         ++violations;

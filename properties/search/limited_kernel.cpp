@@ -14,7 +14,8 @@ constexpr std::chrono::milliseconds rounding{1};
 
 bool process_is_lost(const worker::CallResult& result) {
     return result.outcome == worker::Outcome::crash || result.outcome == worker::Outcome::hang ||
-           result.outcome == worker::Outcome::memory;
+           result.outcome == worker::Outcome::memory || result.outcome == worker::Outcome::slow ||
+           result.outcome == worker::Outcome::no_memory;
 }
 
 }  // namespace
@@ -92,7 +93,7 @@ worker::CallResult LimitedKernel::timed(const Problem& problem, double products,
         }
     }
     const bool called = result.outcome != worker::Outcome::refused;
-    if (process_is_lost(result) || result.outcome == worker::Outcome::slow)
+    if (process_is_lost(result))
         is_fresh();
     else if (called)
         fresh_ = false;

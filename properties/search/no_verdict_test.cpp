@@ -115,6 +115,26 @@ TEST(NoVerdict, WhatWasNotRunSaysWhy) {
     EXPECT_EQ(result.laws[3].verdict.reason.kind, law::Reason::Kind::kernel_lacks);
 }
 
+/// What a machine without memory does to a kernel is not held against it, costs a law two cases,
+/// and where it meets every case of three laws, the others none.
+TEST(NoVerdict, AKernelThatTheSystemHadNoMemoryForIsInconclusive) {
+    const auto laws = std::vector{zero_law("memory.1"), zero_law("memory.2"), zero_law("memory.3"),
+                                  zero_law("memory.4")};
+    const auto always = [](const Problem&) { return true; };
+    const CampaignResult none =
+        run(laws, plan_with(PlantedDefect::no_memory, always), few_cases(40, 1));
+    for (int n = 0; n < 3; ++n) {
+        EXPECT_EQ(none.laws[n].verdict.decision, law::Decision::inconclusive);
+        EXPECT_EQ(none.laws[n].verdict.reason.kind, law::Reason::Kind::no_memory);
+        EXPECT_EQ(none.laws[n].cases, 2);
+        EXPECT_FALSE(none.laws[n].counterexample);
+    }
+    EXPECT_EQ(none.laws[3].verdict.reason.kind, law::Reason::Kind::always_dead);
+    const CampaignResult some =
+        run(laws, plan_with(PlantedDefect::no_memory, past_forty), few_cases(40, 1));
+    EXPECT_EQ(some.laws[3].verdict.reason.kind, law::Reason::Kind::no_memory);
+}
+
 // A law of two threads would hold on one processor, whatever they share.
 TEST(NoVerdict, TwoThreadsAreNotJudgedOnOneProcessor) {
     auto concurrent = zero_law("needs.two");

@@ -17,6 +17,7 @@ enum class PlantedDefect : std::uint8_t {
     error,
     crash,
     hang,
+    no_memory,
     write_outside,
     unwritten
 };
@@ -92,6 +93,11 @@ private:
                 result.fault.emplace();
                 result.fault->signal = "SIGSEGV";
                 result.fault->sentence = "read 4 bytes past the end of k";
+                break;
+            case PlantedDefect::no_memory:
+                result.outcome = worker::Outcome::no_memory;
+                result.fault.emplace();
+                result.fault->signal = "SIGKILL";
                 break;
             case PlantedDefect::write_outside:
                 result.fault.emplace();

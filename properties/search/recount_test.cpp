@@ -102,8 +102,9 @@ TEST(Recount, CasesKnownBeforeAreNotPooled) {
 
 TEST(Recount, ShardsComeToOneRun) {
     const auto laws = four_laws();
-    for (const PlantedDefect defect : {PlantedDefect::wrong, PlantedDefect::crash,
-                                       PlantedDefect::hang, PlantedDefect::unwritten}) {
+    for (const PlantedDefect defect :
+         {PlantedDefect::wrong, PlantedDefect::crash, PlantedDefect::hang, PlantedDefect::no_memory,
+          PlantedDefect::unwritten}) {
         KernelPlan plan = plan_with(defect, past_forty);
         plan.refuses = [](const Problem& p) { return p.len_q == 3; };
         CampaignOptions options = few_cases();
