@@ -208,9 +208,8 @@ struct FewShapes::Choice {
 
 FewShapes::FewShapes(std::span<const law::Property> laws, Kernel& kernel,
                      const Capability& capability, const CampaignOptions& options,
-                     const std::vector<StoredFailure>& stored)
-    : most_(options.shapes.value()) {
-    const std::int64_t most = most_;
+                     const std::vector<StoredFailure>& stored) {
+    const std::int64_t most = options.shapes.value();
     const auto room = [&](const std::set<std::string>& shapes) {
         std::int64_t fresh = 0;
         for (const std::string& shape : shapes) fresh += !chosen_.contains(shape);
@@ -281,15 +280,16 @@ std::optional<Case> FewShapes::draw(const DrawSpace& space, std::uint64_t seed, 
     return c;
 }
 
-void FewShapes::visit(const Problem& problem) const {
+void FewShapes::visit(const Problem& problem, const std::string& law) const {
     const std::lock_guard lock(mutex_);
-    visited_.insert(shape_of(problem));
+    visited_[law].insert(shape_of(problem));
 }
 
-void FewShapes::tell(CampaignResult& result) const {
+std::vector<std::string> FewShapes::visited(const std::string& law) const {
     const std::lock_guard lock(mutex_);
-    result.shapes_visited.assign(visited_.begin(), visited_.end());
-    result.narrowed.push_back(told_of_shapes(visited_.size(), most_));
+    const auto at = visited_.find(law);
+    if (at == visited_.end()) return {};
+    return {at->second.begin(), at->second.end()};
 }
 
 }  // namespace attest::search

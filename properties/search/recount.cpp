@@ -9,10 +9,8 @@ namespace attest::search {
 LawResult Recount::law(const law::Property& property, const RecordedLaw& recorded) {
     LawResult result;
     result.property = &property;
-    result.promised = recorded.promised;
     if (lessons_.hopeless()) {
         result.verdict = law::not_run(law::Reason(law::Reason::Kind::always_dead));
-        result.promised = {};
         return result;
     }
     const auto known = static_cast<std::size_t>(
@@ -28,9 +26,9 @@ LawResult Recount::law(const law::Property& property, const RecordedLaw& recorde
                            " is missing");
         ledger.put(*slot, at->second);
     }
-    const Sizes promised = result.promised;
     result = ledger.collect(lessons_.known);
-    result.promised = promised;
+    result.promised = recorded.promised;
+    result.shapes = recorded.shapes;
     const Effort effort{.slots = ledger.tried(lessons_.known),
                         .planned = ledger.planned(lessons_.known),
                         .cut = false,
