@@ -36,7 +36,8 @@ std::string needs_text(const law::Property& law) {
     if (law.needs.batch_invariant) text += ", claims batch_invariant";
     if (law.needs.concurrent) text += ", claims concurrent";
     if (law.needs.simulated) text += ", simulated threads";
-    if (law.needs.structure) text += ", declares its tile";
+    if (law.needs.structure)
+        text += law.needs.backward ? ", declares how it rounds" : ", declares its tile";
     if (const std::string more = features_text(law.cases.require); !more.empty())
         text += ", " + more;
     std::string any;

@@ -38,7 +38,7 @@ class TruthfulKernel final : public search::Kernel {
 public:
     explicit TruthfulKernel(const Dialect& dialect, PlantedDeviation deviation = {})
         : manifest_(truthful_manifest(dialect)), deviation_(std::move(deviation)) {
-        manifest_.numerics.tile = deviation_.declares_tile;
+        if (deviation_.declares) deviation_.declares(manifest_.numerics);
     }
 
     /// One that takes what its manifest says, and nothing else.

@@ -129,7 +129,8 @@ private:
             step_.add_to_mask(at_.shared.mask[mask_index(call_, row.segment, row.head, row.i, j)],
                               pair.ds);
         if (call_.d_slopes) at_.shared.slopes[row.head] += step_.slope_term(pair);
-        const Real dx = pair.ds * step_.slope(pair), weight = step_.value_weight(pair);
+        const Real dx = step_.score_gradient(pair, pair.ds * step_.slope(pair));
+        const Real weight = step_.value_weight(pair);
         for (std::int64_t c = 0; c < p_.dim_qk; ++c) {
             row.d_query[c] += dx * pair.key[c];
             at_.sums.d_keys[j * p_.dim_qk + c] += dx * row.query[c];

@@ -72,6 +72,10 @@ Real slope(const BackPair<Real>& pair) {
     return static_cast<Real>(1 - t * t);
 }
 template <typename Real>
+Real score_gradient(const BackPair<Real>&, Real dx) {
+    return dx;
+}
+template <typename Real>
 Real slope_term(const BackPair<Real>& pair) {
     const BackRow<Real>& row = pair.row;
     return -pair.ds * static_cast<Real>(distance_of(row.segment, row.i, pair.j));
@@ -116,8 +120,9 @@ struct BackwardSteps {
     Real (*factor)(const BackPair<Real>&) = plain::factor<Real>;
     Real (*dropped_dp)(const BackPair<Real>&) = plain::dropped_dp<Real>;
     Real (*slope)(const BackPair<Real>&) = plain::slope<Real>;
-    /// P as dV takes it, the terms of the mask's and the sinks' gradients.
+    /// P as dV takes it, dX as dQ and dK do, the terms of the mask's and the sinks' gradients.
     Real (*value_weight)(const BackPair<Real>&) = plain::value_weight<Real>;
+    Real (*score_gradient)(const BackPair<Real>&, Real dx) = plain::score_gradient<Real>;
     void (*add_to_mask)(Real& sum, Real term) = plain::add<Real>;
     void (*add_to_sinks)(Real& sum, Real term) = plain::add<Real>;
     /// What a pair adds to its slope's gradient.

@@ -177,7 +177,7 @@ constexpr attest_kernel_api api{
   "numerics": {"accumulate": "f32", "weights": "same", "output": "same", "exp_ulp": 2, "tile": 64,
                "sum_weights": "unrounded", "deterministic": true, "batch_invariant": true,
                "concurrent": true,
-               "deterministic_backward": true}
+               "gradient_structure": true, "deterministic_backward": true}
 })",
     .supports = supports,
     .create = nullptr,

@@ -121,6 +121,7 @@ void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
     section.flag("concurrent", n.concurrent);
     section.choose("gradient_weights", manifest_words::number_words, n.gradient_weights);
     section.choose("gradient_scores", manifest_words::number_words, n.gradient_scores);
+    section.flag("gradient_structure", n.gradient_structure);
     section.flag("deterministic_backward", n.deterministic_backward);
     section.flag("flush_subnormals", n.flush_subnormals);
     section.flag("matrix_unit", n.matrix_unit);
@@ -239,6 +240,7 @@ std::string to_json(const Manifest& m) {
         {"batch_invariant", m.numerics.batch_invariant},
         {"gradient_weights", word_of(manifest_words::number_words, m.numerics.gradient_weights)},
         {"gradient_scores", word_of(manifest_words::number_words, m.numerics.gradient_scores)},
+        {"gradient_structure", m.numerics.gradient_structure},
         {"deterministic_backward", m.numerics.deterministic_backward},
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};

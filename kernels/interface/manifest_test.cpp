@@ -53,7 +53,8 @@ TEST(Manifest, EveryWordIsRead) {
         R"("numerics":{"accumulate":"f64","weights":"bf16","output":"same","exp_ulp":0.98,)"
         R"("tile":64,"sum_chunk":32,"sum_weights":"rounded",)"
         R"("deterministic":true,"batch_invariant":true,)"
-        R"("gradient_weights":"bf16","gradient_scores":"f16","deterministic_backward":true,)"
+        R"("gradient_weights":"bf16","gradient_scores":"f16",)"
+        R"("gradient_structure":true,"deterministic_backward":true,)"
         R"("flush_subnormals":true,"matrix_unit":true},"gradients":["v","k","q"])"));
     EXPECT_EQ(m.gradients, (std::vector{Role::d_v, Role::d_k, Role::d_q}));
     EXPECT_EQ(m.memory, Memory::cuda);
@@ -74,6 +75,7 @@ TEST(Manifest, EveryWordIsRead) {
                             .batch_invariant = true,
                             .gradient_weights = NumberFormat::bf16,
                             .gradient_scores = NumberFormat::f16,
+                            .gradient_structure = true,
                             .deterministic_backward = true,
                             .flush_subnormals = true,
                             .matrix_unit = true};

@@ -27,7 +27,8 @@ TEST(Museum, RowsSayWhatIsAskedOfThem) {
         EXPECT_FALSE(mutant.trigger.empty()) << mutant.id;
         EXPECT_EQ(mutant.equivalent, mutant.must.empty()) << mutant.id;
         EXPECT_TRUE(mutant.kernel == "cpu_flash_plain" || mutant.kernel == "cpu_decode" ||
-                    mutant.kernel == "cpu_naive" || mutant.kernel.starts_with("simt_flash"));
+                    mutant.kernel == "cpu_naive" || mutant.kernel == "cpu_flash" ||
+                    mutant.kernel.starts_with("simt_flash"));
         for (const std::string_view law : mutant.must) {
             EXPECT_NE(law.find('.'), std::string_view::npos) << mutant.id << ": " << law;
         }
@@ -50,6 +51,7 @@ TEST(Museum, EveryRowExchangesAStep) {
         EXPECT_NE(bug.change, decltype(bug.change)(cpu::FlashSteps{})) << bug.about.id;
         EXPECT_NE(bug.change, decltype(bug.change)(cpu::DecodeSteps{})) << bug.about.id;
         EXPECT_NE(bug.change, decltype(bug.change)(cpu::BackwardSteps<float>{})) << bug.about.id;
+        EXPECT_NE(bug.change, decltype(bug.change)(RoundedBackward{})) << bug.about.id;
     }
 }
 

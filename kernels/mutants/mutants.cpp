@@ -25,6 +25,12 @@ const attest_kernel_api& correct_kernel(std::string_view id) {
 
 namespace {
 
+/// Enough for cpu_flash's forward and for cpu_naive's backward.
+std::size_t larger_workspace(void*, const attest_problem* problem) {
+    return std::max(correct_kernel("cpu_flash").workspace(nullptr, problem),
+                    correct_kernel("cpu_naive").workspace(nullptr, problem));
+}
+
 struct Register {
     std::deque<std::string> texts;  // deques, so that what is pointed at stays where it is
     std::deque<attest_kernel_api> apis;
@@ -39,14 +45,20 @@ struct Register {
 
     /// Steps of backward are those of f32; a call is changed before, in every format.
     static bool in_f32_alone(const PlantedBug& bug) {
+        if (std::holds_alternative<RoundedBackward>(bug.change)) return true;
         const auto* back = std::get_if<cpu::BackwardSteps<float>>(&bug.change);
         return back != nullptr && back->call == cpu::plain::call_backward;
     }
 
+    static std::string_view changed_kernel(const PlantedBug& bug) {
+        if (std::holds_alternative<cpu::DecodeSteps>(bug.change)) return "cpu_decode";
+        if (std::holds_alternative<cpu::BackwardSteps<float>>(bug.change)) return "cpu_naive";
+        return std::holds_alternative<RoundedBackward>(bug.change) ? "cpu_flash"
+                                                                   : "cpu_flash_plain";
+    }
+
     void add_bug(PlantedBug& bug) {
-        const bool decode = std::holds_alternative<cpu::DecodeSteps>(bug.change);
-        const bool back = std::holds_alternative<cpu::BackwardSteps<float>>(bug.change);
-        bug.about.kernel = decode ? "cpu_decode" : back ? "cpu_naive" : "cpu_flash_plain";
+        bug.about.kernel = changed_kernel(bug);
         kernel::BuiltinKernel& added = add(bug.about);
         attest_kernel_api& api = apis.emplace_back(correct_kernel(bug.about.kernel));
         std::string& manifest = texts.emplace_back(api.manifest);
@@ -57,6 +69,10 @@ struct Register {
             manifest.erase(manifest.find(f64), f64.size());
         api.manifest = manifest.c_str();
         added.api = &api;
+        if (std::holds_alternative<RoundedBackward>(bug.change)) {
+            api.backward = correct_kernel("cpu_naive").backward;
+            api.workspace = larger_workspace;
+        }
         if (const auto* whole = std::get_if<WholeForward>(&bug.change))
             api.forward = *whole;
         else

@@ -19,12 +19,21 @@ namespace attest::museum {
 /// In place of the whole of cpu_flash_plain.
 using WholeForward = int (*)(void* state, const attest_call* call, char* error, std::size_t cap);
 
-struct PlantedBug {
-    kernel::Mutant about;  ///< without the kernel's name, which follows from
-    std::variant<cpu::FlashSteps, cpu::DecodeSteps, cpu::BackwardSteps<float>, WholeForward> change;
+/// The backward of cpu_naive behind cpu_flash, which declares how it rounds P and dS: what these
+/// steps do not round is not rounded.
+struct RoundedBackward {
+    cpu::BackwardSteps<float> steps;
+    bool operator==(const RoundedBackward&) const = default;
 };
 
-/// cpu_flash_plain, cpu_decode or cpu_naive.
+struct PlantedBug {
+    kernel::Mutant about;  ///< without the kernel's name, which follows from
+    std::variant<cpu::FlashSteps, cpu::DecodeSteps, cpu::BackwardSteps<float>, RoundedBackward,
+                 WholeForward>
+        change;
+};
+
+/// cpu_flash_plain, cpu_decode, cpu_naive or cpu_flash.
 const attest_kernel_api& correct_kernel(std::string_view id);
 
 }  // namespace attest::museum

@@ -99,6 +99,9 @@ public:
     TensorSet backward(const Problem&, const TensorSet&, const std::vector<Role>&) const override {
         return {};
     }
+    Judgement compare_gradient_structure(const TensorSet&, const TensorSet&) const override {
+        return nothing_compared("not asked");
+    }
     Judgement compare_gradients(const Problem&, const TensorSet&, const TensorSet&) const override {
         return nothing_compared("not asked");
     }

@@ -39,12 +39,12 @@ struct PlantedDeviation {
         differentiates{};
     /// Every call fails with this text.
     std::string fails{};
-    /// Declares an online softmax over tiles of so many keys, and does not compute what that gives.
-    std::int64_t declares_tile = 0;
+    /// Declares arithmetic that it does not do.
+    std::function<void(Numerics&)> declares{};
 
     bool does_something() const noexcept {
         return asks || remembers || is_disturbed || answers || differentiates || !fails.empty() ||
-               declares_tile > 0;
+               declares;
     }
 };
 

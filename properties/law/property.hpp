@@ -47,7 +47,8 @@ struct Needs {
     bool batch_invariant = false;
     bool concurrent = false;
     bool simulated = false;  ///< its threads run under a schedule that attest can choose
-    bool structure = false;  ///< the kernel declares tile and rounding of the weights
+    bool structure = false;  ///< the kernel declares tile and rounding of the weights; with
+                             ///< backward: the rounding of P and dS
 };
 
 /// What a violation says of the kernel by itself. Of the counterexamples of one defect a person

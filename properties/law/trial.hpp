@@ -78,6 +78,11 @@ public:
     /// Judges every gradient there is, as compare() does.
     virtual Judgement compare_gradients(const Problem& problem, const TensorSet& inputs,
                                         const TensorSet& gradients) const = 0;
+    /// The case's gradients against the structure that the kernel declared of them (rounding of P
+    /// and dS), which it does for this problem; `inputs` are those of backward. As
+    /// compare_structure().
+    virtual Judgement compare_gradient_structure(const TensorSet& inputs,
+                                                 const TensorSet& gradients) const = 0;
 
     /// Judges with escalation: an undecided element is recomputed in wider arithmetic, and a
     /// disagreement is confirmed in exact arithmetic, before either is reported. Compares every o

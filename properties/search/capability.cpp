@@ -5,6 +5,7 @@
 
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
+#include "reference/bound/gradient_structure_bound.hpp"
 #include "reference/bound/structure_bound.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -234,12 +235,15 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     return std::nullopt;
 }
 
-bool declares_structure(const law::CaseSpace& space, const Capability& capability) {
-    return std::ranges::any_of(formats_of(space, capability), [&](const kernel::Formats& formats) {
+bool declares_structure(const law::Property& law, const Capability& capability) {
+    const auto taken = formats_of(law.cases, capability);
+    return std::ranges::any_of(taken, [&](const kernel::Formats& formats) {
         Problem problem;
         problem.format_q = formats.q;
         problem.format_kv = formats.kv;
         problem.format_o = formats.o;
+        if (law.needs.backward)
+            return bound::gradient_structure_declared(problem, capability.numerics);
         return bound::structure_declared(bound::resolve(problem, capability.numerics), 1);
     });
 }
@@ -261,8 +265,9 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
         return "kernel does not claim that several threads may call it at once";
     if (needs.concurrent && (capability.simulated || capability.memory != kernel::Memory::host))
         return "two threads call no kernel of simulated threads or device memory here";
-    if (needs.structure && !declares_structure(property.cases, capability))
-        return "kernel declares no tile, or weights that no format rounds";
+    if (needs.structure && !declares_structure(property, capability))
+        return needs.backward ? "kernel declares no structure of its gradients, or nothing rounded"
+                              : "kernel declares no tile, or weights that no format rounds";
     if (needs.simulated && !capability.simulated)
         return "its threads run under no schedule that attest could choose";
     // Of such kernels a call takes milliseconds, however small it is.

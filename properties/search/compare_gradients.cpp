@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "properties/law/gradient_run.hpp"
 #include "properties/law/tally.hpp"
@@ -57,7 +58,8 @@ void tally_role(const Comparison& c, Role role, const std::vector<bound::Expecte
 GradientFindings tally_of(const Comparison& c, const bound::ExpectedGradients& expected) {
     GradientFindings tally;
     for (const Role role : gradient_roles)
-        if (c.observed.has(role)) tally_role(c, role, expected[role], tally);
+        if (c.observed.has(role) && !expected[role].empty())
+            tally_role(c, role, expected[role], tally);
     return tally;
 }
 
@@ -65,6 +67,20 @@ GradientFindings tally_of(const Comparison& c, const bound::ExpectedGradients& e
 bool takes_exact(const Problem& p) {
     constexpr std::int64_t products_max = 1'000'000;
     return score_count(p) * (3 * p.dim_qk + 2 * value_dim(p)) <= products_max;
+}
+
+law::Violation violation_of(const Comparison& c, const GradientFindings& tally) {
+    law::Violation v;
+    v.tensor = tally.outside->role;
+    v.index = tally.outside->index;
+    v.element_name = law::element_name(c.problem, *tally.outside);
+    v.problem = "the " + v.element_name + " is outside its bound of the reference";
+    v.expected = tally.expected.value;
+    v.observed = tally.observed;
+    v.bound = tally.expected.bound + tally.expected.error;
+    v.bound_kind = law::BoundKind::derived;
+    v.ratio = tally.worst_outside;
+    return v;
 }
 
 }  // namespace
@@ -79,25 +95,24 @@ law::Judgement compare_gradients_with(const Comparison& c,
     if (tally.outside || tally.undecided > 0) again(oracle::Arithmetic::double_double);
     if (!tally.outside && tally.undecided > 0 && takes_exact(c.problem))
         again(oracle::Arithmetic::exact);
-    if (tally.outside) {
-        law::Violation v;
-        v.tensor = tally.outside->role;
-        v.index = tally.outside->index;
-        v.element_name = law::element_name(c.problem, *tally.outside);
-        v.problem = "the " + v.element_name + " is outside its bound of the reference";
-        v.expected = tally.expected.value;
-        v.observed = tally.observed;
-        v.bound = tally.expected.bound + tally.expected.error;
-        v.bound_kind = law::BoundKind::derived;
-        v.ratio = tally.worst_outside;
-        return law::violated(std::move(v), tally.elements);
-    }
+    if (tally.outside) return law::violated(violation_of(c, tally), tally.elements);
     if (tally.undecided > 0)
         return {.elements = tally.elements,
                 .undecided = tally.undecided,
                 .worst_ratio = tally.worst_ratio,
                 .open = "the widest arithmetic tried could not decide a gradient"};
     return {.elements = tally.elements, .worst_ratio = tally.worst_ratio};
+}
+
+law::Judgement compare_gradients_as_declared(const Comparison& c,
+                                             const bound::ExpectedGradients& expected) {
+    const GradientFindings tally = tally_of(c, expected);
+    if (!tally.outside) return law::holds(tally.elements, tally.worst_ratio);
+    law::Violation v = violation_of(c, tally);
+    v.problem = "the " + v.element_name + " is not what the declared rounding of P and dS computes";
+    v.bound_kind = law::BoundKind::declared;
+    v.violation_class = law::ViolationClass::structure;
+    return law::violated(std::move(v), tally.elements);
 }
 
 }  // namespace attest::search

@@ -12,4 +12,9 @@ namespace attest::search {
 law::Judgement compare_gradients_with(const Comparison& comparison,
                                       const bound::ExpectedGradients& expected);
 
+/// The same against the declared structure: nothing is computed again, and an undecided element
+/// counts as agreeing. A gradient that is not expected is not looked at.
+law::Judgement compare_gradients_as_declared(const Comparison& comparison,
+                                             const bound::ExpectedGradients& expected);
+
 }  // namespace attest::search

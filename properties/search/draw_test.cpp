@@ -259,6 +259,10 @@ TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
     EXPECT_EQ(why(law), "kernel does not claim batch invariance");
     law.needs = {.structure = true};
     EXPECT_EQ(why(law), "kernel declares no tile, or weights that no format rounds");
+    capability.gradients = {Role::d_v};
+    law.needs = {.backward = true, .structure = true};
+    EXPECT_EQ(why(law), "kernel declares no structure of its gradients, or nothing rounded");
+    capability.gradients.clear();
     law.needs = {};
     law.cases.require = FeatureSet(Feature::window, Feature::causal, Feature::sink);
     EXPECT_EQ(why(law), "kernel does not declare window, sink");

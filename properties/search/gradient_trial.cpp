@@ -5,6 +5,7 @@
 #include "properties/law/dropout_mask.hpp"
 #include "properties/search/compare_gradients.hpp"
 #include "properties/search/kernel_trial.hpp"
+#include "reference/oracle/gradient_structure.hpp"
 #include "reference/oracle/gradients.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -35,6 +36,15 @@ law::Judgement KernelTrial::compare_gradients(const Problem& problem, const Tens
                                   expected_gradients(problem, inputs));
 }
 
+law::Judgement KernelTrial::compare_gradient_structure(const TensorSet& inputs,
+                                                       const TensorSet& gradients) const {
+    const auto expected =
+        oracle::attend_gradient_structure(problem(), dialect(), numerics(), inputs);
+    require(expected.has_value(), "only a declared structure is asked for");
+    return compare_gradients_as_declared({problem(), dialect(), numerics(), inputs, gradients},
+                                         *expected);
+}
+
 bound::ExpectedGradients TruthTrial::expected_gradients(const Problem& problem,
                                                         const TensorSet& inputs) const {
     bound::ExpectedGradients twice = given_.expected_gradients(problem, inputs);
@@ -61,6 +71,12 @@ law::Judgement TruthTrial::compare_gradients(const Problem& problem, const Tenso
                                              const TensorSet& gradients) const {
     return compare_gradients_with({problem, dialect(), numerics(), inputs, gradients},
                                   given_.expected_gradients(problem, inputs));
+}
+
+/// Which gradients are judged does not depend on the bound.
+law::Judgement TruthTrial::compare_gradient_structure(const TensorSet& inputs,
+                                                      const TensorSet& gradients) const {
+    return compare_gradients(problem(), inputs, gradients);
 }
 
 }  // namespace attest::search

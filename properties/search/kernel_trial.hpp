@@ -50,6 +50,8 @@ public:
                        const std::vector<Role>& wanted) const override;
     law::Judgement compare_gradients(const Problem& problem, const TensorSet& inputs,
                                      const TensorSet& gradients) const override;
+    law::Judgement compare_gradient_structure(const TensorSet& inputs,
+                                              const TensorSet& gradients) const override;
 
     /// What became of the calls: of the last one that failed.
     struct Account {
@@ -113,6 +115,8 @@ public:
                        const std::vector<Role>& wanted) const override;
     law::Judgement compare_gradients(const Problem& problem, const TensorSet& inputs,
                                      const TensorSet& gradients) const override;
+    law::Judgement compare_gradient_structure(const TensorSet& inputs,
+                                              const TensorSet& gradients) const override;
 
 private:
     const law::Given& given_;

@@ -53,7 +53,7 @@ double times(double x, double y) {
 // and the common parts are e^E_L F |sum P slope k| and expm1(E_L) |sum dX k|.
 void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     const std::size_t entries = row.score.size();
-    for (std::vector<double>* x : {&score_error_, &weight_, &by_queries_, &by_keys_, &alone_,
+    for (std::vector<double>* x : {&score_error_, &weight_, &of_p_, &by_queries_, &by_keys_, &alone_,
                                    &of_ds_, &of_dx_, &size_ds_, &size_dx_})
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.ugs, omp = model_.omgs;
@@ -89,6 +89,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         };
         const double excess = excess_at(d), excess0 = excess_at(d - facts.lse_error);
         const double most = p + excess;
+        of_p_[j] = evaluation * (excess + pu);
         const double rounds = model_.ugp > 0 ? model_.ugp * most + 2 * model_.omgp : 0;
         weight_[j] = evaluation * (excess + pu + rounds + over_queries * (most + rounds));
 

@@ -36,6 +36,8 @@ public:
     bool overflows() const noexcept { return overflows_; }
     /// Of P_ij in dV: the bound of dV_jc is sum_i |dO_ic| weight()[j] + absolute().
     std::span<const double> weight() const noexcept { return weight_; }
+    /// Of P_ij itself, not rounded to the format of the product.
+    std::span<const double> of_p() const noexcept { return of_p_; }
     /// Of dX_ij, summed over queries or over keys: the bound of dK_jc is
     /// |scale| sum_i |q_ic| by_queries()[j] + absolute(), that of dQ_ic likewise with by_keys().
     std::span<const double> by_queries() const noexcept { return by_queries_; }
@@ -57,7 +59,7 @@ public:
 private:
     KernelModel model_;
     double queries_, keys_;
-    std::vector<double> score_error_, weight_, by_queries_, by_keys_, alone_;
+    std::vector<double> score_error_, weight_, of_p_, by_queries_, by_keys_, alone_;
     std::vector<double> of_ds_, of_dx_, size_ds_, size_dx_;
     double of_d_ = 0, of_lse_ = 0;
     bool overflows_ = false;

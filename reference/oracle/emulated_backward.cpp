@@ -71,6 +71,12 @@ private:
                    ? static_cast<float>(round_to(static_cast<double>(x), p_.format_q))
                    : x;
     }
+    float low_weight(float p) const {
+        const float near = low(p);
+        if (defect_ != BackwardDefect::weights_truncated || near <= p) return near;
+        return static_cast<float>(
+            decode(encode(static_cast<double>(near), p_.format_q) - 1, p_.format_q));
+    }
     std::size_t row_of(std::int64_t b, std::int64_t h, std::int64_t i) const {
         return static_cast<std::size_t>((b * p_.heads_q + h) * p_.len_q + i);
     }
@@ -162,7 +168,8 @@ private:
                 dp += static_cast<float>(d_o[c]) * static_cast<float>(v[c]);
             const float low_dp = flat % 3 == 1 ? dp + of_lse : flat % 3 == 2 ? dp - own : dp;
             const float less = flat % 3 == 2 ? -of_lse : own;
-            const float dx = low(pair(q, k, bias, lse, low_dp, less, p, of_bias));
+            float dx = pair(q, k, bias, lse, low_dp, less, p, of_bias);
+            if (defect_ != BackwardDefect::scores_unrounded) dx = low(dx);
             if (p_.alibi) add_slope(h, range, j, of_bias);
             const std::size_t at =
                 static_cast<std::size_t>((b * p_.heads_kv + h / call_.group) * p_.len_kv + j);
@@ -172,7 +179,7 @@ private:
                     dx * q[c] * (defect_ == BackwardDefect::k_unscaled ? 1.0f : scale);
             }
             for (std::size_t c = 0; c < dim_v; ++c)
-                d_v_[at * dim_v + c] += low(p) * static_cast<float>(d_o[c]);
+                d_v_[at * dim_v + c] += low_weight(p) * static_cast<float>(d_o[c]);
         }
         for (float& x : d_query)
             x *= defect_ == BackwardDefect::q_scaled_twice ? scale * scale : scale;

@@ -20,6 +20,8 @@ enum class BackwardDefect : std::uint8_t {
     lse_ignored,      ///< the gradient of the LSE
     lse_negated,
     lse_of_other_base,
+    weights_truncated,  ///< P toward zero, where it is rounded
+    scores_unrounded,   ///< dX, where it is
 };
 
 struct Backward {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/oracle/gradient_own_error.hpp"
+
 namespace attest::oracle {
 
 void GradientErrors::disclaim(std::size_t first, std::size_t count) {
@@ -41,50 +43,10 @@ GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model
     if (p_.alibi) d_slopes.resize(p_.heads_q);
 }
 
-// The reference's own dX_ij. With h the relative error of a normalised weight (2H + 2g), dP within
-// sum(dv) of its size, D less dLSE within sum(dv + 1) of its size and what O's error brings, each
-// operation within a unit, the cap's slope within f, and the sums that follow within sum(n) of what
-// they add:
-//   own_ij = p_ij [ (h + sum(dv + 1) + sum(n) + f + 10 units) (size dP + size D) + O's ].
-// In base 2 dLSE is over log(2), which is within its function's error;
-// a weight below weight_floor may be missing altogether. The slope 1 - t^2 is within 2.1 times
-// what t is off by, the rotation of own_error.cpp costs 1.6 times a coordinate's error; 1.01 covers
-// the products of two errors.
-// Turning dQ and dK back costs, and the turned q and k hold, a rotation's error each.
-void GradientBook::add_own_sizes(const GradientEntry& e) {
-    const ArithmeticError& a = arithmetic_;
-    const double n = static_cast<double>(p_.len_kv + p_.len_q * call_.group);
-    double relative =
-        2 * e.own.weight + 2 * e.own.sum + a.sum(e.back.dim_v + 1) + a.sum(n) + 10 * a.unit;
-    if (e.back.d_lse != 0) relative += a.function;
-    if (model_.softcap > 0) {
-        double size = 0;
-        for (std::size_t j = 0; j < e.row.score.size(); ++j) {
-            const double bias = e.row.bias.empty() ? 0 : e.row.bias[j];
-            size = std::max(size, std::abs(e.row.score[j]) + bias);
-        }
-        relative +=
-            2.1 * (e.own.weight + a.function + 4 * a.unit * size) * (1 + 1 / model_.softcap) +
-            3 * a.unit;
-    }
-    if (model_.rope) {
-        const double angle = static_cast<double>(p_.rope.offset + p_.len_q + p_.len_kv);
-        relative += 4 * 1.6 * (2 * a.function + 3 * a.unit) +
-                    3 * ((1 + model_.rope_log_base) * a.function + 4 * a.unit) * angle;
-    }
-    own_.resize(e.row.score.size());
-    for (std::size_t j = 0; j < own_.size(); ++j) {
-        const double size = e.back.dp_size[j] + e.back.d_size;
-        own_[j] =
-            1.01 * (e.row.weight[j] * (relative * size + e.own_output) + 2 * a.weight_floor * size);
-        if (!(own_[j] >= 0)) own_[j] = infinite;
-    }
-}
-
 void GradientBook::add(const GradientEntry& e) {
     row_.weigh(e.row, e.back);
     if (row_.overflows()) disclaim(e.b, e.h, e.i, e.visible);
-    add_own_sizes(e);
+    own_scores(call_, model_, arithmetic_, e, own_);
     const double scale = std::abs(call_.scale);
     const std::size_t d = static_cast<std::size_t>(p_.dim_qk);
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);

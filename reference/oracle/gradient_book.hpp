@@ -64,7 +64,6 @@ public:
     double bound_once() const;
 
 private:
-    void add_own_sizes(const GradientEntry& entry);
     void add_slope(const GradientEntry& entry);
     void add_common(const GradientEntry& entry, std::size_t q_at);
 

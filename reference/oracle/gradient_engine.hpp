@@ -97,7 +97,7 @@ private:
         query_size_ = rows_->head().query_size;
         if constexpr (turned) rows_->head().rotation().spread(query_size_.data());
         load_sizes(b, h / call_.group);
-        GradientEntry e{.b = b, .h = h, .i = i, .visible = seen_};
+        GradientEntry e{.b = b, .h = h, .i = i, .visible = seen_, .distance = {}};
         e.position = keys_of(p_, call_.dialect, b, i).position;
         e.distance = rows_->inputs().distance;
         e.row = runner_.facts();

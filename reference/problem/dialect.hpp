@@ -73,17 +73,20 @@ struct Numerics {
     /// `weights`.
     NumberFormat gradient_weights = NumberFormat::same;
     NumberFormat gradient_scores = NumberFormat::same;
-    bool deterministic_backward = false;  ///< atomic sums are not
-    bool flush_subnormals = false;  ///< FTZ/DAZ arithmetic
+    /// P = exp(S - L) and dX = P (dP - D) cap' of the O and L handed over are rounded once each, to
+    /// the two formats above, and nothing else on the way is coarser than `accumulate`.
+    bool gradient_structure = false;
+    bool deterministic_backward = false;              ///< atomic sums are not
+    bool flush_subnormals = false;                    ///< FTZ/DAZ arithmetic
     NumberFormat scores = NumberFormat::unrounded;    ///< each step of a score is rounded to it
     NumberFormat query = NumberFormat::unrounded;     ///< q is, before the product
     NumberFormat rotation = NumberFormat::unrounded;  ///< cos, sin and the turn are
     NumberFormat bias = NumberFormat::unrounded;      ///< additive mask, slopes and sinks are
-    double epsilon = 0;         ///< added to the sum of the weights, the largest of which is 1
-    bool centred_keys = false;  ///< the keys' mean is taken off before they are rounded
+    double epsilon = 0;           ///< added to the sum of the weights, the largest of which is 1
+    bool centred_keys = false;    ///< the keys' mean is taken off before they are rounded
     bool centred_values = false;  ///< the values' mean is, and added to the output
-    bool matrix_unit = false;   ///< the two products are summed by a unit that adds several
-                                ///< products at a time and truncates, as tensor cores do
+    bool matrix_unit = false;     ///< the two products are summed by a unit that adds several
+                                  ///< products at a time and truncates, as tensor cores do
     bool operator==(const Numerics&) const = default;
 };
 
