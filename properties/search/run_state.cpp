@@ -6,6 +6,7 @@
 #include "kernels/worker/processors.hpp"
 #include "properties/search/clock.hpp"
 #include "properties/search/draw.hpp"
+#include "properties/search/few_shapes.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/shrinker.hpp"
 
