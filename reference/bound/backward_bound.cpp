@@ -41,6 +41,11 @@ double times(double x, double y) {
 // 2 omp; there dS must not overflow. A sum over n rows (or keys) and the multiplication by scale
 // cost gamma(n + 5). (README.md, "Gradients")
 //
+// The gradient of a bias, a sink or a slope is a sum of dS itself (of dX where the cap comes after
+// the bias), and a kernel may add up what it rounded for the second products. Relative to its size
+// that is of_sum's; where it underflows it is off by 2 omp, and where it overflows by anything:
+// both are dS's own here, so that a slope's term has them times its distance.
+//
 // In dQ, a sum over keys, two of these errors are common to the row: delta of D, |delta| <= F, and
 // lambda of L, |lambda| <= E_L. With computed P = P e^lambda (1 + eta), |P eta| <= excess0, which
 // is the excess without E_L,
@@ -56,7 +61,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     for (std::vector<double>* x : {&score_error_, &weight_, &of_p_, &by_queries_, &by_keys_, &alone_,
                                    &of_ds_, &of_dx_, &size_ds_, &size_dx_})
         x->resize(entries);
-    const double ua = model_.ua, oma = model_.oma, up = model_.ugs, omp = model_.omgs;
+    const double ua = model_.ua, oma = model_.oma, up = model_.ugs;
     score_errors(row, score_error(model_, row.q_max, row.k_max), score_error_.data());
     const bool lse_given = facts.d_lse != 0;
     const double depth = model_.dot_depth(facts.dim_v) + 1 + model_.factor_roundings;
@@ -103,7 +108,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
                           times(p + excess0, of_dp + roundings) + times(excess0, apart + of_d)) +
                     times(pu, all + roundings) + 2 * oma;
         double size = p * apart;
-        of_ds_[j] = evaluation * s;
+        of_ds_[j] = evaluation * (s + lost_in_rounding(size + s));
         size_ds_[j] = evaluation * (size + s);
         if (!facts.slope.empty()) {
             const double f = 2.1 * (model_.exp_error / 2 + 7 * ua + e / model_.softcap) + 3 * ua;
@@ -111,15 +116,20 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
             s = times(s, facts.slope[j] + f) + size * f;
             size *= facts.slope[j];
         }
-        of_dx_[j] = evaluation * s;
+        const double lost = lost_in_rounding(size + s);
+        of_dx_[j] = evaluation * (s + lost);
         size_dx_[j] = evaluation * (size + s);
-        if (up > 0) s0 += up * (size + s) + 2 * omp;
-        if (up > 0) s += up * (size + s) + 2 * omp;
-        if (up > 0 && !(size + s < model_.gradient_max)) s = s0 = infinite;
+        s0 += times(up, size + s) + lost;
+        s += times(up, size + s) + lost;
         by_queries_[j] = evaluation * (s + times(over_queries, size + s));
         by_keys_[j] = evaluation * (s + times(over_keys, size + s));
         alone_[j] = evaluation * (s0 + times(over_keys, size + s));
     }
+}
+
+double BackwardRow::lost_in_rounding(double size) const noexcept {
+    if (model_.ugs == 0) return 0;
+    return size < model_.gradient_max ? 2 * model_.omgs : infinite;
 }
 
 double BackwardRow::of_sum(double terms) const noexcept {

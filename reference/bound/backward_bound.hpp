@@ -47,7 +47,8 @@ public:
     std::span<const double> alone() const noexcept { return alone_; }
     double of_d() const noexcept { return of_d_; }
     double of_lse() const noexcept { return of_lse_; }
-    /// Of dS_ij and of dX_ij themselves, and at least |dS_ij|, |dX_ij| as computed.
+    /// Of dS_ij and of dX_ij themselves, with what underflow takes where they are rounded; and at
+    /// least |dS_ij|, |dX_ij| as computed.
     std::span<const double> of_ds() const noexcept { return of_ds_; }
     std::span<const double> of_dx() const noexcept { return of_dx_; }
     std::span<const double> size_ds() const noexcept { return size_ds_; }
@@ -57,6 +58,9 @@ public:
     double absolute(double terms, double scale) const noexcept;
 
 private:
+    /// By the rounding of a dS of at most this size, beside ugs times it.
+    double lost_in_rounding(double size) const noexcept;
+
     KernelModel model_;
     double queries_, keys_;
     std::vector<double> score_error_, weight_, of_p_, by_queries_, by_keys_, alone_;

@@ -105,6 +105,17 @@ TEST(backward_bound, pays_for_rounding_p_and_ds) {
     EXPECT_EQ(low.weighed(0.25).by_keys()[0], infinite);
 }
 
+// Of a bias dS itself is added up: as rounded, it may be 0 or infinite where it is not.
+TEST(backward_bound, pays_for_a_ds_that_was_rounded_before_it_is_added_up) {
+    const double plain = TwoKeys().weighed().of_ds()[0];
+    const TwoKeys low(Precision::f16);
+    const BackwardRow row = low.weighed(65504);
+    EXPECT_GE(row.of_ds()[0] - plain, 0x1p-25);
+    EXPECT_GE(row.of_dx()[0] - plain, 0x1p-25);
+    EXPECT_LE(row.of_ds()[0] - plain, 0x1p-24 * evaluation);
+    EXPECT_EQ(low.weighed(0.25).of_ds()[0], infinite);
+}
+
 TEST(backward_bound, pays_for_the_slope_of_the_cap) {
     TwoKeys keys;
     keys.slope = {0.5, 0.5};

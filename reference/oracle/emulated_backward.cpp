@@ -41,6 +41,7 @@ public:
         d_q_.resize(call.q.size());
         d_k_.resize(static_cast<std::size_t>(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk));
         d_v_.resize(call.v.size());
+        if (p_.mask.tensor.kind == MaskKind::additive) d_mask_.resize(call.mask.size());
         d_slopes_.resize(call.slopes.size());
         d_sinks_.resize(call.sinks.size());
     }
@@ -55,9 +56,9 @@ public:
             const std::int64_t key = static_cast<std::int64_t>(at) / d % p_.len_kv;
             turn(p_, p_.rope.offset + key_position(p_, key), -1, d_k_.data() + at);
         }
-        return {rounded(d_q_, p_.format_q), rounded(d_k_, p_.format_kv),
-                rounded(d_v_, p_.format_kv), rounded(d_slopes_, Precision::f32),
-                rounded(d_sinks_, Precision::f32)};
+        return {rounded(d_q_, p_.format_q),         rounded(d_k_, p_.format_kv),
+                rounded(d_v_, p_.format_kv),        rounded(d_mask_, p_.format_q),
+                rounded(d_slopes_, Precision::f32), rounded(d_sinks_, Precision::f32)};
     }
 
 private:
@@ -170,6 +171,8 @@ private:
             const float less = flat % 3 == 2 ? -of_lse : own;
             float dx = pair(q, k, bias, lse, low_dp, less, p, of_bias);
             if (defect_ != BackwardDefect::scores_unrounded) dx = low(dx);
+            if (how_.rounded_ds) of_bias = low(of_bias);
+            if (!d_mask_.empty()) d_mask_[call_.mask_index(b, h, i, j)] += of_bias;
             if (p_.alibi) add_slope(h, range, j, of_bias);
             const std::size_t at =
                 static_cast<std::size_t>((b * p_.heads_kv + h / call_.group) * p_.len_kv + j);
@@ -195,7 +198,7 @@ private:
     Emulation how_;
     BackwardDefect defect_;
     std::vector<std::int64_t> keys_;
-    std::vector<float> d_q_, d_k_, d_v_, d_slopes_, d_sinks_;
+    std::vector<float> d_q_, d_k_, d_v_, d_mask_, d_slopes_, d_sinks_;
 };
 
 }  // namespace

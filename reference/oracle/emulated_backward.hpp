@@ -1,7 +1,7 @@
 #pragma once
 // A backward kernel in float for the tests of its bound: P recomputed from the stored LSE, D from
 // the stored O, dLSE added to D, to dP or to their difference, P and dS rounded to the inputs'
-// format where asked, outputs rounded.
+// format where asked, outputs rounded; gradients of mask and slopes of dS before or after that.
 
 #include <vector>
 
@@ -25,7 +25,7 @@ enum class BackwardDefect : std::uint8_t {
 };
 
 struct Backward {
-    std::vector<double> d_q, d_k, d_v, d_slopes, d_sinks;
+    std::vector<double> d_q, d_k, d_v, d_mask, d_slopes, d_sinks;
 };
 
 /// `inputs` holds d_o, and d_lse where it is given.

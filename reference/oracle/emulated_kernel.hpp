@@ -23,6 +23,7 @@ struct Emulation {
     bool normalise_first = false;  ///< P = w / l before the second product (naive alone)
     bool round_weights = false;    ///< to the format of q
     bool sum_rounded = false;
+    bool rounded_ds = false;     ///< backward: gradients of mask and slopes add up dS as rounded
     bool sum_tiles = false;      ///< a tile is summed by itself, then added to the rest
     bool aligned_tiles = false;  ///< tiles are [t tile, (t+1) tile) of the keys, not of the visible
     bool sink_afterwards = false;  ///< O times sigmoid(L - sink)
