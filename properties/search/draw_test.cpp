@@ -245,7 +245,7 @@ TEST(Draw, CausalAloneComesWithEmptyRowsWhereALawIsAboutThem) {
 TEST(Draw, WhatALawCannotBeAskedIsSaidInTheKernelsTerms) {
     kernel::Manifest manifest = full_manifest();
     manifest.features = FeatureSet(Feature::causal);
-    const Capability capability = declared_capability(manifest);
+    Capability capability = declared_capability(manifest);
     const auto why = [&](const law::Property& law) {
         return why_not_applicable(law, capability).value_or("");
     };

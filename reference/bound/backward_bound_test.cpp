@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "reference/bound/rounding.hpp"
+
 namespace attest::bound {
 namespace {
 
