@@ -222,8 +222,7 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     const FeatureSet always = capability.always | space.require;
     for (const Traits set : capability.refused_together)
         if ((always.bits() & set) == set) return "kernel refuses " + said(set);
-    const Geometry& g = capability.geometry;
-    if (space.len_q_one && !g.len_q.has(1)) return "kernel takes no single query";
+    if (space.len_q_one && !capability.geometry.len_q.has(1)) return "kernel takes no single query";
     constexpr std::int64_t scores_most = 65536;  // a law's calls may be as many as its queries
     if (capability.least_scores() > scores_most)
         return "the smallest problem that the kernel takes is too large for it";
@@ -254,7 +253,8 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
                                               const Capability& all) {
     const Capability& capability = taken_by(property, all);
     const law::Needs& needs = property.needs;
-    if (needs.backward && capability.gradients.empty()) return "kernel has no backward";
+    if (needs.backward && all.gradients.empty()) return "kernel has no backward";
+    if (needs.backward && capability.gradients.empty()) return "kernel refuses declared gradients";
     const Numerics& claims = capability.numerics;
     if (needs.deterministic &&
         !(needs.backward ? claims.deterministic_backward : claims.deterministic))

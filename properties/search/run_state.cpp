@@ -69,8 +69,8 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
         } else if (!selected(options_.match, property.id)) {
             skip(i, law::not_run(law::Reason(law::Reason::Kind::not_selected)));
         } else if (auto why = why_not_applicable(property, capability)) {
-            const bool asked =
-                profile.backward && property.needs.backward && capability.gradients.empty();
+            const bool asked = profile.backward && property.needs.backward &&
+                               taken_by(property, capability).gradients.empty();
             if (asked) *why += "; profile " + profile.name + " asks for gradients";
             law::Reason reason{law::Reason::Kind::kernel_lacks, std::move(*why)};
             skip(i, asked ? law::inconclusive(std::move(reason))
