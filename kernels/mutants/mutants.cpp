@@ -67,6 +67,8 @@ struct Register {
                          '"' + std::string(added.id) + '"');
         if (constexpr std::string_view f64 = "\"f64\", "; in_f32_alone(bug))
             manifest.erase(manifest.find(f64), f64.size());
+        constexpr std::string_view numerics = "\"numerics\": {";
+        manifest.insert(manifest.find(numerics) + numerics.size(), bug.declares);
         api.manifest = manifest.c_str();
         added.api = &api;
         if (std::holds_alternative<RoundedBackward>(bug.change)) {

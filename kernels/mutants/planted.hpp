@@ -5,6 +5,7 @@
 // one subject and gives them by a function of its own name; the build lists the files.
 
 #include <cstddef>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct PlantedBug {
     std::variant<cpu::FlashSteps, cpu::DecodeSteps, cpu::BackwardSteps<float>, RoundedBackward,
                  WholeForward>
         change;
+    /// What its manifest says in "numerics" beside what the correct kernel's says.
+    std::string_view declares = {};
 };
 
 /// cpu_flash_plain, cpu_decode, cpu_naive or cpu_flash.
