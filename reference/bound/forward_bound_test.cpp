@@ -153,5 +153,21 @@ TEST(row_bound, the_mean_of_centred_keys_costs_the_lse_one_product) {
     EXPECT_LT(bounds[1], 3 * product);
 }
 
+TEST(row_bound, a_sink_beside_centred_keys_is_off_by_the_product_with_their_mean) {
+    Equal keys(16);  // the last is the sink
+    keys.facts.sink = true;
+    keys.magnitude.back() = 0;
+    KernelModel m = keys.model(Precision::f32);
+    const auto of_sink = [&] {
+        RowBound row(m);
+        row.weigh(keys.facts);
+        return row.centred().back();
+    };
+    const double plain = of_sink();
+    m.centred_keys = m.coarse_steps = true;
+    const double product = chain_error(8, m.ua) * m.scale * 8;
+    EXPECT_GT(of_sink(), plain + keys.weight.back() * product);
+}
+
 }  // namespace
 }  // namespace attest::bound

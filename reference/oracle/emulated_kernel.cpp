@@ -46,8 +46,8 @@ public:
     }
 
 private:
-    /// A cap and a sink see the scores themselves.
-    bool centred() const { return how_.centred_keys && p_.softcap == 0 && !p_.sink; }
+    /// A cap sees the scores themselves.
+    bool centred() const { return how_.centred_keys && p_.softcap == 0; }
     F value(std::int64_t key, std::size_t c) const {
         const F v = static_cast<F>(call_.value(b_, h_ / call_.group, key)[c]);
         return value_mean_[c] == 0 ? v : low(v - value_mean_[c]);
@@ -248,12 +248,13 @@ private:
             for (F& x : all.output) x = x / all.sum * share;
             all.sum = 1;
         } else {
-            const F mine = how_.base_two ? sink * F(1.4426950408889634) : sink;
+            const F mine = (sink - shift_) * (how_.base_two ? F(1.4426950408889634) : F(1));
             const F top = std::max(all.max, mine);
             const F factor = power(all.max - top);
             all.sum = all.sum * factor + power(mine - top);
             for (F& x : all.output) x *= factor;
-            return top * (how_.base_two ? F(0.6931471805599453) : F(1)) + std::log(all.sum);
+            return top * (how_.base_two ? F(0.6931471805599453) : F(1)) + std::log(all.sum) +
+                   shift_;
         }
         const F high = std::max(natural, sink), small = std::min(natural, sink);
         return high + std::log1p(std::exp(small - high));
