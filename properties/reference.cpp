@@ -148,8 +148,7 @@ Property structure() {
         .needs = {.structure = true},
         .cases = structured_case(),
         .check = check_structure,
-        .turned_red_by = {{.id = "tile_declared_and_not_computed",
-                           .declares = [](Numerics& n) { n.tile = 64; }}},
+        .turned_red_by = {{.id = "tile_unused", .declares = [](Numerics& n) { n.tile = 64; }}},
         .knows_more = true,
     };
 }

@@ -64,6 +64,9 @@ std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability);
 std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
                                   const std::function<bool(const Problem&)>& takes);
 
+/// A kernel of this head dimension alone is the commonest there is: every law is tried on it.
+inline constexpr std::int64_t dim_common = 128;
+
 /// Why this law cannot be asked of this kernel, in the kernel's terms; none where it can.
 std::optional<std::string> why_not_applicable(const law::Property& property,
                                               const Capability& capability);

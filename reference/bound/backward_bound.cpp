@@ -58,8 +58,8 @@ double times(double x, double y) {
 // and the common parts are e^E_L F |sum P slope k| and expm1(E_L) |sum dX k|.
 void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     const std::size_t entries = row.score.size();
-    for (std::vector<double>* x : {&score_error_, &weight_, &of_p_, &by_queries_, &by_keys_, &alone_,
-                                   &of_ds_, &of_dx_, &size_ds_, &size_dx_})
+    for (std::vector<double>* x : {&score_error_, &weight_, &of_p_, &by_queries_, &by_keys_,
+                                   &alone_, &of_ds_, &of_dx_, &size_ds_, &size_dx_})
         x->resize(entries);
     const double ua = model_.ua, oma = model_.oma, up = model_.ugs;
     score_errors(row, score_error(model_, row.q_max, row.k_max), score_error_.data());

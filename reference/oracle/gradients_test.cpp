@@ -234,43 +234,6 @@ TEST(gradients, no_correct_kernel_violates_the_bound) {
                 static_cast<long long>(t.elements), static_cast<long long>(t.claimed), t.worst);
 }
 
-/// Flat scores, one value of 1 and the smallest dO: no dS is half of the smallest number of f16.
-Case with_a_vanishing_ds(const char* line, TensorSet& inputs) {
-    const Case c = parse_case(line);
-    inputs = make_inputs(c);
-    for (const Role role : {Role::mask, Role::alibi_slopes})
-        for (std::int64_t at = 0; inputs.has(role) && at < inputs[role].size(); ++at)
-            inputs[role].set(at, 0);
-    for (std::int64_t at = 0; at < inputs[Role::v].size(); ++at) inputs[Role::v].set(at, at == 0);
-    for (std::int64_t at = 0; at < inputs[Role::d_o].size(); ++at)
-        inputs[Role::d_o].set(at, 0x1p-24);
-    return c;
-}
-
-// What was rounded for the products is a sum of zeros then, where the exact one is not small.
-TEST(gradients, of_a_bias_may_add_up_what_underflowed) {
-    Emulation how;
-    how.round_weights = how.rounded_ds = true;
-    for (const char* line :
-         {"b1 hq1 hkv1 tq64 tk2 d1 mask additive shared queries f16 grad q zeros k zeros",
-          "b1 hq1 hkv1 tq8 tk8 d1 alibi f16 grad q zeros k zeros"}) {
-        TensorSet inputs;
-        const Case c = with_a_vanishing_ds(line, inputs);
-        const Backward seen = emulate_backward(c, {}, inputs, how);
-        const auto g = attend_gradients(c.problem, {}, declared(how), inputs);
-        // Who rounds no dS loses none.
-        const auto unrounded = attend_gradients(c.problem, {}, declared({}), inputs);
-        GradientTally t, strict;
-        judge_all(seen.d_mask, g.d_mask, Precision::f16, 1, t);
-        judge_all(seen.d_slopes, g.d_slopes, Precision::f32, 1, t);
-        judge_all(seen.d_mask, unrounded.d_mask, Precision::f16, 1, strict);
-        judge_all(seen.d_slopes, unrounded.d_slopes, Precision::f32, 1, strict);
-        EXPECT_EQ(t.claimed, t.elements) << line;
-        EXPECT_EQ(t.violated, 0) << line << " ratio " << t.worst;
-        EXPECT_EQ(strict.violated, strict.elements) << line;
-    }
-}
-
 TEST(gradients, a_tenth_of_the_bound_is_violated) {
     EXPECT_GT(kernels(300, BackwardDefect::none, 0.1, nullptr).violated, 0);
 }
