@@ -43,7 +43,11 @@ void draw_family(Screen& s, const RunHeader& run, const Family& f) {
         cases += law->cases;
     }
     if (marks.empty()) return;
-    const std::string left = s.pad("  " + f.name, 16) + " " + s.pad(marks, 15) + " ";
+    // More marks than most families have begin further left, so that the numbers stand in a column.
+    constexpr int marks_most = 15, name_most = 16;
+    const int spilled = std::max(0, columns_of(marks) - marks_most);
+    const std::string left =
+        s.pad("  " + f.name, name_most - spilled) + " " + s.pad(marks, marks_most) + " ";
     using enum law::Decision;
     if (f.count(holds) + f.count(violated) + f.count(inconclusive) > 0) {
         s.line(left + s.pad_left(count_text(cases), 6) + " " + s.dim("cases") + "  " +
