@@ -30,8 +30,8 @@
 namespace attest::worker {
 namespace {
 
-/// How long a wait lasts before the deadline and the process itself are looked at, and what lies at
-/// least between two looks at its memory: one costs a tenth of a millisecond.
+/// How long a wait lasts before the deadline, the memory and the process itself are looked at. Only
+/// calls that take longer than this pay for the looking.
 constexpr std::chrono::milliseconds slice{20};
 
 /// How long a process has shown no sign of life. It is looked at seldom: what is looked for lasts
@@ -171,7 +171,9 @@ WorkerProcess::Received WorkerProcess::receive(protocol::FrameKind kind, std::ui
             const bool waited = got < 0 && (errno == EAGAIN || errno == EINTR);
             // A child of the kernel's may hold the socket open after the worker has died.
             if (!waited || has_ended()) return {Event::ended, {}};
-            if (holds_more(patience.memory_bytes)) return {Event::memory, {}};
+            if (patience.memory_bytes != 0 &&
+                private_memory(patience.memory_bytes) > patience.memory_bytes)
+                return {Event::memory, {}};
             if (!queue) queue.emplace(id());
             if (!silence && patience.silence.count() > 0) silence.emplace(id());
         }
@@ -276,13 +278,6 @@ ExitStatus WorkerProcess::end(std::chrono::milliseconds patience) {
     const auto kills = kills_for_memory();
     if (kills && kills_before_) status.without_memory = *kills > *kills_before_;
     return status;
-}
-
-bool WorkerProcess::holds_more(std::uint64_t bytes) {
-    const Clock::time_point now = Clock::now();
-    if (bytes == 0 || now < looked_ + slice) return false;
-    looked_ = now;
-    return private_memory(bytes) > bytes;
 }
 
 std::uint64_t WorkerProcess::private_memory(std::uint64_t enough) const {

@@ -78,9 +78,6 @@ public:
     /// What it printed since this was last asked: the last of it.
     std::string take_printed();
 
-    /// Whether its memory came to more when it was looked at now; false where that was done less
-    /// than 20 ms ago, or bytes is 0.
-    bool holds_more(std::uint64_t bytes);
     /// Of all its processes, as resident_memory() counts it.
     std::uint64_t private_memory(std::uint64_t enough = 0) const;
 
@@ -100,7 +97,6 @@ private:
     int socket_ = -1, output_ = -1;
     int end_ = -1;  ///< on which the process that looks after it says how it ended
     std::optional<std::uint64_t> kills_before_;  ///< for want of memory
-    Clock::time_point looked_{};                 ///< at its memory
     bool output_closed_ = false;
     std::string printed_;
     int memory_fd_ = -1;  ///< of the tensors
