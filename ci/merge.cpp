@@ -133,13 +133,6 @@ void join_words(std::string& all, const std::string& one) {
     if (("; " + all + "; ").find("; " + one + "; ") == std::string::npos) all += "; " + one;
 }
 
-/// Sorted, each once.
-void add_each(std::vector<std::string>& all, const std::vector<std::string>& some) {
-    all.insert(all.end(), some.begin(), some.end());
-    std::ranges::sort(all);
-    all.erase(std::ranges::unique(all).begin(), all.end());
-}
-
 /// Of one law, the counterexample that the whole would have: of the first case that fails.
 void join_counterexamples(RunReport& whole, const RunReport& shard) {
     for (const diagnosis::CounterexampleReport& c : shard.counterexamples) {
@@ -158,10 +151,7 @@ void join(RunReport& whole, const RunReport& shard) {
     whole.draws.insert(whole.draws.end(), shard.draws.begin(), shard.draws.end());
     join_counterexamples(whole, shard);
     for (search::LawReport& law : whole.laws)
-        if (const search::LawReport* same = shard.law(law.law)) {
-            law.promised.cover(same->promised);
-            add_each(law.shapes, same->shapes);
-        }
+        if (const search::LawReport* same = shard.law(law.law)) law.promised.cover(same->promised);
     RunHeader& run = whole.run;
     run.started = std::min(run.started, shard.run.started);
     join_words(run.machine.cpu, shard.run.machine.cpu);
@@ -186,11 +176,14 @@ void join(RunReport& whole, const RunReport& shard) {
 /// Those that saw a call in any part.
 void join_shapes(RunReport& whole, const std::vector<Shard>& shards) {
     if (!whole.run.shapes) return;
+    std::set<std::string> visited;
+    for (const Shard& shard : shards)
+        visited.insert(shard.report.end->shapes_visited.begin(),
+                       shard.report.end->shapes_visited.end());
     RunEnd& end = *whole.end;
     end.narrowed = found_to_take(whole);
-    for (const Shard& shard : shards)
-        add_each(end.shapes_visited, shard.report.end->shapes_visited);
-    end.narrowed.push_back(search::told_of_shapes(end.shapes_visited.size(), *whole.run.shapes));
+    end.narrowed.push_back(search::told_of_shapes(visited.size(), *whole.run.shapes));
+    end.shapes_visited.assign(visited.begin(), visited.end());
 }
 
 RunReport whole_of(const std::vector<Shard>& shards) {

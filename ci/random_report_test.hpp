@@ -117,7 +117,7 @@ inline search::LawReport law() {
     law::Verdict& v = law.verdict;
     v.decision = one_of<law::Decision>(5);
     if (v.decision != law::Decision::holds && v.decision != law::Decision::violated)
-        v.reason = {one_of<law::Reason::Kind>(16), text()};
+        v.reason = {one_of<law::Reason::Kind>(15), text()};
     v.elements = count();
     v.undecided = count();
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
@@ -130,7 +130,6 @@ inline search::LawReport law() {
     law.seconds = real();
     if (coin()) law.largest = sizes();
     if (coin()) law.promised = sizes();
-    if (coin()) law.shapes = texts();
     if (coin()) law.refusals = {{"head dim 64 only", count()}, {text(), count()}};
     if (law.compares == law::Compares::bound && coin()) {
         search::Ratios& r = law.ratios.emplace();
@@ -156,7 +155,7 @@ inline search::CaseReport tried() {
     v.decision = one_of<law::Decision>(5);
     v.elements = coin() ? count() : 0;
     v.undecided = count();
-    if (coin()) v.reason = {one_of<law::Reason::Kind>(16), text()};
+    if (coin()) v.reason = {one_of<law::Reason::Kind>(15), text()};
     if (coin()) v.statistic = {text(), real(), real(), real(), count()};
     if (v.statistic && coin()) v.statistic->pool = {{real(), real(), real(), count()}};
     if (coin()) v.doubt.emplace().problem = text();
@@ -167,7 +166,7 @@ inline search::CaseReport tried() {
 inline search::DrawReport drawn() {
     search::DrawReport report{"family.law", whole(-9, 9), count(), count(), {}, {}, coin()};
     if (coin()) report.refusals = {{text(), count()}};
-    if (coin()) report.nothing = {one_of<law::Reason::Kind>(16), text()};
+    if (coin()) report.nothing = {one_of<law::Reason::Kind>(15), text()};
     return report;
 }
 

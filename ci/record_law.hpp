@@ -75,7 +75,6 @@ void fields(V& v, search::LawReport& law) {
     v.unless_empty("refusals", law.refusals);
     v.unless_empty("largest", law.largest);
     v.unless_empty("promised", law.promised);
-    v.unless_empty("shapes", law.shapes);
     if (law.compares == law::Compares::bound) {
         std::optional<search::WorstCase> worst;
         if (law.ratios) worst = law.ratios->worst;

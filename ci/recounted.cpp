@@ -104,7 +104,7 @@ RunReport recounted(const RunReport& report) {
     for (const law::Property& property : law::catalogue()) {
         const search::LawReport* law = report.law(property.id);
         if (law == nullptr) throw BadInput(property.id + ": the law has no record");
-        search::RecordedLaw recorded{slots_of(report, property.id), law->promised, law->shapes, {}};
+        search::RecordedLaw recorded{slots_of(report, property.id), law->promised, {}};
         restore_violations(recorded.slots);
         for (const diagnosis::CounterexampleReport& c : report.counterexamples)
             if (c.example.law == property.id) recorded.counterexample = c.example;

@@ -14,7 +14,6 @@
 #include "ci/gpu_oracle.hpp"
 #include "ci/machine.hpp"
 #include "ci/process_files.hpp"
-#include "ci/run_end.hpp"
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "ci/session_options.hpp"
@@ -135,6 +134,16 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
         out.write(std::move(c));
 }
 
+// What was thrown, in a sentence; empty where nothing was.
+std::string words_of(const std::exception_ptr& error) {
+    if (!error) return {};
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& thrown) {
+        return thrown.what();
+    }
+}
+
 // A kernel that was loaded before and is gone, which says nothing of attest or this machine.
 bool is_of_kernel(const std::exception_ptr& error) {
     try {
@@ -163,6 +172,23 @@ search::CampaignResult judge(const RunPlan& plan, const InterruptGuard& interrup
         none.error = std::current_exception();
         return none;
     }
+}
+
+RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
+    RunEnd end;
+    end.ended = words_of(result.error);
+    end.unread = result.unread;
+    end.verdict = verdict_of(report, result.interrupted);
+    end.seconds = result.seconds;
+    end.interrupted = result.interrupted;
+    end.narrowed = result.narrowed;
+    if (result.shapes)
+        end.shapes_chosen.assign(result.shapes->chosen().begin(), result.shapes->chosen().end());
+    end.shapes_visited = result.shapes_visited;
+    end.oracle = long_context_words();
+    end.narrow = result.narrow;
+    end.at = time_now();
+    return end;
 }
 
 // Whether it was made now. Why it could not be, who opens the first file in it says.
@@ -238,9 +264,11 @@ FinishedRun run_and_record(const CommandOptions& options) {
                       style_of(STDERR_FILENO, plan.options.colour, plan.options.ascii));
     RunObserver observer(journal, report, progress, interrupt, plan.options);
     try {
+        const bool anything = plan.options.resume.empty() || !plan.match.empty();
+        search::CampaignResult result;
         LaterFiles later(report.run.kernel.libraries);
-        search::CampaignResult result =
-            judge(plan, interrupt, observer, report.run.recorded ? &later : nullptr);
+        if (anything)
+            result = judge(plan, interrupt, observer, report.run.recorded ? &later : nullptr);
         result.manifest = kernel.manifest();
         progress.clear();
         observer.rethrow();
@@ -254,8 +282,8 @@ FinishedRun run_and_record(const CommandOptions& options) {
         write_findings(observer, report, result, plan, *first, another, interrupt);
         observer.rethrow();
         report.sort();
-        report.end = end_of(report, result, plan.earlier.end);
-        report.end->libraries.merge(later.found());
+        report.end = end_of(report, result);
+        report.end->libraries = later.found();
         if (!plan.kernel.path.empty()) report.end->kernel_sha256 = file_digest(plan.kernel.path);
         journal.finish(*report.end);
         const bool stands = report.end->verdict.exit == exit_violated;

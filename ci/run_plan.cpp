@@ -172,7 +172,6 @@ RunPlan plan_run(const CommandOptions& options) {
         for (const law::Property& law : law::catalogue())
             if (search::selected(o.match, law.id) && plan.earlier.law(law.id) == nullptr)
                 plan.match.push_back(law.id);
-        if (plan.match.empty()) plan.match = {"nothing is left"};  // no law's name
     }
     return plan;
 }

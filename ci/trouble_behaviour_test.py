@@ -7,7 +7,6 @@ terminal that closes, two runs in one folder, a run that is resumed.
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -213,31 +212,6 @@ class Trouble(unittest.TestCase):
         for option in (["--profile", "core"], ["--shapes", "4"], ["--seed=9"], ["-x"]):
             self.assertIn(f"{option[0].partition('=')[0]} cannot change",
                           self.attest("check", "--resume", "attest-out", *option, code=2))
-
-    def test_a_run_that_went_on_says_what_the_whole_would(self):
-        def without_times(text):
-            return re.sub(r"\d+\.\d s\b", "TIME", text)
-
-        def end(records):
-            return {key: value for key, value in records[-1].items() if key not in ("at", "seconds", "lines", "sha256")}
-        shapes = ["--shapes", "6", "--profile", "few.json"]
-        profile = {"name": "few", "version": 1, "cases_per_law": 6, "undrawn_pairs_max": 100000, "reach": {},
-                   "laws": ["reference.*", "masking.*", "partition.*"]}
-        with open(os.path.join(self.cwd, "few.json"), "w", encoding="utf-8") as file:
-            json.dump(profile, file)
-        for options in (["--cases", "6"], shapes):
-            said = self.attest("check", "cpu_flash", "--seed", "7", *options, code=0)
-            whole = self.records()
-            laws = [n for n, record in enumerate(whole) if record["record"] == "law"]
-            self.assertTrue(options != shapes or "shapes: " in said)
-            cuts = {"at its first law": laws[0], "in its middle": laws[len(laws) // 2], "at its last law": laws[-1],
-                    "at its end": len(whole) - 1, "nowhere": len(whole)}
-            for name, cut in cuts.items():
-                with self.subTest(cut=name, options=options):
-                    self.write_records(whole[:cut])
-                    again = self.attest("check", "--resume", "attest-out", code=0)
-                    self.assertEqual(without_times(again), without_times(said))
-                    self.assertEqual(end(self.records()), end(whole))
 
     def test_two_runs_do_not_share_a_folder(self):
         os.mkdir(self.path())

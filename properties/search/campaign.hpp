@@ -66,6 +66,7 @@ struct CampaignResult {
     double seconds = 0;
     bool interrupted = false;
     std::shared_ptr<const FewShapes> shapes;  ///< the only ones asked about; none: any
+    std::vector<std::string> shapes_visited;  ///< those of them that saw a call
     /// What ended the campaign before its time, if anything did: a kernel that is gone, a law that
     /// threw. What was found before stands.
     std::exception_ptr error;

@@ -25,7 +25,6 @@ struct LawTotals {
     /// Along each axis, each for itself: what its cases had, and what the profile promised of those
     /// it and the kernel can follow.
     Sizes largest, promised;
-    std::vector<std::string> shapes;  ///< of few shapes (--shapes): those that its calls had
 };
 
 struct LawResult : LawTotals {

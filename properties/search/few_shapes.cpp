@@ -208,8 +208,9 @@ struct FewShapes::Choice {
 
 FewShapes::FewShapes(std::span<const law::Property> laws, Kernel& kernel,
                      const Capability& capability, const CampaignOptions& options,
-                     const std::vector<StoredFailure>& stored) {
-    const std::int64_t most = options.shapes.value();
+                     const std::vector<StoredFailure>& stored)
+    : most_(options.shapes.value()) {
+    const std::int64_t most = most_;
     const auto room = [&](const std::set<std::string>& shapes) {
         std::int64_t fresh = 0;
         for (const std::string& shape : shapes) fresh += !chosen_.contains(shape);
@@ -280,16 +281,15 @@ std::optional<Case> FewShapes::draw(const DrawSpace& space, std::uint64_t seed, 
     return c;
 }
 
-void FewShapes::visit(const Problem& problem, const std::string& law) const {
+void FewShapes::visit(const Problem& problem) const {
     const std::lock_guard lock(mutex_);
-    visited_[law].insert(shape_of(problem));
+    visited_.insert(shape_of(problem));
 }
 
-std::vector<std::string> FewShapes::visited(const std::string& law) const {
+void FewShapes::tell(CampaignResult& result) const {
     const std::lock_guard lock(mutex_);
-    const auto at = visited_.find(law);
-    if (at == visited_.end()) return {};
-    return {at->second.begin(), at->second.end()};
+    result.shapes_visited.assign(visited_.begin(), visited_.end());
+    result.narrowed.push_back(told_of_shapes(visited_.size(), most_));
 }
 
 }  // namespace attest::search

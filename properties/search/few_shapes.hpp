@@ -52,8 +52,8 @@ public:
     std::optional<Case> draw(const DrawSpace& space, std::uint64_t seed, std::int64_t number,
                              std::int64_t attempt) const;
 
-    void visit(const Problem& problem, const std::string& law) const;  ///< a call was made
-    std::vector<std::string> visited(const std::string& law) const;
+    void visit(const Problem& problem) const;  ///< a call was made
+    void tell(CampaignResult& result) const;   ///< which shapes saw a call
     const std::set<std::string>& chosen() const noexcept { return chosen_; }
 
 private:
@@ -64,11 +64,12 @@ private:
     };
     struct Choice;
 
+    std::int64_t most_;
     std::set<std::string> chosen_;
     /// By law: cases all of whose shapes are chosen.
     std::map<std::string, std::vector<Case>, std::less<>> cases_;
     mutable std::mutex mutex_;
-    mutable std::map<std::string, std::set<std::string>> visited_;  ///< by law
+    mutable std::set<std::string> visited_;
 };
 
 /// None where the options bound no number of shapes.

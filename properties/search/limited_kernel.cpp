@@ -73,7 +73,7 @@ worker::CallResult LimitedKernel::timed(const Problem& problem, double products,
         refused.reason = not_chosen;
         return refused;
     }
-    if (shapes_ && !judged_.empty()) shapes_->visit(problem, judged_.back()->law->id);
+    if (shapes_) shapes_->visit(problem);
     // A limit that decides has room for a first call.
     const bool starts = fresh_ && own_ < limit_.patient(0);
     const auto common = limit_.of(products, starts);

@@ -9,8 +9,10 @@ namespace attest::search {
 LawResult Recount::law(const law::Property& property, const RecordedLaw& recorded) {
     LawResult result;
     result.property = &property;
+    result.promised = recorded.promised;
     if (lessons_.hopeless()) {
         result.verdict = law::not_run(law::Reason(law::Reason::Kind::always_dead));
+        result.promised = {};
         return result;
     }
     const auto known = static_cast<std::size_t>(
@@ -26,9 +28,9 @@ LawResult Recount::law(const law::Property& property, const RecordedLaw& recorde
                            " is missing");
         ledger.put(*slot, at->second);
     }
+    const Sizes promised = result.promised;
     result = ledger.collect(lessons_.known);
-    result.promised = recorded.promised;
-    result.shapes = recorded.shapes;
+    result.promised = promised;
     const Effort effort{.slots = ledger.tried(lessons_.known),
                         .planned = ledger.planned(lessons_.known),
                         .cut = false,

@@ -19,7 +19,6 @@ using Slots = std::map<std::int64_t, SlotResult>;
 struct RecordedLaw {
     Slots slots;
     Sizes promised;
-    std::vector<std::string> shapes;
     std::optional<Counterexample> counterexample;  ///< of its first failure
 };
 

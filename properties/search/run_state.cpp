@@ -153,7 +153,6 @@ void RunState::commit(std::size_t law) {
     LawResult result = ledger.collect(lessons_.known);
     const bool interrupted = stopped_ && ledger.cut(lessons_.known);
     result.promised = promised_sizes({laws_[law], *capability_, options_.profile});
-    if (capability_->shapes) result.shapes = capability_->shapes->visited(laws_[law].id);
     efforts_[law] = {.slots = ledger.tried(lessons_.known),
                      .planned = ledger.planned(lessons_.known),
                      .cut = interrupted,

@@ -254,7 +254,7 @@ void Runner::complete() {
     result_.error = error_;
     result_.interrupted = interrupted() || error_ != nullptr;
     result_.laws = state_.take_results();
-    result_.shapes = capability_.shapes;
+    if ((result_.shapes = capability_.shapes)) result_.shapes->tell(result_);
     const bool insists = options_.interrupted && *options_.interrupted > 1;
     const auto deadline = Clock::now() + std::chrono::seconds(insists ? 0 : 5);
     for (LawResult& law : result_.laws) {
