@@ -6,7 +6,6 @@
 #include "kernels/worker/processors.hpp"
 #include "properties/search/clock.hpp"
 #include "properties/search/draw.hpp"
-#include "properties/search/few_shapes.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/shrinker.hpp"
 
