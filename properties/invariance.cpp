@@ -236,10 +236,10 @@ Judgement check_bias_shift(const Trial& trial) {
         return on_grid(trial, stream, static_cast<std::uint64_t>(mask_row), 96, 4);
     };
     TensorSet with = without;
-    for (int64_t at = 0; at < mask.size(); ++at)
-        with[Role::mask].set(at, mask.get(at) + constant(at / problem.len_kv));
-    const Run first(trial, problem, without), second(trial, problem, with);
     const Shape& shape = mask.shape();
+    for (int64_t at = 0; at < mask.size(); ++at)
+        with[Role::mask].set(at, mask.get(at) + constant(at / shape[3]));
+    const Run first(trial, problem, without), second(trial, problem, with);
     Tally tally(problem);
     compare_shifted(tally, first, second, "adding a constant to a bias row", [&](const Row& row) {
         const int64_t b = shape[0] == 1 ? 0 : row.batch, h = shape[1] == 1 ? 0 : row.head;

@@ -68,7 +68,7 @@ bool rows_may_be_empty(const Problem& p) {
 bool shares_an_axis(const Problem& p) {
     const MaskTensor& m = p.mask.tensor;
     return (m.shared_batch && p.batch > 1) || (m.shared_heads && p.heads_q > 1) ||
-           (m.shared_queries && p.len_q > 1);
+           (m.shared_queries && p.len_q > 1) || (m.shared_keys && p.len_kv > 1);
 }
 
 // What all laws of non-interference have in common.
@@ -255,7 +255,7 @@ Property broadcast() {
     return {
         .id = "masking.broadcast",
         .statement =
-            "A mask shared over sequences, heads or queries means the same as its expansion.",
+            "A mask shared over sequences, heads, queries or keys means the same as its expansion.",
         .statement_short = "a broadcast mask equals its expansion",
         .why =
             "Broadcasting is a shorthand: element (b, h, i, j) of the expanded mask is the shared "

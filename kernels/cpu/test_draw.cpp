@@ -39,7 +39,7 @@ void draw_mask(Engine& random, TestCase& t) {
     const std::int64_t full[4] = {p.batch, p.heads_q, p.len_q, p.len_kv};
     std::int64_t count = 1;
     for (int axis = 0; axis < 4; ++axis) {
-        t.mask_shape[axis] = axis < 3 && chance(random, 40) ? 1 : full[axis];
+        t.mask_shape[axis] = chance(random, axis < 3 ? 40 : 10) ? 1 : full[axis];
         count *= t.mask_shape[axis];
     }
     for (std::int64_t n = 0; n < count; ++n) {

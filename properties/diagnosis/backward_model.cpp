@@ -198,8 +198,10 @@ private:
         if (s_.groups == Joining::mean)
             for (Near& x : out[Role::d_k]) x = (1.0 / static_cast<double>(call_.call.group)) * x;
         if (p_.rope.style != RopeStyle::none) turn_back(call_, s_, out);
-        if (has_mask_)
-            out[Role::d_mask] = d_mask_.take(call_.of_sum(rows), absolute(rows), 1, s_.mask);
+        if (has_mask_) {
+            const double terms = p_.mask.tensor.shared_keys ? rows * keys : rows;
+            out[Role::d_mask] = d_mask_.take(call_.of_sum(terms), absolute(terms), 1, s_.mask);
+        }
         if (p_.sink)
             out[Role::d_sinks] = d_sinks_.take(call_.of_sum(rows), absolute(rows), 1, s_.sinks);
         if (p_.alibi) {

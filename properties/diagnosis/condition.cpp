@@ -156,6 +156,7 @@ void add_shared_mask_axes(std::vector<Condition>& list) {
     add("sequence", &MaskTensor::shared_batch);
     add("head", &MaskTensor::shared_heads);
     add("query", &MaskTensor::shared_queries);
+    add("key", &MaskTensor::shared_keys);
 }
 
 void add_formats_and_values(std::vector<Condition>& list) {

@@ -87,6 +87,7 @@ std::vector<Deviation> other_places() {
         mask_of_first(0, "sequence"),
         mask_of_first(1, "head"),
         mask_of_first(2, "query"),
+        mask_of_first(3, "key"),
         mask_elsewhere(
             "mask_of_key_head", "the mask tensor of the head with the key head's number",
             [](const Specification& s) {

@@ -65,10 +65,7 @@ void erase_written_out(Specification& s, const Rules& rules) {
 double mask_value(const Specification& s, const MaskPlace& p) {
     const MaskTensor& kind = s.problem.mask.tensor;
     if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;
-    const Tensor& mask = s.inputs[Role::mask];
-    const double value =
-        mask.at(mask.shape()[0] == 1 ? 0 : p.batch, mask.shape()[1] == 1 ? 0 : p.head,
-                mask.shape()[2] == 1 ? 0 : p.query, p.key);
+    const double value = s.inputs[Role::mask].broadcast_at(p.batch, p.head, p.query, p.key);
     if (kind.kind == MaskKind::additive) return value;
     return value != 0 ? 0 : minus_infinity;
 }
@@ -142,7 +139,7 @@ Specification written_out(const Specification& s, const Rules& rules,
                        return visible_bias ? tensor + visible_bias(p) : tensor;
                    return hidden_bias ? hidden_bias(p) : minus_infinity;
                }));
-    out.problem.mask.tensor = {MaskKind::additive, false, false, false};
+    out.problem.mask.tensor = {.kind = MaskKind::additive};
     erase_written_out(out, rules);
     return out;
 }
@@ -252,7 +249,7 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
                    if (hidden(tail, p)) return minus_infinity;
                    return added ? 0.0 : mask_value(s, p);
                }));
-    out.problem.mask.tensor = {MaskKind::additive, false, false, false};
+    out.problem.mask.tensor = {.kind = MaskKind::additive};
     out.problem.len_kv = longest;
     Rules written = rules;
     written.key_lengths = false;

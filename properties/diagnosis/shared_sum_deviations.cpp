@@ -130,8 +130,8 @@ void add_slope_gradients(std::vector<BackwardDeviation>& list) {
 
 /// What belongs apart along one axis of the mask, added up at its first.
 void add_shared_axes(std::vector<BackwardDeviation>& list) {
-    constexpr const char* names[] = {"sequences", "heads", "queries"};
-    for (std::size_t axis = 0; axis < 3; ++axis)
+    constexpr const char* names[] = {"sequences", "heads", "queries", "keys"};
+    for (std::size_t axis = 0; axis < 4; ++axis)
         list.push_back(exchanged_step(
             fmt::format("mask_{}_joined", names[axis]),
             fmt::format("a bias gradient summed over {}, which have masks of their own, at the "
@@ -155,21 +155,24 @@ void add_shared_axes(std::vector<BackwardDeviation>& list) {
             }));
 }
 
-/// Of an axis that a mask is shared along, one sequence, head or query alone; all else is added up.
+/// Of an axis that a mask is shared along, one sequence, head, query or key alone; all else is
+/// added up.
 void add_partial_masks(std::vector<BackwardDeviation>& list) {
     struct SharedAxis {
         const char *id, *says;
         std::size_t axis;
-        std::int64_t (*at)(const ModelRow&);
+        std::int64_t (*at)(const ModelPair&);
         std::int64_t (*length)(const Problem&);
     };
     const SharedAxis axes[] = {
-        {"sequence", "sequence", 0, [](const ModelRow& row) { return row.b; },
+        {"sequence", "sequence", 0, [](const ModelPair& pair) { return pair.row.b; },
          [](const Problem& p) { return p.batch; }},
-        {"head", "head", 1, [](const ModelRow& row) { return row.h; },
+        {"head", "head", 1, [](const ModelPair& pair) { return pair.row.h; },
          [](const Problem& p) { return p.heads_q; }},
-        {"query", "query", 2, [](const ModelRow& row) { return row.i; },
-         [](const Problem& p) { return p.len_q; }}};
+        {"query", "query", 2, [](const ModelPair& pair) { return pair.row.i; },
+         [](const Problem& p) { return p.len_q; }},
+        {"key", "key", 3, [](const ModelPair& pair) { return pair.j; },
+         [](const Problem& p) { return p.len_kv; }}};
     for (const SharedAxis& a : axes)
         for (const bool last : {false, true})
             list.push_back(mask_term(
@@ -179,7 +182,7 @@ void add_partial_masks(std::vector<BackwardDeviation>& list) {
                 [a, last](const ModelPair& pair, Near term) {
                     if (pair.row.call.call.mask_shape[a.axis] != 1) return term;
                     const std::int64_t n = a.length(pair.row.call.problem());
-                    return a.at(pair.row) == (last ? n - 1 : 0) ? term : Near{};
+                    return a.at(pair) == (last ? n - 1 : 0) ? term : Near{};
                 }));
     list.push_back(
         mask_term("mask_key_heads",

@@ -45,7 +45,7 @@ Judgement alibi_is_a_bias(const Run& built_in, const std::vector<double>& slopes
     const Visibility visibility = built_in.visibility();
     Problem p = problem;
     p.alibi = false;
-    p.mask.tensor = {MaskKind::additive, false, false, false};
+    p.mask.tensor = {.kind = MaskKind::additive};
     if (!trial.supports(p)) return nothing_compared("the kernel takes no additive mask");
     TensorSet inputs = built_in.inputs();
     inputs.erase(Role::alibi_slopes);

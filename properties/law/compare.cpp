@@ -70,6 +70,11 @@ Tensor gather_unless_shared(const Tensor& tensor, int axis, const std::vector<st
     return tensor.shape()[axis] == 1 ? tensor : gather(tensor, axis, from);
 }
 
+Tensor gather_mask_keys(const MaskTensor& how, const Tensor& mask,
+                        const std::vector<std::int64_t>& from) {
+    return how.shared_keys ? mask : gather(mask, 3, from);
+}
+
 std::vector<std::int64_t> range(std::int64_t begin, std::int64_t count) {
     std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) indices[i] = begin + i;

@@ -42,6 +42,10 @@ Tensor gather(const Tensor& tensor, int axis, const std::vector<std::int64_t>& f
 /// gather, but a tensor whose axis is broadcast (extent 1) is returned as it is.
 Tensor gather_unless_shared(const Tensor& tensor, int axis, const std::vector<std::int64_t>& from);
 
+/// The columns of a mask of other keys; one that keys share is theirs as it is.
+Tensor gather_mask_keys(const MaskTensor& how, const Tensor& mask,
+                        const std::vector<std::int64_t>& from);
+
 /// [begin, begin + 1, .., begin + count - 1]
 std::vector<std::int64_t> range(std::int64_t begin, std::int64_t count);
 

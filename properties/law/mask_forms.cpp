@@ -96,8 +96,8 @@ Judgement judge_broadcast(const Trial& trial, const Problem& expanded) {
     const Problem& problem = base.problem();
     TensorSet inputs = base.inputs();
     Tensor mask = inputs[Role::mask];
-    const std::int64_t extents[3] = {problem.batch, problem.heads_q, problem.len_q};
-    for (int axis = 0; axis < 3; ++axis)
+    const Shape extents = *shape_of(expanded, Role::mask);
+    for (int axis = 0; axis < 4; ++axis)
         if (mask.shape()[static_cast<std::size_t>(axis)] == 1)
             mask = gather(mask, axis,
                           std::vector<std::int64_t>(static_cast<std::size_t>(extents[axis]), 0));
@@ -115,7 +115,7 @@ Judgement judge_broadcast(const Trial& trial, const Problem& expanded) {
 
 Plan broadcast_agrees(const Given& given) {
     Problem expanded = given.problem();
-    expanded.mask.tensor = {expanded.mask.tensor.kind, false, false, false};
+    expanded.mask.tensor = {.kind = expanded.mask.tensor.kind};
     if (!given.supports(expanded))
         return not_applicable("the kernel takes no mask of the full shape");
     return [expanded](const Trial& trial) { return judge_broadcast(trial, expanded); };

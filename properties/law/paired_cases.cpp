@@ -73,10 +73,7 @@ PairedCase with_explicit_mask(const Problem& problem, const Dialect& dialect,
             } else if (!seen) {
                 mask.set(flat, hidden);
             } else if (biased) {
-                const Tensor& bias = inputs[Role::mask];
-                const Shape& s = bias.shape();
-                mask.set(flat, bias.at(s[0] == 1 ? 0 : row.batch, s[1] == 1 ? 0 : row.head,
-                                       s[2] == 1 ? 0 : row.query, j));
+                mask.set(flat, inputs[Role::mask].broadcast_at(row.batch, row.head, row.query, j));
             }
         }
     }
@@ -97,7 +94,9 @@ PairedCase with_visible_keys(const Problem& problem, const Dialect& dialect,
     p.batch = p.heads_q = p.heads_kv = p.len_q = 1;
     p.len_kv = static_cast<std::int64_t>(visible.size());
     p.mask = {};
-    if (problem.mask.tensor.kind == MaskKind::additive) p.mask.tensor.kind = MaskKind::additive;
+    const MaskTensor& how = problem.mask.tensor;
+    if (how.kind == MaskKind::additive)
+        p.mask.tensor = {.kind = how.kind, .shared_keys = how.shared_keys};
     const Indices batch{row.batch}, head{row.head}, query{row.query};
     const Indices head_kv{row.head / group_size(problem)};
     TensorSet alone;
@@ -108,7 +107,8 @@ PairedCase with_visible_keys(const Problem& problem, const Dialect& dialect,
     if (p.mask.tensor.kind == MaskKind::additive) {
         Tensor bias = gather_unless_shared(inputs[Role::mask], 0, batch);
         bias = gather_unless_shared(bias, 1, head);
-        alone.put(Role::mask, gather(gather_unless_shared(bias, 2, query), 3, visible));
+        bias = gather_unless_shared(bias, 2, query);
+        alone.put(Role::mask, gather_mask_keys(how, bias, visible));
     }
     return adopt(p, alone);
 }
@@ -135,7 +135,7 @@ PairedCase continued(const Problem& problem, const TensorSet& inputs, std::int64
         const Tensor rows = problem.mask.tensor.shared_queries
                                 ? inputs[Role::mask]
                                 : gather(inputs[Role::mask], 2, range(begin, count));
-        step[Role::mask] = gather(rows, 3, range(0, p.len_kv));
+        step[Role::mask] = gather_mask_keys(p.mask.tensor, rows, range(0, p.len_kv));
     }
     return adopt(p, step);
 }
@@ -157,7 +157,7 @@ PairedCase sequence_alone(const Problem& problem, const TensorSet& inputs, std::
     if (inputs.has(Role::mask)) {
         Tensor mask = gather_unless_shared(inputs[Role::mask], 0, one);
         if (!problem.mask.tensor.shared_queries) mask = gather(mask, 2, range(0, p.len_q));
-        alone[Role::mask] = gather(mask, 3, range(0, p.len_kv));
+        alone[Role::mask] = gather_mask_keys(p.mask.tensor, mask, range(0, p.len_kv));
     }
     return adopt(p, alone);
 }

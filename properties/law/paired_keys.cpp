@@ -10,15 +10,15 @@ namespace attest::law {
 
 namespace {
 
-/// Columns of a mask tensor: those of the original, then `value` for new ones.
-Tensor widened(const Tensor& mask, std::int64_t keys, double value) {
+/// Columns of a mask tensor: those of the `old` keys, then `value` for new ones.
+Tensor widened(const Tensor& mask, std::int64_t old, std::int64_t keys, double value) {
     Shape shape = mask.shape();
-    const std::int64_t old = shape[3];
+    const std::int64_t columns = shape[3];
     shape[3] = keys;
     Tensor wide(mask.type(), shape);
     for (std::int64_t at = 0; at < wide.size(); ++at) {
-        const std::int64_t j = at % keys;
-        wide.set(at, j < old ? mask.get(at / keys * old + j) : value);
+        const std::int64_t row = at / keys, j = at % keys;
+        wide.set(at, j < old ? mask.get(row * columns + (columns == 1 ? 0 : j)) : value);
     }
     return wide;
 }
@@ -33,7 +33,8 @@ PairedCase with_keys(const Problem& problem, const TensorSet& inputs,
     other.mask.lens_kv = lens_kv;
     TensorSet chosen = inputs;
     for (const Role role : {Role::k, Role::v}) chosen.put(role, gather(inputs[role], 2, from));
-    if (inputs.has(Role::mask)) chosen.put(Role::mask, gather(inputs[Role::mask], 3, from));
+    if (inputs.has(Role::mask))
+        chosen.put(Role::mask, gather_mask_keys(problem.mask.tensor, inputs[Role::mask], from));
     return adopt(canonical(other), chosen);
 }
 
@@ -63,6 +64,7 @@ std::optional<PairedCase> with_neutral_keys(const Given& given, const Problem& p
         if (tensor.kind == MaskKind::none) tensor = {kind, true, true, true};
         if (tensor.kind != kind) return std::nullopt;
     }
+    tensor.shared_keys = false;  // the new keys are not as the others
     wide = canonical(wide);
     if (!given.supports(wide)) return std::nullopt;
 
@@ -87,7 +89,7 @@ std::optional<PairedCase> with_neutral_keys(const Given& given, const Problem& p
                               : Tensor(type_of(wide, Role::mask), {1, 1, 1, problem.len_kv});
         if (!had_one && boolean)
             for (std::int64_t j = 0; j < problem.len_kv; ++j) mask.set(j, 1);
-        from.put(Role::mask, widened(mask, wide.len_kv, value));
+        from.put(Role::mask, widened(mask, problem.len_kv, wide.len_kv, value));
     }
     return adopt(wide, from);
 }

@@ -87,7 +87,8 @@ Judgement permuted_keys(const Trial& trial) {
     TensorSet inputs = trial.inputs();
     inputs[Role::k] = gather(inputs[Role::k], 2, order);
     inputs[Role::v] = gather(inputs[Role::v], 2, order);
-    if (inputs.has(Role::mask)) inputs[Role::mask] = gather(inputs[Role::mask], 3, order);
+    if (inputs.has(Role::mask))
+        inputs[Role::mask] = gather_unless_shared(inputs[Role::mask], 3, order);
     return compare_permuted(
         trial, problem, std::move(inputs), [](const Row& row) { return row; }, false,
         " changes when keys and values trade places together");

@@ -229,7 +229,8 @@ PlantedDeviation query_lengths_ignored() {
 PlantedDeviation shared_masks_ignored() {
     return asks("shared_masks_ignored", [](Question& q) {
         const MaskTensor& m = q.problem.mask.tensor;
-        if (m.shared_batch || m.shared_heads || m.shared_queries) q.problem.mask.tensor = {};
+        if (m.shared_batch || m.shared_heads || m.shared_queries || m.shared_keys)
+            q.problem.mask.tensor = {};
     });
 }
 

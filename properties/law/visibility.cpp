@@ -90,10 +90,7 @@ bool Visibility::hides(Hiding by, const Row& row, std::int64_t key) const {
         }
         case Hiding::mask: {
             if (mask_ == nullptr) return false;
-            const Shape& shape = mask_->shape();
-            const double value =
-                mask_->at(shape[0] == 1 ? 0 : row.batch, shape[1] == 1 ? 0 : row.head,
-                          shape[2] == 1 ? 0 : row.query, key);
+            const double value = mask_->broadcast_at(row.batch, row.head, row.query, key);
             return problem_->mask.tensor.kind == MaskKind::boolean ? value == 0
                                                                    : std::isinf(value) && value < 0;
         }

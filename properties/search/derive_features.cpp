@@ -64,13 +64,14 @@ std::int64_t one_below(std::initializer_list<std::int64_t> numbers, std::int64_t
 }
 
 /// The tiles of real kernels where there are two of them, else smaller ones. Patterns that go by
-/// the query are not shared by queries.
+/// the query are not shared by queries; what keys share has none.
 void set_mask_tensor(Problem& p, const Raw& raw, MaskKind kind) {
     MaskTensor& mask = p.mask.tensor;
     const bool by_query =
         raw.pattern >= MaskPattern::prefix_lm && raw.pattern != MaskPattern::empty_rows;
-    mask = {kind, raw.shared_batch, raw.shared_heads, raw.shared_queries && !by_query};
-    mask.pattern = raw.pattern;
+    mask = {kind, raw.shared_batch, raw.shared_heads, raw.shared_queries && !by_query,
+            raw.shared_keys};
+    mask.pattern = raw.shared_keys ? MaskPattern::iid : raw.pattern;
     mask.tile = p.len_kv > 16 ? one_below({16, 32, 64, 128}, p.len_kv, raw.tile)
                               : one_below({1, 2, 4, 8}, p.len_kv, raw.tile);
     if (kind == MaskKind::boolean || raw.floor % 3 != 0) return;

@@ -147,6 +147,16 @@ TEST(Draw, MasksComeInEveryPatternAndTile) {
         EXPECT_GE(tiles[tile], 10) << tile;
     const auto floored = [](const Problem& p) { return p.mask.tensor.floor < 0; };
     EXPECT_GE(share(cases, floored), 0.08);
+    // Every axis is shared by some; one number for a row has no pattern.
+    for (bool MaskTensor::*shared : {&MaskTensor::shared_batch, &MaskTensor::shared_heads,
+                                     &MaskTensor::shared_queries, &MaskTensor::shared_keys})
+        EXPECT_GE(share(cases, [&](const Problem& p) { return p.mask.tensor.*shared; }), 0.05);
+    for (const Case& c : cases) {
+        const MaskTensor& mask = c.problem.mask.tensor;
+        if (mask.shared_keys)
+            EXPECT_TRUE(mask.pattern == MaskPattern::iid || mask.pattern == MaskPattern::empty_rows)
+                << print(c);
+    }
     manifest.dialect.empty_row = EmptyRow::refuse;
     for (const Case& c : draws(law, manifest, 400))
         EXPECT_NE(c.problem.mask.tensor.pattern, MaskPattern::empty_rows) << print(c);

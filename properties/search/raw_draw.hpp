@@ -41,7 +41,7 @@ struct Raw {
     std::int64_t rope_share = 0;  ///< quarters of the channels that are turned
     std::int64_t page_size = 1, splits = 1;
     std::array<RawLayout, 4> layouts{};
-    bool shared_batch = false, shared_heads = false, shared_queries = false;
+    bool shared_batch = false, shared_heads = false, shared_queries = false, shared_keys = false;
     std::int64_t other_format = 0, mixed = 0;
     std::array<std::int64_t, 32> chance{};  ///< percent, one a feature
     std::array<std::int64_t, 16>

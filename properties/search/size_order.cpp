@@ -45,7 +45,7 @@ std::int64_t parameter_weight(const Problem& p) {
     if (!m.lens_q.empty()) weight += p.batch * p.len_q - sum(m.lens_q);
     if (!m.lens_kv.empty()) weight += p.batch * p.len_kv - sum(m.lens_kv);
     weight += static_cast<std::int64_t>(m.documents_q.size());
-    weight += t.shared_batch + t.shared_heads + t.shared_queries;
+    weight += t.shared_batch + t.shared_heads + t.shared_queries + t.shared_keys;
     weight += 1024 * static_cast<std::int64_t>(t.pattern) + (has_tiles(t.pattern) ? t.tile : 0) +
               (t.floor == 0 ? 0 : 1) + static_cast<std::int64_t>(p.alibi_slopes);
     weight += p.splits + p.cache.page_size + p.cache.ring + p.cache.keys_rotated;

@@ -39,6 +39,8 @@ GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model
     d_v.resize(p_.batch * p_.heads_kv * p_.len_kv * call.dim_v);
     if (p_.mask.tensor.kind == MaskKind::additive)
         d_mask.resize(static_cast<std::int64_t>(call.mask.size()));
+    mask_terms_ = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
+    if (p_.mask.tensor.shared_keys) mask_terms_ *= static_cast<double>(p_.len_kv);
     if (p_.sink) d_sinks.resize(p_.heads_q);
     if (p_.alibi) d_slopes.resize(p_.heads_q);
 }
@@ -67,8 +69,6 @@ void GradientBook::add(const GradientEntry& e) {
     const double lost =
         (1 + scale) *
         (model_.rope ? 4 * model_.oma + 3 * std::max(model_.omp, model_.omgs) : model_.oma);
-    const double broadcast = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
-    const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
     for (std::size_t j = 0; j < e.visible.size(); ++j) {
         const std::int64_t key = e.visible[j];
         const std::size_t k_at = static_cast<std::size_t>(key_row + key) * d;
@@ -94,19 +94,31 @@ void GradientBook::add(const GradientEntry& e) {
             d_v.add(v_at + c, size * (e.row.weight[j] * own_weight + 2 * arithmetic_.weight_floor),
                     size * row_.weight()[j]);
         }
-        if (d_mask.own.empty()) continue;
-        const double error = late ? row_.of_dx()[j] : row_.of_ds()[j];
-        const double size = late ? row_.size_dx()[j] : row_.size_ds()[j];
-        d_mask.add(call_.mask_index(e.b, e.h, e.i, key), 2 * own_[j],
-                   error + row_.of_sum(broadcast) * size);
     }
     // A row of a sink alone adds up nothing.
     if (!model_.rope && !e.visible.empty()) add_common(e, q_at);
+    if (!d_mask.own.empty()) add_mask(e);
     if (p_.alibi) add_slope(e);
     if (!e.row.sink) return;
+    const double rows = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
     const std::size_t j = e.visible.size();
     d_sinks.add(static_cast<std::size_t>(e.h), 2 * own_[j],
-                row_.of_ds()[j] + row_.of_sum(broadcast) * row_.size_ds()[j]);
+                row_.of_ds()[j] + row_.of_sum(rows) * row_.size_ds()[j]);
+}
+
+// dmask is the sum of dX, of dS where the cap comes before the bias, over what shares the element:
+// sequences, heads, queries and keys. Where subnormal numbers are flushed each addition may lose
+// one.
+void GradientBook::add_mask(const GradientEntry& e) {
+    const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
+    const double flushed = model_.flushes ? model_.oma : 0;
+    for (std::size_t j = 0; j < e.visible.size(); ++j) {
+        const double size = late ? row_.size_dx()[j] : row_.size_ds()[j];
+        const double error = late ? row_.of_dx()[j] : row_.of_ds()[j];
+        d_mask.add(call_.mask_index(e.b, e.h, e.i, e.visible[j]),
+                   2 * own_[j] + arithmetic_.sum(mask_terms_) * size,
+                   error + row_.of_sum(mask_terms_) * size + flushed);
+    }
 }
 
 // dslope_h = -sum delta_ij dX_ij with the distance delta, dS where the cap comes before the bias.

@@ -64,6 +64,7 @@ public:
     double bound_once() const;
 
 private:
+    void add_mask(const GradientEntry& entry);
     void add_slope(const GradientEntry& entry);
     void add_common(const GradientEntry& entry, std::size_t q_at);
 
@@ -73,7 +74,8 @@ private:
     ArithmeticError arithmetic_;
     std::vector<double> frequency_;
     bound::BackwardRow row_;
-    std::vector<double> own_;                                    ///< of dX_ij
+    double mask_terms_ = 0;    ///< how many pairs an element of a mask's gradient adds up at most
+    std::vector<double> own_;  ///< of dX_ij
     std::vector<double> mean_, slope_, mean_size_, slope_size_;  // [dim_qk], of add_common
 };
 

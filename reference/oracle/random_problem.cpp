@@ -93,6 +93,8 @@ RandomCase random_case(std::uint64_t number, std::int64_t len_max, std::int64_t 
     out.dialect.softcap = choose.one_in(2) ? SoftcapPlace::before_bias : SoftcapPlace::after_bias;
     out.dialect.window_ends = choose.one_in(2) ? WindowEnds::inclusive : WindowEnds::exclusive;
     out.dialect.lse_base = choose.one_in(2) ? LseBase::e : LseBase::two;
+    // Last: what is chosen before stays as it is.
+    p.mask.tensor.shared_keys = p.mask.tensor.kind != MaskKind::none && choose.one_in(4);
     return out;
 }
 

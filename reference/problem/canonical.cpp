@@ -25,6 +25,7 @@ MaskTensor folded(MaskTensor mask, const Problem& p) {
     mask.shared_batch = mask.shared_batch && p.batch != 1;
     mask.shared_heads = mask.shared_heads && p.heads_q != 1;
     mask.shared_queries = mask.shared_queries && p.len_q != 1;
+    mask.shared_keys = mask.shared_keys && p.len_kv != 1;
     return mask;
 }
 

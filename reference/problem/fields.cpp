@@ -157,6 +157,8 @@ constexpr Field table[] = {
      "one mask for every head"},
     {"mask.shared", "queries", listed, at<&P::mask, &Mask::tensor, &MaskTensor::shared_queries>,
      "one row of the mask for every query"},
+    {"mask.shared", "keys", listed, at<&P::mask, &Mask::tensor, &MaskTensor::shared_keys>,
+     "one number of the mask for every key of a row"},
     {"lens_q", "lens_q", value, at<&P::mask, &Mask::lens_q>, "queries of each sequence", {},
      {F::lens_q}},
     {"lens_kv", "lens_kv", value, at<&P::mask, &Mask::lens_kv>, "keys of each sequence", {},

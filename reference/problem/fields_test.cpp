@@ -26,8 +26,8 @@ auto members(const Window& x) {
     return std::tuple(left, right);
 }
 auto members(const MaskTensor& x) {
-    const auto& [kind, batch, heads, queries, pattern, tile, floor] = x;
-    return std::tuple(kind, batch, heads, queries, pattern, tile, floor);
+    const auto& [kind, batch, heads, queries, keys, pattern, tile, floor] = x;
+    return std::tuple(kind, batch, heads, queries, keys, pattern, tile, floor);
 }
 auto members(const Mask& x) {
     const auto& [causal, window, tensor, lens_q, lens_kv, documents_q, documents_kv] = x;

@@ -27,7 +27,9 @@ TEST(Line, prints_every_field) {
         "dropout 0.1 seed 7 cache 5 page 2 rotated splits 3 layout_q bthd pad 3 offset 5 layout_o "
         "bhdt f16 kv bf16 out f32 no_lse grad",
         "b1 hq1 hkv1 tq5 tk6 d2 mask additive shared heads docs_q 2,3 docs_kv 0,6 f64",
+        "b2 hq1 hkv1 tq2 tk3 d2 mask additive shared batch,queries,keys f32",
     };
+    EXPECT_EQ(print(parse_problem(lines[2])), lines[2]);
     EXPECT_EQ(print(parse_problem(lines[1])),
               "b1 hq1 hkv1 tq5 tk6 d2 mask additive docs_q 2,3 docs_kv 0,6 f64");
     EXPECT_EQ(print(parse_problem(lines[0])), lines[0]);
@@ -45,7 +47,8 @@ TEST(Line, reads_fields_in_any_order_and_defaults_left_out) {
     EXPECT_EQ(parse_problem("d4 scale 0.5"), parse_problem("d4")) << "1/sqrt(4) is the default";
     EXPECT_EQ(parse_problem("d4 dv4 dropout 0 seed 9"), parse_problem("d4"));
     EXPECT_EQ(parse_problem("d4 rope half dims 4"), parse_problem("d4 rope half"));
-    EXPECT_EQ(parse_problem("mask bool shared batch,heads,queries"), parse_problem("mask bool"));
+    EXPECT_EQ(parse_problem("mask bool shared batch,heads,queries,keys"),
+              parse_problem("mask bool"));
     EXPECT_EQ(parse_problem("b2 tq3 tk4 lens_q 3,3 lens_kv 4,4"), parse_problem("b2 tq3 tk4"));
 }
 

@@ -42,7 +42,7 @@ std::string_view name(MaskPattern pattern) noexcept;
 /// is broadcast.
 struct MaskTensor {
     MaskKind kind = MaskKind::none;
-    bool shared_batch = false, shared_heads = false, shared_queries = false;
+    bool shared_batch = false, shared_heads = false, shared_queries = false, shared_keys = false;
     MaskPattern pattern = MaskPattern::iid;
     std::int64_t tile = 16;  ///< keys; what a pattern of tiles is made of
     double floor = 0;        ///< what hides a key in an additive mask; 0: -inf

@@ -24,8 +24,8 @@ bool has_tiles(MaskPattern pattern) noexcept {
 PatternedMask::PatternedMask(const Problem& problem, std::uint64_t seed)
     : how_(problem.mask.tensor),
       len_q_(problem.len_q),
-      len_kv_(problem.len_kv),
-      tiles_((problem.len_kv + how_.tile - 1) / how_.tile),
+      len_kv_(how_.shared_keys ? 1 : problem.len_kv),
+      tiles_((len_kv_ + how_.tile - 1) / how_.tile),
       seed_(seed) {
     const std::int64_t choices[] = {1, how_.tile, all_rows};
     rows_alike_ = choices[below(3, alike, 0)];

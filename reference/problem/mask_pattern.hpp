@@ -17,7 +17,8 @@ class PatternedMask {
 public:
     PatternedMask(const Problem& problem, std::uint64_t seed);
 
-    /// One element a key: whether row (b, h, i) of the mask tensor sees it.
+    /// One element a key, one alone where keys share it: whether row (b, h, i) of the mask tensor
+    /// sees it.
     void row(std::int64_t b, std::int64_t h, std::int64_t i, std::span<bool> visible) const;
 
     /// Whether an additive mask leaves what it shows without a bias, as one made from a boolean

@@ -195,6 +195,23 @@ TEST(MaskPatterns, are_the_same_in_every_kind_of_mask) {
     }
 }
 
+/// One number hides a row or none of it, and by most patterns none.
+TEST(MaskPatterns, of_one_key_are_those_of_a_mask_that_keys_share) {
+    for (const std::string_view name : mask_pattern_names()) {
+        int hidden = 0;
+        for (int seed = 0; seed < 20; ++seed) {
+            const std::string how = "bool shared keys pattern " + std::string(name);
+            const std::string line = " mask " + how + " seed " + std::to_string(seed);
+            const Tensor mask = make_inputs(parse_case("tq7 tk11" + line))[Role::mask];
+            EXPECT_EQ(mask.shape(), (Shape{1, 1, 7, 1}));
+            for (const double x : mask.to_doubles()) hidden += x == 0;
+        }
+        const bool hides = name == "iid" || name == "empty_rows";
+        EXPECT_EQ(hidden > 0, hides) << name;
+        EXPECT_LT(hidden, 140) << name;
+    }
+}
+
 TEST(MaskPatterns, a_floor_is_what_hides) {
     for (const std::string pattern : {"iid", "left_pad", "tree"}) {
         const Case c =

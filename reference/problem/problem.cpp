@@ -19,7 +19,7 @@ Shape keys(const Problem& p, std::int64_t dim) {
 Shape mask_shape(const Problem& p) {
     const MaskTensor& m = p.mask.tensor;
     return {m.shared_batch ? 1 : p.batch, m.shared_heads ? 1 : p.heads_q,
-            m.shared_queries ? 1 : p.len_q, p.len_kv};
+            m.shared_queries ? 1 : p.len_q, m.shared_keys ? 1 : p.len_kv};
 }
 
 std::optional<Shape> only_if(bool condition, const Shape& shape) {

@@ -42,6 +42,13 @@ public:
     double at(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
         return get(flat(a, b, c, d));
     }
+    /// Of a tensor that is broadcast: an axis of extent 1 has one element for every index.
+    double broadcast_at(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
+        const auto place = [this](std::size_t axis, std::int64_t index) {
+            return shape_[axis] == 1 ? 0 : index;
+        };
+        return at(place(0, a), place(1, b), place(2, c), place(3, d));
+    }
     void put(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d, double v) {
         set(flat(a, b, c, d), v);
     }

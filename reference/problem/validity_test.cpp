@@ -179,6 +179,9 @@ TEST(Shapes, exist_where_the_problem_has_the_tensor) {
     EXPECT_FALSE(shape_of(p, Role::d_mask)) << "a boolean mask has no gradient";
     p.mask.tensor = {MaskKind::additive, true, true, false};
     EXPECT_EQ(shape_of(p, Role::d_mask), (Shape{1, 1, 3, 5}));
+    p.mask.tensor = {MaskKind::additive, false, true, false, true};
+    EXPECT_EQ(shape_of(p, Role::mask), (Shape{2, 1, 3, 1}));
+    EXPECT_EQ(shape_of(p, Role::d_mask), shape_of(p, Role::mask));
 }
 
 TEST(Scale, is_the_nearest_f32_unless_the_inputs_are_f64) {
