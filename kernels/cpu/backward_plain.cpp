@@ -127,7 +127,7 @@ private:
         pair.ds = step_.ds(pair);
         if (call_.d_mask)
             step_.add_to_mask(at_.shared.mask[mask_index(call_, row.segment, row.head, row.i, j)],
-                              pair.ds);
+                              pair);
         if (call_.d_slopes) at_.shared.slopes[row.head] += step_.slope_term(pair);
         const Real dx = step_.score_gradient(pair, pair.ds * step_.slope(pair));
         const Real weight = step_.value_weight(pair);

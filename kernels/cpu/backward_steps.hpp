@@ -95,6 +95,10 @@ template <typename Real>
 void add(Real& sum, Real term) {
     sum += term;
 }
+template <typename Real>
+void add_to_mask(Real& sum, const BackPair<Real>& pair) {
+    sum += pair.ds;
+}
 inline std::byte* value_at(const Call& call, std::int64_t b, std::int64_t h, std::int64_t j,
                            std::int64_t c) {
     return call.d_v.at(b, h, j, c);
@@ -123,7 +127,7 @@ struct BackwardSteps {
     /// P as dV takes it, dX as dQ and dK do, the terms of the mask's and the sinks' gradients.
     Real (*value_weight)(const BackPair<Real>&) = plain::value_weight<Real>;
     Real (*score_gradient)(const BackPair<Real>&, Real dx) = plain::score_gradient<Real>;
-    void (*add_to_mask)(Real& sum, Real term) = plain::add<Real>;
+    void (*add_to_mask)(Real& sum, const BackPair<Real>&) = plain::add_to_mask<Real>;
     void (*add_to_sinks)(Real& sum, Real term) = plain::add<Real>;
     /// What a pair adds to its slope's gradient.
     Real (*slope_term)(const BackPair<Real>&) = plain::slope_term<Real>;

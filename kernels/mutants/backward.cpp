@@ -72,6 +72,13 @@ bool causal_by_tiles(const WrongRow& row, std::int64_t j, bool is) {
     return is || (row.call.problem.causal != 0 && j > row.i / tile * tile + row.segment.offset);
 }
 
+/// Where the mask's key axis has extent 1; it is summed over all else.
+void last_key_alone(float& sum, const Pair& pair) {
+    const WrongRow& row = pair.row;
+    const bool last = row.segment.key0 + pair.j == row.call.problem.len_kv - 1;
+    if (last || row.call.d_mask.shape[3] != 1) cpu::plain::add_to_mask(sum, pair);
+}
+
 std::byte* value_rows_as_keys(const cpu::Call& call, std::int64_t b, std::int64_t h, std::int64_t j,
                               std::int64_t c) {
     const attest_problem& p = call.problem;
@@ -123,7 +130,12 @@ std::vector<PlantedBug> of_the_list() {
          Steps{.value_at = value_rows_as_keys}},
         {backward_bug("M127", "B4", "a bias gradient is not summed over its shared axes",
                       "a mask that is shared", "mask_last", {"reference.gradients"}),
-         Steps{.add_to_mask = [](float& sum, float term) { sum = term; }}},
+         Steps{.add_to_mask = [](float& sum, const Pair& pair) { sum = pair.ds; }}},
+        {backward_bug("M481", "B4",
+                      "a bias gradient is not summed over keys: the last one's is what is left",
+                      "an additive mask that keys share", "mask_last_key", {"reference.gradients"},
+                      "https://github.com/HKUSTDial/flash-sparse-attention/pull/194"),
+         Steps{.add_to_mask = last_key_alone}},
     };
 }
 

@@ -51,6 +51,17 @@ std::vector<PlantedBug> scores() {
                                  if (call.mask.shape[1] == 1)
                                      call.mask.stride[1] = p.len_q * p.len_kv;
                              }}},
+        {{.id = "M480",
+          .bug_class = "M9",
+          .operation = "flash forward",
+          .change = "the mask is read a number a key although one is for all keys of a row",
+          .trigger = "a mask shared by the keys",
+          .source = "https://github.com/HKUSTDial/flash-sparse-attention/pull/190",
+          .must = {"hygiene.bounds", "masking.broadcast"}},
+         cpu::FlashSteps{.call =
+                             [](cpu::Call& call) {
+                                 if (call.mask.shape[3] == 1) call.mask.stride[3] = 1;
+                             }}},
         {{.id = "M025",
           .bug_class = "M7",
           .operation = "flash forward",
