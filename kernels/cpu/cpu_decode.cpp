@@ -208,6 +208,7 @@ constexpr attest_kernel_api api{
                "softcap", "sink", "alibi", "rope", "gqa", "dim_v", "scale",
                "negative_scale", "cache", "paged",
                "splits", "layout", "lse", "mixed_formats", "keys_rotated", "ring"],
+  "takes": {"mask_shared": ["batch", "heads", "queries", "keys"]},
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1, "tile": 64,

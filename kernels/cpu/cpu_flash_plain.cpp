@@ -147,6 +147,7 @@ constexpr attest_kernel_api api{
   "features": ["causal", "window", "lens_q", "lens_kv", "mask_bool", "mask_additive", "softcap",
                "sink", "alibi", "gqa", "dim_v", "scale", "cache", "layout", "lse",
                "mixed_formats", "negative_scale", "dropout"],
+  "takes": {"mask_shared": ["batch", "heads", "queries", "keys"]},
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "same", "output": "same", "exp_ulp": 1, "tile": 16,

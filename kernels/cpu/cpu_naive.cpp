@@ -147,6 +147,7 @@ constexpr const char* manifest = R"({
                "negative_scale", "cache", "paged",
                "layout", "lse", "mixed_formats", "keys_rotated", "ring", "dropout", "d_lse"],
   "gradients": ["q", "k", "v", "mask", "sinks", "slopes"],
+  "takes": {"mask_shared": ["batch", "heads", "queries", "keys"]},
   "dialect": {"causal": "bottom_right", "empty_row": "zeros", "softcap": "before_bias",
               "window_ends": "inclusive", "lse_base": "e", "nonfinite": "propagate"},
   "numerics": {"accumulate": "f32", "weights": "f64", "output": "same", "exp_ulp": 1,

@@ -87,7 +87,8 @@ std::string manifest(std::size_t index) {
     const bool whole = bug == nullptr && k.gradients != CudaGradients::none;
     return R"({"name":")" + name + R"(","version":"1","formats":[)" + formats + "]," +
            world().manifest + R"(,"takes":{"dim_qk":)" + dims + R"(,"dim_v":)" + dims +
-           R"(},"numerics":{"deterministic":true)" + (mma ? R"(,"matrix_unit":true)" : "") +
+           R"(,"mask_shared":["batch","heads","queries","keys"]})" +
+           R"(,"numerics":{"deterministic":true)" + (mma ? R"(,"matrix_unit":true)" : "") +
            gradients_of(
                k, bug != nullptr ? bug->claims_order : k.gradients == CudaGradients::ordered) +
            R"(},"dialect":)" + (k.top_left ? R"({"causal":"top_left"})" : "{}") +

@@ -88,8 +88,9 @@ enum {
     ATTEST_ROLE_V,       /* [B,Hkv,Tk,Dv]; paged alike */
     ATTEST_ROLE_O,       /* [B,Hq,Tq,Dv], poisoned before the call */
     ATTEST_ROLE_LSE,     /* [B,Hq,Tq] f32 (f64 where format_q is f64), poisoned before the call */
-    ATTEST_ROLE_MASK,    /* broadcastable to [B,Hq,Tq,Tk], any axis, Tk too, of extent 1 (stride 0):
-                            uint8 (1 = visible) or additive float of format_q */
+    ATTEST_ROLE_MASK,    /* broadcastable to [B,Hq,Tq,Tk]: an axis that takes.mask_shared names may
+                            have extent 1, and stride 0 then; uint8 (1 = visible) or additive float
+                            of format_q */
     ATTEST_ROLE_LENS_Q,  /* [B] int32; rows at or past it are zeros with LSE -inf */
     ATTEST_ROLE_LENS_KV, /* [B] int32; in forward every key there is, in append those before */
     ATTEST_ROLE_CU_SEQLENS_Q, /* [documents + 1] int32 */

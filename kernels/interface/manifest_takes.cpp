@@ -83,6 +83,8 @@ void read_takes(const JsonSource& source, const Json& object, Takes& takes) {
         if (v->kind != Json::Kind::array || v->items.empty()) dims_of(source, *v);
         for (const Json& item : v->items) takes.dims.push_back(dims_of(source, item));
     }
+    if (section.list("mask_shared") != nullptr)
+        takes.mask_shared = listed(section, "mask_shared", manifest_words::mask_axis_words);
     takes.rope = listed(section, "rope", manifest_words::rope_words);
     takes.orders = listed(section, "orders", manifest_words::order_words);
     takes.always = read_features(section, "always");
@@ -100,6 +102,11 @@ nlohmann::json takes_json(const Takes& takes) {
         out["padding"] = word_of(manifest_words::padding_words, takes.padding);
     if (takes.lse != LseAsked::any) out["lse"] = word_of(manifest_words::lse_words, takes.lse);
     for (const DimPair& pair : takes.dims) out["dims"].push_back({pair.qk, pair.v});
+    if (takes.mask_shared != Takes{}.mask_shared) {
+        out["mask_shared"] = nlohmann::json::array();
+        for (const MaskAxis axis : takes.mask_shared)
+            out["mask_shared"].push_back(word_of(manifest_words::mask_axis_words, axis));
+    }
     for (const RopeStyle style : takes.rope)
         out["rope"].push_back(word_of(manifest_words::rope_words, style));
     for (const AxisOrder order : takes.orders)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/interface/manifest_words.hpp"
 #include "reference/problem/names.hpp"
 
 namespace attest::kernel {
@@ -95,9 +96,15 @@ std::string in_words(const NumberSet& numbers) {
     return text;
 }
 
+constexpr MaskAxisRow axis_rows[] = {{MaskAxis::batch, &MaskTensor::shared_batch},
+                                     {MaskAxis::heads, &MaskTensor::shared_heads},
+                                     {MaskAxis::queries, &MaskTensor::shared_queries},
+                                     {MaskAxis::keys, &MaskTensor::shared_keys}};
+
 struct Limit {
     std::string sentence;  ///< for people
     std::function<bool(const Problem&)> has;
+    bool usual = false;  ///< what no manifest need say
 };
 
 void limit_numbers(std::vector<Limit>& limits, const Takes& takes) {
@@ -159,6 +166,22 @@ bool must_ask_lse(LseAsked when, const Problem& p) {
     return when == LseAsked::always || (when == LseAsked::always_with_cache && p.cache.present);
 }
 
+Limit limit_of_masks(const Takes& takes) {
+    std::string axes;
+    for (const auto& choice : manifest_words::mask_axis_words)
+        if (takes_shared(takes, choice.value))
+            axes.append(axes.empty() ? "" : ", ").append(choice.word);
+    const Takes unsaid;
+    return {"mask of extent 1 along: " + (axes.empty() ? "no axis" : axes),
+            [&takes](const Problem& p) {
+                return std::ranges::all_of(axis_rows, [&](const MaskAxisRow& row) {
+                    return !(p.mask.tensor.*row.shared) || takes_shared(takes, row.axis);
+                });
+            },
+            std::ranges::all_of(unsaid.mask_shared,
+                                [&](MaskAxis axis) { return takes_shared(takes, axis); })};
+}
+
 /// Points into `takes`.
 std::vector<Limit> limits_of(const Takes& takes) {
     std::vector<Limit> limits;
@@ -191,6 +214,7 @@ std::vector<Limit> limits_of(const Takes& takes) {
              }});
     }
     limit_words(limits, takes);
+    limits.push_back(limit_of_masks(takes));
     return limits;
 }
 
@@ -217,6 +241,14 @@ std::span<const QuantityRow> quantities() noexcept {
     return rows;
 }
 
+std::span<const MaskAxisRow> mask_axes() noexcept {
+    return axis_rows;
+}
+
+bool takes_shared(const Takes& takes, MaskAxis axis) noexcept {
+    return std::ranges::find(takes.mask_shared, axis) != takes.mask_shared.end();
+}
+
 FeatureSet inherent_features(const Takes& takes, const Problem& p) {
     FeatureSet set;
     if (!takes[Quantity::group].has(1)) set = set.with(Feature::gqa);
@@ -241,7 +273,8 @@ void fit_lse(Problem& problem, LseAsked when) {
 
 std::vector<std::string> described(const Takes& takes) {
     std::vector<std::string> sentences;
-    for (Limit& limit : limits_of(takes)) sentences.push_back(std::move(limit.sentence));
+    for (Limit& limit : limits_of(takes))
+        if (!limit.usual) sentences.push_back(std::move(limit.sentence));
     return sentences;
 }
 

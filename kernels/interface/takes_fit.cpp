@@ -93,6 +93,8 @@ void fit(Problem& p, const Takes& takes) {
     fit_cache(p, takes);
     if (!takes.dims.empty()) fit_dims(p, takes.dims);
     if (takes.padding == Padding::right && !padded_right(p)) pad_right(p);
+    for (const MaskAxisRow& row : mask_axes())
+        if (!takes_shared(takes, row.axis)) p.mask.tensor.*row.shared = false;
     if (p.rope.style != RopeStyle::none && !among(takes.rope, p.rope.style))
         p.rope.style = takes.rope.front();
     fit_lse(p, takes.lse);

@@ -19,7 +19,8 @@ namespace {
 Manifest with_takes(const std::string& takes) {
     return parse_manifest(
         R"({"name":"x","version":"1","formats":["f32","f32 kv f16"],"features":["causal",)"
-        R"("window","lens_q","lens_kv","rope","gqa","scale","cache","paged","splits"],)"
+        R"("mask_bool","mask_additive","window","lens_q","lens_kv","rope","gqa","scale",)"
+        R"("cache","paged","splits"],)"
         R"("takes":)" +
             takes + "}",
         "x");
@@ -54,6 +55,10 @@ constexpr LimitCase limits[] = {
      "b2 tk4 lens_kv 0,4"},
     {"padding", R"({"padding":"right"})", "lengths: as many queries as keys",
      "b2 tq4 tk4 lens_q 1,3 lens_kv 1,3", "b2 tq4 tk4 lens_kv 1,3"},
+    {"masks", R"({"mask_shared":["heads"]})", "mask of extent 1 along: heads",
+     "b2 hq2 hkv2 tq3 mask bool shared heads", "b2 hq2 hkv2 tq3 mask bool shared heads,queries"},
+    {"whole_masks", R"({"mask_shared":[]})", "mask of extent 1 along: no axis",
+     "b2 hq2 hkv2 tq3 mask bool", "b2 hq2 hkv2 tq3 mask bool shared batch"},
     {"half", R"({"rope":["half"]})", "rope: half", "d4 rope half", "d4 rope interleaved"},
     {"turned", R"({"rope_dims":{"multiple":16}})", "channels that turn: multiples of 16",
      "d32 rope half dims 16", "d32 rope half dims 8"},
@@ -101,6 +106,21 @@ TEST_P(Limited, IsWhatAProblemIsMovedTo) {
 
 INSTANTIATE_TEST_SUITE_P(Limits, Limited, ::testing::ValuesIn(limits),
                          [](const auto& limit) { return std::string(limit.param.name); });
+
+// Few kernels read one number for all keys of a row: those that say so.
+TEST(Takes, AMaskThatKeysShareOnlyWhereItIsSaid) {
+    const Problem shared = asked("tk5 mask additive shared keys");
+    const Takes silent = with_takes("{}").takes;
+    EXPECT_EQ(refusal(silent, shared), "it takes mask of extent 1 along: batch, heads, queries");
+    EXPECT_TRUE(described(silent).empty());
+    const Manifest said = with_takes(R"({"mask_shared":["batch","heads","queries","keys"]})");
+    EXPECT_EQ(refusal(said, shared), std::nullopt);
+    EXPECT_TRUE(described(said.takes).empty());
+    EXPECT_EQ(parse_manifest(to_json(said), "again").takes, said.takes);
+    Problem moved = shared;
+    fit(moved, silent);
+    EXPECT_EQ(print(moved), print(asked("tk5 mask additive")));
+}
 
 TEST(Takes, MovesANumberToOneThatIsTaken) {
     const NumberSet tiles{.most = 96, .multiple = 16}, any{}, one{.only = {1}};
@@ -200,13 +220,13 @@ TEST(Takes, WhatIsWrongIsSaid) {
         return std::string();
     };
     EXPECT_EQ(error_of(R"({"len_q":"sixteen"})"),
-              "171: this is no whole number | 64, [64, 128] or {\"least\": 16, \"most\": 256, "
+              "199: this is no whole number | 64, [64, 128] or {\"least\": 16, \"most\": 256, "
               "\"multiple\": 16}");
-    EXPECT_EQ(error_of(R"({"len_q":[]})"), "171: this list is empty | leave the key out: any");
+    EXPECT_EQ(error_of(R"({"len_q":[]})"), "199: this list is empty | leave the key out: any");
     EXPECT_EQ(error_of(R"({"len_q":{"multiple":16,"most":8}})"),
-              "171: no number is all of this | least, most and a multiple between them");
+              "199: no number is all of this | least, most and a multiple between them");
     EXPECT_EQ(error_of(R"({"dims":[64]})"),
-              "171: this is no pair of dimensions | [[128, 128], [192, 128]]: q and v");
+              "199: this is no pair of dimensions | [[128, 128], [192, 128]]: q and v");
     EXPECT_NE(error_of(R"({"len":1})").find("no key takes.len is known"), std::string::npos);
     EXPECT_NE(error_of(R"({"queries":"askeys"})").find("did you mean as_keys?"), std::string::npos);
 }

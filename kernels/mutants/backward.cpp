@@ -133,7 +133,8 @@ std::vector<PlantedBug> of_the_list() {
          Steps{.add_to_mask = [](float& sum, const Pair& pair) { sum = pair.ds; }}},
         {backward_bug("M481", "B4",
                       "a bias gradient is not summed over keys: the last one's is what is left",
-                      "an additive mask that keys share", "mask_last_key", {"reference.gradients"},
+                      "an additive mask that keys share", "mask_last_key",
+                      {"gradients.poison", "dropout.gradients"},
                       "https://github.com/HKUSTDial/flash-sparse-attention/pull/194"),
          Steps{.add_to_mask = last_key_alone}},
     };

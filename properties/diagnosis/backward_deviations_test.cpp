@@ -24,7 +24,7 @@ constexpr const char* more_lines[] = {
     "b3 hq6 hkv3 tq4 tk4 d6 dv70 sink softcap 0.5 alibi scale 0.3 f32 grad",
     "b3 hq6 hkv3 tq4 tk4 d140 dv150 mask additive shared batch,heads scale 0.03 softcap 2 f32 grad",
     "b2 hq6 hkv2 tq4 tk6 d4 mask additive shared queries f32 grad",
-    "b2 hq2 hkv2 tq3 tk5 d4 mask additive shared keys sink f32 grad",
+    "b2 hq2 hkv2 tq3 tk5 d4 mask additive shared queries,keys sink f32 grad",
     "b2 hq4 hkv4 tq5 tk5 d12 rope interleaved base 100 dims 8 offset 5 f32 grad",
     "b2 hq4 hkv2 tq5 tk5 d4 mask bool f32 grad",
     "b1 hq4 hkv2 tq4 tk6 d4 mask bool causal window 2 1 f32 grad",

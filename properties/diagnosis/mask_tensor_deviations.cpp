@@ -69,6 +69,19 @@ Deviation mask_of_first(std::size_t axis, const std::string& what) {
         });
 }
 
+// The number beside, where there is one: an index that is off by one.
+Deviation mask_beside(std::size_t axis, const std::string& what, bool before) {
+    const std::string side = before ? "before" : "behind";
+    return mask_elsewhere(
+        "mask_of_" + what + "_" + side, "the mask tensor of the " + what + " " + side + " it",
+        [axis](const Specification& s) { return s.inputs[Role::mask].shape()[axis] > 1; },
+        [axis, before](const Specification& s, MaskIndex at) {
+            const std::int64_t last = s.inputs[Role::mask].shape()[axis] - 1;
+            at[axis] = std::clamp<std::int64_t>(at[axis] + (before ? -1 : 1), 0, last);
+            return at;
+        });
+}
+
 /// Rows that differ, of sequences that stand at one place each, or have a mask of their own each.
 bool has_rows_of_positions(const Specification& s) {
     const Shape& shape = s.inputs[Role::mask].shape();
@@ -88,6 +101,10 @@ std::vector<Deviation> other_places() {
         mask_of_first(1, "head"),
         mask_of_first(2, "query"),
         mask_of_first(3, "key"),
+        mask_beside(3, "key", true),
+        mask_beside(3, "key", false),
+        mask_beside(2, "query", true),
+        mask_beside(2, "query", false),
         mask_elsewhere(
             "mask_of_key_head", "the mask tensor of the head with the key head's number",
             [](const Specification& s) {

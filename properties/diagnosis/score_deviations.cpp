@@ -66,6 +66,10 @@ std::vector<Deviation> scale_deviations() {
                             const double scale = effective_scale(s.problem);
                             return scale * scale;
                         }),
+        scale_deviation("scale_over_root", "the scale divided by sqrt(d) once more",
+                        [](const Specification& s) {
+                            return effective_scale(s.problem) * root_of_dim(s.problem.dim_qk);
+                        }),
         scale_deviation("scale_dim_and_one", "a scale of 1/sqrt(d + 1)",
                         [](const Specification& s) { return root_of_dim(s.problem.dim_qk + 1); }),
         scale_deviation("scale_value_dim", "a scale made from the dimension of V",

@@ -72,6 +72,12 @@ std::vector<Deviation> window_origins() {
             id + "from_row",
             "a window's " + side + " limit counted from the query's own number, not its position",
             left, [](const MaskPlace& p, std::int64_t) { return p.row; }));
+        // The query's own key is hidden where the limit is 0.
+        list.push_back(one_side(
+            id + "one_fewer", "a window one key narrower on the " + side + ", at a limit of 0, too",
+            left, [left](const MaskPlace& p, std::int64_t offset) {
+                return p.row + offset + (left ? 1 : -1);
+            }));
         for (const std::int64_t block : {16, 32, 64, 128, 8, 4, 2}) {
             const std::string of = std::to_string(block);
             list.push_back(one_side(

@@ -174,7 +174,7 @@ bool Capability::refuses(const Problem& problem) const {
 
 bool Capability::narrow() const noexcept {
     return !refused_together.empty() || always != FeatureSet{} || !dims.empty() ||
-           !geometry.any() || !(takes == kernel::Takes{});
+           !geometry.any() || !kernel::described(takes).empty();
 }
 
 namespace {

@@ -102,6 +102,13 @@ FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, 
     return set;
 }
 
+Raw raw_draw(const DrawSpace& s, const RawLimits& limits, std::uint64_t seed) {
+    Raw raw = raw_draws(limits)(rc::Random(seed), rc::kNominalSize).value();
+    if (is_long(s)) raw.size = Size::long_keys;
+    if (!kernel::takes_shared(s.capability.takes, kernel::MaskAxis::keys)) raw.shared_keys = false;
+    return raw;
+}
+
 DrawSlot slot_of(std::int64_t number, std::size_t formats) {
     const auto count = static_cast<std::int64_t>(formats);
     return {number % count, number / count, count};
@@ -234,9 +241,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     const bool far = is_long(s) && number % 3 == 2;
     RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
     if (far) limits.long_from = std::min<std::int64_t>(65537, limits.len_max);
-    Raw raw =
-        raw_draws(limits)(rc::Random(counter_bits(own, draw_stream, 0)), rc::kNominalSize).value();
-    if (is_long(s)) raw.size = Size::long_keys;
+    Raw raw = raw_draw(s, limits, counter_bits(own, draw_stream, 0));
     Case c;
     Problem& p = c.problem;
     const kernel::Formats& own_formats = formats[static_cast<std::size_t>(slot.format)];

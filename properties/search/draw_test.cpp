@@ -133,6 +133,7 @@ TEST(Draw, MasksComeInEveryPatternAndTile) {
         "draw.masks",
         {.require_any = {FeatureSet(Feature::mask_bool), FeatureSet(Feature::mask_additive)}});
     kernel::Manifest manifest = full_manifest();
+    manifest.takes.mask_shared.push_back(kernel::MaskAxis::keys);
     const auto cases = draws(law, manifest, 2000);
     std::map<MaskPattern, double> patterns;
     std::map<std::int64_t, int> tiles;
@@ -140,26 +141,24 @@ TEST(Draw, MasksComeInEveryPatternAndTile) {
         const MaskTensor& mask = c.problem.mask.tensor;
         patterns[mask.pattern] += 1.0 / static_cast<double>(cases.size());
         if (has_tiles(mask.pattern)) ++tiles[mask.tile];
+        if (mask.shared_keys)
+            EXPECT_TRUE(mask.pattern == MaskPattern::iid || mask.pattern == MaskPattern::empty_rows)
+                << print(c);
     }
     for (int n = 0; n < mask_pattern_count; ++n)
         EXPECT_GE(patterns[static_cast<MaskPattern>(n)], 0.03) << name(static_cast<MaskPattern>(n));
     for (const std::int64_t tile : {1, 2, 4, 8, 16, 32, 64, 128})
         EXPECT_GE(tiles[tile], 10) << tile;
-    const auto floored = [](const Problem& p) { return p.mask.tensor.floor < 0; };
-    EXPECT_GE(share(cases, floored), 0.08);
-    // Every axis is shared by some; one number for a row has no pattern.
+    EXPECT_GE(share(cases, [](const Problem& p) { return p.mask.tensor.floor < 0; }), 0.08);
     for (bool MaskTensor::*shared : {&MaskTensor::shared_batch, &MaskTensor::shared_heads,
                                      &MaskTensor::shared_queries, &MaskTensor::shared_keys})
         EXPECT_GE(share(cases, [&](const Problem& p) { return p.mask.tensor.*shared; }), 0.05);
-    for (const Case& c : cases) {
-        const MaskTensor& mask = c.problem.mask.tensor;
-        if (mask.shared_keys)
-            EXPECT_TRUE(mask.pattern == MaskPattern::iid || mask.pattern == MaskPattern::empty_rows)
-                << print(c);
-    }
     manifest.dialect.empty_row = EmptyRow::refuse;
-    for (const Case& c : draws(law, manifest, 400))
+    manifest.takes = {};
+    for (const Case& c : draws(law, manifest, 400)) {
         EXPECT_NE(c.problem.mask.tensor.pattern, MaskPattern::empty_rows) << print(c);
+        EXPECT_FALSE(c.problem.mask.tensor.shared_keys) << print(c);
+    }
 }
 
 TEST(Draw, EveryFormatAndEveryKindComesUp) {

@@ -200,7 +200,7 @@ TEST(MaskPatterns, of_one_key_are_those_of_a_mask_that_keys_share) {
     for (const std::string_view name : mask_pattern_names()) {
         int hidden = 0;
         for (int seed = 0; seed < 20; ++seed) {
-            const std::string how = "bool shared keys pattern " + std::string(name);
+            const std::string how = "bool pattern " + std::string(name) + " shared keys";
             const std::string line = " mask " + how + " seed " + std::to_string(seed);
             const Tensor mask = make_inputs(parse_case("tq7 tk11" + line))[Role::mask];
             EXPECT_EQ(mask.shape(), (Shape{1, 1, 7, 1}));
