@@ -19,7 +19,8 @@ import unittest
 
 ATTEST = EXAMPLES = None
 CLOSED = "closed the descriptors of its process that the judge speaks through"
-SPOKE = "spoke in its worker's name: an answer came that nobody had asked for"
+SPOKE = ("spoke in its worker's name, or wrote over its stack: an answer came that "
+         "nobody had asked for")
 KILLED = "was killed by SIGKILL, which attest did not send"
 # Of an answer that comes, or goes on, beside the work: what lies there at that moment is chance, and wrong.
 LOOKED_AT = "VIOLATED  reference.output"
@@ -45,6 +46,7 @@ endings speak_to_nobody | {CLOSED}
 endings wait_for_nothing | outside its bound
 endings write_past_the_text | wrote past the end of its text: 4095 bytes are given
 endings turn_the_direction | returned with the direction flag set
+endings lose_registers | came back without the registers that a function keeps for its caller
 endings leave_the_thread | called pthread_exit() or was cancelled
 endings speak_of_a_thread | ended its process: exit(3); it had printed: FATAL
 endings throw_in_a_thread | called abort(), at libendings.so

@@ -152,6 +152,15 @@ static int turn_the_direction(void*, const attest_call* c, char*, size_t) {
     return done;
 }
 
+/* As one that wrote past an array on its stack, over what it took back from there. */
+static int lose_registers(void*, const attest_call* c, char*, size_t) {
+    const int done = fill(c, 0);
+#if defined(__x86_64__)
+    __asm__ volatile("movq $64, %r12\n\tmovq $64, %r13\n\tmovq $64, %r14\n\tmovq $64, %r15");
+#endif
+    return done;
+}
+
 static const kernel kernels[] = {
     {"close_all", close_all, nullptr, nullptr, yes},
     {"close_the_memory", close_the_memory, nullptr, nullptr, yes},
@@ -162,6 +171,7 @@ static const kernel kernels[] = {
     {"wait_for_nothing", wait_for_nothing, nullptr, nullptr, yes},
     {"write_past_the_text", write_past_the_text, nullptr, nullptr, yes},
     {"turn_the_direction", turn_the_direction, nullptr, nullptr, yes},
+    {"lose_registers", lose_registers, nullptr, nullptr, yes},
     {"leave_the_thread", leave_the_thread, nullptr, nullptr, yes},
     {"speak_of_a_thread", speak_of_a_thread, nullptr, nullptr, yes},
     {"throw_in_a_thread", throw_in_a_thread, nullptr, nullptr, yes},

@@ -226,7 +226,8 @@ Finding examine(const WorkerDeath& death, std::span<const TensorSlot> slots,
     }
     if (death.event == WorkerProcess::Event::unasked) {
         finding.fault.sentence =
-            "spoke in its worker's name: an answer came that nobody had asked for";
+            "spoke in its worker's name, or wrote over its stack: an answer came that nobody had "
+            "asked for";
         return finding;
     }
     const bool too_much =

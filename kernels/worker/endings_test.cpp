@@ -70,9 +70,8 @@ TEST_F(Endings, WhoExitsHasTheLastWord) {
 }
 
 TEST_F(Endings, ClosedDescriptorsAreNoExit) {
-    for (const char* name :
-         {"close_all", "close_the_memory", "lead_the_memory_elsewhere", "hang_up", "hear_nobody",
-          "speak_to_nobody"})
+    for (const char* name : {"close_all", "close_the_memory", "lead_the_memory_elsewhere",
+                             "hang_up", "hear_nobody", "speak_to_nobody"})
         EXPECT_EQ(ending(name),
                   "closed the descriptors of its process that the judge speaks through, or ended "
                   "its process: exit(97)")
@@ -102,6 +101,20 @@ TEST_F(Endings, TheDirectionFlagIsTakenBack) {
         EXPECT_EQ(name(result.outcome), name(Outcome::error));
         expect_parts(result.reason, {"returned with the direction flag set"});
     }
+#endif
+}
+
+// The worker goes on with its own: what follows is no answer that nobody asked for.
+TEST_F(Endings, RegistersThatAreTheCallersAreTakenBack) {
+#if defined(__x86_64__)
+    open("lose_registers");
+    const int process = session_->process_id();
+    for (int i = 0; i < 2; ++i) {
+        const CallResult result = call();
+        EXPECT_EQ(name(result.outcome), name(Outcome::error));
+        expect_parts(result.reason, {"came back without the registers that a function keeps"});
+    }
+    EXPECT_EQ(session_->process_id(), process);
 #endif
 }
 

@@ -57,7 +57,8 @@ TEST_F(Forgery, OutputsAreLookedAtWhateverIsSaidOfThem) {
 
 TEST_F(Forgery, AnAnswerThatNobodyAskedForIsTheKernelsOwn) {
     const std::string spoke =
-        "spoke in its worker's name: an answer came that nobody had asked for";
+        "spoke in its worker's name, or wrote over its stack: an answer came that nobody had "
+        "asked for";
     for (const char* kernel : {"forge_answers", "forge_a_refusal", "forge_an_empty_answer"}) {
         open(kernel);
         for (int i = 0; i < 2; ++i) EXPECT_EQ(sentence(call()), spoke) << kernel;

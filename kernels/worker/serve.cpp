@@ -14,6 +14,7 @@
 #include "kernels/worker/device_memory.hpp"
 #include "kernels/worker/frames.hpp"
 #include "kernels/worker/guarded_text.hpp"
+#include "kernels/worker/kept_registers.hpp"
 #include "kernels/worker/shared_memory.hpp"
 #include "kernels/worker/watched_signals.hpp"
 
@@ -176,18 +177,22 @@ private:
         circumstances.phase = Phase::operation;
         std::optional<Beside> other;
         if (beside) other.emplace(call, [this](const attest_call& its) { return forward(its); });
-        reply.code = operation(kernel_.state, &call, text_.data(), text_.size() - 1);
+        reply.code = call_and_keep(operation, kernel_.state, &call, text_.data(), text_.size() - 1);
+        const bool lost = registers_were_lost();
         const bool backwards = take_direction_back();
         const std::string besides = other ? other->end() : std::string();
         circumstances.phase = Phase::idle;
         const std::string misdeed = device_ ? device_->finish() : std::string();
-        if (reply.code == 0 && misdeed.empty() && !backwards && besides.empty()) {
+        if (reply.code == 0 && misdeed.empty() && !backwards && !lost && besides.empty()) {
             // A device's memory is not guarded by signals.
             if ((watched_signals_were_taken() && !device_) || !crash_reports_stand())
                 reply.status = Status::unwatched;
             return {};
         }
         reply.status = Status::error;
+        if (lost)
+            return "came back without the registers that a function keeps for its caller: it wrote "
+                   "past something on its stack, or its assembly does not restore them";
         if (backwards)
             return "returned with the direction flag set, which every caller needs clear";
         if (!misdeed.empty()) return misdeed;

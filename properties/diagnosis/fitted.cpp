@@ -196,6 +196,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       pages_beside(),
                       last_sums_not_rescaled(),
                       finite_in_tensors(),
+                      hidden_scores(evidence),
                       inputs_narrowed(),
                       sums_of_values_rounded(),
                       fitted_outputs(evidence),

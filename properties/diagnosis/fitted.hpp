@@ -70,8 +70,10 @@ std::vector<Deviation> sums_of_values_rounded();
 /// Several inputs narrowed at once (narrow_input_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
 
-/// A finite score for what a mask tensor hides (hidden_deviations.cpp).
+/// A finite score for what a mask tensor hides; some score for whatever is hidden
+/// (hidden_deviations.cpp).
 std::vector<Deviation> finite_in_tensors();
+std::vector<Deviation> hidden_scores(const AllEvidence& evidence);
 
 /// A log-sum-exp multiplied or divided by the scale (lse_scale_deviations.cpp).
 std::vector<Deviation> lse_misscaled();

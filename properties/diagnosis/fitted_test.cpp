@@ -102,6 +102,21 @@ TEST(Fitted, ASinkCountedBySplitsOfWholeTilesIsNamed) {
               "the sink once for each split, of whole tiles of 32, in which the query sees a key");
 }
 
+// A bias cannot tell it: every hidden key has this score, whatever its own.
+TEST(Fitted, AScoreThatHiddenKeysHaveIsNamed) {
+    const auto minus_7 = [](const Specification& s, const bound::Expected&) {
+        const Specification plain = unmasked(s);
+        const auto rows = oracle::row_details(plain.problem, plain.dialect, plain.inputs);
+        const Specification own = with_rules(s, rules_of(s), [&](const MaskPlace& p) {
+            const std::int64_t row = p.head * s.problem.len_q + p.query;
+            return -7 - rows[static_cast<std::size_t>(row)].scores[static_cast<std::size_t>(p.key)];
+        });
+        return oracle::attend(own.problem, own.dialect, own.numerics, own.inputs);
+    };
+    EXPECT_EQ(diagnosed_of(minus_7, "b1 hq2 hkv2 tq3 tk5 d4 causal f32").says,
+              "hidden keys of a query's document with score -7 instead of -inf");
+}
+
 TEST(Fitted, AMaximumThatIsNotSubtractedIsNamed) {
     const auto overflows = [](const Specification& s, const bound::Expected& truth) {
         bound::Expected own = truth;

@@ -1,9 +1,13 @@
 // What a kernel does where nothing has a weight: a finite score for what is hidden.
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 #include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -70,6 +74,35 @@ std::optional<bound::Expected> mean_in_empty_rows(const Specification& s,
     return out;
 }
 
+// exp(L') - exp(L) = n exp(x) of a row's log-sum-exp as it is and as it should be, and n hidden
+// keys with score x: from the row where they weigh most. A whole half where it is one but for
+// rounding.
+std::optional<double> hidden_score(const Evidence& e, bool within) {
+    if (!e.lse_wrong || e.asked.dialect.lse_base != LseBase::e) return std::nullopt;
+    const auto rows = rows_of(e.asked);
+    double most = 0;
+    std::optional<double> score;
+    for (std::size_t row = 0; row < e.truth.lse.size(); ++row) {
+        const auto flat = static_cast<std::int64_t>(row);
+        const std::int64_t len_q = e.asked.problem.len_q;
+        const KeyExtent span =
+            span_of(e.asked, flat / len_q / e.asked.problem.heads_q, flat % len_q);
+        const double keys =
+            static_cast<double>(within ? span.end - span.begin : e.asked.problem.len_kv);
+        const double visible = static_cast<double>(
+            std::ranges::count_if((*rows)[row].scores, [](double x) { return x != -infinite; }));
+        const double plain = e.truth.row_empty[row] != 0 ? -infinite : e.truth.lse[row].value;
+        const double seen = e.observed[Role::lse].get(flat);
+        const double weight = -std::expm1(plain - seen);
+        if (!std::isfinite(seen) || !(keys > visible) || !(weight > most)) continue;
+        most = weight;
+        score = seen + std::log(weight / (keys - visible));
+    }
+    if (!score) return score;
+    const double half = std::round(2 * *score) / 2;
+    return std::abs(*score - half) < 1e-3 ? half : score;
+}
+
 }  // namespace
 
 std::vector<Deviation> hidden_deviations() {
@@ -125,6 +158,22 @@ std::vector<Deviation> hidden_deviations() {
                       "-cap",
                       minus_cap, true),
     };
+}
+
+std::vector<Deviation> hidden_scores(const AllEvidence& evidence) {
+    std::vector<Deviation> list;
+    for (const bool within : {true, false}) {
+        std::optional<double> score;
+        for (const Evidence& e : evidence.wrong)
+            if (!score) score = hidden_score(e, within);
+        if (!score) continue;
+        list.push_back(finite_hidden(
+            within ? "hidden_score_own" : "hidden_score",
+            fmt::format("hidden keys{} with score {:.6g} instead of -inf",
+                        within ? " of a query's document" : "", *score),
+            [score](const Problem&) { return score; }, within));
+    }
+    return list;
 }
 
 // Of what nothing else hides.

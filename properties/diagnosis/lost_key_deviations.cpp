@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 
 #include "properties/diagnosis/fitted.hpp"
@@ -13,7 +14,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-/// Whether the value of key j of n is lost.
+/// Whether key j of n, or its value alone, is lost.
 using LostOf = bool (*)(std::int64_t j, std::int64_t n, std::int64_t tile);
 
 Deviation values_lost(std::string id, std::string says, std::int64_t tile, LostOf lost) {
@@ -30,21 +31,46 @@ Deviation values_lost(std::string id, std::string says, std::int64_t tile, LostO
                             });
 }
 
-void add_lost_values(std::vector<Deviation>& list, std::int64_t tile) {
-    const auto add = [&](const char* id, const std::string& words, LostOf lost) {
-        list.push_back(values_lost(fmt::format("values_lost_{}_{}", id, tile),
-                                   fmt::format("a sum of weights of all keys, but no value of {}",
-                                               fmt::format(fmt::runtime(words), tile)),
-                                   tile, lost));
-    };
-    add("last", "the last of each {} keys",
-        [](std::int64_t j, std::int64_t, std::int64_t t) { return j % t == t - 1; });
-    add("last_before_more", "the last of each {} keys behind which there are more",
-        [](std::int64_t j, std::int64_t n, std::int64_t t) { return j % t == t - 1 && j + 1 < n; });
-    add("first_of_next", "the first of each {} keys but those of the first tile",
-        [](std::int64_t j, std::int64_t, std::int64_t t) { return j >= t && j % t == 0; });
-    add("past_tiles", "the last n mod {} keys",
-        [](std::int64_t j, std::int64_t n, std::int64_t t) { return n > t && j >= n / t * t; });
+Deviation keys_lost(std::string id, std::string says, std::int64_t tile, LostOf lost) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify =
+                [tile, lost](const Specification& s) {
+                    return hiding(s, [tile, lost](const MaskPlace& p) {
+                        return p.column >= 0 && p.column < p.len_kv &&
+                               lost(p.column, p.len_kv, tile);
+                    });
+                },
+            .tells = law::Tells::visibility};
+}
+
+struct LostPlace {
+    const char *id, *words;
+    LostOf lost;
+};
+constexpr LostPlace lost_places[] = {
+    {"last", "the last of each {} keys",
+     [](std::int64_t j, std::int64_t, std::int64_t t) { return j % t == t - 1; }},
+    {"last_before_more", "the last of each {} keys behind which there are more",
+     [](std::int64_t j, std::int64_t n, std::int64_t t) { return j % t == t - 1 && j + 1 < n; }},
+    {"first_of_next", "the first of each {} keys but those of the first tile",
+     [](std::int64_t j, std::int64_t, std::int64_t t) { return j >= t && j % t == 0; }},
+    {"first_of_rest", "the first of the last n mod {} keys",
+     [](std::int64_t j, std::int64_t n, std::int64_t t) { return n % t != 0 && j == n / t * t; }},
+    {"past_tiles", "the last n mod {} keys",
+     [](std::int64_t j, std::int64_t n, std::int64_t t) { return n > t && j >= n / t * t; }}};
+
+// Keys of past_tiles are tail_dropped()'s.
+void add_lost(std::vector<Deviation>& list, std::int64_t tile) {
+    for (const LostPlace& place : lost_places) {
+        const std::string words = fmt::format(fmt::runtime(place.words), tile);
+        list.push_back(values_lost(fmt::format("values_lost_{}_{}", place.id, tile),
+                                   "a sum of weights of all keys, but no value of " + words, tile,
+                                   place.lost));
+        if (&place != std::end(lost_places) - 1)
+            list.push_back(keys_lost(fmt::format("keys_lost_{}_{}", place.id, tile),
+                                     "attention without " + words, tile, place.lost));
+    }
 }
 
 /// Whoever takes the rest of a tile in steps of several keys forgets one that is shorter.
@@ -97,7 +123,7 @@ Deviation last_key_from_before(std::string id, const std::string& words, std::ve
 std::vector<Deviation> lost_keys() {
     std::vector<Deviation> list;
     for (const std::int64_t tile : {16, 32, 64, 128}) {
-        add_lost_values(list, tile);
+        add_lost(list, tile);
         for (const std::int64_t least : {4, 8, 16})
             if (least < tile) list.push_back(short_rest_dropped(tile, least));
     }
