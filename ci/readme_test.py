@@ -82,7 +82,7 @@ RUNS = (
 SHOWN = {
     "attest check  cpu_flash 1  built in  profile quick  seed 20261120": CERTIFY,
     "attest verify  certificate  cpu_flash 1": VERIFY,
-    "✕ VIOLATED  masking.influence and 36 more laws, one cause": WRONG,
+    "✕ VIOLATED  masking.influence and 35 more laws, one cause": WRONG,
     "attest gate  cpu_flash 1 → mutant:M001 1  profile quick  seed 20261120": GATE,
     "✕ VIOLATED  reference.output and 7 more laws, one cause": RACE,
     "::error file=flash_mma.cuh,line=200,title=attest reference.output and 7 more::the kernel returned an error: shared_race: ...":

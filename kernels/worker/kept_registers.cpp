@@ -11,7 +11,7 @@ extern "C" {
 std::uint64_t attest_kept_registers[6] = {};
 std::uint64_t attest_lost_registers = 0;
 int attest_call_and_keep(void* state, const attest_call* call, char* error, std::size_t capacity,
-                         Operation operation);
+                         KernelFunction operation);
 }
 
 __asm__(R"(
@@ -55,7 +55,7 @@ attest_call_and_keep:
     .popsection
 )");
 
-int call_and_keep(Operation operation, void* state, const attest_call* call, char* error,
+int call_and_keep(KernelFunction operation, void* state, const attest_call* call, char* error,
                   std::size_t capacity) {
     attest_lost_registers = 0;
     return attest_call_and_keep(state, call, error, capacity, operation);
@@ -67,7 +67,7 @@ bool registers_were_lost() noexcept {
 
 #else
 
-int call_and_keep(Operation operation, void* state, const attest_call* call, char* error,
+int call_and_keep(KernelFunction operation, void* state, const attest_call* call, char* error,
                   std::size_t capacity) {
     return operation(state, call, error, capacity);
 }

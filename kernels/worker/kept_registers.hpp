@@ -10,11 +10,12 @@
 namespace attest::worker {
 
 /// forward, backward or append.
-using Operation = int (*)(void* state, const attest_call* call, char* error, std::size_t capacity);
+using KernelFunction = int (*)(void* state, const attest_call* call, char* error,
+                               std::size_t capacity);
 
 /// Calls it; afterwards the registers are what they were. By the serving thread alone. Exceptions
 /// pass.
-int call_and_keep(Operation operation, void* state, const attest_call* call, char* error,
+int call_and_keep(KernelFunction operation, void* state, const attest_call* call, char* error,
                   std::size_t capacity);
 
 /// Whether the last call left other registers. Never but on x86-64.

@@ -100,7 +100,10 @@ std::optional<double> hidden_score(const Evidence& e, bool within) {
     }
     if (!score) return score;
     const double half = std::round(2 * *score) / 2;
-    return std::abs(*score - half) < 1e-3 ? half : score;
+    // An LSE in f32 is known to a few times 2^-24 of itself, and n exp(x) to that by its share of
+    // it.
+    const double known = std::ldexp((1 + std::abs(*score)) / most, -20);
+    return std::abs(*score - half) < known ? half : score;
 }
 
 }  // namespace
