@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+
 #include "reference/oracle/emulated_backward.hpp"
 #include "reference/oracle/gradients.hpp"
 #include "reference/problem/inputs.hpp"
@@ -47,6 +50,28 @@ TEST(gradients, of_a_bias_may_add_up_what_underflowed) {
         }
         EXPECT_EQ(sums.size(), mask ? 2u : 1u);
     }
+}
+
+// n terms that are added one after the other lose up to (n - 1) 2^-24 of the sum of their sizes,
+// whatever each term loses; the terms are those of a mask that nothing shares.
+TEST(gradients, of_a_bias_that_all_share_may_lose_what_its_sum_loses) {
+    const std::string line = "b1 hq1 hkv1 tq64 tk64 d1 mask additive";
+    const Case shared = parse_case(line + " shared queries,keys f32 grad q zeros k zeros");
+    const Case alone = parse_case(line + " f32 grad q zeros k zeros");
+    TensorSet of_shared = make_inputs(shared), of_alone = make_inputs(alone);
+    of_shared[Role::mask].set(0, 0);
+    for (std::int64_t at = 0; at < of_alone[Role::mask].size(); ++at)
+        of_alone[Role::mask].set(at, 0);
+    const auto sum = attend_gradients(shared.problem, {}, declared({}), of_shared).d_mask;
+    const auto terms = attend_gradients(alone.problem, {}, declared({}), of_alone).d_mask;
+    ASSERT_EQ(sum.size(), 1u);
+    double value = 0, size = 0;  // 4096 additions here and there: 2^-40 of it
+    for (const bound::ExpectedElement& term : terms) {
+        value += term.value;
+        size += std::abs(term.value);
+    }
+    EXPECT_LE(std::abs(sum[0].value - value), sum[0].error + 0x1p-40 * size);
+    EXPECT_GE(sum[0].bound, static_cast<double>(terms.size() - 1) * 0x1p-24 * size);
 }
 
 }  // namespace
