@@ -255,7 +255,7 @@ Property broadcast() {
     return {
         .id = "masking.broadcast",
         .statement =
-            "A mask shared over sequences, heads, queries or keys means the same as its expansion.",
+            "A mask shared along axes that the kernel takes means the same as its expansion.",
         .statement_short = "a broadcast mask equals its expansion",
         .why =
             "Broadcasting is a shorthand: element (b, h, i, j) of the expanded mask is the shared "

@@ -104,7 +104,7 @@ nlohmann::json takes_json(const Takes& takes) {
     for (const DimPair& pair : takes.dims) out["dims"].push_back({pair.qk, pair.v});
     if (takes.mask_shared != Takes{}.mask_shared) {
         out["mask_shared"] = nlohmann::json::array();
-        for (const MaskAxis axis : takes.mask_shared)
+        for (const MaskShared axis : takes.mask_shared)
             out["mask_shared"].push_back(word_of(manifest_words::mask_axis_words, axis));
     }
     for (const RopeStyle style : takes.rope)

@@ -69,10 +69,10 @@ inline constexpr Choice<LseAsked> lse_words[] = {{"any", LseAsked::any},
                                                  {"always_with_cache", LseAsked::always_with_cache},
                                                  {"with_cache", LseAsked::with_cache},
                                                  {"without_cache", LseAsked::without_cache}};
-inline constexpr Choice<MaskAxis> mask_axis_words[] = {{"batch", MaskAxis::batch},
-                                                       {"heads", MaskAxis::heads},
-                                                       {"queries", MaskAxis::queries},
-                                                       {"keys", MaskAxis::keys}};
+inline constexpr Choice<MaskShared> mask_axis_words[] = {{"batch", &MaskTensor::shared_batch},
+                                                         {"heads", &MaskTensor::shared_heads},
+                                                         {"queries", &MaskTensor::shared_queries},
+                                                         {"keys", &MaskTensor::shared_keys}};
 inline constexpr Choice<RopeStyle> rope_words[] = {{"interleaved", RopeStyle::interleaved},
                                                    {"half", RopeStyle::half}};
 inline constexpr Choice<AxisOrder> order_words[] = {{"bhtd", AxisOrder::bhtd},

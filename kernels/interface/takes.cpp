@@ -96,11 +96,6 @@ std::string in_words(const NumberSet& numbers) {
     return text;
 }
 
-constexpr MaskAxisRow axis_rows[] = {{MaskAxis::batch, &MaskTensor::shared_batch},
-                                     {MaskAxis::heads, &MaskTensor::shared_heads},
-                                     {MaskAxis::queries, &MaskTensor::shared_queries},
-                                     {MaskAxis::keys, &MaskTensor::shared_keys}};
-
 struct Limit {
     std::string sentence;  ///< for people
     std::function<bool(const Problem&)> has;
@@ -167,19 +162,20 @@ bool must_ask_lse(LseAsked when, const Problem& p) {
 }
 
 Limit limit_of_masks(const Takes& takes) {
+    using manifest_words::mask_axis_words;
     std::string axes;
-    for (const auto& choice : manifest_words::mask_axis_words)
-        if (takes_shared(takes, choice.value))
-            axes.append(axes.empty() ? "" : ", ").append(choice.word);
-    const Takes unsaid;
-    return {"mask of extent 1 along: " + (axes.empty() ? "no axis" : axes),
-            [&takes](const Problem& p) {
-                return std::ranges::all_of(axis_rows, [&](const MaskAxisRow& row) {
-                    return !(p.mask.tensor.*row.shared) || takes_shared(takes, row.axis);
-                });
-            },
-            std::ranges::all_of(unsaid.mask_shared,
-                                [&](MaskAxis axis) { return takes_shared(takes, axis); })};
+    for (const auto& axis : mask_axis_words)
+        if (takes_shared(takes, axis.value))
+            axes.append(axes.empty() ? "" : ", ").append(axis.word);
+    const auto taken = [&takes](MaskShared axis) { return takes_shared(takes, axis); };
+    return {.sentence = "mask of extent 1 along: " + (axes.empty() ? "no axis" : axes),
+            .has =
+                [taken](const Problem& p) {
+                    return std::ranges::all_of(mask_axis_words, [&](const auto& axis) {
+                        return !(p.mask.tensor.*axis.value) || taken(axis.value);
+                    });
+                },
+            .usual = std::ranges::all_of(Takes{}.mask_shared, taken)};
 }
 
 /// Points into `takes`.
@@ -241,11 +237,7 @@ std::span<const QuantityRow> quantities() noexcept {
     return rows;
 }
 
-std::span<const MaskAxisRow> mask_axes() noexcept {
-    return axis_rows;
-}
-
-bool takes_shared(const Takes& takes, MaskAxis axis) noexcept {
+bool takes_shared(const Takes& takes, MaskShared axis) noexcept {
     return std::ranges::find(takes.mask_shared, axis) != takes.mask_shared.end();
 }
 

@@ -58,8 +58,8 @@ enum class Padding : std::uint8_t { any, right };
 /// When the log-sum-exp is asked for: as a law wants it, always, always beside a cache, only beside
 /// one, only without one.
 enum class LseAsked : std::uint8_t { any, always, always_with_cache, with_cache, without_cache };
-/// The axes of a mask tensor.
-enum class MaskAxis : std::uint8_t { batch, heads, queries, keys };
+/// Along which axis of a mask tensor it has extent 1.
+using MaskShared = bool MaskTensor::*;
 
 struct DimPair {
     std::int64_t qk = 0, v = 0;
@@ -73,8 +73,9 @@ struct Takes {
     Padding padding = Padding::any;
     LseAsked lse = LseAsked::any;
     std::vector<DimPair> dims;
-    /// Along which axes a mask may have extent 1.
-    std::vector<MaskAxis> mask_shared = {MaskAxis::batch, MaskAxis::heads, MaskAxis::queries};
+    /// An empty list: none.
+    std::vector<MaskShared> mask_shared = {&MaskTensor::shared_batch, &MaskTensor::shared_heads,
+                                           &MaskTensor::shared_queries};
     std::vector<RopeStyle> rope;
     bool turns_all = false;         ///< a rope turns every channel
     std::vector<AxisOrder> orders;  ///< q, k, v and o all lie in one of these, without gaps
@@ -107,13 +108,7 @@ bool among(const std::vector<T>& list, const T& one) {
 std::optional<AxisOrder> common_order(const Problem& problem);
 bool padded_right(const Problem& problem);
 
-struct MaskAxisRow {
-    MaskAxis axis;
-    bool MaskTensor::*shared;
-};
-/// In the order of MaskAxis.
-std::span<const MaskAxisRow> mask_axes() noexcept;
-bool takes_shared(const Takes& takes, MaskAxis axis) noexcept;
+bool takes_shared(const Takes& takes, MaskShared axis) noexcept;
 
 /// Why a problem is none of these; none where it is.
 std::optional<std::string> refusal(const Takes& takes, const Problem& problem);

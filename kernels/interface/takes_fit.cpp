@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "kernels/interface/manifest_words.hpp"
 #include "kernels/interface/takes.hpp"
 
 namespace attest::kernel {
@@ -93,8 +94,8 @@ void fit(Problem& p, const Takes& takes) {
     fit_cache(p, takes);
     if (!takes.dims.empty()) fit_dims(p, takes.dims);
     if (takes.padding == Padding::right && !padded_right(p)) pad_right(p);
-    for (const MaskAxisRow& row : mask_axes())
-        if (!takes_shared(takes, row.axis)) p.mask.tensor.*row.shared = false;
+    for (const auto& axis : manifest_words::mask_axis_words)
+        if (!takes_shared(takes, axis.value)) p.mask.tensor.*axis.value = false;
     if (p.rope.style != RopeStyle::none && !among(takes.rope, p.rope.style))
         p.rope.style = takes.rope.front();
     fit_lse(p, takes.lse);

@@ -105,7 +105,8 @@ FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, 
 Raw raw_draw(const DrawSpace& s, const RawLimits& limits, std::uint64_t seed) {
     Raw raw = raw_draws(limits)(rc::Random(seed), rc::kNominalSize).value();
     if (is_long(s)) raw.size = Size::long_keys;
-    if (!kernel::takes_shared(s.capability.takes, kernel::MaskAxis::keys)) raw.shared_keys = false;
+    if (!kernel::takes_shared(s.capability.takes, &MaskTensor::shared_keys))
+        raw.shared_keys = false;
     return raw;
 }
 

@@ -133,7 +133,7 @@ TEST(Draw, MasksComeInEveryPatternAndTile) {
         "draw.masks",
         {.require_any = {FeatureSet(Feature::mask_bool), FeatureSet(Feature::mask_additive)}});
     kernel::Manifest manifest = full_manifest();
-    manifest.takes.mask_shared.push_back(kernel::MaskAxis::keys);
+    manifest.takes.mask_shared.push_back(&MaskTensor::shared_keys);
     const auto cases = draws(law, manifest, 2000);
     std::map<MaskPattern, double> patterns;
     std::map<std::int64_t, int> tiles;

@@ -66,11 +66,9 @@ void add_parts(Edits& edits, const Problem& p) {
     const MaskTensor& t = p.mask.tensor;
     if (t.shared_batch || t.shared_heads || t.shared_queries || t.shared_keys)
         edits.push_back({"mask not shared", [](Problem& x) {
-                             const MaskTensor old = x.mask.tensor;
-                             x.mask.tensor = {.kind = old.kind,
-                                              .pattern = old.pattern,
-                                              .tile = old.tile,
-                                              .floor = old.floor};
+                             MaskTensor& mask = x.mask.tensor;
+                             mask.shared_batch = mask.shared_heads = false;
+                             mask.shared_queries = mask.shared_keys = false;
                          }});
     for (const MaskPattern plainer : {MaskPattern::iid, MaskPattern::left_pad, MaskPattern::one_key,
                                       MaskPattern::leading_tiles})
