@@ -45,6 +45,10 @@ inline BackwardDeviation exchanged_step(std::string id, std::string says,
 /// All of them, the more particular first.
 std::span<const BackwardDeviation> backward_deviations();
 
+/// Where none of the list explains: every gradient of `roles` too large or too small by one factor.
+std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>& wrong,
+                                             const std::vector<Role>& roles);
+
 /// The families the list is made of; each in a file of its own.
 std::vector<BackwardDeviation> delta_deviations();
 std::vector<BackwardDeviation> lse_gradient_deviations();

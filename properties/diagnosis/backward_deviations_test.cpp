@@ -27,6 +27,7 @@ constexpr const char* more_lines[] = {
     "b2 hq2 hkv2 tq3 tk5 d4 mask additive shared queries,keys sink f32 grad",
     "b2 hq4 hkv4 tq5 tk5 d12 rope interleaved base 100 dims 8 offset 5 f32 grad",
     "b2 hq4 hkv2 tq5 tk5 d4 mask bool f32 grad",
+    "b1 hq1 hkv1 tq2 tk3 d3 dv260 f32 grad",
     "b1 hq4 hkv2 tq4 tk6 d4 mask bool causal window 2 1 f32 grad",
     "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
     "b2 hq1 hkv1 tq12 tk5 d3 lens_q 3,9 f32 grad",
@@ -109,6 +110,11 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
                             Played{"d_o_row_above_1", {Role::d_v}},
                             Played{"dp_last_channel", q_and_k},
                             Played{"dp_key_channels", q_and_k},
+                            Played{"dp_first_96_channels", q_and_k},
+                            Played{"delta_of_both_bf16", q_and_k},
+                            Played{"values_key_channels", {Role::d_v}},
+                            Played{"sequences_first", {Role::d_k}},
+                            Played{"delta_omitted", q_and_k},
                             Played{"weights_scale_value_dim", k_and_v},
                             Played{"score_bf16", every},
                             Played{"slope_over_cap", q_and_k},
@@ -216,6 +222,23 @@ TEST(DiagnoseBackward, WhatIsNotWrittenWhereAnotherIsNotWantedIsNamed) {
     EXPECT_EQ(found.id, "not_cleared");
     EXPECT_NE(found.says.find("dV, never written"), std::string::npos) << found.says;
     EXPECT_NE(found.says.find("where dK is not wanted"), std::string::npos) << found.says;
+}
+
+// No number of a list: it is read off the calls, and has to hold in all of them.
+TEST(DiagnoseBackward, OneFactorOnEverythingIsFitted) {
+    const auto times = [](std::vector<Role> roles, double first, double later) {
+        return diagnosis_of(changed([=](const Specification&, GradientNumbers& v) {
+            for (const Role role : roles)
+                for (std::size_t n = 0; n < v[role].size(); ++n)
+                    v[role][n] *= n < 2 ? first : later;
+        }));
+    };
+    const Diagnosis slight = times({Role::d_k}, 1.001, 1.001);
+    EXPECT_EQ(slight.id, "times_a_number");
+    EXPECT_EQ(slight.says, "gradients 1.001 times as large (seen in dK alone)");
+    EXPECT_EQ(times({Role::d_q, Role::d_k}, 1.3, 1.3).says,
+              "gradients 1.3 times as large (seen in dQ and dK alone)");
+    EXPECT_NE(times({Role::d_k}, 1.3, 1.2).id, "times_a_number");
 }
 
 TEST(DiagnoseBackward, ErrorsOfACoarserArithmeticAreNamedByTheirSize) {

@@ -47,6 +47,7 @@ public:
 private:
     void head(std::int64_t b, std::int64_t h) {
         discards_ = s_.into_keys && !s_.into_keys(call_, h);
+        sequence_ = s_.key_sequence ? s_.key_sequence(call_, b) : b;
         for (std::int64_t i = 0; i < p_.len_q; ++i) {
             const BackwardCall::RowFacts& facts = call_.row(b, h, i);
             if (facts.is_query || i < rows_end(b))
@@ -168,7 +169,7 @@ private:
         const std::size_t q =
             static_cast<std::size_t>((row.b * p_.heads_q + row.h) * p_.len_q + row.i) * d;
         const std::size_t key =
-            static_cast<std::size_t>((row.b * p_.heads_kv + heads.sum) * p_.len_kv + pair.j);
+            static_cast<std::size_t>((sequence_ * p_.heads_kv + heads.sum) * p_.len_kv + pair.j);
         const double* k = s_.plain_keys ? call_.call.key(row.b, heads.product, pair.j)
                                         : call_.key(row.b, heads.product, pair.j);
         const double* query =
@@ -218,6 +219,7 @@ private:
     const ModelSteps& s_;
     Totals d_q_, d_k_, d_v_, d_mask_, d_sinks_, d_slopes_;
     bool has_mask_ = false, discards_ = false;
+    std::int64_t sequence_ = 0;
 };
 
 }  // namespace

@@ -66,6 +66,8 @@ struct ModelSteps {
     /// dV; and of which query head the sums of sinks and slopes.
     using HeadOf = std::function<std::int64_t(const BackwardCall&, std::int64_t h)>;
     HeadOf read_head{}, value_head{}, product_head{}, key_head{}, shared_head{};
+    /// Of which sequence the sums of dK and dV are.
+    std::function<std::int64_t(const BackwardCall&, std::int64_t b)> key_sequence{};
     /// Whether a query head adds to dK and dV.
     std::function<bool(const BackwardCall&, std::int64_t h)> into_keys{};
     std::function<const BackwardCall::RowFacts&(const ModelRow&)> d_o{};  ///< whose dO is read

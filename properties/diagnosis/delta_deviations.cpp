@@ -29,13 +29,13 @@ BackwardDeviation ds(std::string id, std::string says, DsOf value) {
         .change = [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.ds = value; }};
 }
 
-/// sum_c dO_c f(O_c).
+/// sum_c dO_c f(O_c), of a dO that may be rounded.
 template <typename Change>
-Near delta_with(const ModelRow& row, Change change) {
+Near delta_with(const ModelRow& row, Change change, Precision of_d_o = Precision::f64) {
     Near sum;
     double size = 0;
     for (std::size_t c = 0; c < row.facts.d_o.size(); ++c) {
-        const Near term = row.facts.d_o[c] * change(row.facts.output[c]);
+        const Near term = round_to(row.facts.d_o[c], of_d_o) * change(row.facts.output[c]);
         sum = sum + term;
         size += most(term);
     }
@@ -52,6 +52,10 @@ Near exponential(Near x) {
 void add_delta_values(std::vector<BackwardDeviation>& list) {
     list.push_back(delta("delta_omitted", "dS = P dP: delta is left out",
                          [](const ModelRow&) { return Near{}; }));
+    list.push_back(exchanged_step("delta_omitted", "dS = P dP: delta is left out",
+                                  [](const BackwardCall&, ModelSteps& s) {
+                                      s.delta = s.d_lse = [](const ModelRow&) { return Near{}; };
+                                  }));
     list.push_back(delta("delta_added", "dS = P (dP + delta)",
                          [](const ModelRow& row) { return -row.delta; }));
     list.push_back(delta("delta_twice", "twice the delta",
@@ -94,7 +98,7 @@ void add_delta_values(std::vector<BackwardDeviation>& list) {
                                          static_cast<std::size_t>(lane);
                 return delta_with(row, [&](Near o) { return c++ < kept ? o : Near{}; });
             }));
-    for (const std::int64_t kept : {1, 32, 64, 128})
+    for (const std::int64_t kept : {1, 32, 64, 96, 128, 192, 256})
         list.push_back(delta(fmt::format("delta_first_{}_channels", kept),
                              fmt::format("a delta of the first {} channels alone", kept),
                              [kept](const ModelRow& row) {
@@ -111,6 +115,12 @@ void add_delta_values(std::vector<BackwardDeviation>& list) {
                              [narrow](const ModelRow& row) {
                                  return delta_with(
                                      row, [narrow](Near o) { return rounded_to(o, narrow); });
+                             }));
+        list.push_back(delta("delta_of_both_" + format, "a delta of dO and O rounded to " + format,
+                             [narrow](const ModelRow& row) {
+                                 return delta_with(
+                                     row, [narrow](Near o) { return rounded_to(o, narrow); },
+                                     narrow);
                              }));
     }
 }
@@ -142,7 +152,7 @@ void add_dp(std::vector<BackwardDeviation>& list) {
             fmt::format("dp_channels_{}", lane),
             fmt::format("dP without the last dv mod {} channels", lane),
             [lane](const BackwardCall& call) { return call.call.dim_v / lane * lane; }));
-    for (const std::int64_t kept : {32, 64, 128})
+    for (const std::int64_t kept : {32, 64, 96, 128, 192, 256})
         list.push_back(dp_channels(
             fmt::format("dp_first_{}_channels", kept),
             fmt::format("dP of the first {} channels alone", kept),

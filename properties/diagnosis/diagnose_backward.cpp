@@ -230,6 +230,7 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
         }
     };
     std::ranges::for_each(backward_deviations(), try_one);
+    if (accepted.empty()) std::ranges::for_each(fitted_factor(evidence.wrong, roles), try_one);
     if (accepted.empty()) std::ranges::for_each(in_some_gradient_rows(evidence, roles), try_one);
     // What the right calls agree with stands before what they refute, and what explains every
     // gradient before what explains some of them.

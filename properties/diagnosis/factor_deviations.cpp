@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/backward_evidence.hpp"
+#include "properties/law/gradient_run.hpp"
+#include "reference/bound/expected.hpp"
 
 namespace attest::diagnosis {
 
@@ -133,9 +136,54 @@ void add_channels(std::vector<BackwardDeviation>& list) {
                                 }
                             };
                         }});
+    list.push_back({.id = "values_key_channels",
+                    .says = "zeros in dV past as many channels as keys have",
+                    .change = [](const BackwardCall&, ModelSteps& s) {
+                        s.afterwards = [](const BackwardCall& call, Predicted& out) {
+                            std::vector<Near>& all = out[Role::d_v];
+                            for (std::size_t at = 0; at < all.size(); ++at)
+                                if (static_cast<std::int64_t>(at) % call.call.dim_v >=
+                                    call.problem().dim_qk)
+                                    all[at] = {};
+                        };
+                    }});
+}
+
+/// The shortest decimal number that a factor known to `unit` of itself may be.
+double shortest(double factor, double unit) {
+    for (int digits = 0; digits < 16; ++digits) {
+        const double r = std::stod(fmt::format("{:.{}e}", factor, digits));
+        if (r != 1 && std::abs(factor / r - 1) < unit) return r;
+    }
+    return factor;
 }
 
 }  // namespace
+
+// From the element that stands out most of its bound: the factor is known best there.
+std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>& wrong,
+                                             const std::vector<Role>& roles) {
+    double most = 0, factor_seen = 0;
+    for (const BackwardEvidence& e : wrong)
+        for (const Role role : roles) {
+            if (!e.observed.has(role)) continue;
+            const std::vector<bound::ExpectedElement>& truth = e.truth[role];
+            for (std::size_t n = 0; n < truth.size(); ++n) {
+                const double seen = e.observed[role].get(static_cast<std::int64_t>(n));
+                const double of_bound =
+                    std::abs(truth[n].value) / (truth[n].bound + truth[n].error);
+                if (!std::isfinite(seen) || !(of_bound > most) ||
+                    !outside(seen, truth[n], law::gradient_format(e.asked.problem, role)))
+                    continue;
+                most = of_bound;
+                factor_seen = seen / truth[n].value;
+            }
+        }
+    if (most == 0 || factor_seen == 0) return {};
+    const double value = shortest(factor_seen, 1 / most);
+    return {factor("times_a_number", fmt::format("gradients {:.6g} times as large", value),
+                   gradient_roles, [value](const BackwardCall&) { return value; })};
+}
 
 std::vector<BackwardDeviation> factor_deviations() {
     std::vector<BackwardDeviation> list;

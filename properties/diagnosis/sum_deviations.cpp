@@ -49,6 +49,11 @@ void add_heads(std::vector<BackwardDeviation>& list) {
     list.push_back(
         joining("group_without_first", "dK and dV without the first query head of a group",
                 [](std::int64_t at, std::int64_t group) { return group == 1 || at != 0; }));
+    list.push_back(exchanged_step(
+        "sequences_first", "dK and dV of every sequence added to those of the first",
+        [](const BackwardCall&, ModelSteps& s) {
+            s.key_sequence = [](const BackwardCall&, std::int64_t) { return std::int64_t{0}; };
+        }));
     list.push_back(
         exchanged_step("group_mean", "the mean over a group's heads where their sum is meant",
                        [](const BackwardCall&, ModelSteps& s) { s.groups = Joining::mean; }));

@@ -73,10 +73,15 @@ void add_lse(std::vector<BackwardDeviation>& list) {
     for (const std::function<Near(const ModelRow&)>& form :
          {std::function<Near(const ModelRow&)>(lse_of_keys),
           std::function<Near(const ModelRow&)>(from_stored)})
-        list.push_back(exchanged_step("sink_left_out", "weights that the sink has no share in",
-                                      [form](const BackwardCall& call, ModelSteps& s) {
-                                          if (call.problem().sink) s.lse = form;
-                                      }));
+        for (const bool of_sink_too : {false, true})
+            list.push_back(
+                exchanged_step("sink_left_out", "weights that the sink has no share in",
+                               [form, of_sink_too](const BackwardCall& call, ModelSteps& s) {
+                                   if (!call.problem().sink) return;
+                                   s.lse = form;
+                                   if (of_sink_too)
+                                       s.sink_term = [](const ModelRow&, Near) { return Near{}; };
+                               }));
 }
 
 void add_hidden(std::vector<BackwardDeviation>& list) {
