@@ -88,6 +88,10 @@ void add_delta_values(std::vector<BackwardDeviation>& list) {
     list.push_back(delta(
         "delta_unnormalised", "a delta of O before it is divided by the row's sum",
         [](const ModelRow& row) { return exponential(row.lse - largest_score(row)) * row.delta; }));
+}
+
+/// Of some channels, or of rounded numbers.
+void add_delta_sums(std::vector<BackwardDeviation>& list) {
     for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
         list.push_back(delta(
             fmt::format("delta_channels_{}", lane),
@@ -164,6 +168,7 @@ void add_dp(std::vector<BackwardDeviation>& list) {
 std::vector<BackwardDeviation> delta_deviations() {
     std::vector<BackwardDeviation> list;
     add_delta_values(list);
+    add_delta_sums(list);
     add_dp(list);
     list.push_back(ds("delta_unweighted", "dS = P dP - delta, delta without its weight",
                       [](const ModelPair& pair) { return pair.p * pair.dp - pair.row.delta; }));

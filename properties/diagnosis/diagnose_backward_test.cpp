@@ -53,7 +53,8 @@ TEST(DiagnoseBackward, FactorsAreNamedWithTheGradientsTheyAreSeenIn) {
     const auto two = [](const Specification&) { return 2.0; };
     EXPECT_EQ(diagnosis_of(times({Role::d_v}, two)).id, "twice");
     // No factor that has a name.
-    EXPECT_FALSE(diagnosis_of(times({Role::d_v}, [](const Specification&) { return 1.37; })).known);
+    EXPECT_EQ(diagnosis_of(times({Role::d_v}, [](const Specification&) { return 1.37; })).says,
+              "gradients 1.37 times as large (seen in dV alone)");
 }
 
 // dS is linear in dO, and with a row's delta that of the row below its dQ is another one.

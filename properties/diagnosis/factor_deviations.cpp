@@ -181,7 +181,7 @@ std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>
         }
     if (most == 0 || factor_seen == 0) return {};
     const double value = shortest(factor_seen, 1 / most);
-    return {factor("times_a_number", fmt::format("gradients {:.6g} times as large", value),
+    return {factor("times_a_number", fmt::format("gradients {} times as large", value),
                    gradient_roles, [value](const BackwardCall&) { return value; })};
 }
 
