@@ -148,10 +148,15 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
                             Played{"rope_products_plain", {Role::d_k}},
                             Played{"backward_causal_query_tile_lost_16", k_and_v},
                             Played{"backward_causal_key_tile_shown_8", k_and_v}}) {
-        const auto d = std::ranges::find(backward_deviations(), p.id, &BackwardDeviation::id);
-        ASSERT_NE(d, backward_deviations().end()) << p.id;
-        const Diagnosis found = diagnosis_of_one(*d, p.roles);
-        EXPECT_EQ(found.id, p.id) << found.says;
+        int forms = 0;
+        for (const BackwardDeviation& d : backward_deviations()) {
+            // In lines as short as these a second form of a tile may be that of half the tile.
+            if (d.id != p.id || (forms > 0 && d.respecify)) continue;
+            ++forms;
+            const Diagnosis found = diagnosis_of_one(d, p.roles);
+            EXPECT_EQ(found.id, p.id) << "form " << forms << ": " << found.says;
+        }
+        EXPECT_GT(forms, 0) << p.id;
     }
 }
 
