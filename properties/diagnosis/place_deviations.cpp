@@ -143,16 +143,26 @@ void add_exchanged(std::vector<BackwardDeviation>& list) {
     }
 }
 
+/// Rows of which forward saw no key, told by their LSE, are left out whatever backward sees.
+void without_empty_rows(const BackwardCall&, ModelSteps& steps) {
+    steps.sees = [](const ModelRow& row, std::int64_t, bool is) {
+        return is && row.lse.value != -infinite;
+    };
+}
+
 /// What forward may do wrong backward may do alone.
 void add_of_forward(std::vector<BackwardDeviation>& list) {
     for (const Deviation& d : deviations()) {
         if (!d.respecify) continue;
-        for (const bool renewed : {false, true})
-            list.push_back({.id = "backward_" + d.id,
-                            .says = "in backward alone: " + d.says,
-                            .respecify = d.respecify,
-                            .renewed = renewed,
-                            .in_forward = d.id});
+        BackwardDeviation alone{.id = "backward_" + d.id,
+                                .says = "in backward alone: " + d.says,
+                                .respecify = d.respecify,
+                                .in_forward = d.id};
+        list.push_back(alone);
+        list.push_back(alone);
+        list.back().renewed = true;
+        list.push_back(std::move(alone));
+        list.back().change = without_empty_rows;
     }
 }
 
