@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     // Memory that a case's tensors leave is the next case's: given back, it is cleared page by
     // page, which was a third of the time of some tests.
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that it takes
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     if (attest::law::catalogue().empty() || attest::kernel::museum().empty()) {
         std::fprintf(stderr, "attest_tests: the catalogue is empty: no law was linked\n");

@@ -160,16 +160,6 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
     }
 }
 
-// Many kernels leave a row out whose LSE is that of no key, whatever they take for its mask.
-TEST(BackwardDeviations, AForgottenMaskIsNamedWhereRowsWithoutKeysAreLeftOut) {
-    for (const BackwardDeviation& d : backward_deviations())
-        if (d.id == "backward_causal_ignored" && d.change) {
-            EXPECT_EQ(diagnosis_of_one(d, {Role::d_q, Role::d_k, Role::d_v}).id, d.id);
-            return;
-        }
-    ADD_FAILURE() << "no such form";
-}
-
 // A maximum with the sink, and a sum without it: exp(S - sink) is 0 in f32 where the sink is larger
 // by more than its range, and what a kernel makes of an empty sum is its own.
 TEST(BackwardDeviations, NothingIsClaimedOfKeysThatASinkLeavesNoRoomFor) {

@@ -50,12 +50,12 @@ Near exponential(Near x) {
 }
 
 void add_delta_values(std::vector<BackwardDeviation>& list) {
-    list.push_back(delta("delta_omitted", "dS = P dP: delta is left out",
-                         [](const ModelRow&) { return Near{}; }));
-    list.push_back(exchanged_step("delta_omitted", "dS = P dP: delta is left out",
-                                  [](const BackwardCall&, ModelSteps& s) {
-                                      s.delta = s.d_lse = [](const ModelRow&) { return Near{}; };
-                                  }));
+    for (const bool of_lse_too : {false, true})
+        list.push_back(exchanged_step("delta_omitted", "dS = P dP: delta is left out",
+                                      [of_lse_too](const BackwardCall&, ModelSteps& s) {
+                                          s.delta = [](const ModelRow&) { return Near{}; };
+                                          if (of_lse_too) s.d_lse = s.delta;
+                                      }));
     list.push_back(delta("delta_added", "dS = P (dP + delta)",
                          [](const ModelRow& row) { return -row.delta; }));
     list.push_back(delta("delta_twice", "twice the delta",

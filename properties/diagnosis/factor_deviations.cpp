@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
 
 #include "properties/diagnosis/backward_evidence.hpp"
 #include "properties/law/gradient_run.hpp"
@@ -14,7 +14,8 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr Role q_and_k[] = {Role::d_q, Role::d_k}, values[] = {Role::d_v};
+constexpr Role q_and_k[] = {Role::d_q, Role::d_k}, values[] = {Role::d_v},
+               q_k_and_v[] = {Role::d_q, Role::d_k, Role::d_v};
 
 using FactorOf = std::function<double(const BackwardCall&)>;
 
@@ -119,34 +120,35 @@ void add_numbers(std::vector<BackwardDeviation>& list) {
     }
 }
 
+/// Zeros in the channels past those that are kept.
+BackwardDeviation zeros_past(
+    std::string id, std::string says, std::span<const Role> roles,
+    std::function<std::int64_t(const BackwardCall&, std::int64_t dim)> kept) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .change = [roles, kept = std::move(kept)](const BackwardCall&, ModelSteps& s) {
+                s.afterwards = [roles, kept](const BackwardCall& call, Predicted& out) {
+                    for (const Role role : roles) {
+                        const std::int64_t dim =
+                            role == Role::d_v ? call.call.dim_v : call.problem().dim_qk;
+                        std::vector<Near>& all = out[role];
+                        for (std::size_t at = 0; at < all.size(); ++at)
+                            if (static_cast<std::int64_t>(at) % dim >= kept(call, dim))
+                                all[at] = {};
+                    }
+                };
+            }};
+}
+
 void add_channels(std::vector<BackwardDeviation>& list) {
     for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
-        list.push_back({.id = fmt::format("channels_dropped_{}", lane),
-                        .says = fmt::format("zeros in the last d mod {} channels", lane),
-                        .change = [lane](const BackwardCall&, ModelSteps& s) {
-                            s.afterwards = [lane](const BackwardCall& call, Predicted& out) {
-                                for (const Role role : {Role::d_q, Role::d_k, Role::d_v}) {
-                                    const std::int64_t dim =
-                                        role == Role::d_v ? call.call.dim_v : call.problem().dim_qk;
-                                    std::vector<Near>& all = out[role];
-                                    for (std::size_t at = 0; at < all.size(); ++at)
-                                        if (static_cast<std::int64_t>(at) % dim >=
-                                            dim / lane * lane)
-                                            all[at] = {};
-                                }
-                            };
-                        }});
-    list.push_back({.id = "values_key_channels",
-                    .says = "zeros in dV past as many channels as keys have",
-                    .change = [](const BackwardCall&, ModelSteps& s) {
-                        s.afterwards = [](const BackwardCall& call, Predicted& out) {
-                            std::vector<Near>& all = out[Role::d_v];
-                            for (std::size_t at = 0; at < all.size(); ++at)
-                                if (static_cast<std::int64_t>(at) % call.call.dim_v >=
-                                    call.problem().dim_qk)
-                                    all[at] = {};
-                        };
-                    }});
+        list.push_back(zeros_past(
+            fmt::format("channels_dropped_{}", lane),
+            fmt::format("zeros in the last d mod {} channels", lane), q_k_and_v,
+            [lane](const BackwardCall&, std::int64_t dim) { return dim / lane * lane; }));
+    list.push_back(
+        zeros_past("values_key_channels", "zeros in dV past as many channels as keys have", values,
+                   [](const BackwardCall& call, std::int64_t) { return call.problem().dim_qk; }));
 }
 
 /// The shortest decimal number that a factor known to `unit` of itself may be.
@@ -163,24 +165,23 @@ double shortest(double factor, double unit) {
 // From the element that stands out most of its bound: the factor is known best there.
 std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>& wrong,
                                              const std::vector<Role>& roles) {
-    double most = 0, factor_seen = 0;
+    double most = 0, seen_factor = 0;
     for (const BackwardEvidence& e : wrong)
         for (const Role role : roles) {
-            if (!e.observed.has(role)) continue;
-            const std::vector<bound::ExpectedElement>& truth = e.truth[role];
-            for (std::size_t n = 0; n < truth.size(); ++n) {
-                const double seen = e.observed[role].get(static_cast<std::int64_t>(n));
-                const double of_bound =
-                    std::abs(truth[n].value) / (truth[n].bound + truth[n].error);
+            const std::int64_t size = e.observed.has(role) ? e.observed[role].size() : 0;
+            for (std::int64_t n = 0; n < size; ++n) {
+                const double seen = e.observed[role].get(n);
+                const bound::ExpectedElement& x = e.truth[role][static_cast<std::size_t>(n)];
+                const double of_bound = std::abs(x.value) / (x.bound + x.error);
                 if (!std::isfinite(seen) || !(of_bound > most) ||
-                    !outside(seen, truth[n], law::gradient_format(e.asked.problem, role)))
+                    !outside(seen, x, law::gradient_format(e.asked.problem, role)))
                     continue;
                 most = of_bound;
-                factor_seen = seen / truth[n].value;
+                seen_factor = seen / x.value;
             }
         }
-    if (most == 0 || factor_seen == 0) return {};
-    const double value = shortest(factor_seen, 1 / most);
+    if (seen_factor == 0) return {};
+    const double value = shortest(seen_factor, 1 / most);
     return {factor("times_a_number", fmt::format("gradients {} times as large", value),
                    gradient_roles, [value](const BackwardCall&) { return value; })};
 }

@@ -60,19 +60,18 @@ std::optional<bound::Expected> largest_alone(const Specification& s, const bound
     const std::int64_t group = group_size(s.problem);
     const auto rows = rows_of(s);
     std::size_t n = 0, flat = 0;
-    return output_of(
-        s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-            const bound::ExpectedElement& o = truth.output[n++];
-            if (c == 0) {
-                best = -1;
-                const oracle::RowDetail& row = (*rows)[flat++];
-                for (std::size_t j = 0; j < row.scores.size(); ++j)
-                    if (row.weights[j] > 0 &&
-                        (best < 0 || row.scores[j] > row.scores[static_cast<std::size_t>(best)]))
-                        best = static_cast<std::int64_t>(j);
-            }
-            return best < 0 ? o : bound::ExpectedElement{v.at(b, h / group, best, c), 0, 0};
-        });
+    return output_of(s.problem, [&](std::int64_t b, std::int64_t h, std::int64_t, std::int64_t c) {
+        const bound::ExpectedElement& o = truth.output[n++];
+        if (c == 0) {
+            best = -1;
+            const oracle::RowDetail& row = (*rows)[flat++];
+            for (std::size_t j = 0; j < row.scores.size(); ++j)
+                if (row.weights[j] > 0 &&
+                    (best < 0 || row.scores[j] > row.scores[static_cast<std::size_t>(best)]))
+                    best = static_cast<std::int64_t>(j);
+        }
+        return best < 0 ? o : bound::ExpectedElement{v.at(b, h / group, best, c), 0, 0};
+    });
 }
 
 std::optional<bound::Expected> input_v(const Specification& s, const bound::Expected&) {

@@ -154,15 +154,14 @@ void without_empty_rows(const BackwardCall&, ModelSteps& steps) {
 void add_of_forward(std::vector<BackwardDeviation>& list) {
     for (const Deviation& d : deviations()) {
         if (!d.respecify) continue;
-        BackwardDeviation alone{.id = "backward_" + d.id,
-                                .says = "in backward alone: " + d.says,
-                                .respecify = d.respecify,
-                                .in_forward = d.id};
-        list.push_back(alone);
-        list.push_back(alone);
-        list.back().renewed = true;
-        list.push_back(std::move(alone));
-        list.back().change = without_empty_rows;
+        const BackwardDeviation alone{.id = "backward_" + d.id,
+                                      .says = "in backward alone: " + d.says,
+                                      .respecify = d.respecify,
+                                      .in_forward = d.id};
+        BackwardDeviation renewed = alone, guarded = alone;
+        renewed.renewed = true;
+        guarded.change = without_empty_rows;
+        list.insert(list.end(), {alone, renewed, guarded});
     }
 }
 

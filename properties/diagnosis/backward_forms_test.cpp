@@ -1,0 +1,108 @@
+// A backward written out by itself, with the slips that the second forms of deviations are: nothing
+// that it computes comes from what it is told by.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "properties/diagnosis/backward_actor_test.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+/// Whole sequences and groups of one head; causal masks and sinks alone.
+constexpr const char* plain_lines[] = {
+    "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
+    "b1 hq1 hkv1 tq6 tk2 d2 causal f32 grad",
+    "b1 hq2 hkv2 tq4 tk6 d3 causal f32 grad",
+    "b2 hq2 hkv2 tq3 tk5 d4 f32 grad lse_grad",
+    "b1 hq2 hkv2 tq3 tk5 d4 sink f32 grad",
+    "b2 hq2 hkv2 tq4 tk5 d4 sink f32 grad lse_grad seed 13",
+};
+
+struct Slips {
+    bool forgets_causal = false, forgets_delta = false, forgets_sink = false;
+};
+
+struct WrittenRow {
+    const Specification& s;
+    std::int64_t b, h, i;
+
+    bool sees(std::int64_t j) const {
+        return !s.problem.mask.causal || j <= i + s.problem.len_kv - s.problem.len_q;
+    }
+    double product(Role a, Role b_, std::int64_t j) const {
+        double sum = 0;
+        for (std::int64_t c = 0; c < s.inputs[a].shape()[3]; ++c)
+            sum += s.inputs[a].at(b, h, i, c) * s.inputs[b_].at(b, h, j, c);
+        return sum;
+    }
+    double score(std::int64_t j) const {
+        return effective_scale(s.problem) * product(Role::q, Role::k, j);
+    }
+    double lse_of_keys() const {
+        double sum = 0;
+        for (std::int64_t j = 0; j < s.problem.len_kv; ++j) sum += sees(j) ? std::exp(score(j)) : 0;
+        return std::log(sum);
+    }
+};
+
+void add_row(const WrittenRow& row, const Slips& slips, GradientNumbers& v) {
+    const Problem& p = row.s.problem;
+    const TensorSet& in = row.s.inputs;
+    const double lse =
+        slips.forgets_sink && p.sink ? row.lse_of_keys() : in[Role::lse].at(row.b, row.h, row.i, 0);
+    if (lse == -infinite) return;  // no key, as forward saw it
+    double delta = slips.forgets_delta ? 0 : row.product(Role::d_o, Role::o, row.i);
+    if (in.has(Role::d_lse) && !slips.forgets_delta)
+        delta -= in[Role::d_lse].at(row.b, row.h, row.i, 0);
+    const std::int64_t head = row.b * p.heads_q + row.h, d = p.dim_qk;
+    const auto at = [&](std::int64_t t, std::int64_t len, std::int64_t c) {
+        return static_cast<std::size_t>((head * len + t) * d + c);
+    };
+    for (std::int64_t j = 0; j < p.len_kv; ++j) {
+        if (!slips.forgets_causal && !row.sees(j)) continue;
+        const double weight = std::exp(row.score(j) - lse);
+        const double ds = weight * (row.product(Role::d_o, Role::v, j) - delta);
+        const double dx = effective_scale(p) * ds;
+        for (std::int64_t c = 0; c < d; ++c) {
+            v[Role::d_q][at(row.i, p.len_q, c)] += dx * in[Role::k].at(row.b, row.h, j, c);
+            v[Role::d_k][at(j, p.len_kv, c)] += dx * in[Role::q].at(row.b, row.h, row.i, c);
+            v[Role::d_v][at(j, p.len_kv, c)] += weight * in[Role::d_o].at(row.b, row.h, row.i, c);
+        }
+    }
+}
+
+Diagnosis diagnosis_with(Slips slips) {
+    return diagnosis_of(changed([slips](const Specification& s, GradientNumbers& v) {
+                            for (const Role role : {Role::d_q, Role::d_k, Role::d_v})
+                                std::fill(v[role].begin(), v[role].end(), 0.0);
+                            if (slips.forgets_sink)
+                                std::fill(v[Role::d_sinks].begin(), v[Role::d_sinks].end(), 0.0);
+                            for (std::int64_t b = 0; b < s.problem.batch; ++b)
+                                for (std::int64_t h = 0; h < s.problem.heads_q; ++h)
+                                    for (std::int64_t i = 0; i < s.problem.len_q; ++i)
+                                        add_row({s, b, h, i}, slips, v);
+                        }),
+                        plain_lines);
+}
+
+TEST(BackwardForms, WithoutASlipItIsRight) {
+    EXPECT_EQ(diagnosis_with({}).cases, 0);
+}
+
+// Many kernels leave a row out whose LSE is that of no key, whatever they take for its mask.
+TEST(BackwardForms, AForgottenMaskIsNamedWhereRowsWithoutKeysAreLeftOut) {
+    EXPECT_EQ(diagnosis_with({.forgets_causal = true}).id, "backward_causal_ignored");
+}
+
+TEST(BackwardForms, ADeltaLeftOutWithTheGradientOfTheLseIsNamed) {
+    EXPECT_EQ(diagnosis_with({.forgets_delta = true}).id, "delta_omitted");
+}
+
+TEST(BackwardForms, ASinkLeftOutOfItsOwnGradientTooIsNamed) {
+    EXPECT_EQ(diagnosis_with({.forgets_sink = true}).id, "sink_left_out");
+}
+
+}  // namespace
+}  // namespace attest::diagnosis
