@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""adapters_test.py ATTEST: judges ONNX Runtime, PyTorch, Triton and JAX through their adapters, where a Python has them.
+"""adapters_test.py ATTEST: judges ONNX Runtime, PyTorch, Triton, JAX and ggml through their adapters, where a Python has them.
 
 Exit 77 says "not run" with the reason. The set-up is kernels/adapters/set_up, whose Python is asked first and then the
 system's (Debian has python3-torch); ATTEST_ADAPTER_PYTHON names another interpreter. What is expected of each adapter was measured with the version it prints; the backends
@@ -38,6 +38,10 @@ EXPECTED = {
     # `attest new triton` begins with it. In the interpreter a case takes seconds.
     "triton": ("triton, torch, numpy", [
         ("triton_attention", ["--profile", "quick", "--cases", "4", "--shapes", "4", "--match", "reference.output"], 0),
+    ]),
+    "ggml": ("xllamacpp, numpy", [
+        ("ggml_attention", QUICK, 0),
+        ("ggml_attention_half", QUICK, 0),
     ]),
     # Every shape is compiled anew: seconds a case.
     "jax": ("jax, numpy", [

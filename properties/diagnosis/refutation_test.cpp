@@ -165,9 +165,11 @@ TEST(Refutation, SumsInBfloat16AreNotTakenForSumsInF16) {
             return answer;
         });
     };
-    const char* line = "b1 hq1 hkv1 tq2 tk4 d4 f32";
-    EXPECT_EQ(diagnosed_after_probes(sums_in(Precision::f16), line).id, "step_accumulate_f16");
-    EXPECT_NE(diagnosed_after_probes(sums_in(Precision::bf16), line).id, "step_accumulate_f16");
+    // Of values in f16 a single one is right, and the sum of weights is nowhere rounded.
+    for (const char* line : {"b1 hq1 hkv1 tq2 tk4 d4 f32", "b1 hq1 hkv1 tq2 tk4 d4 f32 kv f16"}) {
+        EXPECT_EQ(diagnosed_after_probes(sums_in(Precision::f16), line).id, "step_accumulate_f16");
+        EXPECT_NE(diagnosed_after_probes(sums_in(Precision::bf16), line).id, "step_accumulate_f16");
+    }
 }
 
 // Sums of weights in f16 lie within the bound of a coarse exp.

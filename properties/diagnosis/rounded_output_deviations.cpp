@@ -15,6 +15,10 @@ namespace attest::diagnosis {
 
 namespace {
 
+/// What of a tile is rounded: what it leaves of the sum; what is rescaled before it, too; and its
+/// own products as well, where they are a matrix of that format.
+enum class Rounded : std::uint8_t { sum, rescaled, products };
+
 /// What a kernel's number may be.
 struct SumRange {
     double low = 0, high = 0;
@@ -22,6 +26,7 @@ struct SumRange {
     void widen(double by) { low -= by, high += by; }
     void scale(double by) { low *= by, high *= by; }  ///< by > 0
     void round(Precision format) { low = round_to(low, format), high = round_to(high, format); }
+    double size() const { return std::max(std::abs(low), std::abs(high)); }
     bool finite() const { return std::isfinite(low) && std::isfinite(high); }
 };
 
@@ -56,12 +61,20 @@ SumRange product(const RowOfKeys& of, std::int64_t j, double most, double v) {
     SumRange p{w - off, w + off};
     if (const auto format = format_of_weights(of.s)) p.round(*format);
     SumRange out{std::min(p.low * v, p.high * v), std::max(p.low * v, p.high * v)};
-    out.widen(0x1p-23 * std::max(std::abs(out.low), std::abs(out.high)));
+    out.widen(0x1p-23 * out.size());
     return out;
 }
 
+/// How often a sum is rounded, and to what.
+struct Roundings {
+    std::int64_t tile;
+    Rounded what;
+    Precision format;
+};
+
 // sum_j P_j v_j of one channel, by tiles of keys, rounded after each.
-SumRange sum_of_tiles(const RowOfKeys& of, std::int64_t c, std::int64_t tile, Precision format) {
+SumRange sum_of_tiles(const RowOfKeys& of, std::int64_t c, const Roundings& roundings) {
+    const auto [tile, what, format] = roundings;
     double most = -infinite;
     SumRange sum;
     const Tensor& values = of.s.inputs[Role::v];
@@ -76,17 +89,20 @@ SumRange sum_of_tiles(const RowOfKeys& of, std::int64_t c, std::int64_t tile, Pr
         if (!std::isfinite(most)) continue;
         if (before != most && std::isfinite(before)) {
             sum.scale(std::exp(before - most));
-            sum.widen(0x1p-21 * (4 + std::abs(before - most) + std::abs(most)) *
-                      std::max(std::abs(sum.low), std::abs(sum.high)));
+            sum.widen(0x1p-21 * (4 + std::abs(before - most) + std::abs(most)) * sum.size());
+            if (what != Rounded::sum) sum.round(format);
         }
-        double size = std::max(std::abs(sum.low), std::abs(sum.high));
+        SumRange own;
+        double size = what == Rounded::products ? 0 : sum.size();
         for (std::int64_t j = from; j < to; ++j) {
             if (!seen(j)) continue;
             const SumRange p = product(of, j, most, values.at(of.b, of.head_kv, j, c));
-            sum.low += p.low, sum.high += p.high;
-            size += std::max(std::abs(p.low), std::abs(p.high));
+            own.low += p.low, own.high += p.high;
+            size += p.size();
         }
-        sum.widen(0x1p-24 * static_cast<double>(to - from) * size);
+        own.widen(0x1p-24 * static_cast<double>(to - from) * size);
+        if (what == Rounded::products) own.round(format);
+        sum.low += own.low, sum.high += own.high;
         sum.round(format);
     }
     // By the maximum of the keys; O is this times exp(most - LSE).
@@ -97,12 +113,12 @@ SumRange sum_of_tiles(const RowOfKeys& of, std::int64_t c, std::int64_t tile, Pr
 // The quotient is known as well as the truth's own sum of weights: the slack of its log-sum-exp.
 std::optional<bound::Expected> rounded_sums_of_values(const Specification& s,
                                                       const bound::Expected& truth, RoundsTo narrow,
-                                                      std::int64_t tile) {
+                                                      std::int64_t tile, Rounded what) {
     const Problem& p = s.problem;
     const bool half = p.format_q == Precision::f16 || p.format_q == Precision::bf16;
     if (p.splits > 1 || p.format_q == Precision::f64 || truth.lse.empty()) return std::nullopt;
     if (!narrow && (!half || p.format_q != p.format_kv)) return std::nullopt;
-    const Precision format = narrow.value_or(p.format_q);
+    const Roundings roundings{tile, what, narrow.value_or(p.format_q)};
     bound::Expected out = truth;
     bool any = false;
     const auto rows = rows_of(s);
@@ -114,9 +130,9 @@ std::optional<bound::Expected> rounded_sums_of_values(const Specification& s,
         if (truth.row_empty[row] != 0 || !std::isfinite(o.value)) continue;
         const RowOfKeys of{s, (*rows)[row], span_of(s, b, i), b,
                            flat / p.len_q % p.heads_q / group_size(p)};
-        SumRange sum = sum_of_tiles(of, n % dim, tile, format);
+        SumRange sum = sum_of_tiles(of, n % dim, roundings);
         const double off = truth.lse[row].bound + truth.lse[row].error + 0x1p-22;
-        sum.widen(off * std::max(std::abs(sum.low), std::abs(sum.high)));
+        sum.widen(off * sum.size());
         any = true;
         o = sum.finite()
                 ? bound::ExpectedElement{(sum.low + sum.high) / 2, 0, (sum.high - sum.low) / 2}
@@ -125,20 +141,29 @@ std::optional<bound::Expected> rounded_sums_of_values(const Specification& s,
     return any ? std::optional(std::move(out)) : std::nullopt;
 }
 
+Deviation sum_of_values_rounded(RoundsTo narrow, std::int64_t tile, Rounded what) {
+    const std::string place =
+        tile == 1 ? "key by key" : fmt::format("after each tile of {} keys", tile);
+    const char* ids[] = {"", "_rescaled", "_products"};
+    const char* also[] = {"", " and where it is rescaled",
+                          " and where it is rescaled, the products too"};
+    const auto n = static_cast<std::size_t>(what);
+    return formula_deviation(
+        fmt::format("value_sum_rounded_{}_{}{}", id_of(narrow), tile, ids[n]),
+        fmt::format("a sum of values kept in {}, rounded {}{}", words_of(narrow), place, also[n]),
+        [narrow, tile, what](const Specification& s, const bound::Expected& truth) {
+            return rounded_sums_of_values(s, truth, narrow, tile, what);
+        });
+}
+
 }  // namespace
 
 std::vector<Deviation> sums_of_values_rounded() {
     std::vector<Deviation> list;
-    for (const RoundsTo narrow : narrow_or_own)
-        for (const std::int64_t tile : {1, 16, 32, 64, 128})
-            list.push_back(formula_deviation(
-                fmt::format("value_sum_rounded_{}_{}", id_of(narrow), tile),
-                fmt::format(
-                    "a sum of values kept in {}, rounded {}", words_of(narrow),
-                    tile == 1 ? "key by key" : fmt::format("after each tile of {} keys", tile)),
-                [narrow, tile](const Specification& s, const bound::Expected& truth) {
-                    return rounded_sums_of_values(s, truth, narrow, tile);
-                }));
+    for (const Rounded what : {Rounded::sum, Rounded::rescaled, Rounded::products})
+        for (const RoundsTo narrow : narrow_or_own)
+            for (const std::int64_t tile : {1, 16, 32, 64, 128})
+                list.push_back(sum_of_values_rounded(narrow, tile, what));
     return list;
 }
 
