@@ -199,6 +199,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       hidden_scores(evidence),
                       inputs_narrowed(),
                       sums_of_values_rounded(),
+                      weights_of_splits_rounded(),
                       fitted_outputs(evidence),
                       lost_keys(),
                       early_limits(),

@@ -67,6 +67,10 @@ std::vector<Deviation> pages_beside();
 /// The sum over values rounded (rounded_output_deviations.cpp).
 std::vector<Deviation> sums_of_values_rounded();
 
+/// Weights rounded by the largest score of each split, as the problem asks for splits
+/// (rounding_deviations.cpp).
+std::vector<Deviation> weights_of_splits_rounded();
+
 /// Several inputs narrowed at once (narrow_input_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
 

@@ -94,14 +94,22 @@ std::vector<Deviation> flushed_outputs(const AllEvidence& evidence) {
     return {};
 }
 
-// Kernels take scores by the maximum so far: that of the row, where one of the first keys has it.
-bool maximum_comes_early(const oracle::RowDetail& row) {
-    constexpr std::size_t least_tile = 16;
-    std::size_t first = 0;
-    while (first < row.weights.size() && !(row.weights[first] > 0)) ++first;
-    for (std::size_t j = first; j < std::min(first + least_tile, row.scores.size()); ++j)
-        if (row.weights[j] > 0 && row.scores[j] == row.max) return true;
-    return false;
+// Kernels take scores by the maximum so far: that of all of these keys, where one of the first has
+// it. None where none has.
+std::optional<double> maximum_that_comes_early(const oracle::RowDetail& row, KeyExtent part) {
+    constexpr std::int64_t least_tile = 16;
+    const auto seen = [&row](std::int64_t j) {
+        return row.weights[static_cast<std::size_t>(j)] > 0;
+    };
+    std::int64_t first = part.begin;
+    while (first < part.end && !seen(first)) ++first;
+    double early = -infinite, most = -infinite;
+    for (std::int64_t j = first; j < part.end; ++j) {
+        if (!seen(j)) continue;
+        most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
+        if (j < first + least_tile) early = most;
+    }
+    return early == most ? std::optional(most) : std::nullopt;
 }
 
 // Known to a few roundings to f32 of the score and its maximum.
@@ -109,44 +117,68 @@ bool surely_apart(double a, double b) {
     return std::abs(a - b) > 0x1p-18 * (1 + std::abs(b));
 }
 
-/// Weights exp(x) of keys x below the largest score of the row: `below` it they are another number.
-Deviation small_weights(std::string id, std::string says, double below, double instead,
-                        bool in_sum) {
-    return weight_deviation(
-        std::move(id), std::move(says),
-        [below, instead, in_sum](const Specification& s, const oracle::RowDetail& row,
-                                 KeyExtent) -> std::optional<WeightChange> {
-            if (s.problem.sink || s.problem.splits > 1 || !maximum_comes_early(row))
-                return std::nullopt;
-            WeightChange change{std::vector<double>(row.scores.size()), {}};
-            if (!in_sum) change.denominator = 0;
-            for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                const double x = row.scores[j] - row.max;
-                if (!std::isfinite(row.scores[j])) continue;
-                if (!surely_apart(x, below)) return std::nullopt;
-                if (x < below) change.numerator[j] = instead - x;
-            }
-            return change;
-        });
+/// Weights exp(x) of keys x below the largest score: `below` it they are another number.
+struct SmallWeights {
+    double below, instead;
+    bool in_sum = true;
+};
+
+/// The largest score is that of the row, which says nothing of a call in splits, or that of each
+/// split.
+enum class Largest : std::uint8_t { of_row, of_split };
+
+std::optional<WeightChange> without_small_weights(const SmallWeights& small,
+                                                  const oracle::RowDetail& row,
+                                                  const std::vector<KeyExtent>& parts) {
+    WeightChange change{std::vector<double>(row.scores.size()), {}};
+    if (!small.in_sum) change.denominator = 0;
+    for (const KeyExtent part : parts) {
+        const std::optional<double> most = maximum_that_comes_early(row, part);
+        if (!most) return std::nullopt;
+        for (auto j = static_cast<std::size_t>(part.begin); j < static_cast<std::size_t>(part.end);
+             ++j) {
+            const double x = row.scores[j] - *most;
+            if (!(row.weights[j] > 0)) continue;
+            if (!surely_apart(x, small.below)) return std::nullopt;
+            if (x < small.below) change.numerator[j] = small.instead - x;
+        }
+    }
+    return change;
+}
+
+void add_small_weights(std::vector<Deviation>& list, const std::string& id, const std::string& says,
+                       const SmallWeights& small) {
+    for (const Largest largest : {Largest::of_row, Largest::of_split})
+        list.push_back(
+            weight_deviation(id + (largest == Largest::of_row ? "" : "_by_split"), says,
+                             [small, largest](const Specification& s, const oracle::RowDetail& row,
+                                              KeyExtent span) -> std::optional<WeightChange> {
+                                 const Problem& p = s.problem;
+                                 if (p.sink || (p.splits > 1 && largest == Largest::of_row))
+                                     return std::nullopt;
+                                 return without_small_weights(small, row, split_extents(p, span));
+                             }));
 }
 
 std::vector<Deviation> ends_of_weights() {
     std::vector<Deviation> list;
     for (const int digits : {2, 3, 4, 5, 6, 7, 8})
         for (const bool in_sum : {true, false})
-            list.push_back(small_weights(
-                fmt::format("weights_dropped_1e{}{}", digits, in_sum ? "" : "_summed"),
+            add_small_weights(
+                list, fmt::format("weights_dropped_1e{}{}", digits, in_sum ? "" : "_summed"),
                 fmt::format("weights below 1e-{} of the largest dropped{}", digits,
                             in_sum ? "" : ", their sum not"),
-                -digits * std::log(10.0), -infinite, in_sum));
-    for (const int limit : {5, 8, 10, 15, 16, 20, 30, 40, 50, 60, 80})
-        for (const bool dropped : {false, true})
-            list.push_back(small_weights(
-                fmt::format("exp_{}_at_{}", dropped ? "cut" : "clamped", limit),
-                dropped
-                    ? fmt::format("no weight for scores more than {} below the largest", limit)
-                    : fmt::format("exp(-{0}) for scores more than {0} below the largest", limit),
-                -limit, dropped ? -infinite : -limit, true));
+                {-digits * std::log(10.0), -infinite, in_sum});
+    for (const int limit : {5, 8, 10, 15, 16, 20, 30, 40, 50, 60, 80}) {
+        const double below = -limit;
+        add_small_weights(
+            list, fmt::format("exp_clamped_at_{}", limit),
+            fmt::format("exp(-{0}) for scores more than {0} below the largest", limit),
+            {below, below});
+        add_small_weights(list, fmt::format("exp_cut_at_{}", limit),
+                          fmt::format("no weight for scores more than {} below the largest", limit),
+                          {below, -infinite});
+    }
     return list;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rounded_step.hpp"
 
@@ -98,10 +99,15 @@ std::optional<double> maximum_in_first_tile(const oracle::RowDetail& row, KeyExt
     return *most;
 }
 
+/// What a kernel's splits are taken to be: whatever kernels are known to make of them, of which
+/// nothing is told where they differ, or as the problem asks for them.
+enum class Splits : std::uint8_t { any, asked };
+
 // As many keys for each split, or as many whole tiles of any size.
-std::vector<std::vector<KeyExtent>> ways_to_split(const Problem& problem, KeyExtent span) {
+std::vector<std::vector<KeyExtent>> ways_to_split(const Problem& problem, KeyExtent span,
+                                                  Splits splits) {
     std::vector<std::vector<KeyExtent>> ways{split_extents(problem, span)};
-    if (problem.splits > 1)
+    if (problem.splits > 1 && splits == Splits::any)
         for (const std::int64_t tile : {16, 32, 64, 128})
             ways.push_back(splits_of_tiles(problem, span, tile).back());
     return ways;
@@ -129,17 +135,17 @@ std::optional<WeightChange> rounded_in_parts(Precision format, RoundedWeights wh
     return change;
 }
 
-Deviation weights_rounded(RoundsTo narrow, RoundedWeights where) {
+Deviation weights_rounded(RoundsTo narrow, RoundedWeights where, Splits splits) {
     const char* ids[] = {"", "_and_sum", "_divided"};
     const char* says[] = {", their sum not", " in both sums", " after the division"};
     const auto n = static_cast<std::size_t>(where);
     return rounded_step(
-        "weights_rounded_" + id_of(narrow) + ids[n],
+        "weights_rounded_" + id_of(narrow) + ids[n] + (splits == Splits::asked ? "_by_split" : ""),
         "weights rounded to " + words_of(narrow) + says[n], narrow,
-        [where](Precision format, const Specification& s, const oracle::RowDetail& row,
-                KeyExtent span) -> std::optional<WeightChange> {
+        [where, splits](Precision format, const Specification& s, const oracle::RowDetail& row,
+                        KeyExtent span) -> std::optional<WeightChange> {
             std::optional<WeightChange> change;
-            for (const auto& parts : ways_to_split(s.problem, span)) {
+            for (const auto& parts : ways_to_split(s.problem, span, splits)) {
                 auto own = rounded_in_parts(format, where, row, parts);
                 if (!own || (change && own->numerator != change->numerator)) return std::nullopt;
                 change = std::move(own);
@@ -182,7 +188,7 @@ std::vector<Deviation> rounding_deviations() {
             list.push_back(scores_rounded(narrow, which));
         for (const RoundedWeights where :
              {RoundedWeights::output, RoundedWeights::both, RoundedWeights::divided})
-            list.push_back(weights_rounded(narrow, where));
+            list.push_back(weights_rounded(narrow, where, Splits::any));
     }
     for (const Precision format : narrow_formats) {
         list.push_back(input_rounded(Role::q, "queries", format));
@@ -194,6 +200,14 @@ std::vector<Deviation> rounding_deviations() {
     for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded({}, log2e));
     list.push_back(
         formula_deviation("output_cut_off", "an output cut off instead of rounded", cut_off));
+    return list;
+}
+
+std::vector<Deviation> weights_of_splits_rounded() {
+    std::vector<Deviation> list;
+    for (const RoundsTo narrow : narrow_or_own)
+        for (const RoundedWeights where : {RoundedWeights::output, RoundedWeights::both})
+            list.push_back(weights_rounded(narrow, where, Splits::asked));
     return list;
 }
 
