@@ -42,8 +42,9 @@ Judgement check_gradients(const Trial& trial) {
 }
 
 CaseSpace any_length() {
-    CaseSpace space = gradient_cases();
+    CaseSpace space = gradient_cases(1);
     space.any_length = true;
+    space.several_tiles = 75;
     return space;
 }
 

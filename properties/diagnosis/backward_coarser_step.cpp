@@ -99,10 +99,10 @@ std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEviden
             const Allowed found = allowed(step, wrong, roles);
             if (!found.all) continue;
             if (found.telling < telling_elements_min) break;  // a coarser one tells less
+            // The coarser ones after it: other counterexamples of the same defect may need them.
             Explanation e{step.id, step.says, {}, {}, found.of, found.of};
             e.general = true;
             all.push_back(std::move(e));
-            break;
         }
     return all;
 }

@@ -61,6 +61,7 @@ std::vector<BackwardDeviation> factor_deviations();
 std::vector<BackwardDeviation> place_deviations();
 std::vector<BackwardDeviation> turn_deviations();
 std::vector<BackwardDeviation> causal_tile_deviations();
+std::vector<BackwardDeviation> skipped_block_deviations();
 std::vector<BackwardDeviation> dropout_deviations();
 
 }  // namespace attest::diagnosis

@@ -19,6 +19,9 @@ constexpr const char* long_lines[] = {
     "b1 hq2 hkv1 tq140 tk141 d2 f32 grad lse_grad",
     "b1 hq1 hkv1 tq270 tk300 d2 causal f32 grad",
     "b1 hq1 hkv1 tq131 tk131 d2 lens_q 130 lens_kv 129 f32 grad",
+    "b1 hq1 hkv1 tq3 tk130 d2 causal f32 grad",
+    "b1 hq1 hkv1 tq3 tk130 d2 window 1 -1 f32 grad",
+    "b1 hq1 hkv1 tq130 tk140 d2 dropout 0.5 seed 8 f32 grad",
 };
 constexpr const char* more_lines[] = {
     "b3 hq6 hkv3 tq4 tk4 d6 dv70 sink softcap 0.5 alibi scale 0.3 f32 grad",
@@ -31,6 +34,10 @@ constexpr const char* more_lines[] = {
     "b1 hq4 hkv2 tq4 tk6 d4 mask bool causal window 2 1 f32 grad",
     "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
     "b2 hq1 hkv1 tq12 tk5 d3 lens_q 3,9 f32 grad",
+    "b1 hq6 hkv2 tq3 tk4 d4 sink mask additive shared heads f32 grad lse_grad",
+    "b1 hq4 hkv2 tq5 tk3 d4 causal sink f32 grad lse_grad",
+    "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 alibi sink f32 grad",
+    "b1 hq1 hkv1 tq20 tk40 d3 dropout 0.5 seed 9 f32 grad",
     "b2 hq2 hkv2 tq40 tk46 d4 lens_kv 30,46 lens_q 24,40 causal window 6 3 f32 grad",
 };
 
@@ -120,6 +127,15 @@ TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
                             Played{"slope_over_cap", q_and_k},
                             Played{"slope_of_size", q_and_k},
                             Played{"group_without_last", k_and_v},
+                            Played{"group_power_of_two", k_and_v},
+                            Played{"lse_gradient_first_of_group", q_and_k},
+                            Played{"lse_gradient_key_heads", q_and_k},
+                            Played{"delta_of_products_bf16", q_and_k},
+                            Played{"dropout_mask_in_ds", q_and_k},
+                            Played{"dropout_key_in_tile_16", every},
+                            Played{"mask_first_of_group", {Role::d_mask}},
+                            Played{"sinks_rows_with_keys", {Role::d_sinks}},
+                            Played{"slopes_last_sequence", {Role::d_slopes}},
                             Played{"heads_modulo", k_and_v},
                             Played{"value_head_modulo", q_and_k},
                             Played{"product_head_modulo", {Role::d_q}},
@@ -207,10 +223,12 @@ TEST(DiagnoseBackward, PlacesThatNobodyWroteAreNamed) {
         "b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad d_o one_hot"};
     EXPECT_EQ(diagnosis_of(unwritten_where(Role::d_q, blind), empty_lines).id, "unwritten_unseen");
     // One that was written refutes it.
-    EXPECT_FALSE(
-        diagnosis_of(unwritten_where(Role::d_v, [&](const Specification& s, const Shape& at) {
-            return past(s, at) && at[3] > 0;
-        })).known);
+    EXPECT_EQ(diagnosis_of(unwritten_where(Role::d_v,
+                                           [&](const Specification& s, const Shape& at) {
+                                               return past(s, at) && at[3] > 0;
+                                           }))
+                  .id,
+              "unwritten_some_zeros");
 }
 
 // Of three numbers that are all NaN, one is told by what memory held before.

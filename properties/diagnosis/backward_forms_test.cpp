@@ -22,6 +22,7 @@ constexpr const char* plain_lines[] = {
 
 struct Slips {
     bool forgets_causal = false, forgets_delta = false, forgets_sink = false;
+    std::int64_t skips_blocks_of = 0;  ///< queries and keys, whose first query sees none of these
 };
 
 struct WrittenRow {
@@ -47,6 +48,15 @@ struct WrittenRow {
     }
 };
 
+bool skips(const WrittenRow& row, std::int64_t j, std::int64_t block) {
+    WrittenRow first = row;
+    first.i = row.i / block * block;
+    const std::int64_t from = j / block * block, to = std::min(from + block, row.s.problem.len_kv);
+    for (std::int64_t n = from; n < to; ++n)
+        if (first.sees(n)) return false;
+    return true;
+}
+
 void add_row(const WrittenRow& row, const Slips& slips, GradientNumbers& v) {
     const Problem& p = row.s.problem;
     const TensorSet& in = row.s.inputs;
@@ -62,6 +72,7 @@ void add_row(const WrittenRow& row, const Slips& slips, GradientNumbers& v) {
     };
     for (std::int64_t j = 0; j < p.len_kv; ++j) {
         if (!slips.forgets_causal && !row.sees(j)) continue;
+        if (slips.skips_blocks_of > 0 && skips(row, j, slips.skips_blocks_of)) continue;
         const double weight = std::exp(row.score(j) - lse);
         const double ds = weight * (row.product(Role::d_o, Role::v, j) - delta);
         const double dx = effective_scale(p) * ds;
@@ -73,7 +84,7 @@ void add_row(const WrittenRow& row, const Slips& slips, GradientNumbers& v) {
     }
 }
 
-Diagnosis diagnosis_with(Slips slips) {
+Diagnosis diagnosis_with(Slips slips, std::span<const char* const> asked = plain_lines) {
     return diagnosis_of(changed([slips](const Specification& s, GradientNumbers& v) {
                             for (const Role role : {Role::d_q, Role::d_k, Role::d_v})
                                 std::fill(v[role].begin(), v[role].end(), 0.0);
@@ -84,7 +95,7 @@ Diagnosis diagnosis_with(Slips slips) {
                                     for (std::int64_t i = 0; i < s.problem.len_q; ++i)
                                         add_row({s, b, h, i}, slips, v);
                         }),
-                        plain_lines);
+                        asked);
 }
 
 TEST(BackwardForms, WithoutASlipItIsRight) {
@@ -102,6 +113,33 @@ TEST(BackwardForms, ADeltaLeftOutWithTheGradientOfTheLseIsNamed) {
 
 TEST(BackwardForms, ASinkLeftOutOfItsOwnGradientTooIsNamed) {
     EXPECT_EQ(diagnosis_with({.forgets_sink = true}).id, "sink_left_out");
+}
+
+TEST(BackwardForms, ABlockSkippedByItsFirstQueryIsNamed) {
+    constexpr const char* tiles[] = {
+        "b1 hq1 hkv1 tq20 tk40 d2 causal f32 grad", "b1 hq1 hkv1 tq33 tk90 d2 causal f32 grad",
+        "b1 hq1 hkv1 tq60 tk75 d2 causal f32 grad", "b1 hq2 hkv2 tq40 tk30 d3 causal f32 grad"};
+    EXPECT_EQ(diagnosis_with({.skips_blocks_of = 16}, tiles).id, "blocks_first_query_16_16");
+    EXPECT_EQ(diagnosis_with({.skips_blocks_of = 32}, tiles).id, "blocks_first_query_32_32");
+}
+
+/// Of two rows that see no key, dQ of the first, or of both, is what memory held.
+Diagnosis diagnosis_of_unwritten(std::int64_t rows) {
+    constexpr const char* asked[] = {"b2 hq2 hkv2 tq5 tk3 d4 causal f32 grad",
+                                     "b1 hq1 hkv1 tq6 tk4 d2 causal f32 grad"};
+    return diagnosis_of(changed([rows](const Specification& s, GradientNumbers& v) {
+                            const Problem& p = s.problem;
+                            for (std::int64_t at = 0; at < std::ssize(v[Role::d_q]); ++at)
+                                if (at / p.dim_qk % p.len_q < rows)
+                                    v[Role::d_q][static_cast<std::size_t>(at)] = std::nan("");
+                        }),
+                        asked);
+}
+
+TEST(BackwardForms, WhatIsUnwrittenInSomeRowsIsNamed) {
+    EXPECT_EQ(diagnosis_of_unwritten(2).id, "unwritten_unseen");
+    EXPECT_EQ(diagnosis_of_unwritten(1).id, "unwritten_some_zeros");
+    EXPECT_FALSE(diagnosis_of_unwritten(3).id.starts_with("unwritten"));
 }
 
 }  // namespace

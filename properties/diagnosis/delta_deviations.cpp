@@ -120,6 +120,20 @@ void add_delta_sums(std::vector<BackwardDeviation>& list) {
                                  return delta_with(
                                      row, [narrow](Near o) { return rounded_to(o, narrow); });
                              }));
+        list.push_back(delta(
+            "delta_of_products_" + format,
+            "a delta whose products and sum are rounded to " + format,
+            [narrow](const ModelRow& row) {
+                Near sum;
+                double size = 0;
+                for (std::size_t c = 0; c < row.facts.d_o.size(); ++c) {
+                    const Near term = rounded_to(row.facts.d_o[c] * row.facts.output[c], narrow);
+                    sum = sum + term;
+                    size += most(term);
+                }
+                sum.error += row.call.of_products(static_cast<double>(row.facts.d_o.size())) * size;
+                return rounded_to(sum, narrow);
+            }));
         list.push_back(delta("delta_of_both_" + format, "a delta of dO and O rounded to " + format,
                              [narrow](const ModelRow& row) {
                                  return delta_with(

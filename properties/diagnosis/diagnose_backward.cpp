@@ -151,7 +151,8 @@ std::span<const BackwardDeviation> backward_deviations() {
         for (auto part : {delta_deviations(), lse_gradient_deviations(), other_row_deviations(),
                           shared_sum_deviations(), sum_deviations(), weight_deviations(),
                           padding_row_deviations(), factor_deviations(), dropout_deviations(),
-                          turn_deviations(), place_deviations(), causal_tile_deviations()})
+                          turn_deviations(), place_deviations(), causal_tile_deviations(),
+                          skipped_block_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();
@@ -208,7 +209,7 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     found.cases = static_cast<std::int64_t>(evidence.wrong.size());
     if (evidence.wrong.empty()) return found;
     const std::vector<Role> roles = wrong_roles(evidence.wrong);
-    std::vector<Explanation> accepted;
+    std::vector<Explanation> accepted = unwritten_gradients(evidence.wrong, roles);
     std::int64_t most_agree = -1;
     const auto try_one = [&](const BackwardDeviation& d) {
         const BackwardScoring s = score(d, evidence.wrong, roles);
@@ -229,17 +230,15 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
             found.of = s.of;
         }
     };
-    std::ranges::for_each(backward_deviations(), try_one);
+    // What a deviation makes NaN is what nobody wrote, where memory is as it was.
+    if (accepted.empty()) std::ranges::for_each(backward_deviations(), try_one);
     if (accepted.empty()) std::ranges::for_each(fitted_factor(evidence.wrong, roles), try_one);
     if (accepted.empty()) std::ranges::for_each(in_some_gradient_rows(evidence, roles), try_one);
     // What the right calls agree with stands before what they refute, and what explains every
     // gradient before what explains some of them.
     std::ranges::stable_sort(accepted, {},
                              [](const Explanation& e) { return std::pair(e.refuted, e.narrowed); });
-    // What a deviation makes NaN is what nobody wrote, where memory is as it was.
-    std::vector<Explanation> unwritten = unwritten_gradients(evidence.wrong, roles);
-    accepted.insert(accepted.begin(), unwritten.begin(), unwritten.end());
-    if (accepted.size() == unwritten.size())
+    if (accepted.empty())
         if (auto nan = nan_everywhere(evidence, roles)) accepted.push_back(*nan);
     if (accepted.empty()) accepted = backward_coarser_steps(evidence.wrong, roles);
     if (accepted.empty()) return found;

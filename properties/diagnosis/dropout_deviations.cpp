@@ -1,6 +1,7 @@
 // Deviations of backward under dropout: its mask or its factor missing in dP or in dV, in dS where
 // it has no place, another factor, another mask.
 
+#include <string>
 #include <utility>
 
 #include "properties/diagnosis/backward_evidence.hpp"
@@ -70,6 +71,14 @@ void add_factors(std::vector<BackwardDeviation>& list) {
                             return pair.facts.kept * plain_ds(pair, pair.row.delta);
                         };
                     }});
+    list.push_back({.id = "dropout_mask_in_ds",
+                    .says = "no dS where the weight is dropped, delta left out as well",
+                    .change = [](const BackwardCall& call, ModelSteps& s) {
+                        if (call.problem().dropout.p == 0) return;
+                        s.ds = [](const ModelPair& pair) {
+                            return pair.facts.kept == 0 ? Near{} : plain_ds(pair, pair.row.delta);
+                        };
+                    }});
     list.push_back({.id = "dropout_in_ds",
                     .says = "dS of the weights after dropout",
                     .change = [](const BackwardCall& call, ModelSteps& s) {
@@ -99,6 +108,16 @@ BackwardDeviation mask(std::string id, std::string says,
             }};
 }
 
+/// Keys or queries counted anew in each tile.
+template <std::int64_t tile>
+void add_masks_of_tiles(std::vector<BackwardDeviation>& list) {
+    const std::string n = std::to_string(tile);
+    list.push_back(mask("dropout_key_in_tile_" + n, "the dropout mask of key j mod " + n,
+                        [](const Problem&, Shape& at) { at[3] %= tile; }));
+    list.push_back(mask("dropout_query_in_tile_" + n, "the dropout mask of query i mod " + n,
+                        [](const Problem&, Shape& at) { at[2] %= tile; }));
+}
+
 void add_masks(std::vector<BackwardDeviation>& list) {
     list.push_back({.id = "dropout_next_seed",
                     .says = "in backward the dropout mask of the next seed",
@@ -113,6 +132,10 @@ void add_masks(std::vector<BackwardDeviation>& list) {
                         [](const Problem&, Shape& at) { at[0] = 0; }));
     list.push_back(mask("dropout_first_row", "the dropout mask of the first query",
                         [](const Problem&, Shape& at) { at[2] = 0; }));
+    add_masks_of_tiles<16>(list);
+    add_masks_of_tiles<32>(list);
+    add_masks_of_tiles<64>(list);
+    add_masks_of_tiles<128>(list);
     list.push_back(mask("dropout_transposed", "the dropout mask with queries and keys exchanged",
                         [](const Problem&, Shape& at) { std::swap(at[2], at[3]); }));
 }

@@ -54,6 +54,20 @@ void add_lse_values(std::vector<BackwardDeviation>& list) {
                          [](const ModelRow& row) { return row.facts.lse; }));
 }
 
+/// In some heads of a group alone.
+void add_lse_heads(std::vector<BackwardDeviation>& list) {
+    list.push_back(d_lse("lse_gradient_first_of_group",
+                         "the gradient of the LSE in the first query head of each group alone",
+                         [](const ModelRow& row) {
+                             return row.h % row.call.call.group == 0 ? row.facts.d_lse : Near{};
+                         }));
+    list.push_back(d_lse("lse_gradient_key_heads",
+                         "the gradient of the LSE in as many heads as there are key heads alone",
+                         [](const ModelRow& row) {
+                             return row.h < row.call.problem().heads_kv ? row.facts.d_lse : Near{};
+                         }));
+}
+
 /// dS and the sinks apart, which a kernel computes apart.
 void add_lse_places(std::vector<BackwardDeviation>& list) {
     list.push_back(
@@ -95,6 +109,7 @@ void add_lse_places(std::vector<BackwardDeviation>& list) {
 std::vector<BackwardDeviation> lse_gradient_deviations() {
     std::vector<BackwardDeviation> list;
     add_lse_values(list);
+    add_lse_heads(list);
     add_lse_places(list);
     return list;
 }

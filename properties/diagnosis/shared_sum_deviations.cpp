@@ -94,6 +94,13 @@ void add_other_distances(std::vector<BackwardDeviation>& list) {
              [](const ModelPair& pair) { return std::abs(pair.facts.ahead) + 1; });
 }
 
+/// Where sequences are packed, the last of them; the last of the batch elsewhere.
+bool of_last_packed(const ModelRow& row) {
+    const Problem& p = row.call.problem();
+    const auto& documents = p.mask.documents_q;
+    return documents.empty() ? row.b == p.batch - 1 : row.i >= p.len_q - documents.back();
+}
+
 /// A slope of ALiBi: one number a head, of every sequence, query and key.
 void add_slope_gradients(std::vector<BackwardDeviation>& list) {
     list.push_back(slope_term(
@@ -121,6 +128,8 @@ void add_slope_gradients(std::vector<BackwardDeviation>& list) {
     };
     of_some("slopes_last_sequence", "a slope's gradient of the last sequence alone",
             [](const ModelRow& row) { return row.b == row.call.problem().batch - 1; });
+    of_some("slopes_last_sequence", "a slope's gradient of the last sequence alone",
+            of_last_packed);
     of_some("slopes_first_sequence", "a slope's gradient of the first sequence alone",
             [](const ModelRow& row) { return row.b == 0; });
     of_some("slopes_last_query", "a slope's gradient of the last query alone",
@@ -193,6 +202,15 @@ void add_partial_masks(std::vector<BackwardDeviation>& list) {
                                             pair.row.h >= pair.row.call.problem().heads_kv;
                       return left_out ? Near{} : term;
                   }));
+    list.push_back(mask_term(
+        "mask_first_of_group",
+        "a bias gradient of the first query head of each group alone, where one mask is "
+        "for all",
+        [](const ModelPair& pair, Near term) {
+            const bool left_out =
+                pair.row.call.call.mask_shape[1] == 1 && pair.row.h % pair.row.call.call.group != 0;
+            return left_out ? Near{} : term;
+        }));
     list.push_back(exchanged_step(
         "mask_transposed", "a bias gradient with queries and keys exchanged",
         [](const BackwardCall& call, ModelSteps& s) {
@@ -222,6 +240,9 @@ void add_sinks(std::vector<BackwardDeviation>& list) {
     };
     of_some("sinks_last_sequence", "a sink's gradient of the last sequence alone",
             [](const ModelRow& row) { return row.b == row.call.problem().batch - 1; });
+    of_some("sinks_last_sequence", "a sink's gradient of the last sequence alone", of_last_packed);
+    of_some("sinks_rows_with_keys", "a sink's gradient without the rows that see no key",
+            [](const ModelRow& row) { return row.call.sees_any(row.b, row.h, row.i); });
     of_some("sinks_first_sequence", "a sink's gradient of the first sequence alone",
             [](const ModelRow& row) { return row.b == 0; });
     struct SharedHead {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstdint>
+
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/respecify.hpp"
 
@@ -49,6 +52,13 @@ void add_heads(std::vector<BackwardDeviation>& list) {
     list.push_back(
         joining("group_without_first", "dK and dV without the first query head of a group",
                 [](std::int64_t at, std::int64_t group) { return group == 1 || at != 0; }));
+    list.push_back(joining(
+        "group_power_of_two",
+        "dK and dV of as many query heads of a group as the largest power of two in it",
+        [](std::int64_t at, std::int64_t group) {
+            return at <
+                   static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(group)));
+        }));
     list.push_back(exchanged_step(
         "sequences_first", "dK and dV of every sequence added to those of the first",
         [](const BackwardCall&, ModelSteps& s) {

@@ -28,12 +28,13 @@ void each_field(Law& law, Tell tell) {
     (tell(lse), tell(backward), tell(deterministic), tell(batch_invariant), tell(concurrent));
     (tell(simulated), tell(structure));
     auto& [allow, require, require_any, formats, kinds, cost, scores_max, len_max, dim_max,
-           batch_max, limited_because, len_q_one, square, more_queries, any_length, default_scale,
-           admits] = cases;
+           batch_max, limited_because, len_q_one, square, more_queries, any_length, several_tiles,
+           default_scale, admits] = cases;
     (tell(allow), tell(require), tell(require_any), tell(formats), tell(kinds));
     (tell(cost), tell(scores_max), tell(len_max), tell(dim_max), tell(batch_max));
     (tell(limited_because), tell(len_q_one));
-    (tell(square), tell(more_queries), tell(any_length), tell(default_scale), tell(admits));
+    (tell(square), tell(more_queries), tell(any_length), tell(several_tiles));
+    (tell(default_scale), tell(admits));
 }
 
 /// All that each_field() hands over, as text. A precondition is told by what it answers to a fixed

@@ -35,6 +35,9 @@ struct CaseSpace {
     /// The check looks at rows through Trial::compare alone, so that a profile of long contexts may
     /// go further for it than for others.
     bool any_length = false;
+    /// Of so many cases in a hundred both lengths are as large as the profile lets them be, so that
+    /// queries and keys alike are cut into several tiles; of the others few are.
+    std::int64_t several_tiles = 0;
     bool default_scale = false;  ///< never draw an explicit scale
     bool (*admits)(const Problem&) =
         nullptr;  ///< further precondition; what it refuses is counted as discarded

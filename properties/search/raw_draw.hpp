@@ -51,6 +51,7 @@ struct Raw {
     bool random_slopes = false;
     /// Whether an edge of a page, a tile or a split is met; which, how far from it, and by whom.
     std::int64_t edge = 0, edge_of = 0, edge_side = 0, edge_row = 0;
+    std::int64_t tiles = 0;  ///< percent: whether the case is one of several tiles
 };
 
 /// What the numbers may be at most. dims: the head dimensions allowed.

@@ -1,0 +1,71 @@
+// Deviations of backward's loop over blocks of queries and keys: a block is passed over by what one
+// of its queries sees.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/row_weights.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// [begin, end) of a sequence's or document's queries, that a row is one of, and of its keys.
+struct SegmentExtent {
+    KeyExtent queries, keys;
+};
+
+SegmentExtent segment_of(const ModelRow& row) {
+    const Problem& p = row.call.problem();
+    const Mask& mask = p.mask;
+    if (mask.documents_q.empty())
+        return {{0, length_of(mask.lens_q, p.len_q, row.b)},
+                {0, length_of(mask.lens_kv, p.len_kv, row.b)}};
+    SegmentExtent at{};
+    for (std::size_t n = 0; n < mask.documents_q.size(); ++n) {
+        at = {{at.queries.end, at.queries.end + mask.documents_q[n]},
+              {at.keys.end, at.keys.end + mask.documents_kv[n]}};
+        if (row.i < at.queries.end) break;
+    }
+    return at;
+}
+
+KeyExtent tile_of(KeyExtent all, std::int64_t at, std::int64_t tile) {
+    const std::int64_t begin = all.begin + (at - all.begin) / tile * tile;
+    return {begin, std::min(begin + tile, all.end)};
+}
+
+BackwardDeviation skipped(bool last, std::int64_t queries, std::int64_t keys) {
+    const char* which = last ? "last" : "first";
+    return exchanged_step(
+        fmt::format("blocks_{}_query_{}_{}", which, queries, keys),
+        fmt::format("no block of {} queries and {} keys whose {} query sees none of these", queries,
+                    keys, which),
+        [=](const BackwardCall&, ModelSteps& s) {
+            s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
+                if (!is) return false;
+                const SegmentExtent segment = segment_of(row);
+                const KeyExtent rows = tile_of(segment.queries, row.i, queries);
+                const KeyExtent tile = tile_of(segment.keys, j, keys);
+                const std::int64_t asked = last ? rows.end - 1 : rows.begin;
+                for (std::int64_t n = tile.begin; n < tile.end; ++n)
+                    if (row.call.score(row.b, row.h, asked, n).visible) return true;
+                return false;
+            };
+        });
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> skipped_block_deviations() {
+    std::vector<BackwardDeviation> list;
+    for (const bool last : {false, true})
+        for (const std::int64_t queries : {16, 32, 64, 128})
+            for (const std::int64_t keys : {16, 32, 64, 128})
+                list.push_back(skipped(last, queries, keys));
+    return list;
+}
+
+}  // namespace attest::diagnosis
