@@ -102,24 +102,10 @@ FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, 
     return set;
 }
 
-/// The edges that lengths are drawn at stay edges of tiles of up to 64.
-void cut_into_several_tiles(Raw& raw) {
-    constexpr std::int64_t tile = 64;
-    raw.size = Size::full;
-    raw.heads_first = true;
-    if (raw.relation == LengthRelation::one_query) raw.relation = LengthRelation::free;
-    for (std::int64_t* len : {&raw.len_q, &raw.len_kv})
-        if (*len <= tile) *len += tile;
-    // Wider windows hide whole tiles of few cases of such lengths.
-    for (std::int64_t* limit : {&raw.window_left, &raw.window_right}) *limit %= tile;
-}
-
 Raw raw_draw(const DrawSpace& s, const RawLimits& limits, std::uint64_t seed) {
     Raw raw = raw_draws(limits)(rc::Random(seed), rc::kNominalSize).value();
-    if (is_long(s))
-        raw.size = Size::long_keys;
-    else if (raw.tiles < s.property.cases.several_tiles)
-        cut_into_several_tiles(raw);
+    if (raw.tiles < s.property.cases.several_tiles) cut_into_several_tiles(raw);
+    if (is_long(s)) raw.size = Size::long_keys;
     if (!kernel::takes_shared(s.capability.takes, &MaskTensor::shared_keys))
         raw.shared_keys = false;
     return raw;

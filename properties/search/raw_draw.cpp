@@ -143,4 +143,15 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
         gen::set(&Raw::tiles, percent()));
 }
 
+void cut_into_several_tiles(Raw& raw) {
+    constexpr std::int64_t tile = 64;
+    raw.size = Size::full;
+    raw.heads_first = true;
+    if (raw.relation == LengthRelation::one_query) raw.relation = LengthRelation::free;
+    for (std::int64_t* len : {&raw.len_q, &raw.len_kv})
+        if (*len <= tile) *len += tile;
+    // Wider windows hide whole tiles of few cases of such lengths.
+    for (std::int64_t* limit : {&raw.window_left, &raw.window_right}) *limit %= tile;
+}
+
 }  // namespace attest::search

@@ -63,4 +63,8 @@ struct RawLimits {
 
 rc::Gen<Raw> raw_draws(const RawLimits& limits);
 
+/// As large as may be, queries and keys alike. The edges that lengths are drawn at stay edges of
+/// tiles of up to 64.
+void cut_into_several_tiles(Raw& raw);
+
 }  // namespace attest::search
