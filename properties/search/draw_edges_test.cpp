@@ -45,6 +45,29 @@ TEST(Draw, CachesLengthsAndWindowsEndAtEdges) {
     });
 }
 
+/// A loop over tiles that ends one too early is right where there is one.
+TEST(Draw, SeveralTilesAreDrawnOfQueriesAndKeysAtOnce) {
+    const auto of_several = [](std::int64_t percent) {
+        return share(
+            draws(zero_law("draw.tiles", {.several_tiles = percent}), full_manifest(), 1000),
+            [](const Problem& p) { return p.len_q > 64 && p.len_kv > 64; });
+    };
+    EXPECT_LT(of_several(0), 0.2);
+    EXPECT_GT(of_several(75), 0.4);
+}
+
+/// A tile that lies on two pages is looked up twice.
+TEST(Draw, PagesMayBeNoWholeTiles) {
+    const law::Property law =
+        zero_law("draw.pages", {.require = FeatureSet(Feature::cache, Feature::paged)});
+    EXPECT_GT(share(draws(law, full_manifest(), 1000),
+                    [](const Problem& p) {
+                        const std::int64_t page = p.cache.page_size;
+                        return page > 64 && page % 64 != 0 && p.len_kv > page;
+                    }),
+              0.01);
+}
+
 /// Keys that are gone, and rings that are not full yet.
 TEST(Draw, RingsAreOverwritten) {
     using enum Feature;
