@@ -42,9 +42,9 @@ Judgement check_gradients(const Trial& trial) {
 }
 
 CaseSpace any_length() {
-    CaseSpace space = gradient_cases(1);
+    CaseSpace space = gradient_cases();
     space.any_length = true;
-    space.several_tiles = 75;
+    space.several_tiles = true;
     return space;
 }
 

@@ -35,9 +35,9 @@ struct CaseSpace {
     /// The check looks at rows through Trial::compare alone, so that a profile of long contexts may
     /// go further for it than for others.
     bool any_length = false;
-    /// Of so many cases in a hundred both lengths are as large as the profile lets them be, so that
-    /// queries and keys alike are cut into several tiles; of the others few are.
-    std::int64_t several_tiles = 0;
+    /// Of the later half of the cases three of four are as large as if a case cost one run, so that
+    /// queries and keys alike are cut into several tiles. What smaller ones show is found before.
+    bool several_tiles = false;
     bool default_scale = false;  ///< never draw an explicit scale
     bool (*admits)(const Problem&) =
         nullptr;  ///< further precondition; what it refuses is counted as discarded

@@ -38,4 +38,7 @@ void fit(Problem& problem, const Capability& capability);
 /// leaves one alone where the kernel takes no such shape.
 void meet_an_edge(Problem& problem, const Raw& raw, const Capability& capability);
 
+/// Of what may hide a key, the causal mask alone; windows apart.
+bool only_causal_hides(FeatureSet set);
+
 }  // namespace attest::search

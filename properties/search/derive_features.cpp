@@ -131,6 +131,13 @@ void mix_formats(Problem& p, const Raw& raw, const std::vector<kernel::Formats>&
 
 }  // namespace
 
+bool only_causal_hides(FeatureSet set) {
+    using enum Feature;
+    for (const Feature other : {lens_q, lens_kv, documents, mask_bool, mask_additive})
+        if (set.has(other)) return false;
+    return set.has(causal);
+}
+
 void derive_features(Problem& p, const Raw& raw, FeatureSet features,
                      const std::vector<kernel::Formats>& formats) {
     using enum Feature;

@@ -104,7 +104,6 @@ FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, 
 
 Raw raw_draw(const DrawSpace& s, const RawLimits& limits, std::uint64_t seed) {
     Raw raw = raw_draws(limits)(rc::Random(seed), rc::kNominalSize).value();
-    if (raw.tiles < s.property.cases.several_tiles) cut_into_several_tiles(raw);
     if (is_long(s)) raw.size = Size::long_keys;
     if (!kernel::takes_shared(s.capability.takes, &MaskTensor::shared_keys))
         raw.shared_keys = false;
@@ -129,13 +128,6 @@ OfferedFeatures offered_features(const DrawSpace& s, FeatureSet chosen) {
         s.capability.dialect.empty_row == EmptyRow::mean)
         drawable = drawable.without(Feature::ring);
     return {required, drawable};
-}
-
-bool only_causal_hides(FeatureSet set) {
-    using enum Feature;
-    for (const Feature other : {lens_q, lens_kv, documents, mask_bool, mask_additive})
-        if (set.has(other)) return false;
-    return set.has(causal);
 }
 
 FeatureSet features_for(const DrawSpace& s, const OfferedFeatures& offered, const Raw& raw,
@@ -244,6 +236,9 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
     if (far) limits.long_from = std::min<std::int64_t>(65537, limits.len_max);
     Raw raw = raw_draw(s, limits, counter_bits(own, draw_stream, 0));
+    const bool tiles = space.several_tiles && !outlier && !is_long(s) &&
+                       has_several_tiles(number, s.profile.cases_per_law);
+    if (tiles) cut_into_several_tiles(raw);
     Case c;
     Problem& p = c.problem;
     const kernel::Formats& own_formats = formats[static_cast<std::size_t>(slot.format)];
@@ -251,7 +246,8 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     p.format_kv = own_formats.kv;
     p.format_o = own_formats.o;
     FeatureSet features = features_for(s, offered, raw, turn, start);
-    ShapePlan plan{features, scores_limit(s), limits.len_max, space.len_q_one, space.square};
+    const std::int64_t scores_max = scores_limit(s) * (tiles ? space.cost : 1);
+    ShapePlan plan{features, scores_max, limits.len_max, space.len_q_one, space.square};
     plan.work_max = std::min(work_a_score * plan.scores_max, work_most * s.profile.scores_max);
     if (outlier) {
         stretch(raw, *outlier);

@@ -139,8 +139,7 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
         gen::set(&Raw::random_slopes, gen::arbitrary<bool>()), gen::set(&Raw::edge, below(100)),
         gen::set(&Raw::edge_of, below(1 << 20)),
         gen::set(&Raw::edge_side, one_of({0, 0, 0, -1, 1})), gen::set(&Raw::edge_row, below(4)),
-        gen::set(&Raw::shared_keys, gen::weightedElement<bool>({{3, false}, {1, true}})),
-        gen::set(&Raw::tiles, percent()));
+        gen::set(&Raw::shared_keys, gen::weightedElement<bool>({{3, false}, {1, true}})));
 }
 
 void cut_into_several_tiles(Raw& raw) {

@@ -51,7 +51,6 @@ struct Raw {
     bool random_slopes = false;
     /// Whether an edge of a page, a tile or a split is met; which, how far from it, and by whom.
     std::int64_t edge = 0, edge_of = 0, edge_side = 0, edge_row = 0;
-    std::int64_t tiles = 0;  ///< percent: whether the case is one of several tiles
 };
 
 /// What the numbers may be at most. dims: the head dimensions allowed.
@@ -62,6 +61,11 @@ struct RawLimits {
 };
 
 rc::Gen<Raw> raw_draws(const RawLimits& limits);
+
+/// Of so many cases, whether this one is cut into several tiles where the law asks for some.
+constexpr bool has_several_tiles(std::int64_t number, std::int64_t cases) {
+    return number >= cases / 2 && number % 4 != 0;
+}
 
 /// As large as may be, queries and keys alike. The edges that lengths are drawn at stay edges of
 /// tiles of up to 64.
