@@ -231,8 +231,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
         offered_features(s, sets[static_cast<std::size_t>(turn) % sets.size()]);
     const auto outlier =
         attempt < outlier_attempts ? outlier_for(s, offered, slot, start) : std::nullopt;
-    // Beyond what 16 bits count.
-    const bool far = is_long(s) && number % 3 == 2;
+    const bool far = is_long(s) && number % 3 == 2;  // beyond what 16 bits count
     RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
     if (far) limits.long_from = std::min<std::int64_t>(65537, limits.len_max);
     Raw raw = raw_draw(s, limits, counter_bits(own, draw_stream, 0));
