@@ -50,6 +50,7 @@ std::string cases_text(const law::Property& law) {
     const law::CaseSpace& c = law.cases;
     std::string text = c.square ? "Tq = Tk" : c.len_q_one ? "Tq = 1" : "any lengths";
     if (c.cost > 1) text += ", a case as dear as " + count_text(c.cost) + " of one run";
+    if (c.several_tiles) text += ", a quarter of them of one run's scores, in several tiles";
     const std::pair<const char*, std::int64_t> limits[] = {{"lengths", c.len_max},
                                                            {"head dimensions", c.dim_max},
                                                            {"sequences", c.batch_max},

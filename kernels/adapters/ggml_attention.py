@@ -85,6 +85,7 @@ def forward(problem, q, k, v, *, mask=None, sinks=None, lens_kv=None, **_):
     inputs = [q, k, v] + [x for x in (added, sinks) if x is not None]
     rows = problem.batch * problem.heads_q * problem.len_q
     bytes_wanted = sum(x.nbytes + 64 for x in inputs) + 4 * rows * v.shape[-1]
+    # What ggml works in: its tiles of 64 queries and 64 keys in f32, or a row's parts where the keys are split.
     scratch = 4 * 64 * (3 * q.shape[-1] + 3 * v.shape[-1] + 3 * 64) + 4 * 3 * rows * (2 + v.shape[-1])
     pool = GGML.ggml_init(Pool(bytes_wanted + scratch + NODES, None, False))
 

@@ -117,6 +117,20 @@ std::vector<PlantedBug> decode() {
              return operand.at(call.block_table.integer(batch, j / cpu::decode_tile), head,
                                j % size);
          }}},
+        {{.id = "M494",
+          .bug_class = "I7",
+          .operation = "paged decode",
+          .change = "in pages of 64 keys or more the page is found once for each tile of 64",
+          .trigger = "a page size above 64 that is no multiple of it, a tile on two pages",
+          .must = {"decode.paged"}},
+         cpu::DecodeSteps{.row = [](const cpu::Call& call, const cpu::Operand& operand,
+                                    std::int64_t batch, std::int64_t head,
+                                    std::int64_t j) -> const std::byte* {
+             const std::int64_t size = call.problem.page_size;
+             if (size < 64) return call.row(operand, batch, head, j);
+             const std::int64_t page = call.block_table.integer(batch, j / 64 * 64 / size);
+             return operand.at(page, head, j % size);
+         }}},
         {{.id = "M474",
           .bug_class = "I7",
           .operation = "paged decode",

@@ -29,18 +29,24 @@ BackwardDeviation ds(std::string id, std::string says, DsOf value) {
         .change = [value = std::move(value)](const BackwardCall&, ModelSteps& s) { s.ds = value; }};
 }
 
-/// sum_c dO_c f(O_c), of a dO that may be rounded.
-template <typename Change>
-Near delta_with(const ModelRow& row, Change change, Precision of_d_o = Precision::f64) {
+/// sum_c f(dO_c, O_c).
+template <typename Term>
+Near sum_of_terms(const ModelRow& row, Term term_of) {
     Near sum;
     double size = 0;
     for (std::size_t c = 0; c < row.facts.d_o.size(); ++c) {
-        const Near term = round_to(row.facts.d_o[c], of_d_o) * change(row.facts.output[c]);
+        const Near term = term_of(row.facts.d_o[c], row.facts.output[c]);
         sum = sum + term;
         size += most(term);
     }
     sum.error += row.call.of_products(static_cast<double>(row.facts.d_o.size())) * size;
     return sum;
+}
+
+/// sum_c dO_c f(O_c), of a dO that may be rounded.
+template <typename Change>
+Near delta_with(const ModelRow& row, Change change, Precision of_d_o = Precision::f64) {
+    return sum_of_terms(row, [&](double d_o, Near o) { return round_to(d_o, of_d_o) * change(o); });
 }
 
 /// exp(x), to within two units of the accumulator beside what x is off by.
@@ -120,20 +126,14 @@ void add_delta_sums(std::vector<BackwardDeviation>& list) {
                                  return delta_with(
                                      row, [narrow](Near o) { return rounded_to(o, narrow); });
                              }));
-        list.push_back(delta(
-            "delta_of_products_" + format,
-            "a delta whose products and sum are rounded to " + format,
-            [narrow](const ModelRow& row) {
-                Near sum;
-                double size = 0;
-                for (std::size_t c = 0; c < row.facts.d_o.size(); ++c) {
-                    const Near term = rounded_to(row.facts.d_o[c] * row.facts.output[c], narrow);
-                    sum = sum + term;
-                    size += most(term);
-                }
-                sum.error += row.call.of_products(static_cast<double>(row.facts.d_o.size())) * size;
-                return rounded_to(sum, narrow);
-            }));
+        list.push_back(delta("delta_of_products_" + format,
+                             "a delta whose products and sum are rounded to " + format,
+                             [narrow](const ModelRow& row) {
+                                 const Near sum = sum_of_terms(row, [narrow](double d_o, Near o) {
+                                     return rounded_to(d_o * o, narrow);
+                                 });
+                                 return rounded_to(sum, narrow);
+                             }));
         list.push_back(delta("delta_of_both_" + format, "a delta of dO and O rounded to " + format,
                              [narrow](const ModelRow& row) {
                                  return delta_with(

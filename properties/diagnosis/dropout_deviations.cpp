@@ -1,6 +1,7 @@
 // Deviations of backward under dropout: its mask or its factor missing in dP or in dV, in dS where
 // it has no place, another factor, another mask.
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -91,10 +92,10 @@ void add_factors(std::vector<BackwardDeviation>& list) {
 
 /// `from` turns the place of a cell, [batch, head, query, key], into that whose fate it has.
 BackwardDeviation mask(std::string id, std::string says,
-                       void (*from)(const Problem& problem, Shape& place)) {
+                       std::function<void(const Problem& problem, Shape& place)> from) {
     return {.id = std::move(id),
             .says = "in backward " + std::move(says),
-            .keeps = [from](const BackwardEvidence& e) -> std::optional<Tensor> {
+            .keeps = [from = std::move(from)](const BackwardEvidence& e) -> std::optional<Tensor> {
                 if (!e.square_keep) return std::nullopt;
                 const Tensor& right = *e.square_keep;
                 Tensor keep = e.asked.inputs[Role::dropout_keep];
@@ -106,16 +107,6 @@ BackwardDeviation mask(std::string id, std::string says,
                 }
                 return keep;
             }};
-}
-
-/// Keys or queries counted anew in each tile.
-template <std::int64_t tile>
-void add_masks_of_tiles(std::vector<BackwardDeviation>& list) {
-    const std::string n = std::to_string(tile);
-    list.push_back(mask("dropout_key_in_tile_" + n, "the dropout mask of key j mod " + n,
-                        [](const Problem&, Shape& at) { at[3] %= tile; }));
-    list.push_back(mask("dropout_query_in_tile_" + n, "the dropout mask of query i mod " + n,
-                        [](const Problem&, Shape& at) { at[2] %= tile; }));
 }
 
 void add_masks(std::vector<BackwardDeviation>& list) {
@@ -132,10 +123,13 @@ void add_masks(std::vector<BackwardDeviation>& list) {
                         [](const Problem&, Shape& at) { at[0] = 0; }));
     list.push_back(mask("dropout_first_row", "the dropout mask of the first query",
                         [](const Problem&, Shape& at) { at[2] = 0; }));
-    add_masks_of_tiles<16>(list);
-    add_masks_of_tiles<32>(list);
-    add_masks_of_tiles<64>(list);
-    add_masks_of_tiles<128>(list);
+    for (const std::int64_t tile : {16, 32, 64, 128}) {
+        const std::string n = std::to_string(tile);
+        list.push_back(mask("dropout_key_in_tile_" + n, "the dropout mask of key j mod " + n,
+                            [tile](const Problem&, Shape& at) { at[3] %= tile; }));
+        list.push_back(mask("dropout_query_in_tile_" + n, "the dropout mask of query i mod " + n,
+                            [tile](const Problem&, Shape& at) { at[2] %= tile; }));
+    }
     list.push_back(mask("dropout_transposed", "the dropout mask with queries and keys exchanged",
                         [](const Problem&, Shape& at) { std::swap(at[2], at[3]); }));
 }

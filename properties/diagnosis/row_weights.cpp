@@ -87,16 +87,22 @@ std::optional<bound::Expected> answer(const Specification& s, const bound::Expec
 
 }  // namespace
 
-KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i) {
-    const Mask& mask = s.problem.mask;
-    if (mask.documents_q.empty()) return {0, length_of(mask.lens_kv, s.problem.len_kv, b)};
+SegmentExtent segment_of(const Problem& p, std::int64_t b, std::int64_t i) {
+    const Mask& mask = p.mask;
+    if (mask.documents_q.empty())
+        return {{0, length_of(mask.lens_q, p.len_q, b)}, {0, length_of(mask.lens_kv, p.len_kv, b)}};
     std::int64_t query = 0, key = 0;
     for (std::size_t n = 0; n < mask.documents_q.size(); ++n) {
-        query += mask.documents_q[n];
-        if (i < query) return {key, key + mask.documents_kv[n]};
-        key += mask.documents_kv[n];
+        const SegmentExtent own{{query, query + mask.documents_q[n]},
+                                {key, key + mask.documents_kv[n]}};
+        if (i < own.queries.end) return own;
+        query = own.queries.end, key = own.keys.end;
     }
-    return {key, key};
+    return {{query, query}, {key, key}};
+}
+
+KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i) {
+    return segment_of(s.problem, b, i).keys;
 }
 
 namespace {

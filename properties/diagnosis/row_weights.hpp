@@ -15,7 +15,15 @@ struct KeyExtent {
     std::int64_t begin = 0, end = 0;
 };
 
-/// Those of query i of sequence b.
+/// A sequence's or document's queries, [begin, end) of theirs, and its keys.
+struct SegmentExtent {
+    KeyExtent queries, keys;
+};
+
+/// That which query i of sequence b is of; of no document, an empty one behind the last.
+SegmentExtent segment_of(const Problem& problem, std::int64_t b, std::int64_t i);
+
+/// The keys of that.
 KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i);
 
 /// The ranges that the problem's splits take of them: ceil(keys / splits) keys each. All in one

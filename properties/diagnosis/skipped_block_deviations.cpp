@@ -12,26 +12,6 @@ namespace attest::diagnosis {
 
 namespace {
 
-/// [begin, end) of a sequence's or document's queries, that a row is one of, and of its keys.
-struct SegmentExtent {
-    KeyExtent queries, keys;
-};
-
-SegmentExtent segment_of(const ModelRow& row) {
-    const Problem& p = row.call.problem();
-    const Mask& mask = p.mask;
-    if (mask.documents_q.empty())
-        return {{0, length_of(mask.lens_q, p.len_q, row.b)},
-                {0, length_of(mask.lens_kv, p.len_kv, row.b)}};
-    SegmentExtent at{};
-    for (std::size_t n = 0; n < mask.documents_q.size(); ++n) {
-        at = {{at.queries.end, at.queries.end + mask.documents_q[n]},
-              {at.keys.end, at.keys.end + mask.documents_kv[n]}};
-        if (row.i < at.queries.end) break;
-    }
-    return at;
-}
-
 KeyExtent tile_of(KeyExtent all, std::int64_t at, std::int64_t tile) {
     const std::int64_t begin = all.begin + (at - all.begin) / tile * tile;
     return {begin, std::min(begin + tile, all.end)};
@@ -46,7 +26,7 @@ BackwardDeviation skipped(bool last, std::int64_t queries, std::int64_t keys) {
         [=](const BackwardCall&, ModelSteps& s) {
             s.sees = [=](const ModelRow& row, std::int64_t j, bool is) {
                 if (!is) return false;
-                const SegmentExtent segment = segment_of(row);
+                const SegmentExtent segment = segment_of(row.call.problem(), row.b, row.i);
                 const KeyExtent rows = tile_of(segment.queries, row.i, queries);
                 const KeyExtent tile = tile_of(segment.keys, j, keys);
                 const std::int64_t asked = last ? rows.end - 1 : rows.begin;

@@ -122,22 +122,29 @@ bool wrong_beside_nothing(search::Kernel& kernel, const Case& smallest) {
     return e && e->wrong();
 }
 
-// Seven equal weights: 7 O is the sum of the values itself, a number of the format where it was
+constexpr std::int64_t equal_keys = 7;
+
+// Queries of zeros weigh all keys the same: what is summed up is numbers of the format, the sum is
+// none.
+std::optional<Evidence> of_equal_weights(search::Kernel& kernel, const Case& smallest,
+                                         Precision format) {
+    Case c = plain(smallest, equal_keys, 64);
+    c.values.tensors[Role::q] = {Fill::zeros, {}};
+    return evidence_of(kernel, c, [format](const Problem&, TensorSet& inputs) {
+        Tensor& v = inputs[Role::v];
+        for (std::int64_t n = 0; n < v.size(); ++n) v.set(n, round_to(v.get(n), format));
+    });
+}
+
+// Of n equal weights n O is the sum of the values itself, a number of the format where it was
 // rounded to it, whatever scores and sums of weights are kept in. By chance one of 64 channels lies
 // so near to one with probability 2^-20 / 2^-11.
 bool value_sums_are_members(search::Kernel& kernel, const Case& smallest, Precision format) {
-    constexpr std::int64_t keys = 7, channels = 64;
-    Case c = plain(smallest, keys, channels);
-    c.problem.want_lse = smallest.problem.want_lse;
-    c.values.tensors[Role::q] = {Fill::zeros, {}};
-    const std::optional<Evidence> e =
-        evidence_of(kernel, c, [format](const Problem&, TensorSet& inputs) {
-            Tensor& v = inputs[Role::v];
-            for (std::int64_t n = 0; n < v.size(); ++n) v.set(n, round_to(v.get(n), format));
-        });
+    const auto e = of_equal_weights(kernel, smallest, format);
     if (!e || !e->wrong() || e->asked.problem.format_o != Precision::f32) return false;
-    for (std::int64_t n = 0; n < channels; ++n) {
-        const double sum = keys * e->observed[Role::o].get(n);
+    const Tensor& output = e->observed[Role::o];
+    for (std::int64_t n = 0; n < output.size(); ++n) {
+        const double sum = equal_keys * output.get(n);
         if (!(std::abs(round_to(sum, format) - sum) <= sum_slack * std::abs(sum))) return false;
     }
     return true;
@@ -175,18 +182,6 @@ std::optional<Evidence> of_changed(search::Kernel& kernel, const Case& smallest,
 std::optional<Evidence> of_members(search::Kernel& kernel, const Case& smallest) {
     return of_changed(kernel, smallest, [](Role, Tensor& t) {
         for (std::int64_t n = 0; n < t.size(); ++n) t.set(n, round_to(t.get(n), Precision::bf16));
-    });
-}
-
-// Queries of zeros weigh all keys the same: what is summed up is numbers of the format, the sum is
-// none.
-std::optional<Evidence> of_equal_weights(search::Kernel& kernel, const Case& smallest) {
-    constexpr std::int64_t keys = 7;
-    Case c = plain(smallest, keys, 64);
-    c.values.tensors[Role::q] = {Fill::zeros, {}};
-    return evidence_of(kernel, c, [](const Problem&, TensorSet& inputs) {
-        Tensor& v = inputs[Role::v];
-        for (std::int64_t n = 0; n < v.size(); ++n) v.set(n, round_to(v.get(n), Precision::bf16));
     });
 }
 
@@ -229,7 +224,8 @@ bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::strin
         const std::optional<Evidence> members = of_members(kernel, smallest);
         const bool products_right =
             members && members->observed.has(Role::lse) && !members->lse_wrong;
-        if (products_right && shown_right(of_equal_weights(kernel, smallest))) return true;
+        if (products_right && shown_right(of_equal_weights(kernel, smallest, Precision::bf16)))
+            return true;
         return shown_right(few_keys()) ||
                (shown_right(one_key()) && sum_is_no_member(kernel, smallest, format));
     }

@@ -58,9 +58,7 @@ constexpr KindOfPlace kinds[] = {
      [](const BackwardEvidence& e, Role role, std::int64_t n) {
          return past_length(e, role, n) || unseen(e, role, n);
      }},
-    {"unwritten_some_zeros",
-     "nothing in some of the places that are to be 0: past lengths, of queries that see no key, of "
-     "keys that none sees, of a bias that hides or is hidden",
+    {"unwritten_some_zeros", "nothing in some of the places whose gradient is exactly 0",
      [](const BackwardEvidence& e, Role role, std::int64_t n) {
          const bound::ExpectedElement& due = e.truth[role][static_cast<std::size_t>(n)];
          return due.value == 0 && due.bound == 0 && due.error == 0;

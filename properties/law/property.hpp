@@ -35,9 +35,8 @@ struct CaseSpace {
     /// The check looks at rows through Trial::compare alone, so that a profile of long contexts may
     /// go further for it than for others.
     bool any_length = false;
-    /// Of the later half of the cases every other one is as large as if a case cost one run, so
-    /// that queries and keys alike are cut into several tiles. What smaller ones show is found
-    /// before.
+    /// Half of the later half of the cases are as large as if a case cost one run, so that queries
+    /// and keys alike are cut into several tiles. What smaller ones show is found before.
     bool several_tiles = false;
     bool default_scale = false;  ///< never draw an explicit scale
     bool (*admits)(const Problem&) =

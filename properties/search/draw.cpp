@@ -24,7 +24,7 @@ constexpr std::int64_t outlier_attempts = 8;
 constexpr std::int64_t work_a_score = 64, work_most = 24;
 
 constexpr std::uint64_t draw_stream = 1, values_stream = 2, kinds_stream = 3, start_stream = 4,
-                        dropout_stream = 5;
+                        dropout_stream = 5, tiles_stream = 6;
 
 std::int64_t least_limit(std::initializer_list<std::int64_t> limits) {
     std::int64_t least = 0;
@@ -36,6 +36,12 @@ std::int64_t least_limit(std::initializer_list<std::int64_t> limits) {
 /// Whether cases are of the profile's long lengths and not of the law's own.
 bool is_long(const DrawSpace& s) {
     return s.property.cases.any_length && s.profile.len_min > 1;
+}
+
+/// By chance half of the later cases: a case's format and kind of values go by its number.
+bool has_several_tiles(const DrawSpace& s, std::int64_t number, std::uint64_t own) {
+    return s.property.cases.several_tiles && !is_long(s) && number >= s.profile.cases_per_law / 2 &&
+           counter_bits(own, tiles_stream, 0) % 2 == 0;
 }
 
 std::int64_t scores_limit(const DrawSpace& s) {
@@ -235,8 +241,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     RawLimits limits = outlier ? limits_beside(*outlier, raw_limits(s)) : raw_limits(s);
     if (far) limits.long_from = std::min<std::int64_t>(65537, limits.len_max);
     Raw raw = raw_draw(s, limits, counter_bits(own, draw_stream, 0));
-    const bool tiles = space.several_tiles && !outlier && !is_long(s) &&
-                       has_several_tiles(number, s.profile.cases_per_law);
+    const bool tiles = !outlier && has_several_tiles(s, number, own);
     if (tiles) cut_into_several_tiles(raw);
     Case c;
     Problem& p = c.problem;

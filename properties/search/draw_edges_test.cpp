@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/planted_test.hpp"
@@ -54,6 +56,18 @@ TEST(Draw, SeveralTilesAreDrawnOfQueriesAndKeysAtOnce) {
     };
     EXPECT_LT(of_several(false), 0.2);
     EXPECT_GT(of_several(true), 0.4);
+}
+
+/// Which format a case has goes by its number, and so would its tiles, were they every other one.
+TEST(Draw, SeveralTilesAreDrawnInEveryFormat) {
+    const law::Property law = zero_law("draw.tiles", {.several_tiles = true});
+    kernel::Manifest two = full_manifest();
+    two.formats = {Precision::f32, Precision::bf16};
+    std::map<Precision, int> several;
+    for (const Case& c : draws(law, two, 1000))
+        several[c.problem.format_q] += c.problem.len_q > 64 && c.problem.len_kv > 64;
+    for (const Precision format : {Precision::f32, Precision::bf16})
+        EXPECT_GT(several[format], 150) << name(format);
 }
 
 /// A tile that lies on two pages is looked up twice.

@@ -62,11 +62,6 @@ struct RawLimits {
 
 rc::Gen<Raw> raw_draws(const RawLimits& limits);
 
-/// Of so many cases, whether this one is cut into several tiles where the law asks for some.
-constexpr bool has_several_tiles(std::int64_t number, std::int64_t cases) {
-    return number >= cases / 2 && number % 2 != 0;
-}
-
 /// As large as may be, queries and keys alike. The edges that lengths are drawn at stay edges of
 /// tiles of up to 64.
 void cut_into_several_tiles(Raw& raw);
