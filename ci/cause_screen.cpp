@@ -125,9 +125,10 @@ void draw_cause(Screen& s, const RunFinding& f, std::size_t causes, bool first) 
     const std::int64_t more = static_cast<std::int64_t>(f.laws.size()) - 1;
     const bool only = first && more == 0 && causes == 1;
     s.line(s.bad(s.symbol("✕ ", "") + "VIOLATED") + "  " + s.bold(law) + more_laws(more) +
-           (only    ? ""
-            : first ? ", one cause"
-                    : ", another cause"));
+           (only      ? ""
+            : first   ? ", one cause"
+            : f.apart ? ", another cause"
+                      : ", not explained by the above"));
     s.fact("problem", s.bold(f.problem));
     draw_diagnosis(s, f);
     draw_boundary(s, f);

@@ -167,7 +167,6 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
     const std::string time = time_text(report.end->seconds);
     const std::string tail = "   exit " + std::to_string(exit_of(report));
     const std::string cases = counted(v.cases, "case");
-    const auto causes = static_cast<std::int64_t>(report.causes.size());
     std::string line;
     if (v.decision == RunDecision::holds) {
         line = s.bold(s.symbol("● ", "") + "HOLDS" + shard_words(report.run)) + "   " +
@@ -175,8 +174,8 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
                " elements, " + time + tail;
     } else if (v.decision == RunDecision::violated) {
         line = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(v.violated) + " of " +
-               counted(v.ran(), "law") + ", " + counted(causes, "cause") + "   " + cases + ", " +
-               time + (v.cut > 0 ? ", not complete" : "") + tail;
+               counted(v.ran(), "law") + ", " + causes_text(report) + "   " + cases + ", " + time +
+               (v.cut > 0 ? ", not complete" : "") + tail;
     } else if (v.decision == RunDecision::not_complete) {
         line = s.warn(s.symbol("○ ", "") + "NOT COMPLETE") + "   " + counted(v.holds, "law") +
                (v.holds == 1 ? " holds" : " hold") + " so far, " + count_text(v.cut) +

@@ -82,7 +82,7 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
 }
 
 void say_boundary(const diagnosis::Boundary& b, RunFinding& out) {
-    if (b.inside == 0) return;
+    if (b.inside_failed == 0) return;
     out.share = count_text(b.inside_failed) + " of " + counted(b.inside, "case");
     if (b.found && b.outside > 0)
         out.share += "; else " + count_text(b.outside_failed) + " of " + count_text(b.outside);
@@ -155,12 +155,38 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
     return out;
 }
 
+namespace {
+
+/// A death tells itself; what has no name is told from nothing that has one.
+bool told_apart(const RunReport& report, std::size_t n) {
+    const auto begin = report.causes.begin();
+    const diagnosis::CounterexampleReport* lead = report.counterexample(report.causes[n].lead);
+    return report.causes[n].known || lead == nullptr || lead->died() ||
+           std::none_of(begin, begin + static_cast<std::ptrdiff_t>(n),
+                        [](const diagnosis::CauseReport& c) { return c.known; });
+}
+
+}  // namespace
+
+std::string causes_text(const RunReport& report) {
+    std::int64_t causes = 0, rest = 0;
+    for (std::size_t n = 0; n < report.causes.size(); ++n)
+        if (told_apart(report, n))
+            ++causes;
+        else
+            rest += static_cast<std::int64_t>(report.causes[n].laws.size());
+    return counted(causes, "cause") +
+           (rest > 0 ? " and " + counted(rest, "law") + " not explained" : "");
+}
+
 std::vector<RunFinding> findings_of(const RunReport& report, const std::string& directory) {
     std::vector<RunFinding> all;
-    for (const diagnosis::CauseReport& cause : report.causes) {
+    for (std::size_t n = 0; n < report.causes.size(); ++n) {
+        const diagnosis::CauseReport& cause = report.causes[n];
         const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
         if (lead == nullptr) continue;
         all.push_back(finding_of(report, *lead, directory));
+        all.back().apart = told_apart(report, n);
         for (const std::string& law : cause.laws)
             if (law != lead->example.law) all.back().laws.push_back(clean(law));
     }

@@ -33,7 +33,9 @@ ElementWords element_words(const law::Violation& violation);
 
 struct RunFinding {
     const diagnosis::CounterexampleReport* lead = nullptr;
-    bool proven = true;             ///< else it fails no run
+    bool proven = true;  ///< else it fails no run
+    /// Told from the findings before it; else what those leave unexplained, by them or by others.
+    bool apart = true;
     std::vector<std::string> laws;  ///< the lead's first
     std::string problem;
     std::string computes, agree, declares;  ///< what the diagnosis knows; empty: nothing
@@ -54,6 +56,9 @@ struct RunFinding {
 std::vector<RunFinding> findings_of(const RunReport& report, const std::string& directory);
 RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleReport& one,
                       const std::string& directory);
+
+/// "3 causes", "1 cause and 2 laws not explained".
+std::string causes_text(const RunReport& report);
 
 /// What a law that judged nothing, or not enough, says: "not applicable: kernel has no backward".
 std::string reason_text(const search::LawReport& law);

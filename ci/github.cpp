@@ -171,8 +171,7 @@ std::string headline(const RunReport& report) {
     const std::string kernel = clean(report.run.kernel.manifest.name);
     if (v.decision == RunDecision::violated)
         return kernel + " breaks " + count_text(v.violated) + " of " + counted(v.ran(), "law") +
-               ", " + counted(static_cast<std::int64_t>(report.causes.size()), "cause") +
-               (v.cut > 0 ? ", not complete" : "");
+               ", " + causes_text(report) + (v.cut > 0 ? ", not complete" : "");
     if (v.decision == RunDecision::holds)
         return kernel + " keeps all " + counted(v.holds, "law") + " that apply" +
                (report.run.shard_count == 1

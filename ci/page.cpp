@@ -36,7 +36,9 @@ Html causes_lead(const std::vector<RunFinding>& findings) {
         // A crash or a race says itself what it is.
         const bool answered = f.lead->example.outcome == worker::Outcome::ok;
         if (!known && !f.proven) out << "; not seen again, no violation";
-        if (!known && f.proven && answered && !f.lead->example.fault) out << "; cause not known";
+        if (!known && f.proven && answered && !f.lead->example.fault)
+            out << (f.apart ? Literal("; cause not known")
+                            : Literal("; not explained by the above"));
         out << ". ";
         if (!f.fails.empty()) out << "It fails " << Text{f.when()} << ". ";
         out << Text{counted(static_cast<std::int64_t>(f.laws.size()), "law")} << ".";

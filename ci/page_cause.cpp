@@ -201,7 +201,8 @@ Html cause_section(const RunReport& report, const RunFinding& f, std::size_t num
         << "\">\n<div class=\"story\">\n<div>\n<h2>" << Text{capitalised(f.problem)} << "</h2>\n"
         << "<p class=\"dim small\">"
         << (f.proven ? Literal("Law ") : Literal("Not seen again, law ")) << "<code>"
-        << Text{f.laws.front()} << "</code></p>\n"
+        << Text{f.laws.front()} << "</code>"
+        << (f.apart ? Literal("") : Literal(", not explained by the causes above")) << "</p>\n"
         << facts_of(f) << element_table(f) << "<div class=\"gap\">" << command_of(f.replay)
         << "</div>\n<details><summary>without the stored case</summary>"
         << command_of("attest replay \"" + print(f.lead->example.smallest) + "\" --law " +

@@ -90,8 +90,13 @@ Plan gradient_plan(const Given& given) {
         known.put(Role::dropout_keep, mask.keep);
         // Where a mask drops all, zeros are due within less than the reference knows in f64, and
         // nothing is compared; another mask may keep something. The cells that were read count.
-        return merge(holds(mask.cells),
-                     GradientRun(trial, trial.problem(), std::move(known)).compare());
+        const GradientRun run(trial, trial.problem(), std::move(known));
+        Judgement sum = merge(holds(mask.cells), run.compare());
+        if (sum.violated()) return sum;
+        // As training with checkpoints does before it comes to the first backward.
+        trial.run(reseeded(trial.problem(), 1), trial.inputs());
+        return merge(std::move(sum),
+                     trial.compare_gradients(run.problem(), run.inputs(), run.again()));
     };
 }
 
@@ -114,18 +119,22 @@ std::vector<Property> dropout_of_calls() {
          .check = output_plan,
          .turned_red_by = {dropout_factor_missing(), masks_by_the_queries()}},
         {.id = "dropout.gradients",
-         .statement = "Gradients are those under the mask that forward used.",
+         .statement =
+             "Gradients are those under the mask that forward used, whatever other forward "
+             "came in between.",
          .statement_short = "backward drops what forward dropped",
          .why = "dP = M dO.v / (1-p), D = dO.O, dS = P (dP - D), dV = sum P M dO / (1-p): each the "
                 "gradient without dropout over values of a row's own, times 1/(1-p), and so is its "
-                "bound. Nobody hands backward a mask: it has to draw the same.",
+                "bound. Nobody hands backward a mask: it has to draw the same, of the seed it is "
+                "asked with.",
          .source = source,
          .compares = Compares::bound,
          .tells = Tells::truth,
          .needs = {.backward = true},
          .cases = dropout_gradient_cases(),
          .check = gradient_plan,
-         .turned_red_by = {backward_mask_of_another_seed(), backward_without_dropout()}},
+         .turned_red_by = {backward_mask_of_another_seed(), backward_mask_of_last_forward(),
+                           backward_without_dropout()}},
         {.id = "dropout.off",
          .statement = "A rate of 0 drops nothing, whatever the seed and the calls before.",
          .statement_short = "without a rate nothing is dropped",

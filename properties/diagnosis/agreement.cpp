@@ -34,6 +34,17 @@ AgreementCount count_output(const Tensor& observed,
     return count;
 }
 
+/// What is told of as left unwritten, and nothing else, predicts what nobody wrote: the NaN laid
+/// there.
+bool told_unwritten(const std::string& id) {
+    return id == "nan" || id == "empty_row_nan";
+}
+
+bool predicts_nan(const bound::Expected& predicted) {
+    return std::ranges::any_of(predicted.output,
+                               [](const bound::ExpectedElement& e) { return std::isnan(e.value); });
+}
+
 }  // namespace
 
 JudgedPart part_of(const std::vector<Evidence>& wrong) {
@@ -49,6 +60,10 @@ std::optional<AgreementCount> count_call(const Deviation& deviation, const Evide
     const bool lse = e.observed.has(Role::lse) && !predicted->lse.empty();
     if (e.output_wrong ? !output : e.lse_wrong ? !lse : !output && !lse) return std::nullopt;
     AgreementCount count;
+    if (e.unwritten && !told_unwritten(deviation.id) && predicts_nan(*predicted)) {
+        count.of = 1;
+        return count;
+    }
     if (output)
         count.add(count_output(e.observed[Role::o], predicted->output, e.truth.output, p.format_o));
     if (lse)

@@ -268,6 +268,29 @@ std::vector<Deviation> pages_beside() {
             [step](const Specification& s, const Key& key) {
                 return cell_in_page(s, key, key.index / step * step / slots_of(s));
             }));
+    for (const std::int64_t tile : {16, 32, 64, 128})
+        list.push_back(in_pages(
+            "pages_first_slot_of_last_values_in_" + std::to_string(tile),
+            "of the values alone: the first slot of each page read from the page before, but of "
+            "the first key in " +
+                std::to_string(tile),
+            [tile](const Specification& s, const Key& key) {
+                const std::int64_t slots = slots_of(s), column = key.index / slots;
+                const bool before = key.index % slots == 0 && key.index % tile != 0;
+                return cell_in_page(s, key, before ? column - 1 : column);
+            },
+            {Role::v}));
+    list.push_back({.id = "pages_full_last_dropped",
+                    .says = "attention without a sequence's last page where its keys fill it",
+                    .respecify = [](const Specification& s) -> std::optional<Specification> {
+                        const std::int64_t slots = s.problem.cache.page_size;
+                        if (!s.problem.cache.present || slots == 0) return std::nullopt;
+                        return hiding(s, [slots](const MaskPlace& p) {
+                            return p.len_kv % slots == 0 && p.column >= p.len_kv - slots &&
+                                   p.column < p.len_kv;
+                        });
+                    },
+                    .tells = law::Tells::visibility});
     return list;
 }
 

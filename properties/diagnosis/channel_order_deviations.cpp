@@ -111,24 +111,45 @@ std::optional<Specification> roots_of_the_scale(const Specification& s) {
     return out;
 }
 
+// Scores of chunks of channels, of which the last, incomplete one takes the place of the sum.
+Deviation last_chunk_alone(std::int64_t chunk) {
+    return {.id = "scores_of_last_chunk_" + std::to_string(chunk),
+            .says = "scores of the channels behind the last whole " + std::to_string(chunk) +
+                    " alone, where there are both",
+            .respecify = [chunk](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t dim = s.problem.dim_qk, from = dim / chunk * chunk;
+                if (from == 0 || from == dim) return std::nullopt;
+                Specification out = s;
+                const Tensor& q = s.inputs[Role::q];
+                out.inputs.put(Role::q, remade(q, [&](std::int64_t b, std::int64_t h,
+                                                      std::int64_t i, std::int64_t c) {
+                                   return c < from ? 0.0 : q.at(b, h, i, c);
+                               }));
+                return out;
+            }};
+}
+
 }  // namespace
 
 std::vector<Deviation> channel_orders() {
-    return {{.id = "rope_last_channels",
-             .says = "the last channels rotated instead of the first",
-             .respecify = last_channels_rotated},
-            {.id = "rope_odd_pairs_backwards",
-             .says = "every other pair of channels rotated the other way",
-             .respecify = odd_pairs_backwards},
-            {.id = "last_of_odd_channels_twice",
-             .says = "the last channel of an odd dimension counted twice in the scores",
-             .respecify = last_of_odd_twice},
-            {.id = "values_in_rows_of_keys",
-             .says = "values read as if their rows were as long as those of keys",
-             .respecify = values_in_rows_of_keys},
-            {.id = "roots_of_the_scale",
-             .says = "queries and keys each times the root of the scale, rounded to their format",
-             .respecify = roots_of_the_scale}};
+    std::vector<Deviation> list{
+        {.id = "rope_last_channels",
+         .says = "the last channels rotated instead of the first",
+         .respecify = last_channels_rotated},
+        {.id = "rope_odd_pairs_backwards",
+         .says = "every other pair of channels rotated the other way",
+         .respecify = odd_pairs_backwards},
+        {.id = "last_of_odd_channels_twice",
+         .says = "the last channel of an odd dimension counted twice in the scores",
+         .respecify = last_of_odd_twice},
+        {.id = "values_in_rows_of_keys",
+         .says = "values read as if their rows were as long as those of keys",
+         .respecify = values_in_rows_of_keys},
+        {.id = "roots_of_the_scale",
+         .says = "queries and keys each times the root of the scale, rounded to their format",
+         .respecify = roots_of_the_scale}};
+    for (const std::int64_t chunk : {128, 64, 32, 16, 8}) list.push_back(last_chunk_alone(chunk));
+    return list;
 }
 
 }  // namespace attest::diagnosis

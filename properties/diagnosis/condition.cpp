@@ -1,5 +1,7 @@
 #include "properties/diagnosis/condition.hpp"
 
+#include <ranges>
+
 #include "reference/problem/feature.hpp"
 
 namespace attest::diagnosis {
@@ -44,9 +46,12 @@ void add_sizes(std::vector<Condition>& list) {
                             },
                             condition});
         };
-        for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048}) {
+        constexpr std::int64_t sizes[] = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048};
+        // The largest first: of limits that nothing was tried between it says the least.
+        for (const std::int64_t n : std::views::reverse(sizes))
+            add("> " + std::to_string(n), [n](std::int64_t x) { return x > n; });
+        for (const std::int64_t n : sizes) {
             const std::string text = std::to_string(n);
-            add("> " + text, [n](std::int64_t x) { return x > n; });
             add("≤ " + text, [n](std::int64_t x) { return x <= n; });
             add("mod " + text + " ≠ 0", [n](std::int64_t x) { return x % n != 0; });
             add("mod " + text + " = 0", [n](std::int64_t x) { return x % n == 0; });

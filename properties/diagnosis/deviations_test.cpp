@@ -66,6 +66,8 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"scores_rounded_own", "scaled_products_rounded_own"},
         {"maximum_finite", "maximum_finite_f16"},  // where no weight is fed in f16
         {"maximum_finite_empty", "maximum_finite_f16"},
+        {"softcap_overflows",
+         "softcap_overflows_below"},      // where every row has scores of both signs
         {"alibi_scaled", "bias_scaled"},  // where there is no mask tensor
     };
     // A window hides most added keys, whatever the tile.

@@ -1,8 +1,11 @@
 #include "properties/diagnosis/diagnose.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/coarser_step.hpp"
@@ -11,6 +14,7 @@
 #include "properties/diagnosis/dropped_forward.hpp"
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/narrow_output.hpp"
 #include "properties/diagnosis/relatives.hpp"
 #include "properties/diagnosis/scope.hpp"
 #include "properties/diagnosis/some_rows.hpp"
@@ -20,66 +24,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-// An f32 result that was computed in half or bfloat16 is a member of that format, everywhere, and
-// as far from the truth as one rounding to it.
-std::optional<Explanation> narrower_output(const std::vector<Evidence>& wrong) {
-    for (const Precision narrow : {Precision::bf16, Precision::f16, Precision::f32}) {
-        Explanation d;
-        d.id = "output_" + std::string(name(narrow));
-        d.says = "an output of the precision of " + std::string(name(narrow));
-        bool wider = true, member = true, wide_truth = false;
-        for (const Evidence& e : wrong) {
-            const Precision format = e.asked.problem.format_o;
-            wider = wider && traits(format).significand_bits > traits(narrow).significand_bits;
-            Numerics lower = e.asked.numerics;
-            lower.weights = lower.output = narrow == Precision::bf16  ? NumberFormat::bf16
-                                           : narrow == Precision::f16 ? NumberFormat::f16
-                                                                      : NumberFormat::f32;
-            if (!wider) break;
-            const bound::Expected truth =
-                oracle::attend(e.asked.problem, e.asked.dialect, lower, e.asked.inputs);
-            for (std::size_t n = 0; n < truth.output.size(); ++n) {
-                const double seen = e.observed[Role::o].get(static_cast<std::int64_t>(n));
-                ++d.of;
-                member = member && (std::isnan(seen) || round_to(seen, narrow) == seen);
-                wide_truth = wide_truth || round_to(truth.output[n].value, narrow) !=
-                                               round_to(truth.output[n].value, format);
-                if (bound::judge(seen, truth.output[n], narrow) != bound::Agreement::disagrees)
-                    ++d.agree;
-            }
-        }
-        if (wider && member && wide_truth && d.agree == d.of && d.of >= telling_elements_min)
-            return d;
-    }
-    return std::nullopt;
-}
-
-bool is_member(const Evidence& e, Precision format) {
-    const Tensor& o = e.observed[Role::o];
-    for (std::int64_t n = 0; n < o.size(); ++n)
-        if (std::isfinite(o.get(n)) && round_to(o.get(n), format) != o.get(n)) return false;
-    return true;
-}
-
-// Outputs that are of no narrower format refute it, but where a relation tells them apart.
-std::optional<Explanation> narrower_output_in(const AllEvidence& evidence) {
-    std::optional<Explanation> found = narrower_output(evidence.wrong);
-    if (!found) return found;
-    for (const Precision format : {Precision::bf16, Precision::f16, Precision::f32}) {
-        if (found->id != "output_" + std::string(name(format))) continue;
-        std::vector<Problem> wrong, refuting;
-        for (const Evidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
-        for (const Evidence& e : evidence.right)
-            if (!is_member(e, format)) refuting.push_back(e.asked.problem);
-        if (refuting.empty()) return found;
-        const std::optional<std::string> scope = scope_of(wrong, refuting);
-        if (!scope) return std::nullopt;
-        found->refuted = true;
-        found->says += ", " + *scope;
-    }
-    return found;
-}
 
 // What only the evidence can tell, where nothing else explains it. And a small case has several
 // diagonals, or ways to count a tail: those of other cases decide.
@@ -115,8 +59,7 @@ std::vector<Explanation> steps_left(const std::vector<Evidence>& wrong,
 
 void add_what_says_less(std::vector<Explanation>& accepted, const AllEvidence& evidence,
                         const std::function<bool(const std::string& id)>& refuted) {
-    if (accepted.empty())
-        if (const auto narrower = narrower_output_in(evidence)) accepted.push_back(*narrower);
+    if (accepted.empty()) accepted = narrower_outputs(evidence);
     if (auto beside = not_finite(evidence.wrong)) {
         tell_unwritten(*beside, evidence.wrong);
         accepted.push_back(std::move(*beside));
@@ -137,6 +80,33 @@ bool contradicted(const Diagnosis& found, const AllEvidence& evidence) {
                                std::ranges::any_of(evidence.right, contradicts));
     };
     return refuted_by(found) || std::ranges::any_of(found.also, refuted_by);
+}
+
+// Above some length the kernel takes another path, and what is wrong there may be something else:
+// what explains all that is shorter holds there.
+std::optional<Diagnosis> of_shorter(const Diagnosis& first, const AllEvidence& evidence,
+                                    const std::function<bool(const std::string& id)>& refuted) {
+    if (!first.known || !first.deviation || first.refuted) return std::nullopt;
+    const JudgedPart part = part_of(evidence.wrong);
+    std::int64_t limit = std::numeric_limits<std::int64_t>::max();
+    for (const Evidence& e : evidence.wrong) {
+        const auto count = count_call(*first.deviation, e, part);
+        if (!count || !count->all()) limit = std::min(limit, e.asked.problem.len_kv);
+    }
+    AllEvidence shorter;
+    for (const std::vector<Evidence>* list : {&evidence.wrong, &evidence.right})
+        for (const Evidence& e : *list)
+            if (e.asked.problem.len_kv < limit) shorter.add_probe(e);
+    constexpr std::size_t wrong_min = 3;
+    if (shorter.wrong.size() < wrong_min) return std::nullopt;
+    Diagnosis found = explain_evidence(shorter, refuted);
+    if (!found.known || found.refuted || found.id != first.id) return std::nullopt;
+    const auto limited = [limit](Explanation& e) {
+        e.says += fmt::format(", of fewer than {} keys; of more it computes something else", limit);
+    };
+    limited(found);
+    std::ranges::for_each(found.also, limited);
+    return found;
 }
 
 Explanation depends_on(std::string id, const std::string& what) {
@@ -266,8 +236,12 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
         add_feature_neighbours(evidence, kernel, counterexample.smallest);
         add_dimension_neighbours(evidence, kernel, counterexample.smallest);
         add_magnitudes(evidence, kernel, counterexample.smallest);
-        if (found.limit_open || contradicted(found, evidence))
+        if (found.limit_open || contradicted(found, evidence)) {
+            const Diagnosis first = std::move(found);
             found = explain_evidence(evidence, refuted);
+            if (!found.known)
+                if (auto shorter = of_shorter(first, evidence, refuted)) found = *shorter;
+        }
     }
     if (!found.known || found.general)
         if (const auto strides = strides_ignored(kernel, evidence.wrong))

@@ -28,7 +28,6 @@ struct Explanation {
     bool refuted = false;            ///< by a call in which the kernel was right; `says` tells
     bool unlimited = false;          ///< refuted, and no relation tells the calls in which it holds
     bool narrowed = false;  ///< of a backward: it says that of some gradients what holds of others
-    bool strays = false;    ///< reading or writing elsewhere is the same defect
     std::string in_forward{};  ///< of a backward: id of the deviation of forward that implies it
     bool of_both = false;      ///< of a backward: forward was found to have the same defect
     /// That it holds beside right numbers says little: whatever says more stands before it.

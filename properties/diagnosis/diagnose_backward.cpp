@@ -108,7 +108,6 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
     found.refuted = !refuting.empty();
     if (found.refuted)
         found.says += ", " + scope_of(wrong, refuting).value_or("in the cases that fail");
-    found.strays = s.deviation->strays;
     found.in_forward = s.deviation->in_forward;
     return found;
 }
@@ -119,7 +118,6 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
     Explanation d;
     d.id = "strides_ignored";
     d.says = "right gradients of contiguous tensors alone: strides are ignored, or are another's";
-    d.strays = true;
     d.in_forward = "strides_ignored";
     for (const BackwardEvidence& e : wrong) {
         if (!right_without_layouts(kernel, e)) return std::nullopt;

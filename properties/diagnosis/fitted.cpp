@@ -207,7 +207,14 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       channel_factors(evidence),
                       sinks_in_output(),
                       lse_maximum_held(),
-                      large_inputs_lost()})
+                      large_inputs_lost(),
+                      queries_placed_in_parts(),
+                      numbers_of_other_heads(),
+                      mixed_lengths(),
+                      shared_masks(),
+                      lse_in_other_rows(),
+                      own_splits(evidence.wrong),
+                      in_some_channels(evidence)})
         list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         const std::int64_t n = dropped_from(evidence, extent);

@@ -103,6 +103,29 @@ std::vector<Deviation> sinks_in_output();
 /// A log-sum-exp whose maximum is held above a number (lse_scale_deviations.cpp).
 std::vector<Deviation> lse_maximum_held();
 
+/// Queries that stand elsewhere for some of masks, ALiBi and rotation (placed_queries.cpp).
+std::vector<Deviation> queries_placed_in_parts();
+
+/// Splits of the kernel's own accord; of the calls in which it was wrong the smallest is asked
+/// (own_split_deviations.cpp).
+std::vector<Deviation> own_splits(const std::vector<Evidence>& wrong);
+
+/// What is wrong from some channel on; the first call in which it was wrong is asked
+/// (some_channels.cpp).
+std::vector<Deviation> in_some_channels(const AllEvidence& evidence);
+
+/// A log-sum-exp stored in other rows (lse_place_deviations.cpp).
+std::vector<Deviation> lse_in_other_rows();
+
+/// Masks that are one for every sequence, head, query or key (mask_tensor_deviations.cpp).
+std::vector<Deviation> shared_masks();
+
+/// Slopes and sinks of other heads (head_parameter_deviations.cpp).
+std::vector<Deviation> numbers_of_other_heads();
+
+/// Lengths and documents of others (length_deviations.cpp).
+std::vector<Deviation> mixed_lengths();
+
 /// Large numbers and NaN that are not taken as such (input_deviations.cpp).
 std::vector<Deviation> large_inputs_lost();
 

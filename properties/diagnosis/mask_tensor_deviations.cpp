@@ -88,8 +88,8 @@ bool has_rows_of_positions(const Specification& s) {
     if (shape[2] == 1 || !s.problem.mask.documents_q.empty()) return false;
     bool differs = false, some = false;
     for (std::int64_t b = 0; b < s.problem.batch; ++b) {
-        differs = differs || cached(s, b) != cached(s, 0);
-        some = some || cached(s, b) > 0;
+        differs = differs || cached(s, b, 0) != cached(s, 0, 0);
+        some = some || cached(s, b, 0) > 0;
     }
     return some && (!differs || shape[0] > 1);
 }
@@ -115,6 +115,15 @@ std::vector<Deviation> other_places() {
                 return at;
             }),
         mask_elsewhere(
+            "mask_anew_each_split", "a mask tensor whose keys are counted anew in each split",
+            [](const Specification& s) {
+                return s.problem.splits > 1 && s.inputs[Role::mask].shape()[3] > 1;
+            },
+            [](const Specification& s, MaskIndex at) {
+                at[3] %= (s.problem.len_kv + s.problem.splits - 1) / s.problem.splits;
+                return at;
+            }),
+        mask_elsewhere(
             "mask_transposed", "a mask tensor with queries and keys exchanged",
             [](const Specification& s) {
                 const Shape& shape = s.inputs[Role::mask].shape();
@@ -130,11 +139,42 @@ std::vector<Deviation> other_places() {
             has_rows_of_positions,
             [](const Specification& s, MaskIndex at) {
                 const std::int64_t before =
-                    static_cast<std::int64_t>(std::max(cached(s, at[0]), 0.0));
+                    static_cast<std::int64_t>(std::max(cached(s, at[0], 0), 0.0));
                 at[2] = std::min(at[2] + before, s.inputs[Role::mask].shape()[2] - 1);
                 return at;
             }),
     };
+}
+
+/// A mask with one place on an axis, left out; everywhere or beside a causal mask alone.
+Deviation shared_ignored(std::size_t axis, const std::string& what, bool causal) {
+    return {.id = "mask_shared_" + what + "_ignored" + (causal ? "_causal" : ""),
+            .says = "no mask tensor where it is one for every " + what +
+                    (causal ? " and there is a causal mask" : ""),
+            .respecify = [axis, causal](const Specification& s) -> std::optional<Specification> {
+                if (!has_mask(s) || s.inputs[Role::mask].shape()[axis] > 1 ||
+                    (causal && !s.problem.mask.causal))
+                    return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.mask_tensor = false;
+                return with_rules(s, rules);
+            }};
+}
+
+/// One mask for every sequence, a head of which is taken by the sequence's number.
+std::optional<Specification> head_of_sequence(const Specification& s) {
+    if (!has_mask(s)) return std::nullopt;
+    const Tensor& mask = s.inputs[Role::mask];
+    Shape shape = mask.shape();
+    const std::int64_t heads = shape[1];
+    if (shape[0] > 1 || heads == 1) return std::nullopt;
+    shape[0] = s.problem.batch;
+    Specification out = s;
+    out.inputs.put(Role::mask, remake(mask.type(), shape,
+                                      [&](std::int64_t b, std::int64_t, std::int64_t i,
+                                          std::int64_t j) { return mask.at(0, b % heads, i, j); }));
+    out.problem.mask.tensor.shared_batch = false;
+    return out;
 }
 
 std::vector<Deviation> biases_multiplied() {
@@ -199,6 +239,19 @@ std::vector<Deviation> mask_tensor_deviations() {
     };
     for (auto part : {other_places(), biases_multiplied()})
         list.insert(list.end(), part.begin(), part.end());
+    return list;
+}
+
+std::vector<Deviation> shared_masks() {
+    std::vector<Deviation> list{{.id = "mask_of_head_by_sequence",
+                                 .says = "the mask tensor of head b mod Hq for all heads of "
+                                         "sequence b, where it is one for every sequence",
+                                 .respecify = head_of_sequence}};
+    constexpr const char* axes[] = {"sequence", "head", "query", "key"};
+    for (std::size_t axis = 0; axis < 4; ++axis)
+        for (const bool causal : {false, true})
+            list.push_back(shared_ignored(axis, axes[axis], causal));
+    for (Deviation& d : list) d.tells = law::Tells::visibility;
     return list;
 }
 

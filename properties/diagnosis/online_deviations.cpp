@@ -112,9 +112,12 @@ Deviation last_sum_not_rescaled(std::int64_t tile, bool splits_of_whole) {
 std::optional<std::vector<double>> growth_below(const std::vector<KeyExtent>& parts,
                                                 const oracle::RowDetail& row, std::int64_t tile,
                                                 double limit) {
-    // A score below 2^10 lies within 16 roundings of f32 of it: 16 * 2^-24 * 2^10. Where one is
-    // larger, a name is missed, no wrong one given.
-    constexpr double near = 0x1p-10;
+    // A score lies within 16 roundings of f32 of the largest of its row. Where it lies further off,
+    // a name is missed, no wrong one given.
+    double largest = 1;
+    for (const double score : row.scores)
+        if (std::isfinite(score)) largest = std::max(largest, std::abs(score));
+    const double near = 0x1p-20 * largest;
     std::vector<double> change(row.scores.size(), 0.0);
     for (const KeyExtent part : parts) {
         const std::vector<double> at = running_maxima(row, part, tile).after;
@@ -235,10 +238,14 @@ std::vector<Deviation> last_sums_not_rescaled() {
     return list;
 }
 
+// By which a maximum may grow before a kernel rescales: those that kernels were found with.
+constexpr double growths_put_off[] = {
+    1.0 / 1024, 1.0 / 64, 0.1, 0.25, 0.5, 1, 2, 4, 8 * std::numbers::ln2, 8};
+
 std::vector<Deviation> late_rescales() {
     std::vector<Deviation> list;
     for (const std::int64_t tile : {16, 32, 64, 128})
-        for (const double limit : {0.25, 0.5, 1.0, 2.0, 4.0, 8 * std::numbers::ln2, 8.0})
+        for (const double limit : growths_put_off)
             for (const bool output : {false, true})
                 list.push_back(rescaled_late(tile, limit, output));
     return list;

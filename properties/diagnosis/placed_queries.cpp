@@ -1,9 +1,16 @@
 // Queries that stand elsewhere than their sequence says. Where a query stands is one number in such
 // a kernel: masks, biases and rotation all go by it.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rotation.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -12,31 +19,95 @@ namespace attest::diagnosis {
 
 namespace {
 
-Deviation queries_placed_by_axes() {
-    return {.id = "queries_longest",
-            .says =
-                "queries placed by the lengths of the axes, not each sequence's own, in masks, "
-                "ALiBi and rotation",
-            .respecify = [](const Specification& s) -> std::optional<Specification> {
-                const Problem& p = s.problem;
-                if (p.mask.lens_q.empty() && p.mask.lens_kv.empty() && p.mask.documents_q.empty())
-                    return std::nullopt;
-                const std::int64_t offset = p.len_kv - p.len_q;
-                Rules rules = rules_of(s);
-                rules.causal_offset = rules.window_offset = offset;
-                Specification out = with_rules(s, rules);
-                if (has_rope(s))
-                    out.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t) {
-                                       return static_cast<double>(offset) - cached(s, b);
-                                   }));
-                if (!p.alibi) return out;
-                return with_bias(out, [&](const MaskPlace& at) {
-                    const std::int64_t own = at.row + at.len_kv - at.len_q - at.column;
-                    const auto further = std::abs(at.row + offset - at.column) - std::abs(own);
-                    return -s.inputs[Role::alibi_slopes].get(at.head) *
-                           static_cast<double>(further);
-                });
-            }};
+/// What a kernel counts a query's position for; it may count elsewhere for some of it alone.
+struct PlacedPart {
+    bool masks = false, alibi = false, rope = false;
+};
+
+std::string words_of(PlacedPart in) {
+    std::vector<std::string> list;
+    if (in.masks) list.emplace_back("masks");
+    if (in.alibi) list.emplace_back("ALiBi");
+    if (in.rope) list.emplace_back("rotation");
+    return fmt::format("{}", fmt::join(list, " and "));
+}
+
+/// Another number of keys before row 0 of a place's sequence or document.
+struct Origin {
+    const char *id, *says;
+    std::int64_t (*keys)(const Problem& problem, const MaskPlace& place);
+};
+constexpr Origin origins[] = {
+    {"queries_longest", "queries placed by the lengths of the axes, not each sequence's own",
+     [](const Problem& p, const MaskPlace&) { return p.len_kv - p.len_q; }},
+    {"queries_top_left", "queries placed as if no key stood before the first",
+     [](const Problem&, const MaskPlace&) { return std::int64_t{0}; }},
+    {"queries_longest_keys", "queries placed by the length of the axis of keys, not their own",
+     [](const Problem& p, const MaskPlace& at) { return p.len_kv - at.len_q; }},
+    {"queries_longest_queries", "queries placed by the length of their axis, not their own",
+     [](const Problem& p, const MaskPlace& at) { return at.len_kv - p.len_q; }},
+    {"queries_of_first", "queries placed by the lengths of the first sequence",
+     [](const Problem& p, const MaskPlace&) {
+         return length_of(p.mask.lens_kv, p.len_kv, 0) - length_of(p.mask.lens_q, p.len_q, 0);
+     }},
+    {"queries_not_before", "queries placed no earlier than their own number",
+     [](const Problem&, const MaskPlace& at) {
+         return std::max<std::int64_t>(at.len_kv - at.len_q, 0);
+     }},
+};
+
+/// Causal mask and window from this origin.
+Rules placed_rules(const Specification& s, const Origin& origin) {
+    Rules rules = rules_of(s);
+    rules.also_hidden = [&problem = s.problem, &origin, own = rules](const MaskPlace& p) {
+        Rules placed = own;
+        placed.top_left = placed.window_top_left = false;
+        placed.causal_offset = placed.window_offset = origin.keys(problem, p);
+        return hidden(placed, p);
+    };
+    rules.causal = false;
+    rules.window = {};
+    return rules;
+}
+
+// None where it gives this nothing to change.
+std::optional<Specification> placed(const Specification& s, const Origin& origin, PlacedPart in) {
+    const Problem& p = s.problem;
+    bool differs = false;
+    for (std::int64_t b = 0; b < p.batch; ++b)
+        for (std::int64_t i = 0; i < p.len_q; ++i) {
+            const MaskPlace at = row_of(s, b, i);
+            differs = differs || before_row(s, at) != origin.keys(p, at);
+        }
+    const bool diagonal = p.mask.causal || p.mask.window.limited();
+    const bool shows = (in.masks && diagonal) || (in.alibi && p.alibi) || (in.rope && has_rope(s));
+    if (!differs || !shows) return std::nullopt;
+    const Rules rules = in.masks ? placed_rules(s, origin) : rules_of(s);
+    Specification out =
+        in.alibi && p.alibi
+            ? with_distances(
+                  s, rules,
+                  [&](const MaskPlace& at) {
+                      return static_cast<double>(std::abs(at.row + origin.keys(p, at) - at.column));
+                  })
+            : with_rules(s, rules);
+    if (in.rope && has_rope(s))
+        out.inputs.put(Role::q, turned(out, Role::q, [&](std::int64_t b, std::int64_t i) {
+                           const MaskPlace at = row_of(s, b, i);
+                           return static_cast<double>(origin.keys(p, at) - before_row(s, at));
+                       }));
+    return out;
+}
+
+Deviation queries_placed(const Origin& origin, PlacedPart in) {
+    std::string id = origin.id;
+    const bool all = in.masks && in.alibi && in.rope;
+    for (const auto& [counted, name] :
+         {std::pair{in.masks, "_masks"}, {in.alibi, "_alibi"}, {in.rope, "_rope"}})
+        if (counted && !all) id += name;
+    return {.id = std::move(id),
+            .says = std::string(origin.says) + ", in " + words_of(in),
+            .respecify = [&origin, in](const Specification& s) { return placed(s, origin, in); }};
 }
 
 // Rows past a sequence's queries like any other, where its own lengths place them. Without lengths
@@ -105,7 +176,21 @@ Deviation queries_past_their_length() {
 }  // namespace
 
 std::vector<Deviation> placed_queries() {
-    return {queries_placed_by_axes(), queries_past_their_length()};
+    return {queries_placed(origins[0], {true, true, true}), queries_past_their_length()};
+}
+
+std::vector<Deviation> queries_placed_in_parts() {
+    std::vector<Deviation> list;
+    for (const Origin& origin : origins)
+        for (const PlacedPart in : {PlacedPart{.alibi = true},
+                                    {.rope = true},
+                                    {.masks = true},
+                                    {.alibi = true, .rope = true},
+                                    {.masks = true, .alibi = true},
+                                    {.masks = true, .rope = true},
+                                    {.masks = true, .alibi = true, .rope = true}})
+            list.push_back(queries_placed(origin, in));
+    return list;
 }
 
 }  // namespace attest::diagnosis

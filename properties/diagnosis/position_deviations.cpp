@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
@@ -72,6 +73,39 @@ std::vector<Deviation> slopes_of_its_own() {
     return list;
 }
 
+std::vector<Deviation> other_distances() {
+    std::vector<Deviation> list;
+    // A bias of its own instead of -slope |column - position of the query|.
+    const auto other_distance = [&](std::string id, std::string says,
+                                    std::int64_t (*distance)(const MaskPlace&)) {
+        list.push_back(
+            {.id = std::move(id),
+             .says = std::move(says),
+             .respecify = [distance](const Specification& s) -> std::optional<Specification> {
+                 if (!s.problem.alibi) return std::nullopt;
+                 return with_distances(s, rules_of(s), [distance](const MaskPlace& p) {
+                     return static_cast<double>(distance(p));
+                 });
+             }});
+    };
+    other_distance("alibi_from_key_zero", "ALiBi by the key's position alone",
+                   [](const MaskPlace& p) { return -p.column; });
+    other_distance("alibi_from_last_key", "ALiBi by the key's distance from the last key",
+                   [](const MaskPlace& p) { return p.len_kv - 1 - p.column; });
+    other_distance("alibi_signed", "ALiBi by the distance with its sign",
+                   [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q - p.column; });
+    other_distance("alibi_from_one", "ALiBi by the distance and one", [](const MaskPlace& p) {
+        return std::abs(p.row + p.len_kv - p.len_q - p.column) + 1;
+    });
+    other_distance("alibi_behind_alone", "ALiBi on keys behind the query alone",
+                   [](const MaskPlace& p) {
+                       return std::max<std::int64_t>(p.row + p.len_kv - p.len_q - p.column, 0);
+                   });
+    other_distance("alibi_top_left", "ALiBi as if nothing were cached",
+                   [](const MaskPlace& p) { return std::abs(p.row - p.column); });
+    return list;
+}
+
 }  // namespace
 
 std::vector<Deviation> position_deviations() {
@@ -95,6 +129,17 @@ std::vector<Deviation> position_deviations() {
                         if (scale == 1) return std::nullopt;
                         return with_slopes(s, [&](std::int64_t h) { return scale * slope(s, h); });
                     }});
+    const auto times = [&](std::string id, std::string says, double factor) {
+        list.push_back({.id = std::move(id),
+                        .says = std::move(says),
+                        .respecify = [slope, factor](const Specification& s) {
+                            return with_slopes(
+                                s, [&](std::int64_t h) { return factor * slope(s, h); });
+                        }});
+    };
+    times("alibi_into_base_two", "ALiBi multiplied by log2(e)", std::numbers::log2e);
+    times("alibi_of_base_two", "ALiBi taken for one in base 2: ln(2) of it", std::numbers::ln2);
+    times("alibi_twice", "ALiBi added twice", 2);
     list.push_back({.id = "alibi_next_head",
                     .says = "the ALiBi slope of the next head",
                     .respecify = [slope](const Specification& s) {
@@ -109,37 +154,7 @@ std::vector<Deviation> position_deviations() {
                             s, [&](std::int64_t h) { return slope(s, h / group_size(s.problem)); });
                     }});
     for (Deviation& d : slopes_of_its_own()) list.push_back(std::move(d));
-    // A bias of its own instead of -slope |column - position of the query|.
-    const auto other_distance = [&](std::string id, std::string says,
-                                    std::int64_t (*distance)(const MaskPlace&)) {
-        list.push_back({.id = std::move(id),
-                        .says = std::move(says),
-                        .respecify = [slope, distance](
-                                         const Specification& s) -> std::optional<Specification> {
-                            if (!s.problem.alibi) return std::nullopt;
-                            Specification out = with_bias(s, [&](const MaskPlace& p) {
-                                return -slope(s, p.head) * static_cast<double>(distance(p));
-                            });
-                            out.problem.alibi = false;
-                            out.inputs.erase(Role::alibi_slopes);
-                            return out;
-                        }});
-    };
-    other_distance("alibi_from_key_zero", "ALiBi by the key's position alone",
-                   [](const MaskPlace& p) { return -p.column; });
-    other_distance("alibi_from_last_key", "ALiBi by the key's distance from the last key",
-                   [](const MaskPlace& p) { return p.len_kv - 1 - p.column; });
-    other_distance("alibi_signed", "ALiBi by the distance with its sign",
-                   [](const MaskPlace& p) { return p.row + p.len_kv - p.len_q - p.column; });
-    other_distance("alibi_from_one", "ALiBi by the distance and one", [](const MaskPlace& p) {
-        return std::abs(p.row + p.len_kv - p.len_q - p.column) + 1;
-    });
-    other_distance("alibi_behind_alone", "ALiBi on keys behind the query alone",
-                   [](const MaskPlace& p) {
-                       return std::max<std::int64_t>(p.row + p.len_kv - p.len_q - p.column, 0);
-                   });
-    other_distance("alibi_top_left", "ALiBi as if nothing were cached",
-                   [](const MaskPlace& p) { return std::abs(p.row - p.column); });
+    for (Deviation& d : other_distances()) list.push_back(std::move(d));
     return list;
 }
 

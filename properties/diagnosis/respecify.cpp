@@ -62,6 +62,23 @@ void erase_written_out(Specification& s, const Rules& rules) {
 
 }  // namespace
 
+MaskPlace row_of(const Specification& s, std::int64_t b, std::int64_t i) {
+    return place_of(s, rules_of(s), b, 0, i, 0);
+}
+
+std::int64_t before_row(const Specification& s, const MaskPlace& p) {
+    return rules_of(s).top_left ? 0 : p.len_kv - p.len_q;
+}
+
+BlockOfRows block_of(const MaskPlace& p, std::int64_t rows, std::int64_t group) {
+    const std::int64_t from = (p.row * group + p.head % group) / rows * rows;
+    return {from / group, std::min((from + rows - 1) / group, p.len_q - 1), from % group};
+}
+
+std::string rows_of_block(std::int64_t rows, bool of_group) {
+    return std::to_string(rows) + (of_group ? " rows of all heads of a group" : "");
+}
+
 double mask_value(const Specification& s, const MaskPlace& p) {
     const MaskTensor& kind = s.problem.mask.tensor;
     if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;
@@ -169,6 +186,16 @@ Specification with_bias(const Specification& s,
     return written_out(s, rules_of(s), bias, {});
 }
 
+Specification with_distances(const Specification& s, const Rules& rules,
+                             const std::function<double(const MaskPlace&)>& distance) {
+    Specification plain = s;
+    plain.problem.alibi = false;
+    plain.inputs.erase(Role::alibi_slopes);
+    const Tensor& slopes = s.inputs[Role::alibi_slopes];
+    return written_out(plain, rules,
+                       [&](const MaskPlace& p) { return -slopes.get(p.head) * distance(p); }, {});
+}
+
 Specification unmasked(const Specification& s) {
     Specification out = s;
     Rules none;
@@ -176,36 +203,6 @@ Specification unmasked(const Specification& s) {
     erase_written_out(out, none);
     out.problem.mask.tensor = {};
     out.inputs.erase(Role::mask);
-    return out;
-}
-
-Specification with_mask_values(const Specification& s,
-                               const std::function<double(double)>& value_of) {
-    Specification out = s;
-    const Tensor& mask = s.inputs[Role::mask];
-    out.inputs.put(Role::mask,
-                   remake(ElementType::f64, mask.shape(),
-                          [&](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
-                              return value_of(mask.at(a, b, c, d));
-                          }));
-    out.problem.mask.tensor.kind = MaskKind::additive;
-    return out;
-}
-
-Specification with_channels(const Specification& s, std::int64_t kept) {
-    Specification out = s;
-    const Tensor& q = s.inputs[Role::q];
-    out.inputs.put(Role::q,
-                   remake(q.type(), q.shape(),
-                          [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
-                              return c < kept ? q.at(b, h, t, c) : 0.0;
-                          }));
-    return out;
-}
-
-Specification with_scale(const Specification& s, double scale) {
-    Specification out = s;
-    out.problem.scale = scale;
     return out;
 }
 
@@ -254,40 +251,6 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
     Rules written = rules;
     written.key_lengths = false;
     erase_written_out(out, written);
-    return out;
-}
-
-bound::Expected output_of(const Problem& problem, const ElementOf& element) {
-    bound::Expected out;
-    out.output_shape = {problem.batch, problem.heads_q, problem.len_q, value_dim(problem)};
-    for (std::int64_t b = 0; b < problem.batch; ++b)
-        for (std::int64_t h = 0; h < problem.heads_q; ++h)
-            for (std::int64_t i = 0; i < problem.len_q; ++i)
-                for (std::int64_t c = 0; c < value_dim(problem); ++c)
-                    out.output.push_back(element(b, h, i, c));
-    return out;
-}
-
-Deviation formula_deviation(
-    std::string id, std::string says,
-    std::function<std::optional<bound::Expected>(const Specification&, const bound::Expected&)>
-        formula) {
-    return {.id = std::move(id), .says = std::move(says), .formula = std::move(formula)};
-}
-
-std::optional<Specification> uniform(const Specification& s, const Rules& rules) {
-    if (s.problem.sink) return std::nullopt;
-    Specification out = with_rules(s, rules);
-    for (const Role role : {Role::q, Role::k}) {
-        const Tensor& from = s.inputs[role];
-        out.inputs.put(role, Tensor(from.type(), from.shape()));
-    }
-    const double minus_infinity = -infinite;
-    out = with_mask_values(
-        out, [minus_infinity](double x) { return x == minus_infinity ? minus_infinity : 0.0; });
-    out.problem.alibi = false;
-    out.problem.rope = {};
-    out.problem.softcap = 0;
     return out;
 }
 

@@ -39,6 +39,21 @@ struct Rules {
 
 Rules rules_of(const Specification& s);
 
+/// Where query i of sequence b stands; the key and its column are any.
+MaskPlace row_of(const Specification& s, std::int64_t b, std::int64_t i);
+
+/// Keys before row 0 of the place's sequence or document, as the problem and dialect align them.
+std::int64_t before_row(const Specification& s, const MaskPlace& place);
+
+/// The first and last query of a place's block of so many rows: of queries where group is 1, else
+/// of the rows of all heads of a group, query by query.
+struct BlockOfRows {
+    std::int64_t first = 0, last = 0;
+    std::int64_t first_head = 0;  ///< of its first row, in the group
+};
+BlockOfRows block_of(const MaskPlace& place, std::int64_t rows, std::int64_t group);
+std::string rows_of_block(std::int64_t rows, bool of_group);  ///< "16 rows of all heads of a group"
+
 /// What the mask tensor adds to a score: 0 or -inf where it is boolean.
 double mask_value(const Specification& s, const MaskPlace& place);
 
@@ -57,6 +72,10 @@ std::optional<Specification> hiding(const Specification& s,
 /// The same problem with this added to the scores of the keys that are visible, in f64.
 Specification with_bias(const Specification& s,
                         const std::function<double(const MaskPlace&)>& bias);
+
+/// The same problem under these rules, with ALiBi by this distance instead of its own.
+Specification with_distances(const Specification& s, const Rules& rules,
+                             const std::function<double(const MaskPlace&)>& distance);
 
 /// The same problem without any mask: every key visible to every query.
 Specification unmasked(const Specification& s);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "reference/oracle/visibility.hpp"
 
 namespace attest::diagnosis {
 
@@ -70,9 +71,8 @@ Tensor turned(const Specification& s, Role role, const Positions& by) {
                      });
 }
 
-double cached(const Specification& s, std::int64_t b) {
-    return static_cast<double>(length_of(s.problem.mask.lens_kv, s.problem.len_kv, b) -
-                               length_of(s.problem.mask.lens_q, s.problem.len_q, b));
+double cached(const Specification& s, std::int64_t b, std::int64_t i) {
+    return static_cast<double>(before_row(s, row_of(s, b, i)));
 }
 
 bool has_rope(const Specification& s) {
@@ -80,12 +80,14 @@ bool has_rope(const Specification& s) {
 }
 
 double position_of_query(const Specification& s, std::int64_t b, std::int64_t i) {
-    return static_cast<double>(s.problem.rope.offset + i) + cached(s, b);
+    const MaskPlace p = row_of(s, b, i);
+    return static_cast<double>(s.problem.rope.offset + p.row + before_row(s, p));
 }
 
 double position_of(const Specification& s, Role role, std::int64_t b, std::int64_t i) {
-    return role == Role::q ? position_of_query(s, b, i)
-                           : static_cast<double>(s.problem.rope.offset + i);
+    return role == Role::q
+               ? position_of_query(s, b, i)
+               : static_cast<double>(s.problem.rope.offset + oracle::key_position(s.problem, i));
 }
 
 void turn_by_positions(Specification& s, const PlacedAngle& by) {

@@ -23,8 +23,8 @@ Tensor stretched(const Specification& s, Tensor turned, const Stretch& by);
 
 bool has_rope(const Specification& s);
 
-/// Keys of sequence b before its first query.
-double cached(const Specification& s, std::int64_t b);
+/// Keys before the first query of row i's sequence or document.
+double cached(const Specification& s, std::int64_t b, std::int64_t i);
 
 /// Where query i of sequence b is turned to.
 double position_of_query(const Specification& s, std::int64_t b, std::int64_t i);

@@ -160,8 +160,8 @@ std::vector<Deviation> whole_rotations() {
             "rope_query_at_zero", "queries rotated from position 0, as if nothing were cached",
             [](Specification& s) {
                 if (s.problem.len_q != s.problem.len_kv || !s.problem.mask.lens_kv.empty())
-                    s.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t) {
-                                     return -cached(s, b);
+                    s.inputs.put(Role::q, turned(s, Role::q, [&](std::int64_t b, std::int64_t i) {
+                                     return -cached(s, b, i);
                                  }));
             }),
         rope_deviation(
@@ -194,6 +194,14 @@ std::vector<Deviation> whole_rotations() {
                            s.inputs.put(Role::q,
                                         turned(s, Role::q, [&s](std::int64_t b, std::int64_t i) {
                                             return -2 * position_of_query(s, b, i);
+                                        }));
+                       }),
+        rope_deviation("rope_rotated_keys_again", "keys rotated again that the cache holds rotated",
+                       [](Specification& s) {
+                           if (!s.problem.cache.present || !s.problem.cache.keys_rotated) return;
+                           const std::int64_t offset = s.problem.rope.offset;
+                           s.inputs.put(Role::k, turned(s, Role::k, [offset](auto, std::int64_t j) {
+                                            return static_cast<double>(offset + j);
                                         }));
                        }),
         // base^(-2c / D) is (base^(dims / D))^(-2c / dims).

@@ -34,19 +34,25 @@ struct QueryOfMask {
     bool others_hide(std::int64_t column) const { return hidden(rules, key(column)); }
 };
 
+/// A block of queries: its rows, and how many heads it counts them of.
+struct BlockSize {
+    std::int64_t rows = 1, group = 1;
+};
+
 /// Whether a tile, keys [from, to) of a sequence, is taken for hidden.
-using TakenForHidden = bool (*)(const QueryOfMask&, std::int64_t from, std::int64_t to,
-                                std::int64_t tile);
+using TakenForHidden = bool (*)(const QueryOfMask&, std::int64_t from, std::int64_t to, BlockSize);
 
 struct TileLook {
     const char *id, *says;
     TakenForHidden skipped;
+    bool of_block = false;  ///< it looks at one query of a block
 };
 
-QueryOfMask block_end(QueryOfMask query, std::int64_t tile, bool last) {
+QueryOfMask block_end(QueryOfMask query, BlockSize size, bool last) {
     MaskPlace& p = query.at;
-    const std::int64_t first = p.row / tile * tile;
-    const std::int64_t row = last ? std::min(first + tile, p.len_q) - 1 : first;
+    const BlockOfRows block = block_of(p, size.rows, size.group);
+    const std::int64_t row = last ? block.last : block.first;
+    if (size.group > 1 && !last) p.head += block.first_head - p.head % size.group;
     p.query += row - p.row;
     p.row = row;
     return query;
@@ -54,59 +60,73 @@ QueryOfMask block_end(QueryOfMask query, std::int64_t tile, bool last) {
 
 constexpr TileLook tile_looks[] = {
     {"ends", "no tile of {} keys whose first and last key the mask tensor hides",
-     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t) {
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, BlockSize) {
          return q.tensor_hides(from) && q.tensor_hides(to - 1);
      }},
     {"seen_ends",
      "no tile of {} keys whose first and last key, of those that nothing else hides, the mask "
      "tensor hides",
-     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t) {
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, BlockSize) {
          while (from < to && q.others_hide(from)) ++from;
          while (from < to && q.others_hide(to - 1)) --to;
          return from < to && q.tensor_hides(from) && q.tensor_hides(to - 1);
      }},
     {"first", "no tile of {} keys whose first key the mask tensor hides",
-     [](const QueryOfMask& q, std::int64_t from, std::int64_t, std::int64_t) {
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t, BlockSize) {
          return q.tensor_hides(from);
      }},
     {"last", "no tile of {} keys whose last key the mask tensor hides",
-     [](const QueryOfMask& q, std::int64_t, std::int64_t to, std::int64_t) {
+     [](const QueryOfMask& q, std::int64_t, std::int64_t to, BlockSize) {
          return q.tensor_hides(to - 1);
      }},
     {"first_query",
      "no tile of {0} keys that the mask tensor hides wholly from the first query of its block of "
-     "{0}",
-     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t tile) {
-         return block_end(q, tile, false).tensor_hides_all(from, to);
-     }},
+     "{1}",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, BlockSize block) {
+         return block_end(q, block, false).tensor_hides_all(from, to);
+     },
+     true},
     {"last_query",
      "no tile of {0} keys that the mask tensor hides wholly from the last query of its block of "
-     "{0}",
-     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, std::int64_t tile) {
-         return block_end(q, tile, true).tensor_hides_all(from, to);
-     }},
+     "{1}",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, BlockSize block) {
+         return block_end(q, block, true).tensor_hides_all(from, to);
+     },
+     true},
 };
 
-/// `boolean`: additive masks are looked at key by key.
-Deviation skipped_by(const TileLook& look, std::int64_t tile, bool boolean) {
-    const std::string says = fmt::format(fmt::runtime(look.says), tile);
-    return {.id = fmt::format("mask_tile_{}{}_{}", boolean ? "boolean_" : "", look.id, tile),
-            .says = boolean ? says + ", where it is boolean" : says,
-            .respecify = [skipped = look.skipped, tile,
-                          boolean](const Specification& s) -> std::optional<Specification> {
-                const MaskKind kind = s.problem.mask.tensor.kind;
-                if (kind == MaskKind::none || (boolean && kind != MaskKind::boolean))
-                    return std::nullopt;
-                Rules rules = rules_of(s);
-                rules.also_hidden = [&s, skipped, tile, own = rules](const MaskPlace& p) {
-                    if (p.column < 0 || p.column >= p.len_kv || !p.in_document || p.row >= p.len_q)
-                        return false;
-                    const std::int64_t from = p.column / tile * tile;
-                    return skipped({s, own, p}, from, std::min(from + tile, p.len_kv), tile);
-                };
-                return with_rules(s, rules);
-            },
-            .tells = law::Tells::visibility};
+/// What is looked at of a mask tensor, in which masks and blocks.
+struct Look {
+    const TileLook& what;
+    std::int64_t block = 1;
+    bool packed = false;   ///< the block's rows are those of all heads of a group
+    bool boolean = false;  ///< additive masks are looked at key by key
+};
+
+Deviation skipped_by(const Look& look, std::int64_t tile) {
+    const std::string says =
+        fmt::format(fmt::runtime(look.what.says), tile, rows_of_block(look.block, look.packed));
+    const std::string of =
+        look.what.of_block ? fmt::format("{}{}_{}", look.packed ? "packed_" : "", look.block, tile)
+                           : std::to_string(tile);
+    return {
+        .id = fmt::format("mask_tile_{}{}_{}", look.boolean ? "boolean_" : "", look.what.id, of),
+        .says = look.boolean ? says + ", where it is boolean" : says,
+        .respecify = [look, tile](const Specification& s) -> std::optional<Specification> {
+            const MaskKind kind = s.problem.mask.tensor.kind;
+            if (kind == MaskKind::none || (look.boolean && kind != MaskKind::boolean))
+                return std::nullopt;
+            Rules rules = rules_of(s);
+            const BlockSize block{look.block, look.packed ? group_size(s.problem) : 1};
+            rules.also_hidden = [&s, &look, block, tile, own = rules](const MaskPlace& p) {
+                if (p.column < 0 || p.column >= p.len_kv || !p.in_document || p.row >= p.len_q)
+                    return false;
+                const std::int64_t from = p.column / tile * tile;
+                return look.what.skipped({s, own, p}, from, std::min(from + tile, p.len_kv), block);
+            };
+            return with_rules(s, rules);
+        },
+        .tells = law::Tells::visibility};
 }
 
 /// The last key that the loop over tiles of keys comes to in a block of queries.
@@ -137,21 +157,22 @@ constexpr LoopEnd loop_limits[] = {
      }},
 };
 
-Deviation loop_ends(const LoopEnd& end, std::int64_t block, std::int64_t tile) {
-    return {.id = fmt::format("causal_loop_{}_{}_{}", end.id, block, tile),
-            .says = fmt::format(fmt::runtime(end.says), block, tile),
-            .respecify = [of = end.of, block,
-                          tile](const Specification& s) -> std::optional<Specification> {
-                if (!s.problem.mask.causal) return std::nullopt;
-                Rules rules = rules_of(s);
-                rules.also_hidden = [=, top_left = rules.top_left](const MaskPlace& p) {
-                    const std::int64_t first = p.row / block * block;
-                    const std::int64_t last = std::min(first + block, p.len_q) - 1;
-                    return p.column > of(first, last, top_left ? 0 : p.len_kv - p.len_q, tile);
-                };
-                return with_rules(s, rules);
-            },
-            .tells = law::Tells::visibility};
+Deviation loop_ends(const LoopEnd& end, std::int64_t block, bool packed, std::int64_t tile) {
+    return {
+        .id = fmt::format("causal_loop_{}_{}{}_{}", end.id, packed ? "packed_" : "", block, tile),
+        .says = fmt::format(fmt::runtime(end.says), rows_of_block(block, packed), tile),
+        .respecify = [of = end.of, block, packed,
+                      tile](const Specification& s) -> std::optional<Specification> {
+            if (!s.problem.mask.causal) return std::nullopt;
+            Rules rules = rules_of(s);
+            const std::int64_t group = packed ? group_size(s.problem) : 1;
+            rules.also_hidden = [=, top_left = rules.top_left](const MaskPlace& p) {
+                const BlockOfRows own = block_of(p, block, group);
+                return p.column > of(own.first, own.last, top_left ? 0 : p.len_kv - p.len_q, tile);
+            };
+            return with_rules(s, rules);
+        },
+        .tells = law::Tells::visibility};
 }
 
 bool agrees_with_first(const Deviation& deviation, const std::vector<Evidence>& wrong,
@@ -168,15 +189,20 @@ std::vector<Deviation> skipped_tiles(const std::vector<Evidence>& wrong) {
     const auto add = [&](Deviation d, bool (*asked)(const Problem&)) {
         if (agrees_with_first(d, wrong, asked)) list.push_back(std::move(d));
     };
+    const auto masked = [](const Problem& p) { return p.mask.tensor.kind != MaskKind::none; };
+    const auto causal = [](const Problem& p) { return p.mask.causal; };
     for (const std::int64_t tile : {16, 32, 64, 128})
         for (const TileLook& look : tile_looks)
-            for (const bool boolean : {false, true})
-                add(skipped_by(look, tile, boolean),
-                    [](const Problem& p) { return p.mask.tensor.kind != MaskKind::none; });
+            for (const bool packed : {false, true})
+                for (const std::int64_t block : {16, 32, 64, 128, 8, 4})
+                    for (const bool boolean : {false, true})
+                        if (look.of_block || (block == 16 && !packed))
+                            add(skipped_by({look, block, packed, boolean}, tile), masked);
     for (const LoopEnd& end : loop_limits)
-        for (const std::int64_t block : {16, 32, 64, 128, 1})
-            for (const std::int64_t tile : {16, 32, 64, 128})
-                add(loop_ends(end, block, tile), [](const Problem& p) { return p.mask.causal; });
+        for (const bool packed : {false, true})
+            for (const std::int64_t block : {16, 32, 64, 128, 8, 1})
+                for (const std::int64_t tile : {16, 32, 64, 128})
+                    add(loop_ends(end, block, packed, tile), causal);
     return list;
 }
 

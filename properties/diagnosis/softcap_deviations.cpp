@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rows_of.hpp"
@@ -121,6 +122,8 @@ Deviation capped_otherwise(std::string id, std::string says, bool (*has)(const S
             .declares = declared_softcap};
 }
 
+constexpr double most_of_exp = 44.36;  // exp(2x) is infinite in f32 beyond half of log(FLT_MAX)
+
 bool has_cap_before_bias(const Specification& s) {
     return s.dialect.softcap == SoftcapPlace::before_bias;
 }
@@ -172,6 +175,25 @@ std::vector<Deviation> softcap_deviations() {
                                     has_cap_before_bias, [](const Uncapped& x, double cap) {
                                         return std::clamp(x.score, -cap, cap) + x.alibi + x.mask;
                                     }));
+    std::vector<Deviation> overflowing;
+    overflowing.push_back(capped_otherwise(
+        "softcap_overflows",
+        "a tanh of the soft cap made of exp(2x): NaN where a score is above 44 times the cap",
+        has_cap_before_bias, [](const Uncapped& x, double cap) {
+            return x.score / cap > most_of_exp ? std::nan("")
+                                               : cap_of(x.score, cap) + x.alibi + x.mask;
+        }));
+    overflowing.push_back(capped_otherwise(
+        "softcap_overflows_below",
+        "a tanh of the soft cap made of exp(-2x): NaN where a score is below -44 times the cap",
+        has_cap_before_bias, [](const Uncapped& x, double cap) {
+            return x.score / cap < -most_of_exp ? std::nan("")
+                                                : cap_of(x.score, cap) + x.alibi + x.mask;
+        }));
+    for (Deviation& d : overflowing) {
+        d.declares = {};  // of the place of the cap, which is right
+        list.push_back(std::move(d));
+    }
     list.push_back(
         capped_otherwise("softcap_rational", "a soft cap x / (1 + |x| / c) without a tanh",
                          has_cap_before_bias, [](const Uncapped& x, double cap) {

@@ -15,7 +15,8 @@ std::vector<Deviation> unlisted() {
     for (auto part : {window_origins(), counted_without_keys(), length_scales(), rotation_tables(),
                       other_heads(), inputs_narrowed(), lse_misscaled(), last_sums_not_rescaled(),
                       lost_keys(), early_limits(), channel_orders(), pages_beside(),
-                      sinks_in_output(), lse_maximum_held(), large_inputs_lost()})
+                      sinks_in_output(), lse_maximum_held(), large_inputs_lost(),
+                      queries_placed_in_parts(), numbers_of_other_heads(), mixed_lengths()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }
@@ -78,6 +79,21 @@ constexpr Played plays[] = {
     {"pages_of_first_in_8", "b1 hq1 hkv1 tq2 tk20 d4 cache 18 page 4 f32"},
     {"rope_last_channels", "b1 hq2 hkv2 tq2 tk6 d8 rope half dims 4 offset 31 cache 4 f32"},
     {"not_rescaled_last_sum_16", "b1 hq1 hkv1 tq2 tk20 d4 f32"},
+    {"window_ignored_at_left_1", "b1 hq2 hkv2 tq9 tk9 d4 window 8 1 f32"},
+    {"mask_values_hide_-1000", "b1 hq2 hkv2 tq3 tk2 d4 mask additive floor -1000 f32"},
+    {"mask_infinity_-10", "b1 hq2 hkv2 tq3 tk9 d4 mask additive f32"},
+    {"pages_full_last_dropped", "b1 hq1 hkv1 tq2 tk16 d4 cache 14 page 8 f32"},
+    {"queries_longest_alibi",
+     "b2 hq2 hkv2 tq3 tk9 d8 causal lens_kv 5,9 alibi rope half cache 6 f32"},
+    {"queries_longest_alibi_rope",
+     "b2 hq2 hkv2 tq3 tk9 d4 causal lens_kv 5,9 alibi rope half cache 6 f32"},
+    {"queries_top_left_alibi_rope", "b1 hq2 hkv2 tq3 tk9 d4 causal alibi rope half cache 6 f32"},
+    {"alibi_of_group_first", "b1 hq6 hkv2 tq9 tk9 d4 alibi f32"},
+    {"sink_of_group_first", "b1 hq6 hkv2 tq3 tk9 d4 sink f32"},
+    {"query_lengths_less", "b2 hq2 hkv2 tq6 tk9 d4 lens_q 3,6 f32"},
+    {"key_lengths_of_next", "b2 hq2 hkv2 tq3 tk9 d4 lens_kv 4,9 f32"},
+    {"documents_from_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
+    {"documents_as_long_as_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, Unlisted, testing::ValuesIn(plays), [](const auto& play) {

@@ -14,11 +14,14 @@ namespace attest::diagnosis {
 namespace {
 
 /// From which position one side of a window is counted; offset: what stands before row 0.
-using OriginOf = std::function<std::int64_t(const MaskPlace&, std::int64_t offset)>;
+using OriginOf =
+    std::function<std::int64_t(const MaskPlace&, std::int64_t offset, std::int64_t group)>;
 
 /// What hides a key in the place of one limit of a window; offset as above, reach: how many keys
 /// away from its origin the limit is.
-using HidesOf = std::function<bool(const MaskPlace&, std::int64_t offset, std::int64_t reach)>;
+/// group: query heads a key head.
+using HidesOf = std::function<bool(const MaskPlace&, std::int64_t offset, std::int64_t reach,
+                                   std::int64_t group)>;
 
 Deviation other_limit(std::string id, std::string says, bool left, HidesOf hides) {
     return {.id = std::move(id),
@@ -32,8 +35,9 @@ Deviation other_limit(std::string id, std::string says, bool left, HidesOf hides
                 (left ? rules.window.left : rules.window.right) = -1;
                 const bool less = rules.ends == WindowEnds::exclusive && own > 0;
                 rules.also_hidden = [hides, reach = less ? own - 1 : own,
+                                     group = group_size(s.problem),
                                      top_left = rules.window_top_left](const MaskPlace& p) {
-                    return hides(p, top_left ? 0 : p.len_kv - p.len_q, reach);
+                    return hides(p, top_left ? 0 : p.len_kv - p.len_q, reach, group);
                 };
                 return with_rules(s, rules);
             },
@@ -43,56 +47,130 @@ Deviation other_limit(std::string id, std::string says, bool left, HidesOf hides
 Deviation one_side(std::string id, std::string says, bool left, OriginOf origin) {
     return other_limit(std::move(id), std::move(says), left,
                        [left, origin = std::move(origin)](const MaskPlace& p, std::int64_t offset,
-                                                          std::int64_t reach) {
-                           const std::int64_t at = origin(p, offset);
+                                                          std::int64_t reach, std::int64_t group) {
+                           const std::int64_t at = origin(p, offset, group);
                            return left ? p.column < at - reach : p.column > at + reach;
                        });
 }
 
 /// A tile at a limit is shown whole: its keys are not asked one by one.
 Deviation whole_tile(bool left, std::int64_t tile) {
-    return other_limit(fmt::format("window_{}_whole_tile_{}", left ? "left" : "right", tile),
-                       fmt::format("a window whose {} tile of {} keys is shown whole",
-                                   left ? "first" : "last", tile),
-                       left,
-                       [left, tile](const MaskPlace& p, std::int64_t offset, std::int64_t reach) {
-                           const std::int64_t at = p.row + offset;
-                           return left ? p.column < tile_begin(at - reach, tile)
-                                       : p.column >= tile_begin(at + reach, tile) + tile;
-                       });
+    return other_limit(
+        fmt::format("window_{}_whole_tile_{}", left ? "left" : "right", tile),
+        fmt::format("a window whose {} tile of {} keys is shown whole", left ? "first" : "last",
+                    tile),
+        left,
+        [left, tile](const MaskPlace& p, std::int64_t offset, std::int64_t reach, std::int64_t) {
+            const std::int64_t at = p.row + offset;
+            return left ? p.column < tile_begin(at - reach, tile)
+                        : p.column >= tile_begin(at + reach, tile) + tile;
+        });
+}
+
+/// Where the left limit leaves out no key, a window is taken for none.
+Deviation of_block(bool left, std::int64_t block, bool packed, bool last) {
+    return one_side(
+        fmt::format("window_{}_of_{}_{}{}", left ? "left" : "right", last ? "last" : "first",
+                    packed ? "packed_" : "", block),
+        fmt::format("a window's {} limit that of the {} query in its block of {}",
+                    left ? "left" : "right", last ? "last" : "first", rows_of_block(block, packed)),
+        left, [=](const MaskPlace& p, std::int64_t offset, std::int64_t group) {
+            const BlockOfRows own = block_of(p, block, packed ? group : 1);
+            return (last ? own.last : own.first) + offset;
+        });
+}
+
+/// A loop over tiles of keys that begins, or ends, at the edge inside the limit.
+Deviation tile_rounded_inwards(bool left, std::int64_t block, bool packed, std::int64_t tile) {
+    return other_limit(
+        fmt::format("window_{}_inwards_{}{}_{}", left ? "left" : "right", packed ? "packed_" : "",
+                    block, tile),
+        fmt::format("a window whose {} limit is moved inwards to a multiple of {} keys, that of {} "
+                    "query in its block of {}",
+                    left ? "left" : "right", tile, left ? "the first" : "the last",
+                    rows_of_block(block, packed)),
+        left, [=](const MaskPlace& p, std::int64_t offset, std::int64_t reach, std::int64_t group) {
+            const BlockOfRows own = block_of(p, block, packed ? group : 1);
+            const std::int64_t at = p.row + offset;
+            if (left ? p.column < at - reach : p.column > at + reach) return true;
+            const std::int64_t limit = left ? std::max<std::int64_t>(own.first + offset - reach, 0)
+                                            : own.last + offset + reach + 1;
+            return left ? p.column < tile_begin(limit + tile - 1, tile)
+                        : limit < p.len_kv && p.column >= tile_begin(limit, tile);
+        });
+}
+
+/// A limit that is taken for none where it stands alone.
+Deviation side_alone_ignored(bool left) {
+    const std::string own = left ? "left" : "right", other = left ? "right" : "left";
+    return {
+        .id = "window_" + own + "_alone_ignored",
+        .says = "no limit to the " + own + " of a window that has none to the " + other,
+        .respecify = [left](const Specification& s) -> std::optional<Specification> {
+            const Window window = s.problem.mask.window;
+            if ((left ? window.left : window.right) < 0 || (left ? window.right : window.left) >= 0)
+                return std::nullopt;
+            Rules rules = rules_of(s);
+            rules.window = {};
+            return with_rules(s, rules);
+        },
+        .tells = law::Tells::visibility};
+}
+
+Deviation no_window_where_left_covers(std::int64_t short_of) {
+    const std::string more = short_of == 0 ? "Tk" : "Tk - " + std::to_string(short_of);
+    return {.id = "window_ignored_at_left_" + std::to_string(short_of),
+            .says = "no window where its left limit is " + more + " or more",
+            .respecify = [short_of](const Specification& s) -> std::optional<Specification> {
+                const Window window = s.problem.mask.window;
+                if (window.right < 0 || window.left < s.problem.len_kv - short_of)
+                    return std::nullopt;
+                Rules rules = rules_of(s);
+                rules.window = {};
+                return with_rules(s, rules);
+            },
+            .tells = law::Tells::visibility};
 }
 
 }  // namespace
 
 std::vector<Deviation> window_origins() {
-    std::vector<Deviation> list;
+    std::vector<Deviation> list{no_window_where_left_covers(0), no_window_where_left_covers(1),
+                                side_alone_ignored(false), side_alone_ignored(true)};
     for (const bool left : {true, false}) {
         const std::string side = left ? "left" : "right", id = "window_" + side + "_";
         list.push_back(one_side(
             id + "from_row",
             "a window's " + side + " limit counted from the query's own number, not its position",
-            left, [](const MaskPlace& p, std::int64_t) { return p.row; }));
+            left, [](const MaskPlace& p, std::int64_t, std::int64_t) { return p.row; }));
+        list.push_back(one_side(
+            id + "from_packed_row",
+            "a window's " + side + " limit counted from the row among all of its group's heads",
+            left, [](const MaskPlace& p, std::int64_t offset, std::int64_t group) {
+                return p.row * group + p.head % group + offset;
+            }));
+        list.push_back(one_side(
+            id + "from_packed_row_held",
+            "a window's " + side +
+                " limit counted from the row among all of its group's heads, but of the last query "
+                "at most",
+            left, [](const MaskPlace& p, std::int64_t offset, std::int64_t group) {
+                return std::min(p.row * group + p.head % group, p.len_q - 1) + offset;
+            }));
         // The query's own key is hidden where the limit is 0.
         list.push_back(one_side(
             id + "one_fewer", "a window one key narrower on the " + side + ", at a limit of 0, too",
-            left, [left](const MaskPlace& p, std::int64_t offset) {
+            left, [left](const MaskPlace& p, std::int64_t offset, std::int64_t) {
                 return p.row + offset + (left ? 1 : -1);
             }));
-        for (const std::int64_t block : {16, 32, 64, 128, 8, 4, 2}) {
-            const std::string of = std::to_string(block);
-            list.push_back(one_side(
-                id + "of_first_" + of,
-                "a window's " + side + " limit that of the first query in its block of " + of, left,
-                [block](const MaskPlace& p, std::int64_t offset) {
-                    return p.row / block * block + offset;
-                }));
-            list.push_back(one_side(
-                id + "of_last_" + of,
-                "a window's " + side + " limit that of the last query in its block of " + of, left,
-                [block](const MaskPlace& p, std::int64_t offset) {
-                    return std::min(p.row / block * block + block, p.len_q) - 1 + offset;
-                }));
-        }
+        for (const std::int64_t block : {16, 32, 64, 128, 8, 4, 2})
+            for (const bool packed : {false, true})
+                for (const bool last : {false, true})
+                    list.push_back(of_block(left, block, packed, last));
+        for (const bool packed : {false, true})
+            for (const std::int64_t block : {16, 32, 64, 128, 8, 1})
+                for (const std::int64_t tile : {16, 32, 64, 128})
+                    list.push_back(tile_rounded_inwards(left, block, packed, tile));
         for (const std::int64_t tile : {16, 32, 64, 128}) list.push_back(whole_tile(left, tile));
     }
     return list;

@@ -1,6 +1,7 @@
 #include "properties/law/dropout_cases.hpp"
 #include "properties/law/case_sets.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "properties/law/compare.hpp"
@@ -145,6 +146,17 @@ PlantedDeviation masks_by_the_queries() {
 PlantedDeviation backward_mask_of_another_seed() {
     return differentiates("backward_mask_of_another_seed",
                           [](Question& q) { draw_again(q, reseeded(q.problem, 1)); });
+}
+
+PlantedDeviation backward_mask_of_last_forward() {
+    const auto last = std::make_shared<Dropout>();
+    PlantedDeviation stale = differentiates("backward_mask_of_last_forward", [last](Question& q) {
+        Problem other = q.problem;
+        other.dropout.seed = last->seed;
+        draw_again(q, other);
+    });
+    stale.asks = [last](Question& q) { *last = q.problem.dropout; };
+    return stale;
 }
 
 PlantedDeviation backward_without_dropout() {

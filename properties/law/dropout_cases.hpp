@@ -23,6 +23,7 @@ PlantedDeviation one_mask_for_all_rows();
 PlantedDeviation masks_by_the_call();     ///< the seed counts the calls of the process
 PlantedDeviation masks_by_the_queries();  ///< queries that are not all zero have another mask
 PlantedDeviation backward_mask_of_another_seed();
+PlantedDeviation backward_mask_of_last_forward();
 PlantedDeviation backward_without_dropout();
 
 }  // namespace planted

@@ -256,7 +256,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     if (outlier) {
         stretch(raw, *outlier);
         plan.features = features =
-            features_beside(*outlier, features, offered, s.capability.dialect);
+            features_beside(*outlier, features, offered, raw, s.capability.dialect);
         plan.scores_max = plan.work_max = std::numeric_limits<std::int64_t>::max();
     } else if (is_long(s)) {
         plan.work_max = s.profile.scores_max * s.profile.dim_max;

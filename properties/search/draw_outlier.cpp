@@ -125,19 +125,33 @@ std::optional<Sizes> outlier_for(const DrawSpace& s, const OfferedFeatures& offe
 }
 
 FeatureSet features_beside(const Sizes& outlier, FeatureSet features,
-                           const OfferedFeatures& offered, const Dialect& dialect) {
+                           const OfferedFeatures& offered, const Raw& raw, const Dialect& dialect) {
     using enum Feature;
+    constexpr std::int64_t beside_percent = 40;
+    const auto by_chance = [&](Feature feature) {
+        return offered.drawable.has(feature) &&
+               raw.chance[static_cast<std::size_t>(feature)] < beside_percent;
+    };
     const auto leave_out = [&](std::initializer_list<Feature> list) {
         for (const Feature feature : list)
             if (!offered.required.has(feature)) features = features.without(feature);
     };
-    leave_out({window, ring, lens_q, lens_kv, documents});
+    leave_out({window, ring, lens_q, documents});
+    // Of many sequences the lengths of each cost nothing: they are read at its number.
+    if (outlier[SizeAxis::batch] == 0) leave_out({lens_kv});
     const bool long_q = outlier[len_q] > 0, long_kv = outlier[len_kv] > 0;
     // Rows that see no key, or the first one alone.
     const bool top_left = dialect.causal == CausalAlignment::top_left;
     if (long_q != long_kv && long_kv == top_left) leave_out({causal});
     if (long_q || outlier[SizeAxis::documents] > 0) leave_out({cache, paged, ring});
     if ((long_q || long_kv) && !features.has(cache)) leave_out({alibi, rope});
+    for (const Feature feature : {softcap, sink})
+        if (by_chance(feature) && !at_odds(offered.required, feature))
+            features = features.with(feature);
+    const bool placed = features.has(cache) || !(features.has(alibi) || features.has(rope));
+    if (outlier[SizeAxis::batch] > 0 && placed && by_chance(lens_kv) &&
+        !at_odds(offered.required, lens_kv))
+        features = features.with(lens_kv);
     if (outlier[SizeAxis::documents] > 0) features = features.with(documents);
     if (outlier[heads_q] != outlier[heads_kv]) features = features.with(gqa);
     if (outlier[heads_q] > 0 && outlier[heads_q] == outlier[heads_kv]) leave_out({gqa});

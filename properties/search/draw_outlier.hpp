@@ -27,9 +27,10 @@ std::vector<Sizes> outliers_of(const DrawSpace& space, const OfferedFeatures& of
 std::optional<Sizes> outlier_for(const DrawSpace& space, const OfferedFeatures& offered,
                                  const DrawSlot& slot, std::uint64_t start);
 
-/// The features as they are without what would hide most of an outlier, with what it needs.
+/// The features as they are without what would hide most of an outlier, with what it needs; and by
+/// the chances that were drawn, those that have a path of their own at some sizes.
 FeatureSet features_beside(const Sizes& outlier, FeatureSet features,
-                           const OfferedFeatures& offered, const Dialect& dialect);
+                           const OfferedFeatures& offered, const Raw& raw, const Dialect& dialect);
 
 /// Numbers small but for the outlier's. `limits` are those of any case of the law.
 RawLimits limits_beside(const Sizes& outlier, RawLimits limits);

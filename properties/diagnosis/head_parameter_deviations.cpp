@@ -1,0 +1,66 @@
+// One number a head, a slope of ALiBi or a sink, taken of another head.
+
+#include <functional>
+#include <string>
+
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+struct OtherHead {
+    std::string id, says;
+    std::function<std::int64_t(const Problem&, std::int64_t h)> head;
+};
+const OtherHead other_heads_of_numbers[] = {
+    {"group_first", "the first head of its group",
+     [](const Problem& p, std::int64_t h) { return h / group_size(p) * group_size(p); }},
+    {"group_place", "the head of its place in its group",
+     [](const Problem& p, std::int64_t h) { return h % group_size(p); }},
+    {"modulo_kv", "head h mod Hkv",
+     [](const Problem& p, std::int64_t h) { return h % p.heads_kv; }},
+    {"first", "the first head", [](const Problem&, std::int64_t) { return std::int64_t{0}; }},
+    {"last", "the last head", [](const Problem& p, std::int64_t) { return p.heads_q - 1; }},
+    {"before", "the head before",
+     [](const Problem& p, std::int64_t h) { return (h + p.heads_q - 1) % p.heads_q; }},
+    {"reversed", "the heads in reverse order",
+     [](const Problem& p, std::int64_t h) { return p.heads_q - 1 - h; }},
+};
+
+Deviation of_other_head(Role role, const std::string& id, const std::string& what,
+                        const OtherHead& other) {
+    return {.id = id + other.id,
+            .says = what + other.says,
+            .respecify =
+                [role, head = other.head](const Specification& s) -> std::optional<Specification> {
+                if (!s.inputs.has(role)) return std::nullopt;
+                Specification out = s;
+                const Tensor& numbers = s.inputs[role];
+                for (std::int64_t h = 0; h < numbers.size(); ++h)
+                    out.inputs[role].set(h, numbers.get(head(s.problem, h)));
+                return out.inputs == s.inputs ? std::nullopt : std::optional(std::move(out));
+            }};
+}
+
+OtherHead modulo(std::int64_t n) {
+    return {"modulo_" + std::to_string(n), "head h mod " + std::to_string(n),
+            [n](const Problem&, std::int64_t h) { return h % n; }};
+}
+
+}  // namespace
+
+std::vector<Deviation> numbers_of_other_heads() {
+    std::vector<Deviation> list;
+    const auto add = [&list](const OtherHead& other) {
+        list.push_back(
+            of_other_head(Role::alibi_slopes, "alibi_of_", "the ALiBi slope of ", other));
+        list.push_back(of_other_head(Role::sinks, "sink_of_", "the sink of ", other));
+    };
+    for (const OtherHead& other : other_heads_of_numbers) add(other);
+    for (const std::int64_t n : {64, 32, 16, 8, 4, 2}) add(modulo(n));
+    return list;
+}
+
+}  // namespace attest::diagnosis

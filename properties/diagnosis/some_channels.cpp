@@ -1,0 +1,64 @@
+// Deviations of a part of the output's channels: a second pass, or a second register file, for
+// those past some number.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "properties/diagnosis/diagonal.hpp"
+#include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/respecify.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+/// The first channel in which an output is wrong.
+std::int64_t first_wrong_channel(const std::vector<Evidence>& wrong) {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    for (const Evidence& e : wrong) {
+        if (!e.output_wrong) continue;
+        const Precision format = e.asked.problem.format_o;
+        for (std::size_t n = 0; n < e.truth.output.size(); ++n) {
+            const auto flat = static_cast<std::int64_t>(n);
+            if (bound::judge(e.observed[Role::o].get(flat), e.truth.output[n], format) ==
+                bound::Agreement::disagrees)
+                first = std::min(first, flat % value_dim(e.asked.problem));
+        }
+    }
+    return first;
+}
+
+Deviation from_channel(const Deviation& d, std::int64_t from) {
+    return {.id = fmt::format("{}_from_channel_{}", d.id, from),
+            .says = fmt::format("{}, in the output's channels from {} on", d.says, from),
+            .formula = [d, from](const Specification& s,
+                                 const bound::Expected& truth) -> std::optional<bound::Expected> {
+                const std::int64_t dim = value_dim(s.problem);
+                if (dim <= from) return std::nullopt;
+                std::optional<bound::Expected> own = predict(d, s, truth);
+                if (!own || own->output.empty()) return std::nullopt;
+                for (std::size_t n = 0; n < own->output.size(); ++n)
+                    if (static_cast<std::int64_t>(n) % dim < from) own->output[n] = truth.output[n];
+                own->lse = truth.lse;
+                return own;
+            },
+            .tells = d.tells};
+}
+
+}  // namespace
+
+std::vector<Deviation> in_some_channels(const AllEvidence& evidence) {
+    std::vector<Deviation> list;
+    const std::int64_t first = first_wrong_channel(evidence.wrong);
+    const auto call = std::ranges::find_if(evidence.wrong, &Evidence::output_wrong);
+    if (call == evidence.wrong.end() || first == 0) return list;
+    for (const Deviation& d : deviations()) {
+        Deviation mine = from_channel(d, first);
+        if (agrees(mine, *call)) list.push_back(std::move(mine));
+    }
+    return list;
+}
+
+}  // namespace attest::diagnosis
