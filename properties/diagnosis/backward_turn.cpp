@@ -65,12 +65,15 @@ void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out
             from[channel[c]] = {
                 x[c], 2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};
     };
-    for (std::int64_t at = 0; at < p.batch * p.heads_q * p.len_q; ++at)
-        row(out[Role::d_q], at,
-            call.row(at / (p.heads_q * p.len_q), at / p.len_q % p.heads_q, at % p.len_q).position);
+    const bool by_axis = turned.mask.documents_q.size() != p.mask.documents_q.size();
+    for (std::int64_t at = 0; at < p.batch * p.heads_q * p.len_q; ++at) {
+        const std::int64_t own =
+            call.row(at / (p.heads_q * p.len_q), at / p.len_q % p.heads_q, at % p.len_q).position;
+        row(out[Role::d_q], at, by_axis ? at % p.len_q : own);
+    }
     if (p.cache.present && p.cache.keys_rotated) return;
     for (std::int64_t at = 0; at < p.batch * p.heads_kv * p.len_kv; ++at)
-        row(out[Role::d_k], at, oracle::key_position(p, at % p.len_kv));
+        row(out[Role::d_k], at, oracle::key_position(turned, at % p.len_kv));
 }
 
 }  // namespace attest::diagnosis

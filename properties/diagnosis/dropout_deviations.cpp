@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "properties/diagnosis/backward_evidence.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 #include "properties/law/compare.hpp"
 
 namespace attest::diagnosis {
@@ -130,6 +131,13 @@ void add_masks(std::vector<BackwardDeviation>& list) {
         list.push_back(mask("dropout_query_in_tile_" + n, "the dropout mask of query i mod " + n,
                             [tile](const Problem&, Shape& at) { at[2] %= tile; }));
     }
+    list.push_back(mask("dropout_in_document", "the dropout mask of the place in its document",
+                        [](const Problem& p, Shape& at) {
+                            const SegmentExtent own = segment_of(p, at[0], at[2]);
+                            if (at[3] < own.keys.begin || at[3] >= own.keys.end) return;
+                            at[2] -= own.queries.begin;
+                            at[3] -= own.keys.begin;
+                        }));
     list.push_back(mask("dropout_transposed", "the dropout mask with queries and keys exchanged",
                         [](const Problem&, Shape& at) { std::swap(at[2], at[3]); }));
 }

@@ -64,6 +64,18 @@ void add_scales(std::vector<BackwardDeviation>& list) {
                               return 1 / std::sqrt(static_cast<double>(call.call.dim_v)) /
                                      call.call.scale;
                           }));
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        list.push_back(factor(
+            fmt::format("scale_padded_{}", tile),
+            fmt::format("gradients with a scale made from d rounded up to a multiple of {}, where "
+                        "none is asked for",
+                        tile),
+            q_and_k, [tile](const BackwardCall& call) {
+                const std::int64_t d = call.problem().dim_qk;
+                if (call.problem().scale) return 1.0;
+                return std::sqrt(static_cast<double>(d) /
+                                 static_cast<double>((d + tile - 1) / tile * tile));
+            }));
     for (const Precision narrow : {Precision::bf16, Precision::f16})
         list.push_back(
             factor(fmt::format("scale_{}", name(narrow)),

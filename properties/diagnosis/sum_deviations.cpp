@@ -59,6 +59,20 @@ void add_heads(std::vector<BackwardDeviation>& list) {
             return at <
                    static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(group)));
         }));
+    list.push_back(joining("group_halved",
+                           "dK and dV of a group's heads added up in halves, without the odd one",
+                           [](std::int64_t at, std::int64_t group) {
+                               for (; group > 1; group /= 2) {
+                                   if (at >= group / 2 * 2) return false;
+                                   at %= group / 2;
+                               }
+                               return true;
+                           }));
+    for (const std::int64_t most : {16, 8, 4, 2})
+        list.push_back(joining(
+            "group_of_" + std::to_string(most),
+            "dK and dV of the first " + std::to_string(most) + " query heads of a group alone",
+            [most](std::int64_t at, std::int64_t) { return at < most; }));
     list.push_back(exchanged_step(
         "sequences_first", "dK and dV of every sequence added to those of the first",
         [](const BackwardCall&, ModelSteps& s) {

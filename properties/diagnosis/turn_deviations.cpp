@@ -51,6 +51,17 @@ BackwardDeviation turned_across() {
                           });
 }
 
+BackwardDeviation turned_by_axis() {
+    return exchanged_step("rope_back_by_axis",
+                          "gradients turned back by the place on the axis, not in the document",
+                          [](const BackwardCall&, ModelSteps& s) {
+                              s.turns_as = [](Problem& p) {
+                                  p.mask.documents_q.clear();
+                                  p.mask.documents_kv.clear();
+                              };
+                          });
+}
+
 }  // namespace
 
 std::vector<BackwardDeviation> turn_deviations() {
@@ -61,6 +72,7 @@ std::vector<BackwardDeviation> turn_deviations() {
                        [](const BackwardCall&, ModelSteps& s) { s.turns_back = -1; })};
     add_other_turns(list);
     list.push_back(turned_across());
+    list.push_back(turned_by_axis());
     for (const int turns : {1, 0})
         list.push_back(exchanged_step(
             turns != 0 ? "rope_products_plain" : "rope_products_plain_not_turned_back",
