@@ -117,6 +117,7 @@ inline std::vector<Case> read_stages() {
              "b1 hq2 hkv2 tq5 tk5 d8 rope half base 100 dims 4 f32",
              "b1 hq2 hkv2 tq2 tk6 d8 rope half cache 4 f32",
              "b1 hq2 hkv2 tq2 tk6 d8 rope half cache 4 rotated f32",
+             "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 rope half f32",
              "b1 hq2 hkv2 tq3 tk7 d4 splits 2 f32",
              "b1 hq2 hkv2 tq3 tk7 d4 mask additive splits 2 f32",
              "b1 hq1 hkv1 tq3 tk5 d4 softcap 0.5 f32 values logit1e3",

@@ -23,6 +23,8 @@ constexpr const char* long_lines[] = {
     "b1 hq1 hkv1 tq3 tk130 d2 window 1 -1 f32 grad",
     "b1 hq1 hkv1 tq130 tk140 d2 dropout 0.5 seed 8 f32 grad",
     "b1 hq17 hkv1 tq2 tk3 d2 f32 grad",
+    "b1 hq1 hkv1 tq260 tk2 d1 sink f32 grad",
+    "b1 hq1 hkv1 tq3 tk3 d6 rope half dims 4 scale 0.5 f32 grad",
     "b1 hq1 hkv1 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 rope half f32 grad",
     "b1 hq1 hkv1 tq140 tk140 d1 window 20 10 f32 grad",
     "b1 hq1 hkv1 tq140 tk140 d1 causal lens_q 70 lens_kv 140 f32 grad",

@@ -162,6 +162,18 @@ void add_dp(std::vector<BackwardDeviation>& list) {
     list.push_back(dp_channels(
         "dp_key_channels", "dP of as many channels as keys have",
         [](const BackwardCall& call) { return std::min(call.problem().dim_qk, call.call.dim_v); }));
+    list.push_back(exchanged_step(
+        "d_o_key_channels", "dO of as many channels as keys have, in dP and dV",
+        [](const BackwardCall&, ModelSteps& s) {
+            s.dp_channels = [](const BackwardCall& call) {
+                return std::min(call.problem().dim_qk, call.call.dim_v);
+            };
+            s.afterwards = [](const BackwardCall& call, Predicted& out) {
+                for (std::size_t at = 0; at < out[Role::d_v].size(); ++at)
+                    if (static_cast<std::int64_t>(at) % call.call.dim_v >= call.problem().dim_qk)
+                        out[Role::d_v][at] = {};
+            };
+        }));
     list.push_back(dp_channels(
         "dp_last_channel", "dP without the last channel",
         [](const BackwardCall& call) { return std::max<std::int64_t>(call.call.dim_v - 1, 0); }));

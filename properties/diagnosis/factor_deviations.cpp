@@ -95,6 +95,23 @@ void add_scales(std::vector<BackwardDeviation>& list) {
                [](const BackwardCall& call) { return std::numbers::log2e / call.call.scale; }));
 }
 
+/// The scale comes in where RoPE is turned back, and nowhere else.
+void add_unscaled_rest(std::vector<BackwardDeviation>& list) {
+    list.push_back(exchanged_step(
+        "unscaled_behind_rope", "gradients without the softmax scale in channels that RoPE leaves",
+        [](const BackwardCall&, ModelSteps& s) {
+            s.afterwards = [](const BackwardCall& call, Predicted& out) {
+                const Problem& p = call.problem();
+                if (p.rope.style == RopeStyle::none || p.rope.dims == 0) return;
+                for (const Role role : q_and_k)
+                    for (std::size_t at = 0; at < out[role].size(); ++at)
+                        if (static_cast<std::int64_t>(at) % p.dim_qk >= p.rope.dims)
+                            out[role][at] =
+                                rounded(1 / call.call.scale * out[role][at], 2 * call.model.ua, 0);
+            };
+        }));
+}
+
 void add_numbers(std::vector<BackwardDeviation>& list) {
     struct Number {
         double value;
@@ -201,6 +218,7 @@ std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>
 std::vector<BackwardDeviation> factor_deviations() {
     std::vector<BackwardDeviation> list;
     add_scales(list);
+    add_unscaled_rest(list);
     add_numbers(list);
     add_channels(list);
     list.push_back(each("zeros", "zeros everywhere", [](Near) { return Near{}; }));

@@ -21,6 +21,10 @@ const OtherHead other_heads_of_numbers[] = {
      [](const Problem& p, std::int64_t h) { return h % group_size(p); }},
     {"modulo_kv", "head h mod Hkv",
      [](const Problem& p, std::int64_t h) { return h % p.heads_kv; }},
+    {"group_by_key_head", "the head in an array of [group, key head]",
+     [](const Problem& p, std::int64_t h) {
+         return h % group_size(p) * p.heads_kv + h / group_size(p);
+     }},
     {"first", "the first head", [](const Problem&, std::int64_t) { return std::int64_t{0}; }},
     {"last", "the last head", [](const Problem& p, std::int64_t) { return p.heads_q - 1; }},
     {"before", "the head before",

@@ -109,7 +109,7 @@ std::vector<Deviation> early_limits() {
     for (const double most : {-1e30, -1e9, -1e6, -65504.0, -3e4, -1e4, -1e3})
         list.push_back(mask_values_hide(most));
     for (const double fill : {-10.0, -100.0, -1e3, -1e4, -3e4, -65504.0})
-        for (const bool boolean : {false, true})
+        for (const bool boolean : {true, false})
             list.push_back(mask_infinity_finite(fill, boolean));
     return list;
 }

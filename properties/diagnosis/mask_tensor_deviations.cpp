@@ -8,6 +8,7 @@
 
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rotation.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
 
@@ -242,8 +243,33 @@ std::vector<Deviation> mask_tensor_deviations() {
     return list;
 }
 
+// A document's first row and key take those of the tensor.
+std::optional<Specification> mask_in_documents(const Specification& s) {
+    if (!has_mask(s) || s.problem.mask.documents_q.empty()) return std::nullopt;
+    const Tensor& mask = s.inputs[Role::mask];
+    const auto place = [&](std::int64_t b, std::int64_t i, std::int64_t j) {
+        const SegmentExtent own = segment_of(s.problem, b, i);
+        const bool inside = j >= own.keys.begin && j < own.keys.end;
+        return std::pair(i - own.queries.begin, inside ? j - own.keys.begin : j);
+    };
+    const Shape shape{mask.shape()[0], mask.shape()[1], s.problem.len_q, s.problem.len_kv};
+    Specification out = s;
+    out.inputs.put(Role::mask,
+                   remake(mask.type(), shape,
+                          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+                              const auto [row, key] = place(b, i, j);
+                              return mask.broadcast_at(b, h, row, key);
+                          }));
+    out.problem.mask.tensor.shared_queries = out.problem.mask.tensor.shared_keys = false;
+    return out;
+}
+
 std::vector<Deviation> shared_masks() {
-    std::vector<Deviation> list{{.id = "mask_of_head_by_sequence",
+    std::vector<Deviation> list{{.id = "mask_in_documents",
+                                 .says = "the mask tensor's row and key of the place in the "
+                                         "document, not on the axis",
+                                 .respecify = mask_in_documents},
+                                {.id = "mask_of_head_by_sequence",
                                  .says = "the mask tensor of head b mod Hq for all heads of "
                                          "sequence b, where it is one for every sequence",
                                  .respecify = head_of_sequence}};

@@ -196,6 +196,16 @@ std::vector<Deviation> whole_rotations() {
                                             return -2 * position_of_query(s, b, i);
                                         }));
                        }),
+        rope_deviation("rope_queries_by_axis",
+                       "queries rotated by their place on the axis, not in the document",
+                       [](Specification& s) {
+                           if (s.problem.mask.documents_q.empty()) return;
+                           s.inputs.put(Role::q,
+                                        turned(s, Role::q, [&s](std::int64_t b, std::int64_t i) {
+                                            return static_cast<double>(s.problem.rope.offset + i) -
+                                                   position_of_query(s, b, i);
+                                        }));
+                       }),
         rope_deviation("rope_rotated_keys_again", "keys rotated again that the cache holds rotated",
                        [](Specification& s) {
                            if (!s.problem.cache.present || !s.problem.cache.keys_rotated) return;

@@ -74,6 +74,13 @@ void add_joined(std::vector<BackwardDeviation>& list) {
                              [](const ModelRow&, Near weight) { return -weight; }));
     list.push_back(sink_term("sink_negated", "a sink's gradient of the wrong sign",
                              [](const ModelRow& row, Near weight) { return weight * row.delta; }));
+    for (const std::int64_t rows : {256, 128, 64, 32, 16})
+        list.push_back(
+            sink_term(fmt::format("sink_first_{}", rows),
+                      fmt::format("a sink's gradient of the first {} queries alone", rows),
+                      [rows](const ModelRow& row, Near weight) {
+                          return row.i < rows ? -(weight * row.delta) : Near{};
+                      }));
     list.push_back(sink_term("sink_none", "no gradient for the sink",
                              [](const ModelRow&, Near) { return Near{}; }));
 }

@@ -12,11 +12,26 @@ namespace {
 
 std::vector<Deviation> unlisted() {
     std::vector<Deviation> all;
-    for (auto part : {window_origins(), counted_without_keys(), length_scales(), rotation_tables(),
-                      other_heads(), inputs_narrowed(), lse_misscaled(), last_sums_not_rescaled(),
-                      lost_keys(), early_limits(), channel_orders(), pages_beside(),
-                      sinks_in_output(), lse_maximum_held(), large_inputs_lost(),
-                      queries_placed_in_parts(), numbers_of_other_heads(), mixed_lengths()})
+    for (auto part : {window_origins(),
+                      counted_without_keys(),
+                      length_scales(),
+                      rotation_tables(),
+                      other_heads(),
+                      inputs_narrowed(),
+                      lse_misscaled(),
+                      last_sums_not_rescaled(),
+                      lost_keys(),
+                      early_limits(),
+                      channel_orders(),
+                      pages_beside(),
+                      sinks_in_output(),
+                      lse_maximum_held(),
+                      large_inputs_lost(),
+                      queries_placed_in_parts(),
+                      numbers_of_other_heads(),
+                      mixed_lengths(),
+                      shared_masks(),
+                      lse_in_other_rows()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }
@@ -93,6 +108,20 @@ constexpr Played plays[] = {
     {"query_lengths_less", "b2 hq2 hkv2 tq6 tk9 d4 lens_q 3,6 f32"},
     {"key_lengths_of_next", "b2 hq2 hkv2 tq3 tk9 d4 lens_kv 4,9 f32"},
     {"documents_from_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
+    {"window_left_of_zero_ignored", "b1 hq2 hkv2 tq9 tk9 d4 window 0 3 f32"},
+    {"window_right_alone_ignored", "b1 hq2 hkv2 tq9 tk9 d4 window -1 2 f32"},
+    {"window_left_from_packed_row", "b1 hq4 hkv2 tq9 tk9 d4 window 2 -1 f32"},
+    {"window_left_of_first_packed_16", "b1 hq6 hkv2 tq20 tk40 d4 window 3 -1 f32"},
+    {"window_left_inwards_packed_16_32", "b1 hq6 hkv2 tq20 tk90 d4 window 40 -1 f32"},
+    {"sink_of_group_by_key_head", "b1 hq6 hkv2 tq3 tk9 d4 sink f32"},
+    {"sink_of_modulo_4", "b1 hq6 hkv2 tq3 tk9 d4 sink f32"},
+    {"mask_in_documents", "b1 hq2 hkv2 tq7 tk9 d4 mask additive docs_q 2,5 docs_kv 4,5 f32"},
+    {"mask_shared_query_ignored_causal",
+     "b1 hq2 hkv2 tq4 tk6 d4 causal mask additive shared queries f32"},
+    {"mask_of_head_by_sequence", "b2 hq2 hkv2 tq4 tk6 d4 mask additive shared batch f32"},
+    {"lse_in_packed_order", "b1 hq6 hkv2 tq3 tk9 d4 f32"},
+    {"mask_boolean_-10", "b1 hq2 hkv2 tq3 tk9 d4 mask bool f32"},
+    {"scores_of_last_chunk_8", "b1 hq2 hkv2 tq3 tk9 d11 f32"},
     {"documents_as_long_as_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
 };
 

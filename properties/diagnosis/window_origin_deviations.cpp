@@ -117,6 +117,21 @@ Deviation side_alone_ignored(bool left) {
         .tells = law::Tells::visibility};
 }
 
+/// A limit of 0 taken for none.
+Deviation side_of_zero_ignored(bool left) {
+    const std::string side = left ? "left" : "right";
+    return {.id = "window_" + side + "_of_zero_ignored",
+            .says = "no limit to the " + side + " of a window where it is 0",
+            .respecify = [left](const Specification& s) -> std::optional<Specification> {
+                Rules rules = rules_of(s);
+                std::int64_t& limit = left ? rules.window.left : rules.window.right;
+                if (limit != 0) return std::nullopt;
+                limit = -1;
+                return with_rules(s, rules);
+            },
+            .tells = law::Tells::visibility};
+}
+
 Deviation no_window_where_left_covers(std::int64_t short_of) {
     const std::string more = short_of == 0 ? "Tk" : "Tk - " + std::to_string(short_of);
     return {.id = "window_ignored_at_left_" + std::to_string(short_of),
@@ -136,7 +151,8 @@ Deviation no_window_where_left_covers(std::int64_t short_of) {
 
 std::vector<Deviation> window_origins() {
     std::vector<Deviation> list{no_window_where_left_covers(0), no_window_where_left_covers(1),
-                                side_alone_ignored(false), side_alone_ignored(true)};
+                                side_alone_ignored(false),      side_alone_ignored(true),
+                                side_of_zero_ignored(false),    side_of_zero_ignored(true)};
     for (const bool left : {true, false}) {
         const std::string side = left ? "left" : "right", id = "window_" + side + "_";
         list.push_back(one_side(
