@@ -175,8 +175,7 @@ std::string causes_text(const RunReport& report) {
             ++causes;
         else
             rest += static_cast<std::int64_t>(report.causes[n].laws.size());
-    return counted(causes, "cause") +
-           (rest > 0 ? " and " + counted(rest, "law") + " not explained" : "");
+    return counted(causes, "cause") + (rest > 0 ? ", " + count_text(rest) + " unexplained" : "");
 }
 
 std::vector<RunFinding> findings_of(const RunReport& report, const std::string& directory) {

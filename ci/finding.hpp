@@ -57,7 +57,7 @@ std::vector<RunFinding> findings_of(const RunReport& report, const std::string& 
 RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleReport& one,
                       const std::string& directory);
 
-/// "3 causes", "1 cause and 2 laws not explained".
+/// "3 causes", "1 cause, 2 unexplained": laws that no named cause explains.
 std::string causes_text(const RunReport& report);
 
 /// What a law that judged nothing, or not enough, says: "not applicable: kernel has no backward".

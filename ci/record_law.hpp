@@ -20,8 +20,8 @@ void fields(V& v, search::RatioHistogram& h) {
 template <typename V>
 void fields(V& v, search::FormatRatios& of) {
     v("cases", of.cases);
-    v("median", AsNumber{of.median});
-    v("p999", AsNumber{of.p999});
+    v("median", of.median);
+    v("p999", of.p999);
     v("worst", of.worst);
 }
 
@@ -36,8 +36,8 @@ void fields(V& v, search::WorstCase& worst) {
 template <typename V>
 void fields(V& v, law::Statistic& s) {
     v("name", s.name);
-    v("value", AsNumber{s.value});
-    v("threshold", AsNumber{s.threshold});
+    v("value", s.value);
+    v("threshold", s.threshold);
     v("false_positive_rate", s.false_positive_rate);
     v("samples", s.samples);
     v.unless_empty("pool", s.pool);

@@ -89,6 +89,14 @@ RunReport earlier_sample(const std::string& name, std::size_t lines) {
     return report;
 }
 
+// A statistic of a kernel that gives NaN is no number that JSON has.
+TEST(RecordRead, AnInfiniteStatisticIsWrittenAsWhatItIs) {
+    search::LawReport law;
+    law.law = "reference.probable";
+    law.verdict.statistic = law::Statistic{.name = "error", .value = infinite, .threshold = 1};
+    EXPECT_NE(record_line(law).find("\"value\":\"inf\""), std::string::npos);
+}
+
 TEST(RecordRead, ASampleFromBeforeReasonsHadKinds) {
     const RunReport report = earlier_sample("before_reason_kinds.jsonl", 15);
     EXPECT_EQ(report.law("masking.document")->verdict.reason.kind, law::Reason::Kind::law);

@@ -60,7 +60,7 @@ std::optional<std::string> limit_between(const ScopeAxis& axis, const std::vecto
             refuting, [&](const Problem& r) { return differ_in_one_step(w, r, axis.id); });
     });
     if (!tried && !likely) return std::nullopt;
-    if (below && of(most) == 1) return fmt::format("when {} = 1", axis.symbol);
+    if (below && of(most) == of(least)) return fmt::format("when {} = {}", axis.symbol, of(most));
     return above ? fmt::format("when {} > {}", axis.symbol, of(most_right))
                  : fmt::format("when {} ≤ {}", axis.symbol, of(most));
 }

@@ -84,6 +84,8 @@ void add_heads_and_sequences(std::vector<RowRelation>& list) {
 }
 
 void add_row_lengths(std::vector<RowRelation>& list) {
+    list.push_back({"no_keys", "where a sequence has no key",
+                    [](const AffectedRow& r) { return r.len_kv == 0; }, true});
     for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128, 256}) {
         list.push_back({fmt::format("keys_past_{}", n),
                         fmt::format("where a sequence has one key more than a multiple of {}", n),
@@ -91,7 +93,8 @@ void add_row_lengths(std::vector<RowRelation>& list) {
                         true});
         list.push_back({fmt::format("keys_whole_{}", n),
                         fmt::format("where a sequence has a multiple of {} keys", n),
-                        [n](const AffectedRow& r) { return r.len_kv % n == 0; }, true});
+                        [n](const AffectedRow& r) { return r.len_kv > 0 && r.len_kv % n == 0; },
+                        true});
         list.push_back({fmt::format("keys_uneven_{}", n),
                         fmt::format("where a sequence's keys are no multiple of {}", n),
                         [n](const AffectedRow& r) { return r.len_kv % n != 0; }, true});
