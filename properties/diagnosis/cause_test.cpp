@@ -60,6 +60,23 @@ TEST(Cause, OneDefectIsOneCause) {
     EXPECT_EQ(remembering[0].laws.size(), 5u);
 }
 
+TEST(Cause, StrayReadsBesideIgnoredStridesAreOneDefect) {
+    const std::string strided = "b1 hq1 hkv1 tq1 tk2 d2 layout_v bhdt f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "strides_ignored", strided),
+        counterexample("masking.padding", "", strided),
+        counterexample("convex_hull.box", "", strided),
+        counterexample("hygiene.sequence", "", "b1 hq1 hkv1 tq1 tk1 d1 f32"),
+    };
+    for (std::size_t n = 1; n < all.size(); ++n) {
+        all[n].example.outcome = worker::Outcome::crash;
+        all[n].example.fault.emplace().stray = worker::Fault::Access::read;
+    }
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    all[2].example.smallest = all[3].example.smallest;  // most have no strides
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
 TEST(Cause, AMaximumThatStartsTooHighIsOneDefectInAllFormats) {
     const std::string line = "b1 hq1 hkv1 tq1 tk1 d1 f32";
     std::vector<CounterexampleReport> all{
