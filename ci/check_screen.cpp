@@ -173,13 +173,13 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
                counted(v.holds, "law") + ", " + cases + ", " + large_count_text(v.elements) +
                " elements, " + time + tail;
     } else if (v.decision == RunDecision::violated) {
+        const std::string begin = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " +
+                                  count_text(v.violated) + " of " + counted(v.ran(), "law") + ", " +
+                                  causes_text(report) + "   ";
         const std::string end = time + (v.cut > 0 ? ", not complete" : "") + tail;
-        line = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(v.violated) + " of " +
-               counted(v.ran(), "law") + ", " + causes_text(report) + "   " + cases + ", " + end;
-        // Where that does not go into a line, the number of cases, which stands with each family.
-        if (columns_of(line) > s.style().width)
-            line = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(v.violated) +
-                   " of " + counted(v.ran(), "law") + ", " + causes_text(report) + "   " + end;
+        line = begin + cases + ", " + end;
+        // Where that does not go into a line, without the cases, which stand with each family.
+        if (columns_of(line) > s.style().width) line = begin + end;
     } else if (v.decision == RunDecision::not_complete) {
         line = s.warn(s.symbol("○ ", "") + "NOT COMPLETE") + "   " + counted(v.holds, "law") +
                (v.holds == 1 ? " holds" : " hold") + " so far, " + count_text(v.cut) +

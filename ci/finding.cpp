@@ -155,37 +155,32 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
     return out;
 }
 
-namespace {
-
-/// A death tells itself; what has no name is told from nothing that has one.
-bool told_apart(const RunReport& report, std::size_t n) {
-    const auto begin = report.causes.begin();
-    const diagnosis::CounterexampleReport* lead = report.counterexample(report.causes[n].lead);
-    return report.causes[n].known || lead == nullptr || lead->died() ||
-           std::none_of(begin, begin + static_cast<std::ptrdiff_t>(n),
-                        [](const diagnosis::CauseReport& c) { return c.known; });
+// A death tells itself; what has no name is told from nothing that has one.
+bool told_apart(const RunReport& report, const diagnosis::CauseReport& cause) {
+    const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
+    if (cause.known || lead == nullptr || lead->died()) return true;
+    const auto& causes = report.causes;
+    const auto own = std::ranges::find(causes, cause.id, &diagnosis::CauseReport::id);
+    return std::none_of(causes.begin(), own, [](const auto& before) { return before.known; });
 }
-
-}  // namespace
 
 std::string causes_text(const RunReport& report) {
     std::int64_t causes = 0, rest = 0;
-    for (std::size_t n = 0; n < report.causes.size(); ++n)
-        if (told_apart(report, n))
+    for (const diagnosis::CauseReport& cause : report.causes)
+        if (told_apart(report, cause))
             ++causes;
         else
-            rest += static_cast<std::int64_t>(report.causes[n].laws.size());
+            rest += static_cast<std::int64_t>(cause.laws.size());
     return counted(causes, "cause") + (rest > 0 ? ", " + count_text(rest) + " unexplained" : "");
 }
 
 std::vector<RunFinding> findings_of(const RunReport& report, const std::string& directory) {
     std::vector<RunFinding> all;
-    for (std::size_t n = 0; n < report.causes.size(); ++n) {
-        const diagnosis::CauseReport& cause = report.causes[n];
+    for (const diagnosis::CauseReport& cause : report.causes) {
         const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
         if (lead == nullptr) continue;
         all.push_back(finding_of(report, *lead, directory));
-        all.back().apart = told_apart(report, n);
+        all.back().apart = told_apart(report, cause);
         for (const std::string& law : cause.laws)
             if (law != lead->example.law) all.back().laws.push_back(clean(law));
     }

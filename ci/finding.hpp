@@ -57,6 +57,9 @@ std::vector<RunFinding> findings_of(const RunReport& report, const std::string& 
 RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleReport& one,
                       const std::string& directory);
 
+/// A cause told from those before it; else what those leave unexplained, by them or by others.
+bool told_apart(const RunReport& report, const diagnosis::CauseReport& cause);
+
 /// "3 causes", "1 cause, 2 unexplained": laws that no named cause explains.
 std::string causes_text(const RunReport& report);
 

@@ -47,7 +47,7 @@ std::string failure(const RunReport& report, const search::LawReport& law,
     RunFinding f = finding_of(report, *one, directory);
     const auto cause = std::ranges::find(report.causes, law.cause, &diagnosis::CauseReport::id);
     std::string shared;
-    if (cause != report.causes.end() && cause->laws.size() > 1)
+    if (cause != report.causes.end() && cause->laws.size() > 1 && told_apart(report, *cause))
         shared = "cause: " + xml_escaped(cause->title) + ", which breaks " +
                  std::to_string(cause->laws.size()) + " laws\n";
     if (!f.places.empty())

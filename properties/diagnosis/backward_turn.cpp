@@ -65,12 +65,10 @@ void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out
             from[channel[c]] = {
                 x[c], 2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};
     };
-    const bool by_axis = turned.mask.documents_q.size() != p.mask.documents_q.size();
-    for (std::int64_t at = 0; at < p.batch * p.heads_q * p.len_q; ++at) {
-        const std::int64_t own =
-            call.row(at / (p.heads_q * p.len_q), at / p.len_q % p.heads_q, at % p.len_q).position;
-        row(out[Role::d_q], at, by_axis ? at % p.len_q : own);
-    }
+    for (std::int64_t at = 0; at < p.batch * p.heads_q * p.len_q; ++at)
+        row(out[Role::d_q], at,
+            oracle::keys_of(turned, call.call.dialect, at / (p.heads_q * p.len_q), at % p.len_q)
+                .position);
     if (p.cache.present && p.cache.keys_rotated) return;
     for (std::int64_t at = 0; at < p.batch * p.heads_kv * p.len_kv; ++at)
         row(out[Role::d_k], at, oracle::key_position(turned, at % p.len_kv));

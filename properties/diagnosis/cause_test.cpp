@@ -60,6 +60,20 @@ TEST(Cause, OneDefectIsOneCause) {
     EXPECT_EQ(remembering[0].laws.size(), 5u);
 }
 
+TEST(Cause, WhatDependsOnTheScheduleIsNotToldToRemember) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk1 d1 f32";
+    std::vector<CounterexampleReport> all{counterexample("hygiene.sequence", "remembers", line),
+                                          counterexample("reference.output", "remembers", line)};
+    for (CounterexampleReport& c : all) c.diagnosis.cases = 0;
+    const std::string memory = all[0].diagnosis.says = remembered().says;
+    std::vector<CounterexampleReport> alone = all;
+    group_causes(alone);
+    EXPECT_EQ(alone[0].diagnosis.says, memory);
+    all[1].example.confirmed.how = search::Confirmation::schedule;
+    group_causes(all);
+    EXPECT_NE(all[0].diagnosis.says.find("thread schedule"), std::string::npos);
+}
+
 TEST(Cause, StrayReadsBesideIgnoredStridesAreOneDefect) {
     const std::string strided = "b1 hq1 hkv1 tq1 tk2 d2 layout_v bhdt f32";
     std::vector<CounterexampleReport> all{

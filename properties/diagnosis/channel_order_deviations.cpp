@@ -119,13 +119,7 @@ Deviation last_chunk_alone(std::int64_t chunk) {
             .respecify = [chunk](const Specification& s) -> std::optional<Specification> {
                 const std::int64_t dim = s.problem.dim_qk, from = dim / chunk * chunk;
                 if (from == 0 || from == dim) return std::nullopt;
-                Specification out = s;
-                const Tensor& q = s.inputs[Role::q];
-                out.inputs.put(Role::q, remade(q, [&](std::int64_t b, std::int64_t h,
-                                                      std::int64_t i, std::int64_t c) {
-                                   return c < from ? 0.0 : q.at(b, h, i, c);
-                               }));
-                return out;
+                return with_channels(s, dim, from);
             }};
 }
 

@@ -102,7 +102,7 @@ std::optional<Diagnosis> of_shorter(const Diagnosis& first, const AllEvidence& e
     Diagnosis found = explain_evidence(shorter, refuted);
     if (!found.known || found.refuted || found.id != first.id) return std::nullopt;
     const auto limited = [limit](Explanation& e) {
-        e.says += fmt::format(", of fewer than {} keys; of more it computes something else", limit);
+        e.says += fmt::format(", of fewer than {0} keys; of {0} it computes something else", limit);
     };
     limited(found);
     std::ranges::for_each(found.also, limited);

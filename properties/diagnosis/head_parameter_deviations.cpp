@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -40,11 +41,15 @@ Deviation of_other_head(Role role, const std::string& id, const std::string& wha
             .respecify =
                 [role, head = other.head](const Specification& s) -> std::optional<Specification> {
                 if (!s.inputs.has(role)) return std::nullopt;
-                Specification out = s;
                 const Tensor& numbers = s.inputs[role];
-                for (std::int64_t h = 0; h < numbers.size(); ++h)
-                    out.inputs[role].set(h, numbers.get(head(s.problem, h)));
-                return out.inputs == s.inputs ? std::nullopt : std::optional(std::move(out));
+                bool differs = false;
+                const auto other = [&](std::int64_t h) {
+                    const double own = numbers.get(head(s.problem, h));
+                    differs = differs || own != numbers.get(h);
+                    return own;
+                };
+                Specification out = with_numbers_of_heads(s, role, other);
+                return differs ? std::optional(std::move(out)) : std::nullopt;
             }};
 }
 

@@ -2,12 +2,12 @@
 // others begin.
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
 
@@ -57,29 +57,22 @@ Deviation keys_of_documents(std::string id, std::string says, bool begin, bool l
                 const Mask& mask = s.problem.mask;
                 if (mask.documents_q.empty() || mask.documents_q == mask.documents_kv)
                     return std::nullopt;
-                const Lens queries = mask.documents_q;
-                const Lens keys = mask.documents_kv;
-                Rules own = rules_of(s), none;
-                none.documents = none.key_lengths = false;
-                none.also_hidden = [=](const MaskPlace& p) {
-                    MaskPlace in = p;
-                    std::int64_t first_row = 0, first_key = 0, before = 0;
-                    std::size_t n = 0;
-                    for (; n < queries.size() && p.query >= first_row + queries[n]; ++n) {
-                        first_row += queries[n];
-                        first_key += keys[n];
-                    }
-                    before = begin ? first_row : first_key;
-                    in.in_document = n < queries.size();
-                    if (!in.in_document) return true;
-                    in.row = p.query - first_row;
-                    in.column = p.key - before;
-                    in.len_q = queries[n];
-                    in.len_kv = length ? queries[n] : keys[n];
-                    return hidden(own, in);
-                };
                 if (s.problem.alibi || s.problem.rope.style != RopeStyle::none)
                     return std::nullopt;  // where such keys stand is not known
+                const Rules own = rules_of(s);
+                Rules none = own;
+                none.causal = none.documents = none.key_lengths = false;
+                none.window = {};
+                none.also_hidden = [&s, begin, length, own](const MaskPlace& p) {
+                    const auto [queries, keys] = segment_of(s.problem, p.batch, p.query);
+                    MaskPlace in = p;
+                    in.in_document = queries.begin < queries.end;
+                    in.row = p.query - queries.begin;
+                    in.column = p.key - (begin ? queries.begin : keys.begin);
+                    in.len_q = queries.end - queries.begin;
+                    in.len_kv = length ? in.len_q : keys.end - keys.begin;
+                    return hidden(own, in);
+                };
                 return with_rules(s, none);
             },
             .tells = law::Tells::visibility};

@@ -44,21 +44,6 @@ Deviation splits_end(std::int64_t most) {
             .tells = law::Tells::visibility};
 }
 
-Deviation mask_values_end(double least) {
-    return {.id = fmt::format("mask_values_from_{:g}", least),
-            .says = fmt::format("an additive mask of {:g} where it is less and finite", least),
-            .respecify = [least](const Specification& s) -> std::optional<Specification> {
-                if (s.problem.mask.tensor.kind != MaskKind::additive) return std::nullopt;
-                bool differs = false;
-                Specification out = with_mask_values(s, [&](double v) {
-                    const bool held = std::isfinite(v) && v < least;
-                    differs = differs || held;
-                    return held ? least : v;
-                });
-                return differs ? std::optional(std::move(out)) : std::nullopt;
-            }};
-}
-
 /// What the mask tensor adds, mapped; of boolean masks alone where `boolean`. None where nothing
 /// differs.
 Deviation mask_values_mapped(std::string id, std::string says, bool boolean,
@@ -80,6 +65,13 @@ Deviation mask_values_mapped(std::string id, std::string says, bool boolean,
                 });
                 return differs ? std::optional(std::move(out)) : std::nullopt;
             }};
+}
+
+Deviation mask_values_end(double least) {
+    return mask_values_mapped(
+        fmt::format("mask_values_from_{:g}", least),
+        fmt::format("an additive mask of {:g} where it is less and finite", least), false,
+        [least](double v) { return std::isfinite(v) && v < least ? least : v; });
 }
 
 Deviation mask_values_hide(double most) {

@@ -19,13 +19,13 @@ Specification with_mask_values(const Specification& s,
     return out;
 }
 
-Specification with_channels(const Specification& s, std::int64_t kept) {
+Specification with_channels(const Specification& s, std::int64_t to, std::int64_t from) {
     Specification out = s;
     const Tensor& q = s.inputs[Role::q];
     out.inputs.put(Role::q,
                    remake(q.type(), q.shape(),
                           [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) {
-                              return c < kept ? q.at(b, h, t, c) : 0.0;
+                              return c >= from && c < to ? q.at(b, h, t, c) : 0.0;
                           }));
     return out;
 }
@@ -33,6 +33,15 @@ Specification with_channels(const Specification& s, std::int64_t kept) {
 Specification with_scale(const Specification& s, double scale) {
     Specification out = s;
     out.problem.scale = scale;
+    return out;
+}
+
+Specification with_numbers_of_heads(const Specification& s, Role role,
+                                    const std::function<double(std::int64_t)>& number_of) {
+    Specification out = s;
+    Tensor numbers(ElementType::f64, s.inputs[role].shape());
+    for (std::int64_t h = 0; h < numbers.size(); ++h) numbers.set(h, number_of(h));
+    out.inputs.put(role, std::move(numbers));
     return out;
 }
 

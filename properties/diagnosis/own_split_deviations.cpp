@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
@@ -46,7 +45,7 @@ std::int64_t rows_of_group(const Problem& p) {
 Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_most) {
     const std::string few =
         rows_most == 0 ? ""
-                       : fmt::format(" where the heads of a group have {} rows at most", rows_most);
+                       : fmt::format(" in calls of up to {} rows of a group's heads", rows_most);
     return {.id = fmt::format("{}_own_{}{}", d.id, own.id,
                               rows_most == 0 ? "" : fmt::format("_of_{}", rows_most)),
             .says = d.says + "; " + own.says + few,

@@ -14,12 +14,7 @@ namespace {
 std::optional<Specification> with_slopes(const Specification& s,
                                          const std::function<double(std::int64_t)>& slope_of) {
     if (!s.problem.alibi) return std::nullopt;
-    Specification out = s;
-    const Tensor& slopes = s.inputs[Role::alibi_slopes];
-    Tensor changed(ElementType::f64, slopes.shape());
-    for (std::int64_t h = 0; h < slopes.size(); ++h) changed.set(h, slope_of(h));
-    out.inputs.put(Role::alibi_slopes, std::move(changed));
-    return out;
+    return with_numbers_of_heads(s, Role::alibi_slopes, slope_of);
 }
 
 std::int64_t power_up_to(std::int64_t n) {

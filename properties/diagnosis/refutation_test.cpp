@@ -236,5 +236,19 @@ TEST(Refutation, AHiddenKeyThatIsSeenIsNoLeak) {
     EXPECT_FALSE(hidden_leaks(actor, {*e}));
 }
 
+// NaN of a formula is predicted for the numbers of a kernel, not for what nobody wrote.
+TEST(Refutation, ANaNThatNobodyWroteIsNotPredicted) {
+    const auto& own = *std::ranges::find(deviations(), "softcap_overflows", &Deviation::id);
+    Actor actor([&own](const Specification& s, const bound::Expected& truth) {
+        return predict(own, s, truth).value_or(truth);
+    });
+    std::optional<Evidence> e =
+        evidence_of(actor, parse_case("b1 hq1 hkv1 tq3 tk5 d4 softcap 0.5 f32 values logit1e3"));
+    ASSERT_TRUE(e && e->wrong());
+    EXPECT_TRUE(count_call(own, *e, JudgedPart::both)->all());
+    e->unwritten = true;
+    EXPECT_FALSE(count_call(own, *e, JudgedPart::both)->all());
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

@@ -84,8 +84,12 @@ Specification unmasked(const Specification& s);
 Specification with_mask_values(const Specification& s,
                                const std::function<double(double)>& value_of);
 
-/// Scores of the first `kept` channels alone.
-Specification with_channels(const Specification& s, std::int64_t kept);
+/// Another number for each query head: slopes or sinks, in f64.
+Specification with_numbers_of_heads(const Specification& s, Role role,
+                                    const std::function<double(std::int64_t)>& number_of);
+
+/// Scores of channels [from, to) alone.
+Specification with_channels(const Specification& s, std::int64_t to, std::int64_t from = 0);
 
 Specification with_scale(const Specification& s, double scale);
 

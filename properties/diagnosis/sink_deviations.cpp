@@ -123,21 +123,18 @@ std::vector<Deviation> sink_deviations() {
                    .says = "the sink of the next head",
                    .respecify = [](const Specification& s) -> std::optional<Specification> {
                        if (!s.problem.sink || s.problem.heads_q == 1) return std::nullopt;
-                       Specification out = s;
-                       Tensor& sinks = out.inputs[Role::sinks];
-                       for (std::int64_t h = 0; h < sinks.size(); ++h)
-                           sinks.set(h, s.inputs[Role::sinks].get((h + 1) % sinks.size()));
-                       return out;
+                       const Tensor& sinks = s.inputs[Role::sinks];
+                       return with_numbers_of_heads(s, Role::sinks, [&](std::int64_t h) {
+                           return sinks.get((h + 1) % sinks.size());
+                       });
                    }});
     all.push_back({.id = "sink_of_key_head",
                    .says = "the sink of the head with the key head's number",
                    .respecify = [](const Specification& s) -> std::optional<Specification> {
                        if (!s.problem.sink || group_size(s.problem) == 1) return std::nullopt;
-                       Specification out = s;
-                       Tensor& sinks = out.inputs[Role::sinks];
-                       for (std::int64_t h = 0; h < sinks.size(); ++h)
-                           sinks.set(h, s.inputs[Role::sinks].get(h / group_size(s.problem)));
-                       return out;
+                       return with_numbers_of_heads(s, Role::sinks, [&](std::int64_t h) {
+                           return s.inputs[Role::sinks].get(h / group_size(s.problem));
+                       });
                    }});
     for (Deviation& d : shares_of_the_sink()) all.push_back(std::move(d));
     return all;
