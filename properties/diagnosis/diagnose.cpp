@@ -83,16 +83,21 @@ bool contradicted(const Diagnosis& found, const AllEvidence& evidence) {
 }
 
 // Above some length the kernel takes another path, and what is wrong there may be something else:
-// what explains all that is shorter holds there.
+// what explains all wrong calls that are shorter, and none that is longer, holds there.
 std::optional<Diagnosis> of_shorter(const Diagnosis& first, const AllEvidence& evidence,
                                     const std::function<bool(const std::string& id)>& refuted) {
     if (!first.known || !first.deviation || first.refuted) return std::nullopt;
     const JudgedPart part = part_of(evidence.wrong);
-    std::int64_t limit = std::numeric_limits<std::int64_t>::max();
+    std::int64_t explained = 0, limit = std::numeric_limits<std::int64_t>::max();
     for (const Evidence& e : evidence.wrong) {
         const auto count = count_call(*first.deviation, e, part);
-        if (!count || !count->all()) limit = std::min(limit, e.asked.problem.len_kv);
+        const std::int64_t keys = e.asked.problem.len_kv;
+        if (!count || !count->all())
+            limit = std::min(limit, keys);
+        else
+            explained = std::max(explained, keys);
     }
+    if (explained >= limit) return std::nullopt;
     AllEvidence shorter;
     for (const std::vector<Evidence>* list : {&evidence.wrong, &evidence.right})
         for (const Evidence& e : *list)
@@ -101,8 +106,9 @@ std::optional<Diagnosis> of_shorter(const Diagnosis& first, const AllEvidence& e
     if (shorter.wrong.size() < wrong_min) return std::nullopt;
     Diagnosis found = explain_evidence(shorter, refuted);
     if (!found.known || found.refuted || found.id != first.id) return std::nullopt;
-    const auto limited = [limit](Explanation& e) {
-        e.says += fmt::format(", of fewer than {0} keys; of {0} it computes something else", limit);
+    const auto limited = [&](Explanation& e) {
+        e.says +=
+            fmt::format(", of up to {} keys; of {} it computes something else", explained, limit);
     };
     limited(found);
     std::ranges::for_each(found.also, limited);

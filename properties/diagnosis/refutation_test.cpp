@@ -71,6 +71,31 @@ TEST(Refutation, APeriodIsToldFromItsDivisors) {
 }
 
 // A smallest case fails with all of its features alone: what is said without them is refuted there.
+TEST(Refutation, WhatShorterCallsBearOutIsSaidOfThem) {
+    const auto scaled_otherwise = [](const Specification& s, const bound::Expected&) {
+        const double scale = effective_scale(s.problem);
+        const Specification other = with_scale(s, s.problem.len_kv < 200 ? 2 * scale : -scale);
+        return oracle::attend(other.problem, other.dialect, other.numerics, other.inputs);
+    };
+    const Diagnosis d = diagnosed_after_probes(scaled_otherwise, "b1 hq2 hkv2 tq3 tk6 d4 f32");
+    EXPECT_EQ(d.says,
+              "scores 2 times as large as asked for, of up to 193 keys; of 384 it computes "
+              "something else");
+}
+
+// What queries and keys part together is not told of keys, though short calls alone would bear it
+// out.
+TEST(Refutation, WhatLengthsDoNotPartIsNotSaidOfThem) {
+    const auto scaled_otherwise = [](const Specification& s, const bound::Expected&) {
+        const double scale = effective_scale(s.problem);
+        const bool other_path = s.problem.len_q > 60 && s.problem.len_kv > 60;
+        const Specification other = with_scale(s, other_path ? -scale : 2 * scale);
+        return oracle::attend(other.problem, other.dialect, other.numerics, other.inputs);
+    };
+    const Diagnosis d = diagnosed_after_probes(scaled_otherwise, "b1 hq2 hkv2 tq3 tk6 d4 f32");
+    EXPECT_EQ(d.says.find("keys; of"), std::string::npos) << d.says;
+}
+
 TEST(Refutation, AFeatureThatItTakesIsSaid) {
     const auto windows_hide_later_keys = [](const Specification&, Rules& rules) {
         if (rules.window.left >= 0) rules.window.right = 0;
