@@ -157,6 +157,21 @@ TEST(Refutation, CallsThatDifferDoNotTellWhichRowsAreWrong) {
     EXPECT_EQ(says.find("quer"), std::string::npos) << says;
 }
 
+// One format alone would bear out that format as well as the queries'.
+TEST(Refutation, OutputsOfTheQueriesPrecisionAreTheirs) {
+    const auto own_precision = [](const Specification& s, const bound::Expected& truth) {
+        bound::Expected own = truth;
+        for (bound::ExpectedElement& e : own.output)
+            e.value = round_to(e.value, s.problem.format_q);
+        return own;
+    };
+    std::vector<const char*> lines{"b1 hq2 hkv2 tq3 tk5 d4 f16 out f32",
+                                   "b1 hq2 hkv2 tq5 tk9 d4 f16 out f32"};
+    EXPECT_EQ(explain_evidence(evidence_of_calls(own_precision, lines)).id, "output_f16");
+    lines.push_back("b1 hq2 hkv2 tq3 tk5 d4 bf16 out f32");
+    EXPECT_EQ(explain_evidence(evidence_of_calls(own_precision, lines)).id, "output_own");
+}
+
 // Bounds of half sums are wide. What they are named for has to show in a sum itself.
 TEST(Refutation, AStepIsRefutedBeforeItIsNamed) {
     const auto rounds_outputs = [](Precision format) {
