@@ -129,14 +129,16 @@ std::string test_name(std::string kernel) {
 }
 
 void register_tests() {
-    for (const law::Property& law : law::catalogue())
+    for (const law::Property& law : law::catalogue()) {
+        const int line = declaration_line(law, repository_directory());
         for (const kernel::BuiltinEntry& kernel : kernel::builtin_catalogue()) {
             if (kernel.cases == 0) continue;
             testing::RegisterTest(
                 law.family().c_str(), (law.law() + "/" + test_name(kernel.id)).c_str(), nullptr,
-                nullptr, law.file.c_str(), declaration_line(law, repository_directory()),
+                nullptr, law.file.c_str(), line,
                 [&law, &kernel]() -> testing::Test* { return new LawTest(law, kernel); });
         }
+    }
     for (const kernel::BuiltinEntry& kernel : kernel::builtin_catalogue())
         testing::RegisterTest("manifest", test_name(kernel.id).c_str(), nullptr, nullptr,
                               "kernels/interface/builtin.hpp", 1,

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "ci/run_observer.hpp"
 #include "ci/sanitizer.hpp"
 #include "ci/session_options.hpp"
+#include "properties/search/clock.hpp"
 #include "properties/search/few_shapes.hpp"
 #include "properties/search/limited_kernel.hpp"
 #include "properties/search/session_kernel.hpp"
@@ -174,12 +176,12 @@ search::CampaignResult judge(const RunPlan& plan, const InterruptGuard& interrup
     }
 }
 
-RunEnd end_of(const RunReport& report, const search::CampaignResult& result) {
+RunEnd end_of(const RunReport& report, const search::CampaignResult& result, double seconds) {
     RunEnd end;
     end.ended = words_of(result.error);
     end.unread = result.unread;
     end.verdict = verdict_of(report, result.interrupted);
-    end.seconds = result.seconds;
+    end.seconds = seconds;
     end.interrupted = result.interrupted;
     end.narrowed = result.narrowed;
     if (result.shapes)
@@ -263,6 +265,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     Progress progress(stderr, terminal,
                       style_of(STDERR_FILENO, plan.options.colour, plan.options.ascii));
     RunObserver observer(journal, report, progress, interrupt, plan.options);
+    const auto begin = std::chrono::steady_clock::now();
     try {
         const bool anything = plan.options.resume.empty() || !plan.match.empty();
         search::CampaignResult result;
@@ -282,7 +285,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
         write_findings(observer, report, result, plan, *first, another, interrupt);
         observer.rethrow();
         report.sort();
-        report.end = end_of(report, result);
+        report.end = end_of(report, result, search::seconds_since(begin));
         report.end->libraries = later.found();
         if (!plan.kernel.path.empty()) report.end->kernel_sha256 = file_digest(plan.kernel.path);
         journal.finish(*report.end);

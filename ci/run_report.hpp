@@ -78,7 +78,7 @@ struct RunVerdict {
 
 struct RunEnd {
     RunVerdict verdict;
-    double seconds = 0;
+    double seconds = 0;  ///< of the campaign and of what was found out about its failures
     bool interrupted = false;
     std::vector<std::string> narrowed;  ///< what the kernel was found to take
     std::vector<std::string> shapes_chosen{}, shapes_visited{};  ///< of few shapes (--shapes)

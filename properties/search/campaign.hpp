@@ -63,7 +63,6 @@ public:
 struct CampaignResult {
     kernel::Manifest manifest;
     std::vector<LawResult> laws;  ///< catalogue order, every law of the catalogue
-    double seconds = 0;
     bool interrupted = false;
     std::shared_ptr<const FewShapes> shapes;  ///< the only ones asked about; none: any
     std::vector<std::string> shapes_visited;  ///< those of them that saw a call

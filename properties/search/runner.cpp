@@ -269,7 +269,6 @@ void Runner::complete() {
 }
 
 CampaignResult Runner::run() {
-    const auto begin = Clock::now();
     std::vector<std::thread> threads;
     running_ = workers_.size();
     for (std::size_t i = 0; i < workers_.size(); ++i)
@@ -284,7 +283,6 @@ CampaignResult Runner::run() {
     if (error_ && !ready_) std::rethrow_exception(error_);
     tell_concluded();
     complete();
-    result_.seconds = seconds_since(begin);
     return std::move(result_);
 }
 
