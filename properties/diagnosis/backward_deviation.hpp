@@ -54,6 +54,7 @@ std::vector<BackwardDeviation> delta_deviations();
 std::vector<BackwardDeviation> lse_gradient_deviations();
 std::vector<BackwardDeviation> other_row_deviations();
 std::vector<BackwardDeviation> weight_deviations();
+std::vector<BackwardDeviation> narrow_weight_deviations();
 std::vector<BackwardDeviation> padding_row_deviations();
 std::vector<BackwardDeviation> sum_deviations();
 std::vector<BackwardDeviation> shared_sum_deviations();

@@ -45,6 +45,7 @@ constexpr const char* more_lines[] = {
     "b1 hq4 hkv2 tq5 tk3 d4 causal sink f32 grad lse_grad",
     "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 alibi sink f32 grad",
     "b1 hq1 hkv1 tq20 tk40 d3 dropout 0.5 seed 9 f32 grad",
+    "b1 hq2 hkv2 tq3 tk5 d7 dv4 f32 grad",
     "b2 hq2 hkv2 tq40 tk46 d4 lens_kv 30,46 lens_q 24,40 causal window 6 3 f32 grad",
 };
 
@@ -128,6 +129,7 @@ std::vector<PlayedBackward> alike() {
             {"dp_first_96_channels", q_and_k},
             {"delta_of_both_bf16", q_and_k},
             {"values_key_channels", {Role::d_v}},
+            {"value_rows_overlap", {Role::d_v}},
             {"sequences_first", {Role::d_k}},
             {"delta_omitted", q_and_k},
             {"weights_scale_value_dim", k_and_v},
@@ -144,6 +146,11 @@ std::vector<PlayedBackward> alike() {
             {"mask_first_of_group", {Role::d_mask}},
             {"sinks_rows_with_keys", {Role::d_sinks}},
             {"slopes_last_sequence", {Role::d_slopes}},
+            {"bias_slope", {Role::d_slopes}},
+            {"dropout_missing_in_delta", q_and_k},
+            {"dropout_factor_missing_in_delta", q_and_k},
+            {"dropout_twice_in_delta", q_and_k},
+            {"delta_in_tile_8", q_and_k},
             {"heads_modulo", k_and_v},
             {"value_head_modulo", q_and_k},
             {"product_head_modulo", {Role::d_q}},

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
 
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -45,20 +48,47 @@ constexpr TileLimit limits[] = {
      }},
 };
 
+/// The last key that a row sees instead of its own; off: keys before row 0.
+using LastKey = std::function<std::int64_t(std::int64_t row, std::int64_t off)>;
+
+BackwardDeviation seen_to(const std::string& id, const std::string& says, LastKey last,
+                          bool plain_beyond) {
+    return {.id = "backward_" + id,
+            .says = "in backward alone: " + says,
+            .respecify =
+                [last = std::move(last)](const Specification& s) -> std::optional<Specification> {
+                Rules rules = rules_of(s);
+                if (!rules.causal || rules.causal_offset) return std::nullopt;
+                rules.causal = false;
+                rules.also_hidden = [last, top_left = rules.top_left](const MaskPlace& p) {
+                    return p.column > last(p.row, top_left ? 0 : p.len_kv - p.len_q);
+                };
+                return with_rules(s, rules);
+            },
+            .plain_beyond = plain_beyond};
+}
+
 BackwardDeviation by_tiles(const TileLimit& limit, std::int64_t tile, bool plain_beyond) {
-    return {
-        .id = fmt::format("backward_{}_{}", limit.id, tile),
-        .says = "in backward alone: " + fmt::format(fmt::runtime(limit.says), tile),
-        .respecify = [of = limit.of, tile](const Specification& s) -> std::optional<Specification> {
-            Rules rules = rules_of(s);
-            if (!rules.causal || rules.causal_offset) return std::nullopt;
-            rules.causal = false;
-            rules.also_hidden = [=, top_left = rules.top_left](const MaskPlace& p) {
-                return p.column > of(p.row, top_left ? 0 : p.len_kv - p.len_q, tile);
-            };
-            return with_rules(s, rules);
+    return seen_to(
+        fmt::format("{}_{}", limit.id, tile), fmt::format(fmt::runtime(limit.says), tile),
+        [of = limit.of, tile](std::int64_t row, std::int64_t off) { return of(row, off, tile); },
+        plain_beyond);
+}
+
+/// A tile of keys that begins before the first query of a tile is taken for one that all of its
+/// queries see.
+BackwardDeviation by_first_keys(std::int64_t queries, std::int64_t keys, bool plain_beyond) {
+    return seen_to(
+        fmt::format("causal_first_key_asked_{}_{}", queries, keys),
+        fmt::format("no causal mask in a tile of {} keys that begins before the first of {} "
+                    "queries",
+                    keys, queries),
+        [queries, keys](std::int64_t row, std::int64_t off) {
+            const std::int64_t last_begun =
+                floored(floored(row, queries) + off - 1, keys) + keys - 1;
+            return std::max(row + off, last_begun);
         },
-        .plain_beyond = plain_beyond};
+        plain_beyond);
 }
 
 }  // namespace
@@ -69,6 +99,10 @@ std::vector<BackwardDeviation> causal_tile_deviations() {
         for (const std::int64_t tile : {4, 8, 16, 32, 64, 128})
             for (const bool plain_beyond : {false, true})
                 list.push_back(by_tiles(limit, tile, plain_beyond));
+    for (const std::int64_t queries : {8, 16, 32, 64, 128})
+        for (const std::int64_t keys : {8, 16, 32, 64, 128})
+            for (const bool plain_beyond : {false, true})
+                list.push_back(by_first_keys(queries, keys, plain_beyond));
     return list;
 }
 

@@ -53,7 +53,8 @@ struct Deviation {
 std::span<const Deviation> deviations();
 
 /// The families the list is made of; each in a file of its own.
-std::vector<Deviation> mask_deviations();  ///< with those of the mask tensor
+std::vector<Deviation> mask_deviations();  ///< with those of the mask tensor and of key lengths
+std::vector<Deviation> key_length_deviations();
 std::vector<Deviation> mask_tensor_deviations();
 std::vector<Deviation> score_deviations();  ///< with those of the soft cap and the sink
 std::vector<Deviation> softcap_deviations();

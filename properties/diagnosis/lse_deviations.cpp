@@ -250,8 +250,7 @@ std::vector<Deviation> lse_deviations() {
                           return in_base(s,
                                          row.max * effective_scale(s.problem) + std::log(row.sum));
                       }),
-        lse_deviation("lse_mixed_bases",
-                      "a log-sum-exp whose maximum and sum are of different bases",
+        lse_deviation("lse_sum_other_base", "a log-sum-exp whose sum is of the other base",
                       [](const Specification& s, const oracle::RowDetail& row, double) {
                           return s.dialect.lse_base == LseBase::e
                                      ? row.max + std::log2(row.sum)

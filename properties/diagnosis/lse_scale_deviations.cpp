@@ -82,6 +82,27 @@ Deviation maximum_held(double least) {
             }};
 }
 
+// m log2(e) + ln l for the natural logarithm, m + log2 l for that of base 2. As far off as the
+// right one, and by a rounding.
+std::optional<bound::Expected> with_maximum_of_other_base(const Specification& s,
+                                                          const bound::Expected& truth) {
+    if (truth.lse.empty()) return std::nullopt;
+    const bool base_two = s.dialect.lse_base == LseBase::two;
+    const auto rows = rows_of(s);
+    bound::Expected out;
+    out.lse = truth.lse;
+    for (std::size_t n = 0; n < out.lse.size(); ++n) {
+        bound::ExpectedElement& e = out.lse[n];
+        const double most = (*rows)[n].max;
+        if (!std::isfinite(e.value) || !std::isfinite(most)) continue;
+        e.value += (base_two ? -1 : 1) * (std::numbers::log2e - 1) * most;
+        e.error *= std::numbers::log2e;
+        e.bound = e.bound * std::numbers::log2e +
+                  traits(Precision::f32).unit_roundoff * std::abs(e.value);
+    }
+    return out;
+}
+
 }  // namespace
 
 std::vector<Deviation> lse_maximum_held() {
@@ -98,7 +119,10 @@ std::vector<Deviation> lse_misscaled() {
                       [](double scale) { return 1 / scale; }),
             {.id = "lse_maximum_unscaled",
              .says = "a log-sum-exp whose maximum is that of the scores before they are scaled",
-             .formula = with_unscaled_maximum}};
+             .formula = with_unscaled_maximum},
+            {.id = "lse_maximum_other_base",
+             .says = "a log-sum-exp whose maximum is of the other base",
+             .formula = with_maximum_of_other_base}};
 }
 
 }  // namespace attest::diagnosis

@@ -69,6 +69,11 @@ void add_rows(std::vector<OtherRow>& list) {
                         [tile](const ModelRow& row) -> const RowNumbers& {
                             return row_at(row, row.h, row.i / tile * tile);
                         }});
+    for (const std::int64_t tile : {4, 8, 16, 32, 64, 128})
+        list.push_back({fmt::format("in_tile_{}", tile), fmt::format("row i mod {}", tile),
+                        [tile](const ModelRow& row) -> const RowNumbers& {
+                            return row_at(row, row.h, row.i % tile);
+                        }});
     for (const std::int64_t tile : {16, 32, 64, 128})
         for (const std::int64_t up : {1, -1})
             list.push_back(

@@ -68,6 +68,27 @@ void restride(const BackwardCall& call, Role role, std::int64_t stride, Restride
             }
 }
 
+/// Rows summed up `stride` apart, each over the end of the one before.
+void overlap(const BackwardCall& call, Role role, std::int64_t stride, Predicted& out) {
+    const Shape s = shape_in(call, role);
+    if (stride >= s[3]) return;
+    const std::vector<Near> old = out[role];
+    for (std::int64_t head = 0; head < s[0] * s[1]; ++head)
+        for (std::int64_t t = 0; t < s[2]; ++t)
+            for (std::int64_t c = 0; c < s[3]; ++c) {
+                Near sum;
+                for (std::int64_t other = 0; other < s[2]; ++other) {
+                    const std::int64_t channel = c + (t - other) * stride;
+                    if (channel < 0 || channel >= s[3]) continue;
+                    sum = sum +
+                          rounded(
+                              old[static_cast<std::size_t>((head * s[2] + other) * s[3] + channel)],
+                              2 * call.model.ua, 0);
+                }
+                out[role][static_cast<std::size_t>((head * s[2] + t) * s[3] + c)] = sum;
+            }
+}
+
 /// Of each plain gradient element (b, h, t, c), that one of the head's rows at `from`.
 template <typename From>
 BackwardDeviation gathered(std::string id, std::string says, From from) {
@@ -127,6 +148,16 @@ void add_exchanged(std::vector<BackwardDeviation>& list) {
         list.push_back(moved(x.id, x.says, [x](const BackwardCall& call, Predicted& out) {
             if (shape_in(call, x.a) == shape_in(call, x.b)) std::swap(out[x.a], out[x.b]);
         }));
+    list.push_back(moved("value_rows_overlap",
+                         "dV summed in rows of as many channels as keys have, which overlap",
+                         [](const BackwardCall& call, Predicted& out) {
+                             overlap(call, Role::d_v, call.problem().dim_qk, out);
+                         }));
+    list.push_back(moved("key_rows_overlap",
+                         "dK summed in rows of as many channels as values have, which overlap",
+                         [](const BackwardCall& call, Predicted& out) {
+                             overlap(call, Role::d_k, call.call.dim_v, out);
+                         }));
     for (const Restrided which : {Restrided::rows, Restrided::all}) {
         list.push_back(moved(
             "value_strides", "dV with the strides of K",

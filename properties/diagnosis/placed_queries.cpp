@@ -24,7 +24,7 @@ struct PlacedPart {
     bool masks = false, alibi = false, rope = false;
 };
 
-std::string words_of(PlacedPart in) {
+std::string parts_of(PlacedPart in) {
     std::vector<std::string> list;
     if (in.masks) list.emplace_back("masks");
     if (in.alibi) list.emplace_back("ALiBi");
@@ -106,7 +106,7 @@ Deviation queries_placed(const Origin& origin, PlacedPart in) {
          {std::pair{in.masks, "_masks"}, {in.alibi, "_alibi"}, {in.rope, "_rope"}})
         if (counted && !all) id += name;
     return {.id = std::move(id),
-            .says = std::string(origin.says) + ", in " + words_of(in),
+            .says = std::string(origin.says) + ", in " + parts_of(in),
             .respecify = [&origin, in](const Specification& s) { return placed(s, origin, in); }};
 }
 

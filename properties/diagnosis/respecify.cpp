@@ -254,4 +254,25 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
     return out;
 }
 
+bool has_key_lengths(const Specification& s) {
+    return !s.problem.mask.lens_kv.empty();
+}
+bool has_documents(const Specification& s) {
+    return !s.problem.mask.documents_q.empty();
+}
+
+Deviation rule_deviation(std::string id, std::string says,
+                         std::function<bool(const Specification&)> has,
+                         std::function<void(Rules&)> change) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [has = std::move(has), change = std::move(change)](
+                             const Specification& s) -> std::optional<Specification> {
+                if (!has(s)) return std::nullopt;
+                Rules rules = rules_of(s);
+                change(rules);
+                return with_rules(s, rules);
+            }};
+}
+
 }  // namespace attest::diagnosis

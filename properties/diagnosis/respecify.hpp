@@ -107,6 +107,14 @@ bound::Expected output_of(const Problem& problem, const ElementOf& element);
 /// whose weight would be open.
 std::optional<Specification> uniform(const Specification& s, const Rules& rules);
 
+bool has_key_lengths(const Specification& s);
+bool has_documents(const Specification& s);
+
+/// Other rules where `has` says that there is something to change.
+Deviation rule_deviation(std::string id, std::string says,
+                         std::function<bool(const Specification&)> has,
+                         std::function<void(Rules&)> change);
+
 Deviation formula_deviation(
     std::string id, std::string says,
     std::function<std::optional<bound::Expected>(const Specification&, const bound::Expected&)>

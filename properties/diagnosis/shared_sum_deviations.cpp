@@ -33,6 +33,12 @@ BackwardDeviation slope_term(std::string id, std::string says,
         [term = std::move(term)](const BackwardCall&, ModelSteps& s) { s.slope_term = term; });
 }
 
+/// The gradient of the pair's bias as if the soft cap stood on the other side of it.
+Near of_bias_other_place(const ModelPair& pair) {
+    const bool late = pair.row.call.call.dialect.softcap == SoftcapPlace::after_bias;
+    return late ? pair.ds : rounded(pair.ds * plain_slope(pair), 2 * pair.row.call.model.ua, 0);
+}
+
 void add_joined(std::vector<BackwardDeviation>& list) {
     struct Form {
         Joining how;
@@ -52,14 +58,13 @@ void add_joined(std::vector<BackwardDeviation>& list) {
             fmt::format("{} of the rows, where a sink's gradient is their sum", f.says),
             [how = f.how](const BackwardCall&, ModelSteps& s) { s.sinks = how; }));
     }
-    list.push_back(mask_term(
-        "mask_slope",
-        "a bias gradient with the cap's derivative in the "
-        "wrong place",
-        [](const ModelPair& pair, Near) {
-            const bool late = pair.row.call.call.dialect.softcap == SoftcapPlace::after_bias;
-            return late ? pair.ds
-                        : rounded(pair.ds * plain_slope(pair), 2 * pair.row.call.model.ua, 0);
+    list.push_back(exchanged_step(
+        "bias_slope", "a bias gradient with the cap's derivative in the wrong place",
+        [](const BackwardCall&, ModelSteps& s) {
+            s.mask_term = [](const ModelPair& pair, Near) { return of_bias_other_place(pair); };
+            s.slope_term = [](const ModelPair& pair, Near) {
+                return plain_slope_term(pair, of_bias_other_place(pair));
+            };
         }));
     list.push_back(mask_term("mask_is_weight", "the weights where a bias gradient is meant",
                              [](const ModelPair& pair, Near) { return pair.p; }));

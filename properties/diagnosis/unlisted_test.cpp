@@ -74,6 +74,7 @@ constexpr Played plays[] = {
     {"queries_keys_as_tf32_cut", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_scaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_maximum_unscaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
+    {"lse_maximum_other_base", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"alibi_distance_ends_8", "b1 hq2 hkv2 tq3 tk20 d4 alibi cache 17 f32"},
     {"splits_end_2", "b1 hq1 hkv1 tq2 tk20 d4 splits 5 f32"},
     {"rope_odd_pairs_backwards", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},

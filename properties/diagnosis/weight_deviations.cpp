@@ -253,26 +253,6 @@ std::vector<BackwardDeviation> weight_deviations() {
     add_hidden(list);
     add_slopes(list);
     add_parts(list);
-    for (const Precision narrow : {Precision::bf16, Precision::f16}) {
-        const std::string format(name(narrow));
-        list.push_back(
-            value_weight("value_weight_" + format, "dV of weights rounded to " + format,
-                         [narrow](const ModelPair& pair) { return rounded_to(pair.p, narrow); }));
-        list.push_back(exchanged_step("score_" + format, "scores rounded to " + format,
-                                      [narrow](const BackwardCall&, ModelSteps& s) {
-                                          s.probability = [narrow](const ModelPair& pair) {
-                                              ModelPair coarse = pair;
-                                              coarse.score = rounded_to(pair.score, narrow);
-                                              return plain_probability(coarse);
-                                          };
-                                      }));
-        list.push_back(exchanged_step("weight_" + format, "weights rounded to " + format,
-                                      [narrow](const BackwardCall&, ModelSteps& s) {
-                                          s.probability = [narrow](const ModelPair& pair) {
-                                              return rounded_to(plain_probability(pair), narrow);
-                                          };
-                                      }));
-    }
     list.push_back(value_weight(
         "value_weight_squared", "dV of squared weights",
         [](const ModelPair& pair) { return rounded(pair.p * pair.p, pair.row.call.model.ua, 0); }));
