@@ -21,13 +21,18 @@ namespace {
 
 constexpr std::int64_t equivalent_cases = 12, equivalent_cases_simulated = 3;
 
+Lengths lengths_of(std::string_view kernel) {
+    return kernel.starts_with("simt_") ? Lengths::simulated : Lengths::profile;
+}
+
 /// One law on one correct kernel.
 class LawTest : public testing::Test {
 public:
     LawTest(const law::Property& law, const kernel::BuiltinEntry& kernel)
         : law_(law), kernel_(kernel.id), cases_(kernel.cases) {}
     void TestBody() override {
-        const search::LawResult result = judge_law(kernel_, law_.id, cases_);
+        const search::LawResult result =
+            judge_law(kernel_, law_.id, {.cases = cases_, .lengths = lengths_of(kernel_)});
         RecordProperty("cases", static_cast<int>(result.cases));
         RecordProperty("worst_ratio", ratio_text(result.verdict.worst_ratio));
         switch (result.verdict.decision) {
@@ -60,9 +65,11 @@ public:
         const Severity every = Severity::every_class;  // a suspicion counts here, and accuses too
         RecordProperty("change", std::string(mutant_.change));
         if (mutant_.equivalent) {
-            const bool simulated = mutant_.kernel.starts_with("simt_");
-            const std::int64_t few = simulated ? equivalent_cases_simulated : equivalent_cases;
-            for (const search::LawResult& result : judge_laws(kernel, {}, few, every).laws)
+            const Lengths lengths = lengths_of(mutant_.kernel);
+            const std::int64_t few =
+                lengths == Lengths::simulated ? equivalent_cases_simulated : equivalent_cases;
+            for (const search::LawResult& result :
+                 judge_laws(kernel, {}, {few, every, lengths}).laws)
                 EXPECT_NE(result.verdict.decision, law::Decision::violated)
                     << violation_text(result, kernel);
             return;
@@ -72,7 +79,7 @@ public:
         std::vector<std::string> said;
         std::size_t judged = 0;
         for (const std::string_view law : mutant_.must) {
-            const search::LawResult result = judge_law(kernel, std::string(law), cases, every);
+            const search::LawResult result = judge_law(kernel, std::string(law), {cases, every});
             if (result.verdict.decision == law::Decision::not_run) continue;
             ++judged;
             EXPECT_EQ(result.verdict.decision, law::Decision::violated)
@@ -81,7 +88,7 @@ public:
             if (!result.counterexample) continue;
             // The same cases: those after which enough was known of the mutant.
             const search::LawResult right =
-                judge_law(std::string(mutant_.kernel), std::string(law), result.cases, every);
+                judge_law(std::string(mutant_.kernel), std::string(law), {result.cases, every});
             EXPECT_NE(right.verdict.decision, law::Decision::violated)
                 << violation_text(right, std::string(mutant_.kernel));
             search::SessionKernel session(kernel::parse_kernel_spec(kernel), {});

@@ -19,23 +19,26 @@ std::uint64_t driver_seed() {
 }
 
 search::CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
-                                  std::int64_t cases, Severity severity) {
+                                  const JudgedBy& by) {
     search::CampaignOptions options;
     options.kernel = kernel::parse_kernel_spec(kernel);
     options.profile = load_profile("quick");
-    if (severity == Severity::every_class)
+    if (by.severity == Severity::every_class)
         options.profile.fails = {"violation", "structure", "suspect"};
+    constexpr std::int64_t simulated_len = 257;
+    if (by.lengths == Lengths::simulated)
+        for (const search::SizeAxis axis : {search::SizeAxis::len_q, search::SizeAxis::len_kv})
+            options.profile.reach[axis] = simulated_len;
     options.match = match;
     options.seed = driver_seed();
-    options.cases = cases;
+    options.cases = by.cases;
     options.jobs = 1;
     search::CampaignObserver nobody;
     return search::run_campaign(options, nobody);
 }
 
-search::LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
-                            Severity severity) {
-    for (search::LawResult& result : judge_laws(kernel, {law}, cases, severity).laws)
+search::LawResult judge_law(const std::string& kernel, const std::string& law, const JudgedBy& by) {
+    for (search::LawResult& result : judge_laws(kernel, {law}, by).laws)
         if (result.property->id == law) return std::move(result);
     throw InternalError("every law of the catalogue has a result");
 }

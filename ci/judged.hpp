@@ -15,13 +15,22 @@ std::uint64_t driver_seed();
 /// The classes that make a verdict violated: those of the profile, or all there are.
 enum class Severity : std::uint8_t { profile, every_class };
 
-/// One law on one built-in kernel, or mutant, under profile quick with so many cases; one thread.
-search::LawResult judge_law(const std::string& kernel, const std::string& law, std::int64_t cases,
-                            Severity severity = Severity::profile);
+/// How far the few largest cases reach: as the profile's, or no longer than a simulated GPU affords
+/// (75 million scores take it ten seconds).
+enum class Lengths : std::uint8_t { profile, simulated };
+
+struct JudgedBy {
+    std::int64_t cases = 0;
+    Severity severity = Severity::profile;
+    Lengths lengths = Lengths::profile;
+};
+
+/// One law on one built-in kernel, or mutant, under profile quick; one thread.
+search::LawResult judge_law(const std::string& kernel, const std::string& law, const JudgedBy& by);
 
 /// The same for all laws that match.
 search::CampaignResult judge_laws(const std::string& kernel, const std::vector<std::string>& match,
-                                  std::int64_t cases, Severity severity = Severity::profile);
+                                  const JudgedBy& by);
 
 /// What is wrong, the smallest case and the line that repeats it.
 std::string violation_text(const search::LawResult& result, const std::string& kernel);
