@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "properties/diagnosis/backward_actor_test.hpp"
@@ -140,6 +141,32 @@ TEST(BackwardForms, WhatIsUnwrittenInSomeRowsIsNamed) {
     EXPECT_EQ(diagnosis_of_unwritten(2).id, "unwritten_unseen");
     EXPECT_EQ(diagnosis_of_unwritten(1).id, "unwritten_some_zeros");
     EXPECT_FALSE(diagnosis_of_unwritten(3).id.starts_with("unwritten"));
+}
+
+/// Rows that forward shows no key have an LSE of -inf: a backward that shows them keys makes
+/// infinite weights of these, and what dropout drops of them is 0 or a NaN, as kernels drop.
+TEST(BackwardForms, NothingIsClaimedOfInfiniteWeightsThatAreDropped) {
+    const BackwardEvidence e = evidence_of(
+        parse_case("b1 hq8 hkv8 tq8 tk4 d2 causal dropout 0.875 seed 5 f32 grad"), reference);
+    const auto own = predict(*std::ranges::find(backward_deviations(), "backward_diagonal_top_left",
+                                                &BackwardDeviation::id),
+                             e);
+    ASSERT_TRUE(own);
+    const Problem& p = e.asked.problem;
+    const Tensor& keep = e.asked.inputs[Role::dropout_keep];
+    int dropped = 0;
+    for (std::int64_t h = 0; h < p.heads_q; ++h)
+        for (std::int64_t j = 0; j < p.len_kv; ++j) {
+            const std::int64_t seen_by_none = p.len_q - p.len_kv;
+            bool all = j < seen_by_none;
+            for (std::int64_t i = j; i < seen_by_none; ++i) all = all && keep.at(0, h, i, j) == 0;
+            if (!all) continue;
+            ++dropped;
+            const auto at = static_cast<std::size_t>((h * p.len_kv + j) * p.dim_qk);
+            EXPECT_FALSE(std::isnan((*own)[Role::d_v][at].value)) << h << " " << j;
+            EXPECT_EQ((*own)[Role::d_v][at].bound, infinite) << h << " " << j;
+        }
+    EXPECT_GT(dropped, 0);
 }
 
 }  // namespace

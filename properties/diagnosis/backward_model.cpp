@@ -118,11 +118,10 @@ private:
         return s;
     }
 
-    /// A dropped weight is left out, whatever it would multiply; of what is not finite that may be
-    /// a NaN.
+    /// A dropped weight is left out, or multiplied by 0: of what is not finite that is a NaN, so
+    /// that nothing is known.
     Near dropped(Near x, double factor) const {
-        if (factor == 0)
-            return most(x) < call_.model.max_finite ? Near{} : Near{infinite, infinite};
+        if (factor == 0) return most(x) < call_.model.max_finite ? Near{} : Near{0, infinite};
         return rounded(factor * x, call_.model.factor_roundings * call_.model.ua, 0);
     }
 

@@ -43,6 +43,13 @@ std::vector<BackwardDeviation> narrow_weight_deviations() {
         add("value_weight_", "dV of weights rounded to ", [](ModelSteps& s, auto round) {
             s.value_weight = [=](const ModelPair& pair) { return round(pair.p, pair); };
         });
+        // The weight as dropout leaves it.
+        add("value_weight_", "dV of weights rounded to ", [](ModelSteps& s, auto round) {
+            s.value_weight = [=](const ModelPair& pair) {
+                const double kept = pair.facts.kept;
+                return kept == 0 ? pair.p : 1 / kept * round(kept * pair.p, pair);
+            };
+        });
         add("score_", "scores rounded to ", [](ModelSteps& s, auto round) {
             s.probability = [=](const ModelPair& pair) {
                 ModelPair coarse = pair;
