@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t equivalent_cases = 12, equivalent_cases_simulated = 3;
 
-Lengths lengths_of(std::string_view kernel) {
-    return kernel.starts_with("simt_") ? Lengths::simulated : Lengths::profile;
+JudgedLengths lengths_of(std::string_view kernel) {
+    return kernel.starts_with("simt_") ? JudgedLengths::simulated : JudgedLengths::profile;
 }
 
 /// One law on one correct kernel.
@@ -65,9 +65,9 @@ public:
         const Severity every = Severity::every_class;  // a suspicion counts here, and accuses too
         RecordProperty("change", std::string(mutant_.change));
         if (mutant_.equivalent) {
-            const Lengths lengths = lengths_of(mutant_.kernel);
+            const JudgedLengths lengths = lengths_of(mutant_.kernel);
             const std::int64_t few =
-                lengths == Lengths::simulated ? equivalent_cases_simulated : equivalent_cases;
+                lengths == JudgedLengths::simulated ? equivalent_cases_simulated : equivalent_cases;
             for (const search::LawResult& result :
                  judge_laws(kernel, {}, {few, every, lengths}).laws)
                 EXPECT_NE(result.verdict.decision, law::Decision::violated)

@@ -26,7 +26,7 @@ search::CampaignResult judge_laws(const std::string& kernel, const std::vector<s
     if (by.severity == Severity::every_class)
         options.profile.fails = {"violation", "structure", "suspect"};
     constexpr std::int64_t simulated_len = 257;
-    if (by.lengths == Lengths::simulated)
+    if (by.lengths == JudgedLengths::simulated)
         for (const search::SizeAxis axis : {search::SizeAxis::len_q, search::SizeAxis::len_kv})
             options.profile.reach[axis] = simulated_len;
     options.match = match;

@@ -17,12 +17,12 @@ enum class Severity : std::uint8_t { profile, every_class };
 
 /// How far the few largest cases reach: as the profile's, or no longer than a simulated GPU affords
 /// (75 million scores take it ten seconds).
-enum class Lengths : std::uint8_t { profile, simulated };
+enum class JudgedLengths : std::uint8_t { profile, simulated };
 
 struct JudgedBy {
     std::int64_t cases = 0;
     Severity severity = Severity::profile;
-    Lengths lengths = Lengths::profile;
+    JudgedLengths lengths = JudgedLengths::profile;
 };
 
 /// One law on one built-in kernel, or mutant, under profile quick; one thread.

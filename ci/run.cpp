@@ -251,8 +251,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     }
     search::SessionKernel& kernel = *loaded;
 
-    FinishedRun run;
-    run.directory = plan.options.out;
+    FinishedRun run{{}, plan.options.out};
     RunReport& report = run.report;
     report = plan.earlier;
     report.run = run_header(plan, kernel.manifest());
@@ -261,8 +260,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     Journal journal(run.directory, first_lines(report));
 
     InterruptGuard interrupt(plan.options.jobs);
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    Progress progress(stderr, terminal,
+    Progress progress(stderr, isatty(STDERR_FILENO) != 0,
                       style_of(STDERR_FILENO, plan.options.colour, plan.options.ascii));
     RunObserver observer(journal, report, progress, interrupt, plan.options);
     const auto begin = std::chrono::steady_clock::now();
@@ -289,8 +287,8 @@ FinishedRun run_and_record(const CommandOptions& options) {
         report.end->libraries = later.found();
         if (!plan.kernel.path.empty()) report.end->kernel_sha256 = file_digest(plan.kernel.path);
         journal.finish(*report.end);
-        const bool stands = report.end->verdict.exit == exit_violated;
-        if (result.error && !stands && !is_of_kernel(result.error))
+        if (result.error && report.end->verdict.exit != exit_violated &&
+            !is_of_kernel(result.error))
             std::rethrow_exception(result.error);
     } catch (const OutputFailed& failure) {
         progress.clear();

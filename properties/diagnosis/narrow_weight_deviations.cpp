@@ -11,13 +11,13 @@ namespace attest::diagnosis {
 namespace {
 
 /// A step in another format than the accumulator's.
-struct NarrowFormat {
+struct StepFormat {
     std::string id, says;
     std::function<Precision(const Problem&)> of;
 };
 
-std::vector<NarrowFormat> narrow_formats() {
-    std::vector<NarrowFormat> list;
+std::vector<StepFormat> step_formats() {
+    std::vector<StepFormat> list;
     for (const Precision narrow : {Precision::bf16, Precision::f16}) {
         const std::string format(name(narrow));
         list.push_back({format, format, [narrow](const Problem&) { return narrow; }});
@@ -31,7 +31,7 @@ std::vector<NarrowFormat> narrow_formats() {
 
 std::vector<BackwardDeviation> narrow_weight_deviations() {
     std::vector<BackwardDeviation> list;
-    for (const NarrowFormat& narrow : narrow_formats()) {
+    for (const StepFormat& narrow : step_formats()) {
         const auto rounded_here = [of = narrow.of](Near x, const ModelPair& pair) {
             return rounded_to(x, of(pair.row.call.problem()));
         };
