@@ -135,6 +135,23 @@ TEST(Laws, AnAlibiBiasThatIsRoundedIsNoAlibi) {
     EXPECT_NE(record.verdict.decision, Decision::violated);
 }
 
+// Products of weights and values may be subnormal in f16: twice the values are not twice the sums.
+TEST(Laws, SumsInF16DoNotScaleToTheBit) {
+    constexpr std::int64_t cases = 60;
+    const auto off_by_its_number = [](const bound::ExpectedElement& e, std::int64_t) {
+        const double side = std::remainder(e.value * 1009, 1.0);  // the same for the same number
+        return std::isfinite(e.value) ? e.value + side * std::max(e.bound - e.error, 0.0) : e.value;
+    };
+    const auto in_f16 = [](Numerics& numerics) { numerics.accumulate = NumberFormat::f16; };
+    const Property& law = *find_property("invariance.value_linear");
+    TruthfulKernel kernel(Dialect{},
+                          {.id = "sums_in_f16", .answers = off_by_its_number, .declares = in_f16});
+    const auto tried = try_law(kernel, law, cases);
+    EXPECT_EQ(tried.violated, 0) << tried.example;
+    TruthfulKernel wider(Dialect{}, {.id = "sums_in_f32", .answers = off_by_its_number});
+    EXPECT_GT(try_law(wider, law, cases).violated, 0);
+}
+
 // A smallest case may hold its values number by number: these fit no other shape than its own.
 TEST(Laws, TakeValuesThatAreWrittenOut) {
     constexpr std::int64_t cases = 8;

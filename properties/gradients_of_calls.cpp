@@ -37,6 +37,14 @@ CaseSpace cases_that(bool (*admits)(const Problem&), std::int64_t cost = 8) {
     return space;
 }
 
+CaseSpace hiding_cases(std::int64_t cost) {
+    using enum Feature;
+    CaseSpace space = cases_that(hides, cost);
+    for (const Feature one : {causal, window, lens_q, lens_kv, mask_bool, mask_additive})
+        space.require_any.emplace_back(one);
+    return space;
+}
+
 // Every score of a row by the same number: weights, dP and D stay, and so does every gradient. The
 // biases become 0 and the shift, both members of every format; scores near -3e4 are further out
 // than any that recomputation may take for hidden.
@@ -55,8 +63,7 @@ Judgement check_shift(const Trial& trial) {
     return same_gradients(shifted(0), shifted(by), false, "when every score of a row is shifted");
 }
 
-/// What a row past its length holds, in queries, in dO and in dLSE; and in dLSE one whose LSE is
-/// -inf.
+/// What a row past its length holds in queries, dO and dLSE, and in dLSE one whose LSE is -inf.
 void poison_rows(TensorSet& inputs, const Problem& p, const Visibility& visibility, double poison) {
     for (const Role role : {Role::q, Role::d_o})
         for (const Row& row : all_rows(p))
@@ -76,8 +83,7 @@ Judgement check_poison(const Trial& trial) {
     const Visibility visibility(p, trial.dialect(), trial.inputs());
     KeySet hidden(p);
     for (std::int64_t b = 0; b < p.batch; ++b) {
-        const std::int64_t anchor =
-            trial.random_below(stream, static_cast<std::uint64_t>(b), p.len_q);
+        const auto anchor = trial.random_below(stream, static_cast<std::uint64_t>(b), p.len_q);
         for (std::int64_t h = 0; h < p.heads_kv; ++h)
             for (std::int64_t j = 0; j < p.len_kv; ++j) {
                 bool seen = false;
@@ -107,9 +113,8 @@ Judgement check_empty(const Trial& trial) {
     const auto is_zero = [&](Role role, std::int64_t b, std::int64_t h, std::int64_t t) {
         if (!call.has(role)) return;
         for (std::int64_t c = 0; c < call[role].shape()[3]; ++c) {
-            const double x = call[role].at(b, h, t, c);
             const ElementPlace place{role, {b, h, t, c}};
-            tally.fact(x == 0, 0, x, place, [&] {
+            tally.fact(call[role].at(b, h, t, c) == 0, 0, call[role].at(b, h, t, c), place, [&] {
                 return "the " + element_name(p, place) + " is not zero, though nothing reaches it";
             });
         }
@@ -125,12 +130,10 @@ Judgement check_empty(const Trial& trial) {
                 seen[static_cast<std::size_t>(
                     (row.batch * p.heads_kv + row.head / group_size(p)) * p.len_kv + j)] = 1;
     }
-    for (std::int64_t at = 0; at < std::ssize(seen); ++at) {
-        if (seen[static_cast<std::size_t>(at)] != 0) continue;
-        const std::int64_t bh = at / p.len_kv, j = at % p.len_kv;
+    for (std::int64_t at = 0; at < std::ssize(seen); ++at)
         for (const Role role : {Role::d_k, Role::d_v})
-            is_zero(role, bh / p.heads_kv, bh % p.heads_kv, j);
-    }
+            if (const std::int64_t bh = at / p.len_kv; seen[static_cast<std::size_t>(at)] == 0)
+                is_zero(role, bh / p.heads_kv, bh % p.heads_kv, at % p.len_kv);
     return tally.judgement("every key is seen and every row sees one");
 }
 
@@ -234,11 +237,12 @@ Judgement check_stale(const Trial& trial) {
 
 std::vector<Property> gradients_of_calls() {
     using namespace planted;
-    CaseSpace biased = cases_that(has_bias);
+    CaseSpace biased = cases_that(has_bias), strided = cases_that(has_rows);
     biased.require = FeatureSet(Feature::mask_additive);
     biased.allow = biased.allow.without(Feature::sink).without(Feature::softcap);
-    CaseSpace strided = cases_that(has_rows);
     strided.require = FeatureSet(Feature::layout);
+    CaseSpace emptying = hiding_cases(4);
+    emptying.more_queries = true;
     return {
         gradient_law(
             "gradients.shift", "A constant added to all scores of a row moves no gradient.",
@@ -254,13 +258,13 @@ std::vector<Property> gradients_of_calls() {
             "A hidden pair has weight 0 and is no operand: not of dP, not of dS, not of any "
             "sum. The same holds of rows past a length, in the queries, in dO and in the LSE's "
             "gradient; the LSE of an empty row is -inf and has none.",
-            source, cases_that(hides), always<check_poison>, {mask_ignored_in_backward()}),
+            source, hiding_cases(8), always<check_poison>, {mask_ignored_in_backward()}),
         gradient_law(
             "gradients.empty",
             "Keys nobody sees, rows that see nothing and rows past a length have gradient 0.",
             "what nothing reaches has gradient 0",
             "Sums over nothing are zero, and to the bit: there is no term to round.", source,
-            cases_that(hides, 4), always<check_empty>, {hidden_gradients_tiny()}),
+            std::move(emptying), always<check_empty>, {hidden_gradients_tiny()}),
         gradient_law(
             "gradients.layout",
             "Gradients are the same in every memory layout, dO expanded or not.",

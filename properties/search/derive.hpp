@@ -41,4 +41,8 @@ void meet_an_edge(Problem& problem, const Raw& raw, const Capability& capability
 /// Of what may hide a key, the causal mask alone; windows apart.
 bool only_causal_hides(FeatureSet set);
 
+/// Without what allows no more queries than keys: a cache, and ALiBi, which has as many without
+/// one.
+FeatureSet beside_more_queries(FeatureSet set, FeatureSet required);
+
 }  // namespace attest::search

@@ -138,6 +138,13 @@ bool only_causal_hides(FeatureSet set) {
     return set.has(causal);
 }
 
+FeatureSet beside_more_queries(FeatureSet set, FeatureSet required) {
+    using enum Feature;
+    for (const Feature other : {cache, paged, ring, alibi})
+        if (!required.has(other)) set = set.without(other);
+    return set;
+}
+
 void derive_features(Problem& p, const Raw& raw, FeatureSet features,
                      const std::vector<kernel::Formats>& formats) {
     using enum Feature;

@@ -122,9 +122,8 @@ DrawSlot slot_of(std::int64_t number, std::size_t formats) {
 }
 
 OfferedFeatures offered_features(const DrawSpace& s, FeatureSet chosen) {
-    const law::CaseSpace& space = s.property.cases;
-    const FeatureSet required = space.require | chosen | s.capability.always;
-    FeatureSet drawable = (space.allow & s.capability.features) | required;
+    const FeatureSet required = s.property.cases.require | chosen | s.capability.always;
+    FeatureSet drawable = (s.property.cases.allow & s.capability.features) | required;
     drawable = drawable.without(Feature::dropout);  // drawn where a law asks for it alone
     if (!s.property.needs.backward) drawable = drawable.without(Feature::d_lse);
     if (!drawable.has(Feature::rope) || !drawable.has(Feature::cache))
@@ -159,7 +158,7 @@ FeatureSet features_for(const DrawSpace& s, const OfferedFeatures& offered, cons
     set = set | structural(s, drawable, raw);
     set = reconciled(set, required, drawable, space.len_q_one);
     if (!space.more_queries || !only_causal_hides(set) || required.has(Feature::cache)) return set;
-    return set.without(Feature::cache).without(Feature::paged).without(Feature::ring);
+    return beside_more_queries(set, required);
 }
 
 /// Kinds in turns of a block in which each comes once and normal once more for every two others;

@@ -246,7 +246,7 @@ TEST(Draw, RequireAnyTakesTurnsAmongWhatTheKernelHas) {
 TEST(Draw, CausalAloneComesWithEmptyRowsWhereALawIsAboutThem) {
     law::CaseSpace cases{.require_any = {FeatureSet(Feature::causal)}, .more_queries = true};
     kernel::Manifest manifest = full_manifest();
-    manifest.features = FeatureSet(Feature::causal, Feature::lse);
+    manifest.features = FeatureSet(Feature::causal, Feature::lse).with(Feature::alibi);
     for (const Case& c : draws(zero_law("draw.more_queries", cases), manifest, 200))
         EXPECT_GT(c.problem.len_q, c.problem.len_kv) << print(c);
 }
