@@ -31,6 +31,9 @@ std::string features_text(FeatureSet set) {
 
 std::string needs_text(const law::Property& law) {
     std::string text = law.needs.backward ? "backward" : "forward";
+    if (law.needs.d_q) text += ", dQ";
+    if (law.needs.d_k) text += ", dK";
+    if (law.needs.d_v) text += ", dV";
     if (law.needs.lse) text += ", log-sum-exp";
     if (law.needs.deterministic) text += ", claims deterministic";
     if (law.needs.batch_invariant) text += ", claims batch_invariant";

@@ -46,7 +46,6 @@ Interval sum_over_keys(const GradientRun& call, Role role, std::int64_t b, std::
 // the kernel, forward and backward.
 Judgement check_adjoint(const Trial& trial) {
     const GradientRun call = run_of(trial);
-    if (!call.has(Role::d_v)) return nothing_compared("the kernel returns no gradient of v");
     const Problem& p = call.problem();
     TensorSet turned = trial.inputs();
     turned[Role::v] = grid_tensor(trial, p, Role::v, stream_of("gradients.adjoint"), 64, 1.0 / 8);
@@ -76,7 +75,6 @@ Judgement check_adjoint(const Trial& trial) {
 
 Judgement check_value_sum(const Trial& trial) {
     const GradientRun call = run_of(trial);
-    if (!call.has(Role::d_v)) return nothing_compared("the kernel returns no gradient of v");
     const Problem& p = call.problem();
     const Visibility visibility(p, trial.dialect(), call.inputs());
     const Tensor& d_o = call.inputs()[Role::d_o];
@@ -97,7 +95,6 @@ Judgement check_value_sum(const Trial& trial) {
 
 Judgement check_key_sum(const Trial& trial) {
     const GradientRun call = run_of(trial);
-    if (!call.has(Role::d_k)) return nothing_compared("the kernel returns no gradient of k");
     const Problem& p = call.problem();
     const Visibility visibility(p, trial.dialect(), call.inputs());
     const Tensor& q = call.inputs()[Role::q];
@@ -122,8 +119,6 @@ Judgement check_key_sum(const Trial& trial) {
 
 Judgement check_euler(const Trial& trial) {
     const GradientRun call = run_of(trial);
-    if (!call.has(Role::d_q) || !call.has(Role::d_k))
-        return nothing_compared("the kernel returns no gradients of q and k");
     const Problem& p = call.problem();
     Tally tally(p);
     each_head(p, p.heads_kv, 1, [&](std::int64_t b, std::int64_t h, std::int64_t) {
@@ -238,21 +233,21 @@ std::vector<Property> gradients() {
     CaseSpace grouped = gradient_cases(8);
     grouped.require = FeatureSet(gqa);
     return {
-        gradient_law("gradients.adjoint",
-                     "dO times the output of other values is dV times those values.",
-                     "<dO, O(W)> = <dV, W> for other values W",
-                     "The output is linear in the values, so dO.O(q, k, W) = dV.W for any W, "
-                     "channel by channel and key head by key head: forward and backward of the "
-                     "kernel are held against each other.",
-                     source, gradient_cases(), always<check_adjoint>,
-                     {last_key_without_gradient(), group_overwritten()}),
+        gradient_law(
+            "gradients.adjoint", "dO times the output of other values is dV times those values.",
+            "<dO, O(W)> = <dV, W> for other values W",
+            "The output is linear in the values, so dO.O(q, k, W) = dV.W for any W, "
+            "channel by channel and key head by key head: forward and backward of the "
+            "kernel are held against each other.",
+            source, gradient_cases(), always<check_adjoint>,
+            {last_key_without_gradient(), group_overwritten()}, {.backward = true, .d_v = true}),
         gradient_law("gradients.value_sum",
                      "The gradients of a head's values add up to dO of the rows that see a key.",
                      "dV over keys adds up to dO over rows",
                      "dV_j = sum_i P_ij dO_i, and the weights of a row that sees a key add up to "
                      "1 where there is no sink.",
                      source, without({sink}), always<check_value_sum>,
-                     {last_key_without_gradient()}),
+                     {last_key_without_gradient()}, {.backward = true, .d_v = true}),
         gradient_law("gradients.key_sum",
                      "The gradients of a head's keys add up to zero, or to what the LSE's gives.",
                      "dK over keys adds up to zero",
@@ -261,14 +256,16 @@ std::vector<Property> gradients() {
                      "P_i dLSE_i, which adds up to dLSE_i: sigma sum_i dLSE_i q_i. Without soft "
                      "cap, sink and rotation.",
                      source, without({sink, softcap, rope}), always<check_key_sum>,
-                     {last_key_without_gradient(), lse_gradient_ignored()}),
+                     {last_key_without_gradient(), lse_gradient_ignored()},
+                     {.backward = true, .d_k = true}),
         gradient_law("gradients.euler", "Queries times dQ are keys times dK, in every group.",
                      "<q, dQ> = <k, dK> for each key head",
                      "Both are sum_ij dX_ij sigma q_i.k_j: the scores are of degree one in the "
                      "queries and in the keys, whatever follows. Rotations keep it: q.dQ does not "
                      "change when both are turned.",
                      source, gradient_cases(), always<check_euler>,
-                     {key_gradients_unscaled(), group_overwritten()}),
+                     {key_gradients_unscaled(), group_overwritten()},
+                     {.backward = true, .d_q = true, .d_k = true}),
         gradient_law("gradients.causal",
                      "dO of one row moves only that row's dQ, and dK and dV of keys it sees.",
                      "dO of a row reaches only what the row sees",

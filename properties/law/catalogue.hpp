@@ -24,9 +24,10 @@ void each_field(Law& law, Tell tell) {
     (tell(id), tell(statement), tell(statement_short), tell(why), tell(source), tell(compares));
     (tell(tells), tell(after_other_calls), tell(cases_enough), tell(turned_red_by));
     (tell(pool), tell(knows_more), tell(file));
-    auto& [lse, backward, deterministic, batch_invariant, concurrent, simulated, structure] = needs;
+    auto& [lse, backward, deterministic, batch_invariant, concurrent, simulated, structure, d_q,
+           d_k, d_v] = needs;
     (tell(lse), tell(backward), tell(deterministic), tell(batch_invariant), tell(concurrent));
-    (tell(simulated), tell(structure));
+    (tell(simulated), tell(structure), tell(d_q), tell(d_k), tell(d_v));
     auto& [allow, require, require_any, formats, kinds, cost, scores_max, len_max, dim_max,
            batch_max, limited_because, len_q_one, square, more_queries, any_length, several_tiles,
            default_scale, admits] = cases;

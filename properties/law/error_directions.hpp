@@ -33,7 +33,7 @@ private:
 struct TestedDirection {
     std::string words;  ///< with {:.2g} for the drift
     Role tensor = Role::o;
-    DirectionSum sum;
+    DirectionSum sum{};
     double admitted = 0;  ///< a drift that the declared numerics may have in a whole run
 };
 

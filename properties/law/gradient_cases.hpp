@@ -26,14 +26,15 @@ inline CaseSpace gradient_cases(std::int64_t cost = 4) {
 inline Property gradient_law(std::string id, std::string statement, std::string statement_short,
                              std::string why, std::string source, CaseSpace cases,
                              Plan (*check)(const Given&),
-                             std::vector<PlantedDeviation> turned_red_by) {
+                             std::vector<PlantedDeviation> turned_red_by,
+                             Needs needs = {.backward = true}) {
     return {.id = std::move(id),
             .statement = std::move(statement),
             .statement_short = std::move(statement_short),
             .why = std::move(why),
             .source = std::move(source),
             .compares = Compares::bound,
-            .needs = {.backward = true},
+            .needs = needs,
             .cases = std::move(cases),
             .check = check,
             .turned_red_by = std::move(turned_red_by)};

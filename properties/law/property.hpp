@@ -52,6 +52,7 @@ struct Needs {
     bool simulated = false;  ///< its threads run under a schedule that attest can choose
     bool structure = false;  ///< the kernel declares tile and rounding of the weights; with
                              ///< backward: the rounding of P and dS
+    bool d_q = false, d_k = false, d_v = false;  ///< the kernel returns that gradient
 };
 
 /// What a violation says of the kernel by itself. Of the counterexamples of one defect a person

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "properties/search/campaign_test.hpp"
+#include "properties/search/capability.hpp"
 
 namespace attest::search {
 namespace {
@@ -113,6 +114,16 @@ TEST(NoVerdict, WhatWasNotRunSaysWhy) {
     EXPECT_EQ(result.laws[3].verdict.decision, law::Decision::not_applicable);
     EXPECT_EQ(result.laws[3].verdict.reason.text, "kernel has no backward");
     EXPECT_EQ(result.laws[3].verdict.reason.kind, law::Reason::Kind::kernel_lacks);
+}
+
+TEST(NoVerdict, WhatTheKernelDoesNotReturnIsNoFault) {
+    kernel::Manifest manifest = full_manifest();
+    manifest.gradients = {Role::d_q};
+    law::Property law = zero_law("needs.gradients");
+    law.needs = {.backward = true, .d_q = true};
+    EXPECT_EQ(why_not_applicable(law, declared_capability(manifest)), std::nullopt);
+    law.needs.d_v = true;
+    EXPECT_EQ(why_not_applicable(law, declared_capability(manifest)), "kernel returns no d_v");
 }
 
 /// What a machine without memory does to a kernel is not held against it, costs a law two cases,
