@@ -30,26 +30,23 @@ Tensor coarse_values(const Trial& trial, const Problem& problem, std::uint64_t s
 
 // Scaling V by 2^k scales every product, partial sum and quotient by it, exactly, as long as none
 // is subnormal: weights are at least exp(-2 max|S|) relative to the largest, above 2^-58, values
-// are multiples of 1/4, and outputs away from the format's subnormals by a factor of four on either
-// side. A kernel that claims determinism then returns 2^k O to the bit. Products and sums in f16,
-// whose least normal number is 2^-14, may be subnormal: there the truths are compared alone.
-bool holds_products(const Numerics& numerics, const Problem& problem) {
-    const NumberFormat step = numerics.accumulate;
-    return step != NumberFormat::f16 &&
-           !(step == NumberFormat::same && problem.format_q == Precision::f16);
-}
-
+// are multiples of 1/4, the accumulator is normal at their product, as f16 is not, and outputs are
+// away from the format's subnormals by a factor of four on either side. A kernel that claims
+// determinism then returns 2^k O to the bit.
 void compare_powers(Tally& tally, const Run& base, const Run& scaled, int exponent) {
     const Problem& problem = base.problem();
     const ScoreBounds scores(problem, base.inputs());
     const double floor =
         std::ldexp(4.0, traits(base.output_format()).exponent_min + std::abs(exponent));
     const Interval factor = Interval::exactly(std::ldexp(1.0, exponent));
+    const Numerics& numerics = base.trial().numerics();
+    constexpr int product_least = -60;  // of the exponents
+    const bool exact =
+        numerics.deterministic &&
+        traits(resolved(numerics.accumulate, problem.format_q)).exponent_min <= product_least;
     for (const Row& row : all_rows(problem)) {
         if (blind(base, row)) continue;
-        const Numerics& numerics = base.trial().numerics();
-        const bool normal =
-            numerics.deterministic && holds_products(numerics, problem) && scores.of(row) <= 20;
+        const bool normal = exact && scores.of(row) <= 20;
         for (int64_t c = 0; c < value_dim(problem); ++c) {
             const auto sentence = [&] {
                 return fmt::format(

@@ -39,8 +39,7 @@ bool scales_exactly(const Problem& problem, const TensorSet& inputs, int exponen
 /// there unchanged, and the two runs keep their bounds alone.
 bool rounds_to_f16(const Numerics& n, const Problem& problem) {
     const auto f16 = [&](NumberFormat step) {
-        return step == NumberFormat::f16 ||
-               (step == NumberFormat::same && problem.format_q == Precision::f16);
+        return resolved(step, problem.format_q) == Precision::f16;
     };
     return f16(n.accumulate) || f16(n.scores) || f16(n.query) ||
            (f16(n.rotation) && problem.rope.style != RopeStyle::none);

@@ -125,7 +125,7 @@ Property padding() {
                    "As masking.causal: keys j >= lens_kv are hidden from every query, and rows i "
                    ">= lens_q are no queries.",
                    {}, always<padding_changes_nothing>, nullptr, planted::query_lengths_ignored());
-    law.cases.require_any = {FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q)};
+    law.cases.require_any = any_of({Feature::lens_kv, Feature::lens_q});
     return law;
 }
 
@@ -139,10 +139,9 @@ Property poison() {
         "NaN, a masked score of 1e4 beats every visible one, -inf + inf is NaN. A dialect that "
         "leaves non-finite numbers unspecified is tried with finite ones alone.",
         {}, always<poison_changes_nothing>, nullptr, planted::every_mask_ignored());
-    law.cases.require_any = {FeatureSet(Feature::causal),        FeatureSet(Feature::window),
-                             FeatureSet(Feature::lens_kv),       FeatureSet(Feature::lens_q),
-                             FeatureSet(Feature::documents),     FeatureSet(Feature::mask_bool),
-                             FeatureSet(Feature::mask_additive), FeatureSet(Feature::cache)};
+    law.cases.require_any =
+        any_of({Feature::causal, Feature::window, Feature::lens_kv, Feature::lens_q,
+                Feature::documents, Feature::mask_bool, Feature::mask_additive, Feature::cache});
     law.cases.cost = 2;
     law.tells = Tells::leak;
     return law;
@@ -163,10 +162,9 @@ Property empty_row() {
         .source = "reference/problem/README.md, empty row",
         .compares = Compares::property,
         .cases = {.allow = attention,
-                  .require_any = {FeatureSet(Feature::causal), FeatureSet(Feature::window),
-                                  FeatureSet(Feature::lens_kv), FeatureSet(Feature::lens_q),
-                                  FeatureSet(Feature::documents), FeatureSet(Feature::mask_bool),
-                                  FeatureSet(Feature::mask_additive)},
+                  .require_any =
+                      any_of({Feature::causal, Feature::window, Feature::lens_kv, Feature::lens_q,
+                              Feature::documents, Feature::mask_bool, Feature::mask_additive}),
                   .cost = 2,
                   .more_queries = true,
                   .admits = rows_may_be_empty},
@@ -216,10 +214,9 @@ Property equivalence() {
         .source = "Vaswani et al. 2017, section 3.2.3",
         .compares = Compares::bound,
         .cases = {.allow = position_free,
-                  .require_any = {FeatureSet(Feature::causal), FeatureSet(Feature::window),
-                                  FeatureSet(Feature::lens_kv), FeatureSet(Feature::documents),
-                                  FeatureSet(Feature::mask_bool),
-                                  FeatureSet(Feature::mask_additive)},
+                  .require_any =
+                      any_of({Feature::causal, Feature::window, Feature::lens_kv,
+                              Feature::documents, Feature::mask_bool, Feature::mask_additive}),
                   .cost = 4},
         .check = always<mask_forms_agree>,
         .turned_red_by = {planted::causal_mask_ignored()},
@@ -240,7 +237,7 @@ Property alignment() {
         .source = "FlashAttention 2.1 changed its alignment; PyTorch and cuDNN have both",
         .compares = Compares::property,
         .cases = {.allow = position_free,
-                  .require_any = {FeatureSet(Feature::causal), FeatureSet(Feature::window)},
+                  .require_any = any_of({Feature::causal, Feature::window}),
                   .kinds = {ValueKind::normal, ValueKind::uniform, ValueKind::small_int,
                             ValueKind::cancel_v, ValueKind::flat, ValueKind::logit50,
                             ValueKind::ascending, ValueKind::descending},
@@ -263,8 +260,7 @@ Property broadcast() {
         .source = "NumPy broadcasting rules",
         .compares = Compares::bound,
         .cases = {.allow = attention,
-                  .require_any = {FeatureSet(Feature::mask_bool),
-                                  FeatureSet(Feature::mask_additive)},
+                  .require_any = any_of({Feature::mask_bool, Feature::mask_additive}),
                   .cost = 2,
                   .admits = shares_an_axis},
         .check = broadcast_agrees,

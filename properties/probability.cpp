@@ -184,9 +184,8 @@ Judgement check_masked_zero(const Trial& trial) {
 
 CaseSpace hiding_space() {
     CaseSpace s = weighing_cases(attention);
-    s.require_any = {FeatureSet(Feature::causal),    FeatureSet(Feature::window),
-                     FeatureSet(Feature::lens_kv),   FeatureSet(Feature::mask_bool),
-                     FeatureSet(Feature::documents), FeatureSet(Feature::mask_additive)};
+    s.require_any = any_of({Feature::causal, Feature::window, Feature::lens_kv, Feature::mask_bool,
+                            Feature::documents, Feature::mask_additive});
     return s;
 }
 

@@ -79,7 +79,7 @@ BackwardDeviation by_tiles(const TileLimit& limit, std::int64_t tile, bool plain
 /// queries see.
 BackwardDeviation by_first_keys(std::int64_t queries, std::int64_t keys, bool plain_beyond) {
     return seen_to(
-        fmt::format("causal_first_key_asked_{}_{}", queries, keys),
+        fmt::format("causal_tile_first_key_{}_{}", queries, keys),
         fmt::format("no causal mask in a tile of {} keys that begins before the first of {} "
                     "queries",
                     keys, queries),

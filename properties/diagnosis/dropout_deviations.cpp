@@ -19,6 +19,9 @@ double factor_of(const ModelPair& pair) {
 double kept_alone(const ModelPair& pair) {
     return pair.facts.kept == 0 ? 0 : 1;
 }
+double kept_twice(const ModelPair& pair) {
+    return pair.facts.kept * pair.facts.kept;
+}
 double one(const ModelPair&) {
     return 1;
 }
@@ -62,8 +65,8 @@ void add_factors(std::vector<BackwardDeviation>& list) {
     };
     list.push_back(kept("dropout_over_rate", "kept weights times 1/p instead of 1/(1-p)", over_rate,
                         over_rate));
-    const Kept twice = [](const ModelPair& pair) { return pair.facts.kept * pair.facts.kept; };
-    list.push_back(kept("dropout_factor_twice", "kept weights times 1/(1-p) twice", twice, twice));
+    list.push_back(
+        kept("dropout_factor_twice", "kept weights times 1/(1-p) twice", kept_twice, kept_twice));
     list.push_back({.id = "dropout_of_ds",
                     .says = "dropout of dS, where it is that of dP",
                     .change = [](const BackwardCall& call, ModelSteps& s) {
@@ -120,8 +123,7 @@ void add_deltas(std::vector<BackwardDeviation>& list) {
     add("dropout_missing_in_delta", "delta = sum of P dP, both before dropout", one);
     add("dropout_factor_missing_in_delta", "a delta of kept weights without the factor 1/(1-p)",
         kept_alone);
-    add("dropout_twice_in_delta", "delta = sum of P dP, both after dropout",
-        [](const ModelPair& pair) { return pair.facts.kept * pair.facts.kept; });
+    add("dropout_twice_in_delta", "delta = sum of P dP, both after dropout", kept_twice);
 }
 
 /// `from` turns the place of a cell, [batch, head, query, key], into that whose fate it has.

@@ -38,26 +38,32 @@ Deviation lse_times(std::string id, std::string says, double (*factor)(double sc
             }};
 }
 
-// The maximum of the scores before they are scaled. As far off as the right one, by as much more as
-// the maximum is larger.
-std::optional<bound::Expected> with_unscaled_maximum(const Specification& s,
-                                                     const bound::Expected& truth) {
-    const double scale = effective_scale(s.problem);
-    if (truth.lse.empty() || scale == 1 || !(scale > 0)) return std::nullopt;
+// L = by m + log l. As far off as the right one, by as much more as the maximum is larger.
+std::optional<bound::Expected> with_maximum_times(const Specification& s,
+                                                  const bound::Expected& truth, double by) {
+    if (truth.lse.empty() || by == 1 || !(by > 0) || !std::isfinite(by)) return std::nullopt;
     const double unit = s.dialect.lse_base == LseBase::two ? std::numbers::log2e : 1.0;
-    const auto kept = rows_of(s);
-    const std::vector<oracle::RowDetail>& rows = *kept;
+    const auto rows = rows_of(s);
     bound::Expected out;
     out.lse = truth.lse;
     for (std::size_t n = 0; n < out.lse.size(); ++n) {
         bound::ExpectedElement& e = out.lse[n];
-        if (!std::isfinite(e.value) || !std::isfinite(rows[n].max)) continue;
-        e.value += unit * (rows[n].max / scale - rows[n].max);
-        e.error *= std::max(1.0, 1 / scale);
-        e.bound = e.bound * std::max(1.0, 1 / scale) +
-                  traits(Precision::f32).unit_roundoff * std::abs(e.value);
+        const double most = (*rows)[n].max;
+        if (!std::isfinite(e.value) || !std::isfinite(most)) continue;
+        e.value += unit * (by * most - most);
+        e.error *= std::max(1.0, by);
+        e.bound =
+            e.bound * std::max(1.0, by) + traits(Precision::f32).unit_roundoff * std::abs(e.value);
     }
     return out;
+}
+
+Deviation maximum_times(std::string id, std::string says, double (*by)(const Specification&)) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .formula = [by](const Specification& s, const bound::Expected& truth) {
+                return with_maximum_times(s, truth, by(s));
+            }};
 }
 
 // L = max(m, least) + log l, l being the sum of exp(S - m): as far off as the right one.
@@ -82,27 +88,6 @@ Deviation maximum_held(double least) {
             }};
 }
 
-// m log2(e) + ln l for the natural logarithm, m + log2 l for that of base 2. As far off as the
-// right one, and by a rounding.
-std::optional<bound::Expected> with_maximum_of_other_base(const Specification& s,
-                                                          const bound::Expected& truth) {
-    if (truth.lse.empty()) return std::nullopt;
-    const bool base_two = s.dialect.lse_base == LseBase::two;
-    const auto rows = rows_of(s);
-    bound::Expected out;
-    out.lse = truth.lse;
-    for (std::size_t n = 0; n < out.lse.size(); ++n) {
-        bound::ExpectedElement& e = out.lse[n];
-        const double most = (*rows)[n].max;
-        if (!std::isfinite(e.value) || !std::isfinite(most)) continue;
-        e.value += (base_two ? -1 : 1) * (std::numbers::log2e - 1) * most;
-        e.error *= std::numbers::log2e;
-        e.bound = e.bound * std::numbers::log2e +
-                  traits(Precision::f32).unit_roundoff * std::abs(e.value);
-    }
-    return out;
-}
-
 }  // namespace
 
 std::vector<Deviation> lse_maximum_held() {
@@ -113,16 +98,19 @@ std::vector<Deviation> lse_maximum_held() {
 }
 
 std::vector<Deviation> lse_misscaled() {
-    return {lse_times("lse_scaled", "a log-sum-exp multiplied by the scale",
-                      [](double scale) { return scale; }),
-            lse_times("lse_divided_by_scale", "a log-sum-exp divided by the scale",
-                      [](double scale) { return 1 / scale; }),
-            {.id = "lse_maximum_unscaled",
-             .says = "a log-sum-exp whose maximum is that of the scores before they are scaled",
-             .formula = with_unscaled_maximum},
-            {.id = "lse_maximum_other_base",
-             .says = "a log-sum-exp whose maximum is of the other base",
-             .formula = with_maximum_of_other_base}};
+    return {
+        lse_times("lse_scaled", "a log-sum-exp multiplied by the scale",
+                  [](double scale) { return scale; }),
+        lse_times("lse_divided_by_scale", "a log-sum-exp divided by the scale",
+                  [](double scale) { return 1 / scale; }),
+        maximum_times("lse_maximum_unscaled",
+                      "a log-sum-exp whose maximum is that of the scores before they are scaled",
+                      [](const Specification& s) { return 1 / effective_scale(s.problem); }),
+        maximum_times("lse_maximum_other_base", "a log-sum-exp whose maximum is of the other base",
+                      [](const Specification& s) {
+                          return s.dialect.lse_base == LseBase::two ? std::numbers::ln2
+                                                                    : std::numbers::log2e;
+                      })};
 }
 
 }  // namespace attest::diagnosis

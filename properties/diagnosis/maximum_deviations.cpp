@@ -157,9 +157,7 @@ std::optional<WeightChange> weights_below_start(double start, const Specificatio
 }
 
 bool feeds_f16(const Specification& s) {
-    const NumberFormat weights = s.numerics.weights;
-    return weights == NumberFormat::f16 ||
-           (weights == NumberFormat::same && s.problem.format_kv == Precision::f16);
+    return resolved(s.numerics.weights, s.problem.format_kv) == Precision::f16;
 }
 
 // Weights that are all 0 in f16, below a sum in f32 that is not, leave an output of 0.

@@ -1,43 +1,20 @@
 // Deviations of backward whose scores or weights are rounded to a narrower format.
 
-#include <functional>
-#include <string>
-#include <utility>
-
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 
 namespace attest::diagnosis {
 
-namespace {
-
-/// A step in another format than the accumulator's.
-struct StepFormat {
-    std::string id, says;
-    std::function<Precision(const Problem&)> of;
-};
-
-std::vector<StepFormat> step_formats() {
-    std::vector<StepFormat> list;
-    for (const Precision narrow : {Precision::bf16, Precision::f16}) {
-        const std::string format(name(narrow));
-        list.push_back({format, format, [narrow](const Problem&) { return narrow; }});
-    }
-    list.push_back(
-        {"own", "the format of the queries", [](const Problem& p) { return p.format_q; }});
-    return list;
-}
-
-}  // namespace
-
 std::vector<BackwardDeviation> narrow_weight_deviations() {
     std::vector<BackwardDeviation> list;
-    for (const StepFormat& narrow : step_formats()) {
-        const auto rounded_here = [of = narrow.of](Near x, const ModelPair& pair) {
-            return rounded_to(x, of(pair.row.call.problem()));
+    for (const RoundsTo narrow : narrow_or_own) {
+        const auto rounded_here = [narrow](Near x, const ModelPair& pair) {
+            const RoundsTo format = format_in(narrow, pair.row.call.problem());
+            return format ? rounded_to(x, *format) : x;
         };
         const auto add = [&](const char* id, const char* what, auto exchange) {
             list.push_back(exchanged_step(
-                id + narrow.id, what + narrow.says,
+                id + id_of(narrow), what + words_of(narrow),
                 [=](const BackwardCall&, ModelSteps& s) { exchange(s, rounded_here); }));
         };
         add("value_weight_", "dV of weights rounded to ", [](ModelSteps& s, auto round) {

@@ -5,16 +5,12 @@
 
 namespace attest::diagnosis {
 
-namespace {
-
 RoundsTo format_in(RoundsTo narrow, const Problem& p) {
     if (narrow) return narrow;
     const bool one = p.format_q == p.format_kv;
     const bool half = p.format_q == Precision::f16 || p.format_q == Precision::bf16;
     return one && half ? RoundsTo(p.format_q) : std::nullopt;
 }
-
-}  // namespace
 
 std::string id_of(RoundsTo narrow) {
     return narrow ? std::string(name(*narrow)) : "own";

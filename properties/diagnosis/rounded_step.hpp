@@ -17,6 +17,8 @@ using RoundsTo = std::optional<Precision>;
 
 inline constexpr RoundsTo narrow_or_own[] = {std::nullopt, Precision::bf16, Precision::f16};
 
+/// The format in this problem; none: nothing is rounded.
+RoundsTo format_in(RoundsTo narrow, const Problem& problem);
 std::string id_of(RoundsTo narrow);
 std::string words_of(RoundsTo narrow);
 

@@ -1,6 +1,7 @@
 #pragma once
 // Sets of features and of distributions that the cases of several families are drawn from.
 
+#include <initializer_list>
 #include <vector>
 
 #include "properties/law/property.hpp"
@@ -28,6 +29,11 @@ inline constexpr FeatureSet scaled_alone =
 /// Of a judgement that compared nothing.
 inline constexpr const char* nothing_visible =
     "no query sees a key, or nothing is claimed of those that do";
+
+/// What CaseSpace::require_any is where each of these features suffices.
+inline std::vector<FeatureSet> any_of(std::initializer_list<Feature> features) {
+    return {features.begin(), features.end()};
+}
 
 inline bool has_rows(const Problem& p) {
     return p.batch >= 1 && p.len_q >= 1 && p.len_kv >= 1;

@@ -122,8 +122,9 @@ DrawSlot slot_of(std::int64_t number, std::size_t formats) {
 }
 
 OfferedFeatures offered_features(const DrawSpace& s, FeatureSet chosen) {
-    const FeatureSet required = s.property.cases.require | chosen | s.capability.always;
-    FeatureSet drawable = (s.property.cases.allow & s.capability.features) | required;
+    const law::CaseSpace& space = s.property.cases;
+    const FeatureSet required = space.require | chosen | s.capability.always;
+    FeatureSet drawable = (space.allow & s.capability.features) | required;
     drawable = drawable.without(Feature::dropout);  // drawn where a law asks for it alone
     if (!s.property.needs.backward) drawable = drawable.without(Feature::d_lse);
     if (!drawable.has(Feature::rope) || !drawable.has(Feature::cache))
