@@ -2,6 +2,7 @@
 // nothing.
 
 #include <algorithm>
+#include <map>
 
 #include "ci/check_screen.hpp"
 #include "ci/number.hpp"
@@ -34,6 +35,18 @@ std::string tail_of(const Screen& s, const Family& f) {
     return "holds" + (bits ? s.dim(", to the bit") : "");
 }
 
+// Of a family that nothing was asked of: what was cut off says more than what does not apply; else
+// what is said of most of its laws.
+std::string why_nothing_ran(const RunHeader& run, const Family& f) {
+    std::map<std::string, int> laws_of;
+    for (const search::LawReport* law : f.laws) {
+        if (was_cut(*law)) return law->verdict.reason.text;
+        if (is_selected(run, *law)) ++laws_of[law->verdict.reason.text];
+    }
+    const auto by_laws = [](const auto& one) { return one.second; };
+    return std::ranges::max_element(laws_of, {}, by_laws)->first;
+}
+
 void draw_family(Screen& s, const RunHeader& run, const Family& f) {
     std::string marks;
     std::int64_t cases = 0;
@@ -54,14 +67,8 @@ void draw_family(Screen& s, const RunHeader& run, const Family& f) {
                tail_of(s, f));
         return;
     }
-    // Nothing ran: why. What was cut off says more than what does not apply.
-    const auto asked = [&](const search::LawReport* one) { return is_selected(run, *one); };
-    const auto cut =
-        std::ranges::find_if(f.laws, [](const search::LawReport* law) { return was_cut(*law); });
-    const search::LawReport& law =
-        cut == f.laws.end() ? **std::ranges::find_if(f.laws, asked) : **cut;
-    const std::string reason = clean(law.verdict.reason.text);
-    s.line(left + "  " + s.dim(s.cut(reason, s.style().width - columns_of(left) - 2)));
+    s.line(left + "  " +
+           s.dim(s.cut(clean(why_nothing_ran(run, f)), s.style().width - columns_of(left) - 2)));
 }
 
 }  // namespace

@@ -119,11 +119,13 @@ std::uint64_t random_seed() {
     return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
+/// What lies below this folder has the same name in every checkout; what lies elsewhere has none but
+/// its own.
 std::string relative_text(const std::string& text) {
     if (!text.starts_with("/")) return text;
     std::error_code error;
     const fs::path relative = fs::relative(text, error);
-    return error || relative.empty() ? fs::path(text).filename().string() : relative.string();
+    return error || relative.empty() || *relative.begin() == ".." ? text : relative.string();
 }
 
 KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifest& manifest) {

@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "properties/law/case_sets.hpp"
@@ -94,9 +95,10 @@ Support support(const Run& call, const Hulls& hulls, const Row& row, const RowHu
     double reach = call.problem().sink ? 0 : -infinite;
     double largest = 0;
     for (const std::int64_t j : hull.keys) {
+        const std::span<const double> v = hulls.value(row, j);
         double projected = 0, size = 0;
-        for (std::int64_t c = 0; c < columns; ++c) {
-            const double term = direction[static_cast<std::size_t>(c)] * hulls.value(row, j, c);
+        for (std::size_t c = 0; c < v.size(); ++c) {
+            const double term = direction[c] * v[c];
             projected += term;
             size += std::abs(term);
         }
@@ -159,26 +161,26 @@ Judgement check_support(const Trial& trial) {
                 const std::int64_t at = (flat(problem, row) * random_directions + k) * columns + c;
                 return trial.random_normal(stream, static_cast<std::uint64_t>(at));
             });
-        const auto count = static_cast<double>(hull.keys.size());
-        compare(row, hull, [&](std::int64_t c) {
-            double mean = 0;
-            for (const std::int64_t j : hull.keys) mean += hulls.value(row, j, c) / count;
-            return output(call, row, c) - mean;
-        });
-        std::int64_t nearest = hull.keys[0];
+        std::vector<double> shown, mean(static_cast<std::size_t>(columns), 0.0);
+        for (std::int64_t c = 0; c < columns; ++c) shown.push_back(output(call, row, c));
+        std::span<const double> nearest = hulls.value(row, hull.keys[0]);
         double least = infinite;
         for (const std::int64_t j : hull.keys) {
+            const std::span<const double> v = hulls.value(row, j);
             double distance = 0;
-            for (std::int64_t c = 0; c < columns; ++c)
-                distance += std::abs(output(call, row, c) - hulls.value(row, j, c));
-            if (distance < least) {
-                least = distance;
-                nearest = j;
+            for (std::size_t c = 0; c < v.size(); ++c) {
+                mean[c] += v[c] / static_cast<double>(hull.keys.size());
+                distance += std::abs(shown[c] - v[c]);
             }
+            if (!(distance < least)) continue;
+            least = distance;
+            nearest = v;
         }
-        compare(row, hull, [&](std::int64_t c) {
-            return output(call, row, c) - hulls.value(row, nearest, c);
-        });
+        for (const std::span<const double> from : {std::span<const double>(mean), nearest})
+            compare(row, hull, [&](std::int64_t c) {
+                const auto at = static_cast<std::size_t>(c);
+                return shown[at] - from[at];
+            });
     }
     return tally.judgement(nothing_visible);
 }
@@ -206,9 +208,27 @@ CaseSpace membership_space() {
     CaseSpace s = space(32);
     s.len_max = 32;
     s.dim_max = 16;
-    s.limited_because = "non-negative least squares over all keys takes the cube of their number";
+    s.limited_because =
+        "non-negative least squares over all keys takes the cube of their number; of a kernel that "
+        "takes longer ones alone, some rows are looked at";
     s.allow = s.allow.without(Feature::sink);
     return s;
+}
+
+/// All of them, or so many that the cubes of their keys stay within what a case may cost.
+std::vector<Row> fitted_rows(const Trial& trial, const Problem& problem) {
+    constexpr std::int64_t work_max = std::int64_t{1} << 24, rows_least = 4;
+    const std::vector<Row> all = all_rows(problem);
+    const std::int64_t keys = std::clamp<std::int64_t>(problem.len_kv, 1, 1 << 20);
+    const std::int64_t most = std::max(work_max / (keys * keys * keys), rows_least);
+    const auto count = static_cast<std::int64_t>(all.size());
+    if (count <= most) return all;
+    const std::uint64_t stream = stream_of("convex_hull.membership");
+    std::vector<Row> some;
+    for (std::int64_t n = 0; n < most; ++n)
+        some.push_back(all[static_cast<std::size_t>(
+            trial.random_below(stream, static_cast<std::uint64_t>(n), count))]);
+    return some;
 }
 
 // Weights that reproduce the output within the slack of every column exist if the kernel is right.
@@ -223,7 +243,7 @@ Judgement check_membership(const Trial& trial) {
     const std::int64_t columns = value_dim(problem);
     constexpr double weight_of_sum = 0x1p20;
     Tally tally(problem);
-    for (const Row& row : all_rows(problem)) {
+    for (const Row& row : fitted_rows(trial, problem)) {
         const RowHull hull = hulls.of(row);
         if (hull.keys.empty() || unclaimed(call, hull)) continue;
         const auto keys = static_cast<Eigen::Index>(hull.keys.size());
@@ -236,7 +256,7 @@ Judgement check_membership(const Trial& trial) {
             unit[c] = hull.slack[at] + rounded.radius();
             for (Eigen::Index j = 0; j < keys; ++j)
                 matrix(c, j) =
-                    hulls.value(row, hull.keys[static_cast<std::size_t>(j)], c) / unit[c];
+                    hulls.value(row, hull.keys[static_cast<std::size_t>(j)])[at] / unit[c];
             target[c] = o / unit[c];
         }
         matrix.row(columns).setConstant(weight_of_sum);

@@ -68,9 +68,9 @@ const Taking kernels_taking[] = {
     {"tiles",
      R"("formats":["f32"],"features":["causal","gqa","scale","lse"],
       "takes":{"len_q":{"multiple":4},"len_kv":{"multiple":8},"dim_qk":[8,12],"batch":[1,2]})",
-     {"decode.chunked", "decode.prefill", "invariance.neutral_key", "masking.equivalence",
-      "partition.merge", "probability.ratio", "reference.error_budget", "variance.dimension_free",
-      "variance.scaled", "variance.unscaled"}},
+     {"decode.chunked", "decode.prefill", "hygiene.sequence",  // in 64 scores: no shorter call
+      "invariance.neutral_key", "masking.equivalence", "partition.merge", "probability.ratio",
+      "reference.error_budget", "variance.dimension_free", "variance.scaled", "variance.unscaled"}},
     {"as_people_have_it",
      R"("formats":["f32"],"features":["causal"],"takes":{"queries":"as_keys"})",
      {"decode.chunked", "invariance.duplicate", "invariance.neutral_key", "masking.alignment",
@@ -133,6 +133,22 @@ TEST(Laws, AnAlibiBiasThatIsRoundedIsNoAlibi) {
         parse_case("b1 hq1 hkv1 tq1 tk258 d1 alibi cache 257 bf16 values descending seed 1");
     const auto record = search::try_case(kernel, *find_property("position.alibi"), far);
     EXPECT_NE(record.verdict.decision, Decision::violated);
+}
+
+// The last rounding is to the declared output, where that is coarser than what stores it.
+TEST(Laws, AnOutputRoundedToBf16IsNoOutputRoundedWrongly) {
+    constexpr std::int64_t cases = 40;
+    const auto to_bf16 = [](const bound::ExpectedElement& e, std::int64_t) {
+        return round_to(e.value, Precision::bf16);
+    };
+    const auto says_so = [](Numerics& numerics) { numerics.output = NumberFormat::bf16; };
+    const Property& law = *find_property("reference.rounding");
+    TruthfulKernel told(Dialect{}, {.id = "told", .answers = to_bf16, .declares = says_so});
+    const auto tried = try_law(told, law, cases);
+    EXPECT_EQ(tried.violated, 0) << tried.example;
+    EXPECT_EQ(tried.judged, cases);
+    TruthfulKernel untold(Dialect{}, {.id = "untold", .answers = to_bf16});
+    EXPECT_GT(try_law(untold, law, cases).violated, 0);
 }
 
 // Products of weights and values may be subnormal in f16: twice the values are not twice the sums.

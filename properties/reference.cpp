@@ -182,6 +182,7 @@ Judgement judge_rounding(const Trial& trial, const Problem& problem) {
                    return on_grid(trial, stream + 2, index++, most, 1);
                }));
     const Run call(trial, problem, inputs);
+    const Precision format = call.output_format();
     const std::int64_t keys = problem.len_kv;
     const double count = static_cast<double>(keys);
     const double slack =
@@ -197,11 +198,11 @@ Judgement judge_rounding(const Trial& trial, const Problem& problem) {
                     size += std::abs(v);
                 }
                 const double mean = sum / count, room = slack * size / count;
-                const double expected = round_to(mean, problem.format_o);
+                const double expected = round_to(mean, format);
                 // A tie goes to either side: the numbers next to the mean round to one each.
                 const bool exact = room == 0 && expected == mean;
                 const auto end = [&](double x, double side) {
-                    return exact ? mean : round_to(std::nextafter(x, side), problem.format_o);
+                    return exact ? mean : round_to(std::nextafter(x, side), format);
                 };
                 const double low = end(mean - room, -HUGE_VAL), high = end(mean + room, HUGE_VAL);
                 for (std::int64_t i = 0; i < problem.len_q; ++i) {

@@ -145,7 +145,14 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
     read_listed(top, m);
     read_gradients(top, m);
     check_lse_gradient(top, m);
-    if (const Json* takes = top.find("takes")) read_takes(source, *takes, m.takes);
+    if (const Json* takes = top.find("takes")) {
+        read_takes(source, *takes, m.takes);
+        const Formats& first = m.formats.front();
+        if (m.takes.always.has(Feature::mixed_formats) && m.formats.size() == 1 &&
+            first == Formats(first.q))
+            top.fail(*takes, "takes.always names mixed_formats, and one format alone is listed",
+                     "list every format that is mixed");
+    }
     if (const Json* d = top.find("dialect")) {
         read_dialect(Section(source, *d, "dialect"), m.dialect);
     }

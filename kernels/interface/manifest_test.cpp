@@ -86,6 +86,17 @@ TEST(Manifest, EveryWordIsRead) {
     EXPECT_EQ(again.dialect, m.dialect);
 }
 
+TEST(Manifest, OneFormatAloneIsNotMixed) {
+    const auto listing = [](const char* formats) {
+        return std::string(R"({"name":"x","version":"1","features":["mixed_formats"],"formats":)") +
+               formats + R"(,"takes":{"always":["mixed_formats"]}})";
+    };
+    EXPECT_NE(error_of(listing(R"(["f32"])")).find("one format alone is listed"),
+              std::string::npos);
+    EXPECT_EQ(error_of(listing(R"(["f32","f16"])")), "");
+    EXPECT_EQ(error_of(listing(R"(["f32 kv f16"])")), "");
+}
+
 TEST(Manifest, GradientsAreListed) {
     EXPECT_EQ(parse(with(R"("gradients":["q","mask","sinks","slopes"])")).gradients,
               (std::vector{Role::d_q, Role::d_mask, Role::d_sinks, Role::d_slopes}));

@@ -2,6 +2,7 @@
 // The box of the values that one query sees, and how far a correct kernel may leave it.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "properties/law/hull_slack.hpp"
@@ -21,7 +22,8 @@ class Hulls {
 public:
     explicit Hulls(const Run& call);
 
-    double value(const Row& row, std::int64_t key, std::int64_t channel) const;
+    /// What the row sees of a key: [dim_v].
+    std::span<const double> value(const Row& row, std::int64_t key) const;
     RowHull of(const Row& row) const;
 
 private:

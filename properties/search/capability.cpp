@@ -113,14 +113,14 @@ std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capabi
     return list;
 }
 
-Problem fitted(Problem problem, const Capability& capability) {
-    kernel::fit(problem, capability.takes);  // features are of the lengths that are taken
+Problem fitted(Problem problem, const kernel::Manifest& manifest) {
+    kernel::fit(problem, manifest.takes);  // features are of the lengths that are taken
     for (int bit = 0; bit < feature_count; ++bit) {
         const auto feature = static_cast<Feature>(bit);
-        if (!capability.takes.always.has(feature) || features_of(problem).has(feature)) continue;
-        if (auto with = with_plain_feature(problem, feature, capability.formats)) problem = *with;
+        if (!manifest.takes.always.has(feature) || features_of(problem).has(feature)) continue;
+        if (auto with = with_plain_feature(problem, feature, manifest.formats)) problem = *with;
     }
-    kernel::fit(problem, capability.takes);
+    kernel::fit(problem, manifest.takes);
     return problem;
 }
 
@@ -129,7 +129,7 @@ Capability declared_capability(const kernel::Manifest& manifest) {
     Capability capability;
     static_cast<kernel::Manifest&>(capability) = manifest;
     const kernel::Takes& takes = manifest.takes;
-    capability.always = takes.always;
+    capability.always = with_needed(takes.always);
     capability.dim_max = takes[dim_qk].most.value_or(0);
     if (takes[len_q].most && takes[len_kv].most)
         capability.len_max = std::max(*takes[len_q].most, *takes[len_kv].most);
@@ -173,30 +173,25 @@ bool Capability::refuses(const Problem& problem) const {
 }
 
 bool Capability::narrow() const noexcept {
-    return !refused_together.empty() || always != FeatureSet{} || !dims.empty() ||
-           !geometry.any() || !kernel::described(takes).empty();
+    const auto returns = [this](Role role) { return kernel::among(gradients, role); };
+    return !(returns(Role::d_q) && returns(Role::d_k) && returns(Role::d_v)) ||
+           numerics.centred_keys || numerics.centred_values || !refused_together.empty() ||
+           always != FeatureSet{} || !dims.empty() || !geometry.any() ||
+           !kernel::described(takes).empty();
 }
 
-namespace {
-
-/// That features may ask for: groups, as many queries as keys.
-Problem smallest_shape(const Capability& capability) {
+Problem Capability::smallest(bool alike) const {
+    const bool cached = always.has(Feature::cache);
     Problem p;
-    if (capability.features.has(Feature::gqa)) p.heads_q = 2;
-    kernel::fit_heads(p, capability.takes);
-    kernel::fit_lengths(p, capability.takes, kernel::Queries::as_keys);
+    if (features.has(Feature::gqa)) p.heads_q = 2;
+    kernel::fit_heads(p, takes);
+    snap(p, geometry, cached);
+    kernel::fit_lengths(p, takes,
+                        alike    ? kernel::Queries::as_keys
+                        : cached ? kernel::Queries::at_most_keys
+                                 : kernel::Queries::any);
+    if (alike) p.len_q = p.len_kv = std::max(p.len_q, p.len_kv);
     return p;
-}
-
-}  // namespace
-
-std::int64_t Capability::least_scores() const {
-    return std::max(geometry.least_scores(), score_count(smallest_shape(*this)));
-}
-
-std::int64_t Capability::least_len() const {
-    const Problem p = smallest_shape(*this);
-    return std::max({geometry.least_len(), p.len_q, p.len_kv});
 }
 
 }  // namespace attest::search

@@ -30,9 +30,12 @@ struct Capability : kernel::Manifest {
     std::vector<std::pair<std::int64_t, std::int64_t>> unequal_dims;
     Geometry geometry;
     std::vector<Sizes> outliers;   ///< sizes it takes, one far beyond the others
-    bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
-    std::int64_t least_scores() const;  ///< of the smallest shape that suits every feature
-    std::int64_t least_len() const;
+    /// Takes certain shapes alone, or nothing without a feature; returns some gradients alone; or
+    /// centres what it reads, so that weights cannot be read off it.
+    bool narrow() const noexcept;
+    /// The smallest shape that it takes, with groups where they are a feature; `alike`: with as many
+    /// queries as keys.
+    Problem smallest(bool alike) const;
     /// What it takes where gradients are asked for, if that is less.
     std::shared_ptr<const Capability> backward{};
     bool window_right = true;  ///< takes windows that reach past the diagonal
@@ -48,7 +51,7 @@ const Capability& taken_by(const law::Property& property, const Capability& capa
 Capability declared_capability(const kernel::Manifest& manifest);
 
 /// The problem with what the kernel takes nothing without, moved to one that it takes.
-Problem fitted(Problem problem, const Capability& capability);
+Problem fitted(Problem problem, const kernel::Manifest& manifest);
 
 /// Asks supports() about one small problem in every format and head dimension, with every feature,
 /// in other shapes, and about windows to the right.

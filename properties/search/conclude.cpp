@@ -49,7 +49,7 @@ std::optional<law::Reason> too_little(const LawResult& law, const Profile& profi
         return law::Reason(law::Reason::Kind::too_little,
                            "the kernel refused " + percent(refused) + " of the draws, " +
                                percent(profile.refuse_max) + " are allowed" +
-                               commonest(law.refusals));
+                               commonest(law.refusals) + "; what takes says is not drawn");
     const double lost = share(effort.slots - law.cases, effort.slots);
     if (!(lost <= (effort.narrow ? narrow_discard_max : profile.discard_max)))
         return law::Reason(law::Reason::Kind::too_little,

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "properties/search/capability.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/recount.hpp"
 #include "reference/problem/errors.hpp"
@@ -51,14 +52,15 @@ Taken taken(Problem problem, Kernel* kernel) {
 // A small problem with the plainest forms of these features, in this order.
 std::optional<Problem> plain_problem(std::initializer_list<Feature> features, Precision format,
                                      const kernel::Manifest& manifest) {
-    std::optional<Problem> plain = Problem();
-    plain->heads_q = plain->heads_kv = 2;
-    plain->len_q = plain->len_kv = 4;
-    plain->dim_qk = 8;
+    Problem bare;
+    bare.heads_q = bare.heads_kv = 2;
+    bare.len_q = bare.len_kv = 4;
+    bare.dim_qk = 8;
     for (const kernel::Formats& one : manifest.formats)
-        if (one.q == format) std::tie(plain->format_kv, plain->format_o) = std::tie(one.kv, one.o);
-    plain->format_q = format;
-    plain->want_lse = false;
+        if (one.q == format) std::tie(bare.format_kv, bare.format_o) = std::tie(one.kv, one.o);
+    bare.format_q = format;
+    bare.want_lse = false;
+    std::optional<Problem> plain = fitted(bare, manifest);
     for (const Feature f : features) {
         plain = with_plain_feature(*plain, f, manifest.formats);
         if (!plain) return plain;

@@ -44,19 +44,27 @@ bool has_several_tiles(const DrawSpace& s, std::int64_t number, std::uint64_t ow
            counter_bits(own, tiles_stream, 0) % 2 == 0;
 }
 
-std::int64_t scores_limit(const DrawSpace& s) {
+/// `alike`: of cases with as many queries as keys.
+std::int64_t scores_limit(const DrawSpace& s, bool alike) {
     if (is_long(s)) return s.profile.scores_max;
     const law::CaseSpace& space = s.property.cases;
     const std::int64_t share = std::max<std::int64_t>(s.profile.scores_max / space.cost, 1);
-    return std::max(least_limit({space.scores_max, share}), s.capability.least_scores());
+    return std::max(least_limit({space.scores_max, share}),
+                    score_count(s.capability.smallest(alike)));
 }
 
 RawLimits raw_limits(const DrawSpace& s) {
     const law::CaseSpace& space = s.property.cases;
     RawLimits limits;
-    limits.len_max = least_limit(
-        {is_long(s) ? 0 : space.len_max, s.profile.len_max, s.capability.len_max, scores_limit(s)});
-    limits.len_max = std::max(limits.len_max, s.capability.least_len());
+    limits.len_max = least_limit({is_long(s) ? 0 : space.len_max, s.profile.len_max,
+                                  s.capability.len_max, scores_limit(s, space.square)});
+    const Problem smallest = s.capability.smallest(space.square);
+    if (const std::int64_t least = std::max(smallest.len_q, smallest.len_kv);
+        least > limits.len_max) {  // a kernel's shortest is seldom its only one
+        limits.len_max = least + (space.len_max > 0 ? 0 : limits.len_max);
+        if (s.capability.len_max > 0)
+            limits.len_max = std::min(limits.len_max, s.capability.len_max);
+    }
     if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
     limits.batch_max = space.batch_max;
     const std::int64_t dim_max =
@@ -94,10 +102,8 @@ FeatureSet structural(const DrawSpace& s, FeatureSet drawable, const Raw& raw) {
 /// Makes the set one that a problem can have, giving up what the law does not require.
 FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, bool len_q_one) {
     using enum Feature;
-    if (set.has(paged)) set = set.with(cache);
-    if (set.has(keys_rotated)) set = set.with(cache).with(rope);
-    // Without a window a ring holds every key, each in its place.
-    if (set.has(ring)) set = set.with(cache).with(window).without(paged);
+    if (set.has(ring)) set = set.without(paged);
+    set = with_needed(set);
     const bool positions = set.has(alibi) || set.has(rope);
     const bool lens = set.has(lens_q) || set.has(lens_kv);
     if (!positions || set.has(cache) || (!lens && !len_q_one)) return set;
@@ -250,13 +256,13 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     p.format_kv = own_formats.kv;
     p.format_o = own_formats.o;
     FeatureSet features = features_for(s, offered, raw, turn, start);
-    const std::int64_t scores_max = scores_limit(s) * (tiles ? space.cost : 1);
+    const bool alike = space.square || counts_alike(features, s.capability.takes);
+    const std::int64_t scores_max = scores_limit(s, alike) * (tiles ? space.cost : 1);
     ShapePlan plan{features, scores_max, limits.len_max, space.len_q_one, space.square};
     plan.work_max = std::min(work_a_score * plan.scores_max, work_most * s.profile.scores_max);
     if (outlier) {
-        stretch(raw, *outlier);
-        plan.features = features =
-            features_beside(*outlier, features, offered, raw, s.capability.dialect);
+        stretch(raw, *outlier, s.capability.smallest(alike), s.profile);
+        plan.features = features = features_beside(*outlier, features, offered, raw, s.capability);
         plan.scores_max = plan.work_max = std::numeric_limits<std::int64_t>::max();
     } else if (is_long(s)) {
         plan.work_max = s.profile.scores_max * s.profile.dim_max;

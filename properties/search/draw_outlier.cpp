@@ -18,6 +18,9 @@ constexpr std::int64_t period = 7;
 /// little.
 constexpr std::int64_t cases_worth = 32, channels_usual = 24;
 
+/// Of so many scores there are no more sequences and heads than must be.
+constexpr std::int64_t scores_large = 4096;
+
 bool at_odds(FeatureSet required, Feature feature) {
     for (int bit = 0; bit < feature_count; ++bit)
         if (required.has(static_cast<Feature>(bit)) &&
@@ -46,20 +49,21 @@ bool follows(const law::CaseSpace& law, const OfferedFeatures& offered, const Si
     if (sizes[documents] > 0 && (!offered.drawable.has(Feature::documents) ||
                                  at_odds(required, Feature::documents) || law.len_q_one))
         return false;
-    return sizes[len_q] == 0 || (!law.len_q_one && !required.has(Feature::cache));
+    // Beside a cache there are as many keys, or more.
+    const bool room = !required.has(Feature::cache) || sizes[len_kv] >= sizes[len_q];
+    return sizes[len_q] == 0 || (!law.len_q_one && room);
 }
 
 std::int64_t scores_of(const law::CaseSpace& law, FeatureSet required, const Sizes& sizes,
-                       const kernel::Takes& takes) {
-    const Sizes least{{len_q, takes[kernel::Quantity::len_q].nearest(1)},
-                      {len_kv, takes[kernel::Quantity::len_kv].nearest(1)}};
-    const auto one = [&](SizeAxis axis) {
-        return std::max<std::int64_t>({sizes[axis], least[axis], 1});
-    };
-    const std::int64_t longer = std::max(one(len_q), one(len_kv));
-    const bool square = law.square || counts_alike(required, takes);
-    const std::int64_t area = square ? longer * longer : one(len_q) * one(len_kv);
-    return one(batch) * one(heads_q) * area;
+                       const Capability& capability) {
+    const bool square = law.square || counts_alike(required, capability.takes);
+    Sizes least = sizes_of(capability.smallest(square));
+    // The fewest that any features have: groups are none of one that asks for no heads.
+    if (sizes[heads_q] == 0 && !required.has(Feature::gqa)) least[heads_q] = least[heads_kv];
+    least.cover(sizes);
+    const std::int64_t longer = std::max(least[len_q], least[len_kv]);
+    const std::int64_t area = square ? longer * longer : least[len_q] * least[len_kv];
+    return least[batch] * least[heads_q] * area;
 }
 
 /// Of queries and values together, the fewest that the kernel takes.
@@ -108,7 +112,7 @@ std::vector<Sizes> outliers_of(const DrawSpace& s, const OfferedFeatures& offere
     std::vector<Sizes> list;
     for (const Sizes& sizes : s.capability.outliers)
         if (sizes.within(s.profile.reach) && follows(law, offered, sizes) &&
-            scores_of(law, offered.required, sizes, s.capability.takes) <=
+            scores_of(law, offered.required, sizes, s.capability) <=
                 std::min(scores_max, scores * channels_usual / channels_of(s.capability, sizes)))
             list.push_back(sizes);
     return list;
@@ -125,7 +129,8 @@ std::optional<Sizes> outlier_for(const DrawSpace& s, const OfferedFeatures& offe
 }
 
 FeatureSet features_beside(const Sizes& outlier, FeatureSet features,
-                           const OfferedFeatures& offered, const Raw& raw, const Dialect& dialect) {
+                           const OfferedFeatures& offered, const Raw& raw,
+                           const Capability& capability) {
     using enum Feature;
     constexpr std::int64_t beside_percent = 40;
     const auto by_chance = [&](Feature feature) {
@@ -141,10 +146,13 @@ FeatureSet features_beside(const Sizes& outlier, FeatureSet features,
     if (outlier[SizeAxis::batch] == 0) leave_out({lens_kv});
     const bool long_q = outlier[len_q] > 0, long_kv = outlier[len_kv] > 0;
     // Rows that see no key, or the first one alone.
-    const bool top_left = dialect.causal == CausalAlignment::top_left;
+    const bool top_left = capability.dialect.causal == CausalAlignment::top_left;
     if (long_q != long_kv && long_kv == top_left) leave_out({causal});
     if (long_q || outlier[SizeAxis::documents] > 0) leave_out({cache, paged, ring});
-    if ((long_q || long_kv) && !features.has(cache)) leave_out({alibi, rope});
+    // Positions without a cache are of as many queries as keys.
+    const Problem square = capability.smallest(true);
+    const bool many = long_q || long_kv || square.len_q * square.len_kv > scores_large;
+    if (many && !features.has(cache)) leave_out({alibi, rope});
     for (const Feature feature : {softcap, sink})
         if (by_chance(feature) && !at_odds(offered.required, feature))
             features = features.with(feature);
@@ -170,10 +178,11 @@ RawLimits limits_beside(const Sizes& outlier, RawLimits limits) {
     return limits;
 }
 
-void stretch(Raw& raw, const Sizes& outlier) {
-    constexpr std::int64_t scores_large = 4096;
-    const std::int64_t len =
-        std::max<std::int64_t>(outlier[len_q], 1) * std::max<std::int64_t>(outlier[len_kv], 1);
+void stretch(Raw& raw, const Sizes& outlier, const Problem& least, const Profile& profile) {
+    const std::int64_t len = least.batch * least.heads_kv * std::max(outlier[len_q], least.len_q) *
+                             std::max(outlier[len_kv], least.len_kv);
+    // Of a kernel that takes many sequences alone, fewer keys and queries beside them.
+    const std::int64_t room = std::max<std::int64_t>(cases_worth * profile.scores_max / len, 1);
     const auto put = [&](std::int64_t& field, SizeAxis axis, std::int64_t most) {
         field = outlier[axis] > 0 ? outlier[axis] : 1 + (field - 1) % most;
     };
@@ -185,8 +194,8 @@ void stretch(Raw& raw, const Sizes& outlier) {
     raw.group = 2 + raw.group % few;
     if (outlier[heads_kv] > 0) raw.group = outlier[heads_q] / outlier[heads_kv];
     const std::int64_t documents_room = 2 * outlier[documents];
-    put(raw.len_q, len_q, documents_room > 0 ? documents_room : 2 * few);
-    put(raw.len_kv, len_kv, documents_room > 0 ? documents_room : 9);
+    put(raw.len_q, len_q, documents_room > 0 ? documents_room : std::min(room, 2 * few));
+    put(raw.len_kv, len_kv, documents_room > 0 ? documents_room : std::min<std::int64_t>(room, 9));
     if (outlier[dim_qk] > 0) raw.dim_qk = outlier[dim_qk];
     if (outlier[dim_v] > 0) raw.dim_v = outlier[dim_v];
     if (outlier[documents] > 0) raw.documents = outlier[documents];

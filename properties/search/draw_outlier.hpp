@@ -30,10 +30,12 @@ std::optional<Sizes> outlier_for(const DrawSpace& space, const OfferedFeatures& 
 /// The features as they are without what would hide most of an outlier, with what it needs; and by
 /// the chances that were drawn, those that have a path of their own at some sizes.
 FeatureSet features_beside(const Sizes& outlier, FeatureSet features,
-                           const OfferedFeatures& offered, const Raw& raw, const Dialect& dialect);
+                           const OfferedFeatures& offered, const Raw& raw,
+                           const Capability& capability);
 
-/// Numbers small but for the outlier's. `limits` are those of any case of the law.
+/// Numbers small but for the outlier's. `limits` are those of any case of the law, `least` is the
+/// smallest shape that the kernel takes of such cases.
 RawLimits limits_beside(const Sizes& outlier, RawLimits limits);
-void stretch(Raw& raw, const Sizes& outlier);
+void stretch(Raw& raw, const Sizes& outlier, const Problem& least, const Profile& profile);
 
 }  // namespace attest::search

@@ -68,6 +68,15 @@ bool compatible(Feature a, Feature b) noexcept {
     return true;
 }
 
+FeatureSet with_needed(FeatureSet set) noexcept {
+    using enum Feature;
+    if (set.has(paged)) set = set.with(cache);
+    if (set.has(keys_rotated)) set = set.with(cache).with(rope);
+    // Without a window a ring holds every key, each in its place.
+    if (set.has(ring)) set = set.with(cache).with(window);
+    return set;
+}
+
 FeatureSet structural_features() noexcept {
     using enum Feature;
     return FeatureSet(gqa, dim_v, scale, negative_scale, layout, splits, mixed_formats, lse, d_lse);

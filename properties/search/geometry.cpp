@@ -51,11 +51,22 @@ std::int64_t longest_taken(const Lengths& lengths, std::int64_t refused,
     return low * lengths.multiple;
 }
 
-/// What lengths to 256 that are taken have in common, if that is a multiple and a limit and nothing
-/// else.
+/// The shortest that is taken, of those up to `taken`: all longer ones asked about were.
+std::int64_t shortest_taken(std::int64_t multiple, std::int64_t refused, std::int64_t taken,
+                            const std::function<bool(std::int64_t)>& takes) {
+    std::int64_t low = refused / multiple, high = taken / multiple;
+    while (high - low > 1) {
+        const std::int64_t middle = (low + high) / 2;
+        (takes(middle * multiple) ? high : low) = middle;
+    }
+    return high * multiple;
+}
+
+/// What lengths to 256 that are taken have in common, if that is a multiple and two limits and
+/// nothing else.
 Lengths short_lengths_taken(std::int64_t longest, const std::function<bool(std::int64_t)>& takes) {
-    std::vector<std::int64_t> asked = {1,  2,  3,  5,  7,  8,  9,   16,  17,  24,
-                                       32, 33, 48, 64, 65, 96, 128, 129, 192, longest_asked};
+    std::vector<std::int64_t> asked = {1,  2,  3,  4,  5,  7,  8,  9,   12,  16,  17,           20,
+                                       24, 32, 33, 48, 64, 65, 96, 128, 129, 192, longest_asked};
     std::erase_if(asked, [longest](std::int64_t len) { return len > longest; });
     const std::vector<std::int64_t> taken = taken_of(asked, takes);
     if (taken.empty()) return {};
@@ -63,6 +74,11 @@ Lengths short_lengths_taken(std::int64_t longest, const std::function<bool(std::
     for (const std::int64_t len : taken)
         while (len % lengths.multiple != 0) lengths.multiple /= 2;
     if (lengths.most == asked.back()) lengths.most = 0;
+    std::int64_t refused = 0;  // of the multiples below the first that is taken
+    for (const std::int64_t len : asked)
+        if (len < taken.front() && len % lengths.multiple == 0) refused = len;
+    if (refused > 0)
+        lengths.least = shortest_taken(lengths.multiple, refused, taken.front(), takes);
     const bool alike = std::all_of(asked.begin(), asked.end(), [&](std::int64_t len) {
         return has(taken, len) == lengths.has(len);
     });
@@ -146,35 +162,30 @@ void ask_pages(Geometry& g, const Problem& p, const Supports& takes) {
 std::string in_words(const Lengths& lengths) {
     if (lengths.most == lengths.multiple) return std::to_string(lengths.most).append(" alone");
     std::string text;
-    if (lengths.multiple > 1) text.append("multiples of ").append(std::to_string(lengths.multiple));
-    if (lengths.most == 0) return text;
-    if (!text.empty()) text += ", ";
-    return text.append("up to ").append(std::to_string(lengths.most));
+    const auto add = [&](const char* words, std::int64_t number) {
+        text.append(text.empty() ? "" : ", ").append(words).append(std::to_string(number));
+    };
+    if (lengths.multiple > 1) add("multiples of ", lengths.multiple);
+    if (lengths.least > 1) add("from ", lengths.least);
+    if (lengths.most > 0) add("up to ", lengths.most);
+    return text;
 }
 
 }  // namespace
 
 bool Lengths::has(std::int64_t len) const noexcept {
-    return len % multiple == 0 && (most == 0 || len <= most);
+    return len % multiple == 0 && len >= least && (most == 0 || len <= most);
 }
 
 std::int64_t Lengths::nearest(std::int64_t len) const noexcept {
     const std::int64_t below = most == 0 ? len : std::min(len, most);
-    return std::max(below - below % multiple, multiple);
+    const std::int64_t shortest = (least + multiple - 1) / multiple * multiple;
+    return std::max(below - below % multiple, shortest);
 }
 
 bool Geometry::any() const noexcept {
     return batches.empty() && heads_kv.empty() && groups.empty() && page_sizes.empty() &&
            len_q.any() && len_kv.any() && queries == Queries::any;
-}
-
-std::int64_t Geometry::least_scores() const {
-    const std::int64_t heads = nearest_of(heads_kv, 1) * nearest_of(groups, 1);
-    return nearest_of(batches, 1) * heads * len_q.nearest(1) * len_kv.nearest(1);
-}
-
-std::int64_t Geometry::least_len() const noexcept {
-    return std::max(len_q.nearest(1), len_kv.nearest(1));
 }
 
 Geometry probed_geometry(const Problem& taken, FeatureSet features, const Supports& takes) {

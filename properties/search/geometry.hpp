@@ -14,13 +14,14 @@
 
 namespace attest::search {
 
-/// Tokens: the multiples of one number, up to a limit.
+/// Tokens: the multiples of one number, from a limit up to a limit.
 struct Lengths {
-    std::int64_t multiple = 1, most = 0;  ///< most 0: no limit
+    std::int64_t multiple = 1, most = 0, least = 1;  ///< most 0: no limit
     bool has(std::int64_t len) const noexcept;
     /// The longest that is not above len; where there is none, the shortest there is.
     std::int64_t nearest(std::int64_t len) const noexcept;
-    bool any() const noexcept { return multiple == 1 && most == 0; }
+    bool any() const noexcept { return *this == Lengths{}; }
+    bool operator==(const Lengths&) const = default;
 };
 
 using kernel::Queries;
@@ -31,8 +32,6 @@ struct Geometry {
     Lengths len_q, len_kv;
     Queries queries = Queries::any;
     bool any() const noexcept;
-    std::int64_t least_scores() const;  ///< of the smallest shape
-    std::int64_t least_len() const noexcept;
 };
 
 using Supports = std::function<bool(const Problem&)>;

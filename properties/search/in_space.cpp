@@ -55,11 +55,13 @@ bool in_space(const law::Property& property, const Capability& all, const Proble
         return most == 0 || size <= std::max(most, least);
     };
     const std::int64_t dim = std::max(p.dim_qk, value_dim(p)), len = std::max(p.len_q, p.len_kv);
+    const Problem least = capability.smallest(p.len_q == p.len_kv);
     return within(len, capability.len_max, 0) &&
-           within(len, space.len_max, capability.least_len()) &&
-           within(score_count(p), space.scores_max, capability.least_scores()) &&
+           within(len, space.len_max, std::max(least.len_q, least.len_kv)) &&
+           within(score_count(p), space.scores_max, score_count(least)) &&
            within(dim - 1, capability.dim_max, dim_least) &&  // rope: even
-           within(dim - 1, space.dim_max, dim_least) && within(p.batch, space.batch_max, 1) &&
+           within(dim - 1, space.dim_max, dim_least) &&
+           within(p.batch, space.batch_max, least.batch) &&
            (!space.len_q_one || p.len_q == 1) && (!space.square || p.len_q == p.len_kv) &&
            (!space.default_scale || !p.scale) && (space.admits == nullptr || space.admits(p));
 }

@@ -72,9 +72,9 @@ bool Prober::any_accepted(std::optional<kernel::Formats> formats,
     });
 }
 
-Problem Prober::plain() const {
+Problem Prober::plain(std::optional<kernel::Formats> formats) const {
     const Accepted& middle = accepted_[accepted_.size() / 2];
-    return problem_of(base_, middle.formats, middle.dims, capability_);
+    return problem_of(base_, formats.value_or(middle.formats), middle.dims, capability_);
 }
 
 void Prober::narrow_always() {
@@ -125,7 +125,7 @@ void Prober::narrow_dims() {
     for (const Dims& d : tried_dims_)
         if (any_accepted(std::nullopt, d.qk)) taken.push_back(d.qk);
     for (const Dims& d : tried_dims_) below += d.qk <= taken.back();
-    if (capability_.always.has(Feature::dim_v)) {
+    if (accepted_.front().dims.v > 0) {  // of certain pairs alone
         capability_.dims = taken;
         return ask_unequal_dims();
     }
@@ -200,10 +200,7 @@ void Prober::narrow_window() {
 
 bool Prober::takes_feature(Feature feature) {
     for (const kernel::Formats& formats : capability_.formats) {
-        Problem problem = plain();
-        problem.format_q = formats.q;
-        problem.format_kv = formats.kv;
-        problem.format_o = formats.o;
+        Problem problem = plain(formats);
         problem.want_grad = want_grad_;
         auto with = with_plain_feature(problem, feature, capability_.formats);
         if (with) kernel::fit(*with, capability_.takes);

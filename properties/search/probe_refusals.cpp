@@ -25,8 +25,11 @@ std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability) 
     for (const Traits set : capability.refused_together) {
         const auto first = std::find_if(refused.begin(), refused.end(),
                                         [set](Traits of) { return (of & set) == set; });
+        const auto times = std::count_if(refused.begin(), refused.end(),
+                                         [set](Traits of) { return (of & set) == set; });
         sentences.push_back("refuses " + said(set) +
-                            reasons[static_cast<std::size_t>(first - refused.begin())]);
+                            reasons[static_cast<std::size_t>(first - refused.begin())] +
+                            ", whenever it was asked: " + std::to_string(times) + " times");
     }
     return sentences;
 }

@@ -40,7 +40,7 @@ private:
     bool any_accepted(std::optional<kernel::Formats> formats,
                       std::optional<std::int64_t> dim) const;
     /// A problem that is taken, of the middle one of the head dimensions.
-    Problem plain() const;
+    Problem plain(std::optional<kernel::Formats> formats = {}) const;
     std::string why() const { return reason_.empty() ? "" : " (" + reason_ + ")"; }
 
     /// Finds the first base that is taken with some of these head dimensions.

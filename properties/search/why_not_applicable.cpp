@@ -1,5 +1,7 @@
 // Whether a law can be asked of a kernel at all, by what it declares and takes.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "properties/search/capability.hpp"
@@ -28,9 +30,14 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     for (const Traits set : capability.refused_together)
         if ((always.bits() & set) == set) return "kernel refuses " + said(set);
     if (space.len_q_one && !capability.geometry.len_q.has(1)) return "kernel takes no single query";
-    constexpr std::int64_t scores_most = 65536;  // a law's calls may be as many as its queries
-    if (capability.least_scores() > scores_most)
-        return "the smallest problem that the kernel takes is too large for it";
+    // A law's calls may be as many as its queries; of those of few calls a longer one is afforded.
+    constexpr std::int64_t scores_any = 65536, scores_cheap = 1 << 20, calls_cheap = 4;
+    const bool alike = space.square || counts_alike(always, capability.takes);
+    const std::int64_t least = score_count(capability.smallest(alike));
+    if (const std::int64_t most = space.cost <= calls_cheap ? scores_cheap : scores_any;
+        least > most)
+        return fmt::format("it affords {} scores a case; the fewest that the kernel takes are {}",
+                           most, least);
     // A law whose limit is of channels makes problems that grow with them: twice its own word is
     // eight times the cost where that is a cube.
     if (space.dim_max > 0 && !capability.dims.empty() &&

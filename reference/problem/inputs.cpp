@@ -110,8 +110,7 @@ private:
                 for (std::int64_t t = 0; t < (cached ? keys_of(b) : shape[2]); ++t) {
                     const std::int64_t flat = ((b * shape[1] + h) * shape[2] + t) * shape[3];
                     make_row(role, values, {b, h, t, flat}, row);
-                    for (std::size_t c = 0; c < row.size(); ++c)
-                        out.set(flat + static_cast<std::int64_t>(c), row[c]);
+                    out.narrow(flat, row);
                 }
     }
 

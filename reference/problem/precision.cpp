@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "reference/problem/errors.hpp"
+
 namespace attest {
 namespace {
 
@@ -148,6 +150,24 @@ double round_to(double value, Precision precision) noexcept {
             return round_bits<8, -126>(wide);
     }
     return wide;
+}
+
+namespace {
+
+template <int p, int exponent_min>
+[[gnu::noinline]] void round_all(std::span<const double> values, std::span<std::uint16_t> bits) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+        bits[i] = static_cast<std::uint16_t>(
+            round_bits<p, exponent_min>(std::bit_cast<std::uint64_t>(values[i])));
+}
+
+}  // namespace
+
+void encode(std::span<const double> values, Precision precision, std::span<std::uint16_t> bits) {
+    require(precision == Precision::f16 || precision == Precision::bf16, "a format of 16 bits");
+    require(bits.size() == values.size(), "every number has a place");
+    precision == Precision::f16 ? round_all<11, -14>(values, bits)
+                                : round_all<8, -126>(values, bits);
 }
 
 [[gnu::noinline]] double decode(std::uint64_t bits, Precision precision) noexcept {

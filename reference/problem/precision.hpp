@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 
 namespace attest {
@@ -46,6 +47,8 @@ double round_to(double value, Precision precision) noexcept;
 
 /// The format's bits of a value that is already a member of it (or is rounded first), and back.
 std::uint64_t encode(double value, Precision precision) noexcept;
+/// So, of many numbers: f16 or bf16, whose bits go to as many places.
+void encode(std::span<const double> values, Precision precision, std::span<std::uint16_t> bits);
 double decode(std::uint64_t bits, Precision precision) noexcept;
 
 /// Distance in units in the last place between two members of the format; saturates; NaN counts as

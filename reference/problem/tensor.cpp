@@ -1,6 +1,7 @@
 #include "reference/problem/tensor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -164,6 +165,24 @@ void Tensor::widen(std::int64_t first, std::span<double> out) const {
         case ElementType::u8:
             return widen_all<std::uint8_t>(from, out,
                                            [](auto x) { return static_cast<double>(x); });
+    }
+}
+
+void Tensor::narrow(std::int64_t first, std::span<const double> values) {
+    std::byte* to = storage_.data() + static_cast<std::size_t>(first) * width_of(type_);
+    if (type_ == ElementType::f64) {
+        std::memcpy(to, values.data(), values.size_bytes());
+    } else if (type_ == ElementType::f16 || type_ == ElementType::bf16) {
+        std::array<std::uint16_t, 256> part;
+        for (std::size_t at = 0; at < values.size(); at += part.size()) {
+            const auto some = values.subspan(at, std::min(part.size(), values.size() - at));
+            encode(some, static_cast<Precision>(type_), std::span(part).first(some.size()));
+            std::memcpy(to + at * sizeof(std::uint16_t), part.data(),
+                        some.size() * sizeof(std::uint16_t));
+        }
+    } else {
+        for (std::size_t i = 0; i < values.size(); ++i)
+            set(first + static_cast<std::int64_t>(i), values[i]);
     }
 }
 

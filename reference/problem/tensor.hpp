@@ -57,6 +57,8 @@ public:
     std::vector<double> to_doubles() const;
     /// Elements [first, first + out.size()) of it.
     void widen(std::int64_t first, std::span<double> out) const;
+    /// Writes them; as set(), one by one.
+    void narrow(std::int64_t first, std::span<const double> values);
 
     bool operator==(const Tensor&) const = default;  ///< same type, shape and bits
 

@@ -54,6 +54,22 @@ TEST(Tensor, writes_what_encode_says) {
     }
 }
 
+TEST(Tensor, narrow_writes_many_as_set_writes_one) {
+    for (const ElementType type : {ElementType::f64, ElementType::f32, ElementType::f16,
+                                   ElementType::bf16, ElementType::i32, ElementType::u8}) {
+        Tensor one(type, {1, 1, 1, 1000}), many = one;
+        std::vector<double> values;
+        for (std::uint64_t i = 0; i < 995; ++i) {
+            const std::uint64_t wide = counter_bits(9, 0, i);
+            values.push_back(type >= ElementType::i32 ? static_cast<double>(wide % 256)
+                                                      : std::bit_cast<double>(wide));
+            one.set(static_cast<std::int64_t>(i) + 3, values.back());
+        }
+        many.narrow(3, values);
+        EXPECT_EQ(many, one) << name(type);
+    }
+}
+
 TEST(Tensor, to_doubles_agrees_with_get_on_every_sixteen_bit_pattern) {
     for (const ElementType type : {ElementType::f16, ElementType::bf16}) {
         Tensor tensor(type, {1, 1, 1, 0x10000});

@@ -132,7 +132,7 @@ std::string printable(std::string_view text, std::size_t longest) {
 
 std::vector<std::string> pointed(std::string_view line, std::size_t begin, std::size_t end,
                                  std::string_view margin) {
-    constexpr std::size_t width = 100, before = 40;
+    constexpr std::size_t width = 60, before = 30;  // a line of 80, indented
     begin = std::min(begin, line.size());
     end = std::clamp(end, begin, line.size());
     const bool whole = line.size() <= width;

@@ -1,0 +1,113 @@
+// A kernel that takes little is asked for all of it: no law is left without cases for being too
+// small, every promised size is drawn, and every pair of its features.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "properties/search/campaign_test.hpp"
+#include "properties/search/coverage.hpp"
+#include "properties/search/draw.hpp"
+#include "properties/search/features.hpp"
+
+namespace attest::search {
+namespace {
+
+struct Narrow {
+    std::string name;
+    void (*narrow)(kernel::Manifest&);
+};
+
+std::string PrintToString(const Narrow& one) {
+    return one.name;
+}
+
+using enum kernel::Quantity;
+
+void takes_only(kernel::Manifest& m, Feature feature) {
+    m.takes.always = FeatureSet(feature);
+}
+
+const Narrow narrow_kernels[] = {
+    {"pages", [](kernel::Manifest& m) { takes_only(m, Feature::paged); }},
+    {"rings", [](kernel::Manifest& m) { takes_only(m, Feature::ring); }},
+    {"rotated_keys", [](kernel::Manifest& m) { takes_only(m, Feature::keys_rotated); }},
+    {"packed_sequences", [](kernel::Manifest& m) { takes_only(m, Feature::documents); }},
+    {"values_of_other_channels", [](kernel::Manifest& m) { takes_only(m, Feature::dim_v); }},
+    {"mixed_formats", [](kernel::Manifest& m) { takes_only(m, Feature::mixed_formats); }},
+    {"many_keys", [](kernel::Manifest& m) { m.takes[len_kv].least = 512; }},
+    {"many_keys_and_heads",
+     [](kernel::Manifest& m) { m.takes[len_kv].least = 256, m.takes[heads_kv].least = 8; }},
+    {"many_sequences", [](kernel::Manifest& m) { m.takes[batch].least = 64; }},
+};
+
+class NarrowKernel : public testing::TestWithParam<Narrow> {
+protected:
+    NarrowKernel() {
+        plan.manifest = full_manifest();
+        plan.manifest.formats = {Precision::f32, Precision::f16};
+        GetParam().narrow(plan.manifest);
+        plan.refuses = [manifest = plan.manifest](const Problem& p) {
+            return !features_of(p).contains(with_needed(manifest.takes.always)) ||
+                   kernel::refusal(manifest.takes, p);
+        };
+        PlantedKernel kernel(plan);
+        std::vector<std::string> narrowed;
+        capability = probed_capability(kernel, narrowed);
+    }
+
+    KernelPlan plan{};
+    Capability capability;
+    Profile profile;
+};
+
+TEST_P(NarrowKernel, IsAskedForEveryPromisedSize) {
+    for (const law::Property& law :
+         {zero_law("narrow.any"), zero_law("narrow.dear", {.cost = 16}),
+          zero_law("narrow.few_sequences", {.batch_max = 2, .limited_because = "a test"})}) {
+        EXPECT_EQ(why_not_applicable(law, capability), std::nullopt);
+        const Sizes promised = promised_sizes({law, capability, profile});
+        EXPECT_FALSE(promised.empty());
+        Sizes largest;
+        std::int64_t drawn = 0;
+        for (std::int64_t n = 0; n < profile.cases_per_law; ++n)
+            for (std::int64_t attempt = 0; attempt < 16; ++attempt)
+                if (const auto c = draw({law, capability, profile}, 1, n, attempt)) {
+                    largest.cover(sizes_of(c->problem));
+                    EXPECT_LE(score_count(c->problem), 64 * profile.scores_max) << print(*c);
+                    ++drawn;
+                    break;
+                }
+        EXPECT_TRUE(promised.within(largest)) << law.id;
+        EXPECT_EQ(drawn, profile.cases_per_law) << law.id;
+    }
+}
+
+TEST_P(NarrowKernel, IsAskedForEveryPairOfItsFeatures) {
+    CampaignResult result;
+    result.manifest = plan.manifest;
+    LawResult law;
+    const law::Property any = zero_law("narrow.pairs");
+    for (std::int64_t n = 0; n < 4000; ++n)
+        if (const auto c = draw({any, capability, profile}, 1, n, n % 4)) {
+            CaseRecord record;
+            record.tried = *c;
+            law.records.push_back(record);
+        }
+    result.laws.push_back(law);
+    PlantedKernel kernel(plan);
+    for (const CoverageReport& report : coverage_reports(result, 4, &kernel, {})) {
+        std::string undrawn;
+        for (const auto& [a, b] : report.undrawn)
+            undrawn += report.features[static_cast<std::size_t>(a)] + " with " +
+                       report.features[static_cast<std::size_t>(b)] + "; ";
+        EXPECT_EQ(undrawn, "") << name(report.format);
+        EXPECT_LT(report.impossible.size(), report.pairs.size() / 2);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, NarrowKernel, testing::ValuesIn(narrow_kernels),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace attest::search
