@@ -85,6 +85,8 @@ void draw_extent(Screen& s, const RunReport& report) {
     if (const std::string fewer = fewer_cases_text(report); !fewer.empty())
         s.line(s.dim("tried     " + fewer), 10);
     s.line(s.dim("skipped   " + skipped_text(v)), 10);
+    if (const std::string refused = refused_text(report); !refused.empty())
+        s.line(s.dim("refused   " + clean(refused)), 10);
     if (const std::string chance = chance_text(report); !chance.empty())
         s.line(s.dim("chance    " + chance), 10);
     s.line(s.dim("unjudged  " + unjudged(report)), 10);

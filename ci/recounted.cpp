@@ -96,7 +96,8 @@ RunReport recounted(const RunReport& report) {
                              run.cases,
                              {run.shard_index, std::max<std::int64_t>(1, run.shard_count), 0},
                              report.end->narrow || run.shapes,
-                             run.all_cases});
+                             run.all_cases,
+                             run.kernel.manifest.takes});
     RunReport out = report;
     out.laws.clear();
     search::CampaignResult result;

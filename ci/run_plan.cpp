@@ -119,8 +119,7 @@ std::uint64_t random_seed() {
     return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
-/// What lies below this folder has the same name in every checkout; what lies elsewhere has none but
-/// its own.
+/// What lies below this folder has the same name in every checkout; what lies elsewhere, its own.
 std::string relative_text(const std::string& text) {
     if (!text.starts_with("/")) return text;
     std::error_code error;

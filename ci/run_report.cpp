@@ -6,6 +6,7 @@
 #include "ci/number.hpp"
 #include "kernels/worker/confinement.hpp"
 #include "properties/search/campaign.hpp"
+#include "properties/search/capability.hpp"
 
 namespace attest::ci {
 
@@ -183,12 +184,33 @@ std::string skipped_text(const RunVerdict& v) {
     return text;
 }
 
+std::string refused_text(const RunReport& report) {
+    std::map<std::string, std::int64_t> times;
+    std::int64_t refused = 0, judged = 0;
+    for (const search::LawReport& law : report.laws) {
+        judged += law.cases;
+        refused += law.refused;
+        for (const auto& [reason, count] : law.refusals) times[reason] += count;
+    }
+    if (refused == 0) return {};
+    const auto by_times = [](const auto& one) { return one.second; };
+    const auto most = std::ranges::max_element(times, {}, by_times);
+    return share_text(static_cast<double>(refused) / static_cast<double>(refused + judged)) +
+           " of the draws, by the kernel" +
+           (most == times.end() || most->first.empty() ? "" : ", mostly: " + most->first);
+}
+
 std::string fewer_cases_text(const RunReport& report) {
     const auto first = std::ranges::find_if(report.laws, [](const search::LawReport& law) {
         return law.verdict.decision == law::Decision::violated ||
                law.verdict.reason.kind == law::Reason::Kind::flaky;
     });
     const std::int64_t all = report.run.profile.cases_per_law;
+    if (const std::int64_t few = search::cases_afforded(all, report.run.kernel.manifest.takes);
+        few < all && !report.run.cases && !report.run.seconds)
+        return "at most " + count_text(few) +
+               " cases of each law: the smallest problem that the kernel takes is large; --cases " +
+               std::to_string(all) + " tries all";
     const auto whole = [](const search::LawReport& law) {
         return law.cases > search::cases_once_violated;
     };

@@ -135,13 +135,13 @@ std::string unjudged(const RunReport& report);
 /// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
 std::string sizes_text(const search::Sizes& sizes);
 
-/// "8 laws not applicable, 1 law left out; 6.3 % of draws redrawn".
+/// "8 laws not applicable, 1 law left out; 6.3 % of draws redrawn"; which share the kernel refused,
+/// and chance_of(), in words, and nothing where there is none.
 std::string skipped_text(const RunVerdict& verdict);
-
-/// The same in words; empty where no law of statistics was judged.
+std::string refused_text(const RunReport& report);
 std::string chance_text(const RunReport& report);
 
-/// That laws were tried by fewer cases because the kernel is violated; empty where none was.
+/// That laws were tried by fewer cases, and why; empty where none was.
 std::string fewer_cases_text(const RunReport& report);
 
 /// Whether a law that did not run was cut off: by an interruption or the end of the time.

@@ -92,8 +92,7 @@ Support support(const Run& call, const Hulls& hulls, const Row& row, const RowHu
         magnitude += std::abs(u * o);
         allowed += std::abs(u) * (hull.slack[at] + rounded.radius());
     }
-    double reach = call.problem().sink ? 0 : -infinite;
-    double largest = 0;
+    double reach = call.problem().sink ? 0 : -infinite, largest = 0;
     for (const std::int64_t j : hull.keys) {
         const std::span<const double> v = hulls.value(row, j);
         double projected = 0, size = 0;
@@ -209,13 +208,12 @@ CaseSpace membership_space() {
     s.len_max = 32;
     s.dim_max = 16;
     s.limited_because =
-        "non-negative least squares over all keys takes the cube of their number; of a kernel that "
-        "takes longer ones alone, some rows are looked at";
+        "non-negative least squares takes the cube of a row's keys; of many, few rows are fitted";
     s.allow = s.allow.without(Feature::sink);
     return s;
 }
 
-/// All of them, or so many that the cubes of their keys stay within what a case may cost.
+/// All of them, or so many that the cubes of their keys stay within a case's cost.
 std::vector<Row> fitted_rows(const Trial& trial, const Problem& problem) {
     constexpr std::int64_t work_max = std::int64_t{1} << 24, rows_least = 4;
     const std::vector<Row> all = all_rows(problem);

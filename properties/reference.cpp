@@ -183,8 +183,7 @@ Judgement judge_rounding(const Trial& trial, const Problem& problem) {
                }));
     const Run call(trial, problem, inputs);
     const Precision format = call.output_format();
-    const std::int64_t keys = problem.len_kv;
-    const double count = static_cast<double>(keys);
+    const auto count = static_cast<double>(problem.len_kv);
     const double slack =
         mean_slack(bound::resolve(problem, trial.numerics()), trial.numerics(), count);
     Tally tally(problem);
@@ -192,7 +191,7 @@ Judgement judge_rounding(const Trial& trial, const Problem& problem) {
         for (std::int64_t h = 0; h < problem.heads_q; ++h)
             for (std::int64_t c = 0; c < value_dim(problem); ++c) {
                 double sum = 0, size = 0;
-                for (std::int64_t j = 0; j < keys; ++j) {
+                for (std::int64_t j = 0; j < problem.len_kv; ++j) {
                     const double v = inputs[Role::v].at(b, h / group_size(problem), j, c);
                     sum += v;
                     size += std::abs(v);

@@ -1,6 +1,7 @@
 // Moves a problem to one that is taken.
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "kernels/interface/manifest_words.hpp"
@@ -9,8 +10,26 @@
 namespace attest::kernel {
 namespace {
 
-/// Of any context.
-constexpr std::int64_t longest = 131072;
+/// The largest number up to n that both have; where there is none, the smallest; 0: they have none
+/// in common.
+std::int64_t in_common(const NumberSet& a, const NumberSet& b, std::int64_t n) {
+    std::vector<std::int64_t> candidates = a.only.empty() ? b.only : a.only;
+    if (candidates.empty()) {
+        const std::int64_t step = std::lcm(a.multiple, b.multiple);
+        const auto whole = [step](std::int64_t number) { return number - number % step; };
+        const std::int64_t least = std::max({a.least.value_or(1), b.least.value_or(1), {1}});
+        candidates = {whole(least + step - 1), whole(n), whole(std::min(n, a.most.value_or(n))),
+                      whole(std::min(n, b.most.value_or(n)))};
+    }
+    std::int64_t best = 0;
+    for (const std::int64_t candidate : candidates) {
+        if (candidate < 1 || !a.has(candidate) || !b.has(candidate)) continue;
+        const bool nearer =
+            best == 0 || (best > n ? candidate < best : candidate <= n && candidate > best);
+        if (nearer) best = candidate;
+    }
+    return best;
+}
 
 void set_order(Problem& p, AxisOrder order) {
     p.layout_q = p.layout_k = p.layout_v = p.layout_o = {.order = order};
@@ -69,12 +88,9 @@ void fit_lengths(Problem& p, const Takes& takes, Queries wanted) {
     p.len_q = queries.nearest(p.len_q);
     p.len_kv = keys.nearest(p.len_kv);
     const Queries relation = std::max(takes.queries, wanted);
-    const auto alike = [&](std::int64_t n) { return queries.has(n) && keys.has(n); };
     if (relation == Queries::as_keys) {
-        std::int64_t n = p.len_kv;
-        while (n > 0 && !alike(n)) --n;
-        for (n = std::max<std::int64_t>(n, 1); n < longest && !alike(n);) ++n;
-        p.len_q = p.len_kv = n;
+        if (const std::int64_t n = in_common(queries, keys, p.len_kv); n > 0)
+            p.len_q = p.len_kv = n;
     } else if (relation == Queries::at_most_keys && p.len_q > p.len_kv) {
         p.len_q = queries.nearest(p.len_kv);
         p.len_kv = std::max(p.len_kv, keys.nearest(p.len_q + keys.multiple - 1));

@@ -165,6 +165,20 @@ std::vector<FeatureSet> alternatives(const law::CaseSpace& space, const Capabili
     return had;
 }
 
+std::int64_t cases_afforded(std::int64_t cases, const kernel::Takes& takes) {
+    // Of so many input numbers a case costs what ten usual ones do.
+    constexpr std::int64_t numbers_usual = 1 << 17, least_share = 3;
+    Problem p;
+    p.dim_qk = 1;
+    kernel::fit_heads(p, takes);
+    kernel::fit_lengths(p, takes, takes.queries);
+    kernel::fit(p, takes);
+    const std::int64_t tokens = p.batch * (p.heads_q * p.len_q + p.heads_kv * p.len_kv);
+    const std::int64_t numbers = tokens * (p.dim_qk + value_dim(p));
+    if (numbers <= numbers_usual) return cases;
+    return std::max(cases * numbers_usual / numbers, (cases + least_share - 1) / least_share);
+}
+
 bool Capability::refuses(const Problem& problem) const {
     if (refused_together.empty()) return false;
     const Traits traits = traits_of(problem);

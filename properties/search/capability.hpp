@@ -33,7 +33,7 @@ struct Capability : kernel::Manifest {
     /// Takes certain shapes alone, or nothing without a feature; returns some gradients alone; or
     /// centres what it reads, so that weights cannot be read off it.
     bool narrow() const noexcept;
-    /// The smallest shape that it takes, with groups where they are a feature; `alike`: with as many
+    /// The smallest shape that it takes, with groups where they are a feature; `alike`: of as many
     /// queries as keys.
     Problem smallest(bool alike) const;
     /// What it takes where gradients are asked for, if that is less.
@@ -66,6 +66,10 @@ std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability);
 /// variations of a problem that it takes.
 std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
                                   const std::function<bool(const Problem&)>& takes);
+
+/// Of a profile's cases of each law, how many a kernel of this manifest is asked: fewer where the
+/// smallest problem that it takes is large, and no less than a third.
+std::int64_t cases_afforded(std::int64_t cases, const kernel::Takes& takes);
 
 /// A kernel of this head dimension alone is the commonest there is: every law is tried on it.
 inline constexpr std::int64_t dim_common = 128;

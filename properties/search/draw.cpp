@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "properties/search/derive.hpp"
+#include "properties/search/draw_limits.hpp"
 #include "properties/search/draw_outlier.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
@@ -26,54 +27,10 @@ constexpr std::int64_t work_a_score = 64, work_most = 24;
 constexpr std::uint64_t draw_stream = 1, values_stream = 2, kinds_stream = 3, start_stream = 4,
                         dropout_stream = 5, tiles_stream = 6;
 
-std::int64_t least_limit(std::initializer_list<std::int64_t> limits) {
-    std::int64_t least = 0;
-    for (const std::int64_t limit : limits)
-        if (limit > 0 && (least == 0 || limit < least)) least = limit;
-    return std::max<std::int64_t>(least, 1);
-}
-
-/// Whether cases are of the profile's long lengths and not of the law's own.
-bool is_long(const DrawSpace& s) {
-    return s.property.cases.any_length && s.profile.len_min > 1;
-}
-
 /// By chance half of the later cases: a case's format and kind of values go by its number.
 bool has_several_tiles(const DrawSpace& s, std::int64_t number, std::uint64_t own) {
     return s.property.cases.several_tiles && !is_long(s) && number >= s.profile.cases_per_law / 2 &&
            counter_bits(own, tiles_stream, 0) % 2 == 0;
-}
-
-/// `alike`: of cases with as many queries as keys.
-std::int64_t scores_limit(const DrawSpace& s, bool alike) {
-    if (is_long(s)) return s.profile.scores_max;
-    const law::CaseSpace& space = s.property.cases;
-    const std::int64_t share = std::max<std::int64_t>(s.profile.scores_max / space.cost, 1);
-    return std::max(least_limit({space.scores_max, share}),
-                    score_count(s.capability.smallest(alike)));
-}
-
-RawLimits raw_limits(const DrawSpace& s) {
-    const law::CaseSpace& space = s.property.cases;
-    RawLimits limits;
-    limits.len_max = least_limit({is_long(s) ? 0 : space.len_max, s.profile.len_max,
-                                  s.capability.len_max, scores_limit(s, space.square)});
-    const Problem smallest = s.capability.smallest(space.square);
-    if (const std::int64_t least = std::max(smallest.len_q, smallest.len_kv);
-        least > limits.len_max) {  // a kernel's shortest is seldom its only one
-        limits.len_max = least + (space.len_max > 0 ? 0 : limits.len_max);
-        if (s.capability.len_max > 0)
-            limits.len_max = std::min(limits.len_max, s.capability.len_max);
-    }
-    if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
-    limits.batch_max = space.batch_max;
-    const std::int64_t dim_max =
-        least_limit({space.dim_max, s.profile.dim_max, s.capability.dim_max});
-    limits.dims = s.capability.dims.empty() ? landmark_dims() : s.capability.dims;
-    const std::int64_t least = limits.dims.front();
-    std::erase_if(limits.dims, [dim_max](std::int64_t dim) { return dim > dim_max; });
-    if (limits.dims.empty()) limits.dims = {least};  // above what the profile wants: all there is
-    return limits;
 }
 
 /// Features by chance, in percent, where they may be drawn.

@@ -13,12 +13,12 @@
 namespace attest::search {
 namespace {
 
-struct Narrow {
+struct Little {
     std::string name;
     void (*narrow)(kernel::Manifest&);
 };
 
-std::string PrintToString(const Narrow& one) {
+std::string PrintToString(const Little& one) {
     return one.name;
 }
 
@@ -28,7 +28,7 @@ void takes_only(kernel::Manifest& m, Feature feature) {
     m.takes.always = FeatureSet(feature);
 }
 
-const Narrow narrow_kernels[] = {
+const Little narrow_kernels[] = {
     {"pages", [](kernel::Manifest& m) { takes_only(m, Feature::paged); }},
     {"rings", [](kernel::Manifest& m) { takes_only(m, Feature::ring); }},
     {"rotated_keys", [](kernel::Manifest& m) { takes_only(m, Feature::keys_rotated); }},
@@ -41,9 +41,9 @@ const Narrow narrow_kernels[] = {
     {"many_sequences", [](kernel::Manifest& m) { m.takes[batch].least = 64; }},
 };
 
-class NarrowKernel : public testing::TestWithParam<Narrow> {
+class LittleTaking : public testing::TestWithParam<Little> {
 protected:
-    NarrowKernel() {
+    LittleTaking() {
         plan.manifest = full_manifest();
         plan.manifest.formats = {Precision::f32, Precision::f16};
         GetParam().narrow(plan.manifest);
@@ -61,7 +61,7 @@ protected:
     Profile profile;
 };
 
-TEST_P(NarrowKernel, IsAskedForEveryPromisedSize) {
+TEST_P(LittleTaking, IsAskedForEveryPromisedSize) {
     for (const law::Property& law :
          {zero_law("narrow.any"), zero_law("narrow.dear", {.cost = 16}),
           zero_law("narrow.few_sequences", {.batch_max = 2, .limited_because = "a test"})}) {
@@ -83,7 +83,7 @@ TEST_P(NarrowKernel, IsAskedForEveryPromisedSize) {
     }
 }
 
-TEST_P(NarrowKernel, IsAskedForEveryPairOfItsFeatures) {
+TEST_P(LittleTaking, IsAskedForEveryPairOfItsFeatures) {
     CampaignResult result;
     result.manifest = plan.manifest;
     LawResult law;
@@ -106,7 +106,20 @@ TEST_P(NarrowKernel, IsAskedForEveryPairOfItsFeatures) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Search, NarrowKernel, testing::ValuesIn(narrow_kernels),
+TEST(CasesAfforded, AreFewerWhereTheSmallestProblemIsLarge) {
+    kernel::Takes takes;
+    EXPECT_EQ(cases_afforded(120, takes), 120);
+    takes[dim_qk].only = {64, 128};
+    takes[len_q].multiple = takes[len_kv].multiple = 128;
+    EXPECT_EQ(cases_afforded(120, takes), 120);
+    takes[len_kv].least = 1024;  // (128 + 1024) * (64 + 64) numbers
+    EXPECT_EQ(cases_afforded(120, takes), 106);
+    takes[heads_kv].least = 8;
+    EXPECT_EQ(cases_afforded(120, takes), 40);
+    EXPECT_EQ(cases_afforded(1, takes), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, LittleTaking, testing::ValuesIn(narrow_kernels),
                          [](const auto& one) { return one.param.name; });
 
 }  // namespace

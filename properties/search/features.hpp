@@ -21,7 +21,8 @@ std::string names(FeatureSet set, const char* separator = ", ");
 /// with a cache or with lengths; a page without a cache is a cache.
 bool compatible(Feature a, Feature b) noexcept;
 
-/// With those that these come with: pages, rings and rotated keys are a cache's, a ring has a window.
+/// With those that these come with: pages, rings and rotated keys are a cache's, and a ring has a
+/// window.
 FeatureSet with_needed(FeatureSet set) noexcept;
 
 /// Features that shape tensors rather than change what is computed. They are drawn by chance, each

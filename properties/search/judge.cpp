@@ -76,8 +76,8 @@ law::Verdict answer(Kernel& kernel, const law::Property& property, CaseRecord& r
     try {
         if (!kernel.supports(record.tried.problem, &reason)) {
             record.outcome = worker::Outcome::refused;
-            return law::not_applicable(
-                {law::Reason::Kind::refused, "the kernel refuses it: " + reason});
+            if (reason.empty()) reason = "the kernel refuses it";
+            return law::not_applicable({law::Reason::Kind::refused, reason});
         }
     } catch (const worker::KernelDied& died) {
         record.outcome = died.result.outcome;

@@ -28,7 +28,7 @@ struct Profile {
     std::vector<std::string> fails = {"violation",
                                       "structure"};  ///< classes that make the verdict violated
     /// Shares of the cases and of the draws: a law that lost more has not been tried.
-    double discard_max = 0.1, refuse_max = 0.25;
+    double discard_max = 0.1, refuse_max = 0.75;
     std::int64_t undrawn_pairs_max = 4;
 
     bool has(std::string_view law) const noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "properties/search/capability.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::search {
@@ -18,7 +19,8 @@ LawResult Recount::law(const law::Property& property, const RecordedLaw& recorde
     const auto known = static_cast<std::size_t>(
         std::distance(recorded.slots.begin(), recorded.slots.lower_bound(0)));
     Numbers numbers = options_.numbers;
-    numbers.end = options_.cases.value_or(options_.profile.cases_per_law);
+    numbers.end =
+        options_.cases.value_or(cases_afforded(options_.profile.cases_per_law, options_.takes));
     Ledger ledger(property, std::vector<Case>(known),
                   numbers_of(property, numbers, options_.cases.has_value()));
     while (const auto slot = ledger.next(lessons_.known)) {

@@ -56,8 +56,9 @@ void RunState::prepare(const Capability& capability, const std::vector<StoredFai
     begin_ = Clock::now();
     capability_ = &capability;
     const Profile& profile = options_.profile;
-    const std::int64_t limit = options_.seconds ? options_.cases.value_or(cases_unlimited)
-                                                : options_.cases.value_or(profile.cases_per_law);
+    const std::int64_t by_profile = cases_afforded(profile.cases_per_law, capability.takes);
+    const std::int64_t limit =
+        options_.cases.value_or(options_.seconds ? cases_unlimited : by_profile);
     const Numbers numbers{options_.shard_index, std::max<std::int64_t>(options_.shard_count, 1),
                           limit};
     for (std::size_t i = 0; i < laws_.size(); ++i) {

@@ -33,7 +33,11 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     // A law's calls may be as many as its queries; of those of few calls a longer one is afforded.
     constexpr std::int64_t scores_any = 65536, scores_cheap = 1 << 20, calls_cheap = 4;
     const bool alike = space.square || counts_alike(always, capability.takes);
-    const std::int64_t least = score_count(capability.smallest(alike));
+    const Problem smallest = capability.smallest(alike);
+    if (alike && !(capability.takes[kernel::Quantity::len_q].has(smallest.len_q) &&
+                   capability.takes[kernel::Quantity::len_kv].has(smallest.len_kv)))
+        return "kernel takes no call of as many queries as keys";
+    const std::int64_t least = score_count(smallest);
     if (const std::int64_t most = space.cost <= calls_cheap ? scores_cheap : scores_any;
         least > most)
         return fmt::format("it affords {} scores a case; the fewest that the kernel takes are {}",

@@ -99,24 +99,21 @@ private:
     void tensor(Role role) {
         Tensor& out = *place(role);
         const bool cached = (role == Role::k || role == Role::v) && problem_.cache.present;
-        if (cached) poison(out);
         const auto chosen = case_.values.tensors.find(role);
         const TensorValues* values =
             chosen == case_.values.tensors.end() ? nullptr : &chosen->second;
         const Shape shape = out.shape();
         std::vector<double> row(static_cast<std::size_t>(shape[3]));
-        for (std::int64_t b = 0; b < shape[0]; ++b)
+        const std::vector<double> poison(row.size(), std::numeric_limits<double>::quiet_NaN());
+        for (std::int64_t b = 0; b < shape[0]; ++b) {
+            const std::int64_t held = cached ? keys_of(b) : shape[2];
             for (std::int64_t h = 0; h < shape[1]; ++h)
-                for (std::int64_t t = 0; t < (cached ? keys_of(b) : shape[2]); ++t) {
-                    const std::int64_t flat = ((b * shape[1] + h) * shape[2] + t) * shape[3];
-                    make_row(role, values, {b, h, t, flat}, row);
-                    out.narrow(flat, row);
+                for (std::int64_t t = 0; t < shape[2]; ++t) {
+                    const std::int64_t flat = out.flat(b, h, t, 0);
+                    if (t < held) make_row(role, values, {b, h, t, flat}, row);
+                    out.narrow(flat, t < held ? row : poison);
                 }
-    }
-
-    static void poison(Tensor& tensor) {
-        const double nan = std::numeric_limits<double>::quiet_NaN();
-        for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, nan);
+        }
     }
 
     void make_row(Role role, const TensorValues* values, const Shape& at,

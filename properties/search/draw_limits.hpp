@@ -1,0 +1,21 @@
+#pragma once
+// How large a law's cases may be: the least of what the law, the profile and the kernel say, and
+// never less than the smallest problem that the kernel takes.
+
+#include <cstdint>
+
+#include "properties/search/draw.hpp"
+#include "properties/search/raw_draw.hpp"
+
+namespace attest::search {
+
+/// Whether cases are of the profile's long lengths and not of the law's own.
+bool is_long(const DrawSpace& space);
+
+/// The most scores of a case; `alike`: of cases with as many queries as keys.
+std::int64_t scores_limit(const DrawSpace& space, bool alike);
+
+/// What the raw numbers of a case are drawn from.
+RawLimits raw_limits(const DrawSpace& space);
+
+}  // namespace attest::search
