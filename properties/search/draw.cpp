@@ -9,7 +9,6 @@
 #include "properties/search/draw_limits.hpp"
 #include "properties/search/draw_outlier.hpp"
 #include "properties/search/features.hpp"
-#include "properties/search/landmarks.hpp"
 #include "reference/problem/counter.hpp"
 #include "reference/problem/validity.hpp"
 

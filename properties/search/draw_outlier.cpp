@@ -58,8 +58,10 @@ std::int64_t scores_of(const law::CaseSpace& law, FeatureSet required, const Siz
                        const Capability& capability) {
     const bool square = law.square || counts_alike(required, capability.takes);
     Sizes least = sizes_of(capability.smallest(square));
-    // The fewest that any features have: groups are none of one that asks for no heads.
-    if (sizes[heads_q] == 0 && !required.has(Feature::gqa)) least[heads_q] = least[heads_kv];
+    // Nothing asks for groups, and the kernel takes others.
+    const bool groups = required.has(Feature::gqa) || sizes[heads_q] > 0;
+    if (!groups && capability.takes[kernel::Quantity::group].has(1))
+        least[heads_q] = least[heads_kv];
     least.cover(sizes);
     const std::int64_t longer = std::max(least[len_q], least[len_kv]);
     const std::int64_t area = square ? longer * longer : least[len_q] * least[len_kv];
