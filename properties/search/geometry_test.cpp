@@ -52,6 +52,8 @@ constexpr NarrowKernel narrow_kernels[] = {
      "refuses cache with batch > 1 with several queries (not today)"},
     {"causal_window", [](const Problem& p) { return p.mask.window.limited() && !p.mask.causal; },
      "refuses window without causal (not today)"},
+    {"alibi_window", [](const Problem& p) { return p.alibi && p.mask.window.left >= 0; },
+     "refuses alibi with a window that ends to the left (not today)"},
     {"two_of_them",
      [](const Problem& p) {
          return (p.sink && p.softcap != 0) || (p.rope.style != RopeStyle::none && p.splits > 0);

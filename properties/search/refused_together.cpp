@@ -27,7 +27,7 @@ struct Fact {
     bool (*holds)(const Problem&);
 };
 
-constexpr std::array<Fact, 16> facts = {{
+constexpr std::array<Fact, 17> facts = {{
     {"batch > 1", [](const Problem& p) { return p.batch > 1; }},
     {"one sequence", [](const Problem& p) { return p.batch == 1; }},
     {"several queries", [](const Problem& p) { return p.len_q > 1; }},
@@ -45,21 +45,24 @@ constexpr std::array<Fact, 16> facts = {{
     {"an empty cache", [](const Problem& p) { return p.cache.present && p.cache.len == 0; }},
     {"a window without an end to the left",
      [](const Problem& p) { return p.mask.window.limited() && p.mask.window.left < 0; }},
+    {"a window that ends to the left",
+     [](const Problem& p) { return p.mask.window.limited() && p.mask.window.left >= 0; }},
     {"a window that reaches to the right",
      [](const Problem& p) { return p.mask.window.limited() && p.mask.window.right != 0; }},
     {"an odd head dimension", [](const Problem& p) { return p.dim_qk % 2 != 0; }},
     {"unequal formats of q and k", [](const Problem& p) { return p.format_q != p.format_kv; }},
 }};
 
-/// No kernel asks for a scale below 0 or for the gradient of a log-sum-exp: what lacks them is no
-/// trait.
+/// No kernel asks for a scale below 0, for the gradient of a log-sum-exp or for dropout: what lacks
+/// them is no trait.
 constexpr bool may_be_lacking(Feature feature) {
-    return feature != Feature::negative_scale && feature != Feature::d_lse;
+    return feature != Feature::negative_scale && feature != Feature::d_lse &&
+           feature != Feature::dropout;
 }
 
 /// The features that a problem may lack, in order: bit feature_count + n stands for the n-th.
 constexpr auto lackable = [] {
-    std::array<Feature, feature_count - 2> list{};
+    std::array<Feature, feature_count - 3> list{};
     std::size_t n = 0;
     for (int f = 0; f < feature_count; ++f)
         if (may_be_lacking(static_cast<Feature>(f))) list[n++] = static_cast<Feature>(f);
