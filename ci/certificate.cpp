@@ -14,13 +14,6 @@ namespace attest::ci {
 
 namespace {
 
-std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
-    std::map<std::string, std::int64_t> sum;
-    for (const search::LawReport& law : report.laws)
-        for (const auto& [reason, count] : law.refusals) sum[reason] += count;
-    return sum;
-}
-
 std::string not_claimed(const kernel::Manifest& manifest) {
     std::string list = manifest.gradients.empty() ? "backward" : "";
     for (int n = 0; n < feature_count; ++n)

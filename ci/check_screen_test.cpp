@@ -98,6 +98,36 @@ TEST(CheckScreen, ADoubtIsToldAndFailsNothing) {
     EXPECT_NE(text.find(line), std::string::npos) << text;
 }
 
+TEST(CheckScreen, SaysWhatTheKernelRefusedAndWhyThereAreFewerCases) {
+    RunReport report = golden_report("check_pass");
+    report.laws[0].refused = 300;
+    report.laws[0].refusals = {{"a window", 1}, {"no sink", 299}};
+    report.run.cases.reset();
+    report.run.seconds.reset();
+    report.run.profile.cases_per_law = 120;
+    kernel::Takes& takes = report.run.kernel.manifest.takes;
+    takes[kernel::Quantity::len_kv].least = 8192;
+    takes[kernel::Quantity::dim_qk].only = {128};
+    const std::string text = draw_check(ended(std::move(report)), {120, false, false}, "out");
+    EXPECT_NE(text.find("of the draws, by the kernel, mostly: no sink\n"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("\ntried     at most 40 cases of each law: the smallest problem"),
+              std::string::npos)
+        << text;
+}
+
+TEST(CheckScreen, AFamilyThatWasNotAskedSaysWhatIsTrueOfMostOfIt) {
+    RunReport report = golden_report("check_pass");
+    const char* reasons[] = {"a first law alone", "no rope", "no rope", "no rope"};
+    std::size_t n = 0;
+    for (search::LawReport& law : report.laws)
+        if (law.family() == "position" && n < std::size(reasons))
+            law.verdict = law::not_applicable(law::Reason(reasons[n++]));
+    const std::string text = draw_check(ended(std::move(report)), {80, false, false}, "out");
+    EXPECT_NE(text.find("no rope"), std::string::npos) << text;
+    EXPECT_EQ(text.find("a first law alone"), std::string::npos) << text;
+}
+
 TEST(CheckScreen, HostileTextIsHarmless) {
     RunReport report = ended(golden_report("check_fail"));
     const std::string evil = "\x1b[2J\x07\r\n<script>\xff\xc2\x9b" + std::string(500, 'W');

@@ -72,9 +72,7 @@ Html key() {
 }
 
 Html refusals(const RunReport& report) {
-    std::map<std::string, std::int64_t> sum;
-    for (const search::LawReport& law : report.laws)
-        for (const auto& [reason, count] : law.refusals) sum[reason] += count;
+    const std::map<std::string, std::int64_t> sum = refusals_of(report);
     Html out;
     if (sum.empty()) return out;
     out << "<h3 class=\"gap\">Refused by the kernel, in its own words</h3>\n<div class=\"scroll\">"

@@ -97,7 +97,7 @@ RunReport recounted(const RunReport& report) {
                              {run.shard_index, std::max<std::int64_t>(1, run.shard_count), 0},
                              report.end->narrow || run.shapes,
                              run.all_cases,
-                             run.kernel.manifest.takes});
+                             run.kernel.manifest});
     RunReport out = report;
     out.laws.clear();
     search::CampaignResult result;

@@ -184,20 +184,22 @@ std::string skipped_text(const RunVerdict& v) {
     return text;
 }
 
+std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
+    std::map<std::string, std::int64_t> sum;
+    for (const search::LawReport& law : report.laws)
+        for (const auto& [reason, count] : law.refusals) sum[reason] += count;
+    return sum;
+}
+
 std::string refused_text(const RunReport& report) {
-    std::map<std::string, std::int64_t> times;
     std::int64_t refused = 0, judged = 0;
     for (const search::LawReport& law : report.laws) {
         judged += law.cases;
         refused += law.refused;
-        for (const auto& [reason, count] : law.refusals) times[reason] += count;
     }
     if (refused == 0) return {};
-    const auto by_times = [](const auto& one) { return one.second; };
-    const auto most = std::ranges::max_element(times, {}, by_times);
     return share_text(static_cast<double>(refused) / static_cast<double>(refused + judged)) +
-           " of the draws, by the kernel" +
-           (most == times.end() || most->first.empty() ? "" : ", mostly: " + most->first);
+           " of the draws, by the kernel" + search::commonest(refusals_of(report));
 }
 
 std::string fewer_cases_text(const RunReport& report) {
@@ -206,20 +208,20 @@ std::string fewer_cases_text(const RunReport& report) {
                law.verdict.reason.kind == law::Reason::Kind::flaky;
     });
     const std::int64_t all = report.run.profile.cases_per_law;
-    if (const std::int64_t few = search::cases_afforded(all, report.run.kernel.manifest.takes);
-        few < all && !report.run.cases && !report.run.seconds)
-        return "at most " + count_text(few) +
-               " cases of each law: the smallest problem that the kernel takes is large; --cases " +
-               std::to_string(all) + " tries all";
+    const std::int64_t few = search::cases_afforded(all, report.run.kernel.manifest.takes);
     const auto whole = [](const search::LawReport& law) {
         return law.cases > search::cases_once_violated;
     };
-    if (first != report.laws.end() && std::any_of(first + 1, report.laws.end(), whole)) return {};
-    if (first == report.laws.end() || report.run.cases || report.run.seconds ||
-        search::cases_once_violated >= all)
-        return {};
+    const bool cut = first != report.laws.end() && search::cases_once_violated < few &&
+                     std::none_of(first + 1, report.laws.end(), whole);
+    if (report.run.cases || report.run.seconds || (!cut && few == all)) return {};
+    const std::string tries_all = "; --cases " + std::to_string(all) + " tries all";
+    if (!cut)
+        return "at most " + count_text(few) +
+               " cases of each law: the smallest problem that the kernel takes is large" +
+               tries_all;
     return "at most " + count_text(search::cases_once_violated) + " cases of each law after " +
-           first->law + ", which failed; --cases " + std::to_string(all) + " tries all";
+           first->law + ", which failed" + tries_all;
 }
 
 }  // namespace attest::ci

@@ -131,17 +131,17 @@ double chance_of(const RunReport& report);
 
 /// What no law of this run judged, of what a kernel may offer or this one declares.
 std::string unjudged(const RunReport& report);
+/// How often the kernel gave each reason for a refusal.
+std::map<std::string, std::int64_t> refusals_of(const RunReport& report);
 
 /// "b 33, hq 128, tq 6 145"; nothing of an axis that says none.
 std::string sizes_text(const search::Sizes& sizes);
 
-/// "8 laws not applicable, 1 law left out; 6.3 % of draws redrawn"; which share the kernel refused,
-/// and chance_of(), in words, and nothing where there is none.
+/// "8 laws not applicable, 1 law left out; 6.3 % of draws redrawn". Each of the others is empty
+/// where there is none: the share the kernel refused, chance_of(), and why there were fewer cases.
 std::string skipped_text(const RunVerdict& verdict);
 std::string refused_text(const RunReport& report);
 std::string chance_text(const RunReport& report);
-
-/// That laws were tried by fewer cases, and why; empty where none was.
 std::string fewer_cases_text(const RunReport& report);
 
 /// Whether a law that did not run was cut off: by an interruption or the end of the time.

@@ -134,6 +134,33 @@ TEST(Takes, MovesANumberToOneThatIsTaken) {
     EXPECT_FALSE(tiles.has(17));
 }
 
+TEST(Takes, AsManyQueriesAsKeysAreOfALengthThatBothTake) {
+    struct Row {
+        const char* says;
+        std::int64_t asked, found;
+    };
+    const Row rows[] = {
+        {R"({"len_q":{"multiple":16},"len_kv":{"multiple":24}})", 100, 96},
+        {R"({"len_q":{"multiple":16},"len_kv":{"multiple":24}})", 5, 48},
+        {R"({"len_q":{"most":40},"len_kv":{"multiple":16}})", 100, 32},
+        {R"({"len_q":{"least":3},"len_kv":{"least":70}})", 9, 70},
+        {R"({"len_q":[64,128],"len_kv":{"least":100}})", 70, 128},
+        {R"({"len_q":[1,64,128],"len_kv":[64,96,128]})", 100, 64},
+    };
+    for (const auto& [says, asked_for, found] : rows) {
+        Problem p = asked("tq1 tk1");
+        p.len_q = p.len_kv = asked_for;
+        fit_lengths(p, with_takes(says).takes, Queries::as_keys);
+        EXPECT_EQ(p.len_q, found) << says;
+        EXPECT_EQ(p.len_kv, found) << says;
+    }
+    Problem decode = asked("tq1 tk9");
+    fit_lengths(decode, with_takes(R"({"len_q":1,"len_kv":{"least":512}})").takes,
+                Queries::as_keys);
+    EXPECT_EQ(decode.len_q, 1);  // they have none in common: the caller sees that they differ
+    EXPECT_EQ(decode.len_kv, 512);
+}
+
 // A kernel that takes bthd alone, or f32 queries beside f16 keys, has no choice to be asked about.
 TEST(Takes, ACacheHoldsWhatTheQueriesTakenLeave) {
     Problem decode = asked("tq16 tk64 cache 48 page 16");

@@ -165,6 +165,13 @@ std::vector<FeatureSet> alternatives(const law::CaseSpace& space, const Capabili
     return had;
 }
 
+bool shows_little(const law::Property& property, const kernel::Manifest& manifest) noexcept {
+    const Numerics& numerics = manifest.numerics;
+    if (numerics.centred_keys || numerics.centred_values) return true;
+    const auto lacks = [&](Role role) { return !kernel::among(manifest.gradients, role); };
+    return property.needs.backward && (lacks(Role::d_q) || lacks(Role::d_k) || lacks(Role::d_v));
+}
+
 std::int64_t cases_afforded(std::int64_t cases, const kernel::Takes& takes) {
     // Beyond so many, making a case's input numbers is most of what it costs (85 % at a million).
     constexpr std::int64_t numbers_usual = 1 << 17, least_share = 3;
@@ -187,11 +194,8 @@ bool Capability::refuses(const Problem& problem) const {
 }
 
 bool Capability::narrow() const noexcept {
-    const auto returns = [this](Role role) { return kernel::among(gradients, role); };
-    return !(returns(Role::d_q) && returns(Role::d_k) && returns(Role::d_v)) ||
-           numerics.centred_keys || numerics.centred_values || !refused_together.empty() ||
-           always != FeatureSet{} || !dims.empty() || !geometry.any() ||
-           !kernel::described(takes).empty();
+    return !refused_together.empty() || always != FeatureSet{} || !dims.empty() ||
+           !geometry.any() || !kernel::described(takes).empty();
 }
 
 Problem Capability::smallest(bool alike) const {

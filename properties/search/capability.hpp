@@ -30,9 +30,7 @@ struct Capability : kernel::Manifest {
     std::vector<std::pair<std::int64_t, std::int64_t>> unequal_dims;
     Geometry geometry;
     std::vector<Sizes> outliers;   ///< sizes it takes, one far beyond the others
-    /// Takes certain shapes alone, or nothing without a feature; returns some gradients alone; or
-    /// centres what it reads, so that weights cannot be read off it.
-    bool narrow() const noexcept;
+    bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
     /// The smallest shape that it takes, with groups where they are a feature; `alike`: of as many
     /// queries as keys.
     Problem smallest(bool alike) const;
@@ -66,6 +64,10 @@ std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability);
 /// variations of a problem that it takes.
 std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
                                   const std::function<bool(const Problem&)>& takes);
+
+/// Whether many a case leaves the law nothing to compare, whatever is drawn: backward returns some
+/// gradients alone, or the kernel centres what it reads, so that fewer weights can be read off it.
+bool shows_little(const law::Property& property, const kernel::Manifest& manifest) noexcept;
 
 /// Of a profile's cases of each law, how many a kernel of this manifest is asked: fewer where the
 /// smallest problem that it takes is large, and no less than a third.

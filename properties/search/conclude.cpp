@@ -17,14 +17,6 @@ std::string percent(double share) {
 /// few of the changed ones.
 constexpr double narrow_discard_max = 0.75;
 
-/// The commonest reason the kernel gave.
-std::string commonest(const std::map<std::string, std::int64_t>& refusals) {
-    const auto most =
-        std::max_element(refusals.begin(), refusals.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == refusals.end() || most->first.empty() ? "" : ", mostly: " + most->first;
-}
-
 law::Reason nothing_judged(const LawResult& law, const Effort& effort, const std::string& why) {
     if (effort.slots == 0) return {law::Reason::Kind::none_judged, "no case was tried"};
     std::string text = "none of " + std::to_string(effort.slots) + " cases could be judged";
@@ -84,6 +76,13 @@ void pool_cases(LawResult& law) {
 }
 
 }  // namespace
+
+std::string commonest(const std::map<std::string, std::int64_t>& refusals) {
+    const auto most =
+        std::max_element(refusals.begin(), refusals.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == refusals.end() || most->first.empty() ? "" : ", mostly: " + most->first;
+}
 
 void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
     const law::Verdict nothing = std::exchange(law.verdict, {});

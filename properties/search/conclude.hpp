@@ -38,8 +38,11 @@ struct Effort {
     std::int64_t slots = 0;    ///< case numbers tried, also those that led to no case
     std::int64_t planned = 0;  ///< how many there were to try
     bool cut = false;          ///< ended by an interruption
-    bool narrow = false;       ///< the kernel takes certain shapes alone
+    bool narrow = false;       ///< the kernel takes certain shapes alone, or shows little
 };
+
+/// ", mostly: " and the commonest reason a kernel gave; empty where it gave none.
+std::string commonest(const std::map<std::string, std::int64_t>& refusals);
 
 /// Merges the records in order and counts the violations. What checked nothing, or less than the
 /// profile asks for, is inconclusive, with the numbers; but where the kernel takes none of the

@@ -106,6 +106,25 @@ TEST_P(LittleTaking, IsAskedForEveryPairOfItsFeatures) {
     }
 }
 
+TEST(LittleTaken, WhatALawCannotAffordIsSaidInNumbers) {
+    Capability capability = declared_capability(full_manifest());
+    capability.features = FeatureSet(Feature::causal);
+    const auto why = [&](law::CaseSpace cases) {
+        const law::Property law = zero_law("narrow.why", std::move(cases));
+        return why_not_applicable(law, capability).value_or("");
+    };
+    capability.takes[len_q].least = 2048;
+    EXPECT_EQ(why({.square = true}),
+              "the law affords 1048576 scores a case; the kernel takes no fewer than 4194304");
+    EXPECT_EQ(why({.cost = 8}), "");
+    capability.takes[len_kv].least = 33;
+    EXPECT_EQ(why({.cost = 8}),
+              "the law affords 65536 scores a case; the kernel takes no fewer than 67584");
+    EXPECT_EQ(why({.cost = 4}), "");
+    capability.takes[len_q].only = {1};
+    EXPECT_EQ(why({.square = true}), "kernel takes no call of as many queries as keys");
+}
+
 TEST(CasesAfforded, AreFewerWhereTheSmallestProblemIsLarge) {
     kernel::Takes takes;
     EXPECT_EQ(cases_afforded(120, takes), 120);

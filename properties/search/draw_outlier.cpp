@@ -183,7 +183,7 @@ RawLimits limits_beside(const Sizes& outlier, RawLimits limits) {
 void stretch(Raw& raw, const Sizes& outlier, const Problem& least, const Profile& profile) {
     const std::int64_t len = least.batch * least.heads_kv * std::max(outlier[len_q], least.len_q) *
                              std::max(outlier[len_kv], least.len_kv);
-    // Of a kernel that takes many sequences alone, fewer keys and queries beside them.
+    // Of a kernel that takes many sequences alone, fewer keys beside them.
     const std::int64_t room = std::max<std::int64_t>(cases_worth * profile.scores_max / len, 1);
     const auto put = [&](std::int64_t& field, SizeAxis axis, std::int64_t most) {
         field = outlier[axis] > 0 ? outlier[axis] : 1 + (field - 1) % most;
@@ -196,7 +196,7 @@ void stretch(Raw& raw, const Sizes& outlier, const Problem& least, const Profile
     raw.group = 2 + raw.group % few;
     if (outlier[heads_kv] > 0) raw.group = outlier[heads_q] / outlier[heads_kv];
     const std::int64_t documents_room = 2 * outlier[documents];
-    put(raw.len_q, len_q, documents_room > 0 ? documents_room : std::min(room, 2 * few));
+    put(raw.len_q, len_q, documents_room > 0 ? documents_room : 2 * few);
     put(raw.len_kv, len_kv, documents_room > 0 ? documents_room : std::min<std::int64_t>(room, 9));
     if (outlier[dim_qk] > 0) raw.dim_qk = outlier[dim_qk];
     if (outlier[dim_v] > 0) raw.dim_v = outlier[dim_v];

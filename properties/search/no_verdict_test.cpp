@@ -40,6 +40,33 @@ TEST(NoVerdict, ALawThatNeverAppliesSaysSo) {
     EXPECT_EQ(law.verdict.reason.text, "the kernel has no mask");
 }
 
+TEST(NoVerdict, ALawWhoseCasesAreCompleteHoldsBesideRefusals) {
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
+    plan.refuses = [](const Problem& p) { return p.len_q % 2 == 0; };
+    const LawResult law = run({zero_law("refused.half")}, plan, few_cases()).laws[0];
+    EXPECT_EQ(law.verdict.decision, law::Decision::holds) << law.verdict.reason.text;
+    EXPECT_EQ(law.cases, 40);
+    EXPECT_GT(law.refused, 13);  // more than a quarter
+}
+
+// A backward of one gradient shows some laws nothing; of a law of forward that is no excuse.
+TEST(NoVerdict, ALawOfGradientsThatAreNotReturnedDoesNotApply) {
+    law::Property backward = zero_law("empty.backward"), forward = zero_law("empty.forward");
+    backward.needs.backward = true;
+    backward.check = forward.check = [](const law::Given&) -> law::Plan {
+        return [](const law::Trial&) { return law::nothing_compared("nothing is bounded"); };
+    };
+    KernelPlan plan = plan_with(PlantedDefect::wrong);
+    const auto decisions = [&](std::vector<Role> gradients) {
+        plan.manifest.gradients = std::move(gradients);
+        const CampaignResult result = run({backward, forward}, plan, few_cases());
+        return std::pair(result.laws[0].verdict.decision, result.laws[1].verdict.decision);
+    };
+    using enum law::Decision;
+    EXPECT_EQ(decisions({Role::d_q}), std::pair(not_applicable, inconclusive));
+    EXPECT_EQ(decisions({Role::d_q, Role::d_k, Role::d_v}), std::pair(inconclusive, inconclusive));
+}
+
 TEST(NoVerdict, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
     const law::Property both =
         zero_law("refused.both", {.require = FeatureSet(Feature::softcap, Feature::causal)});

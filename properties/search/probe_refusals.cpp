@@ -23,10 +23,9 @@ std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability) 
     capability.refused_together = refused_together(accepted, refused);
     std::vector<std::string> sentences;
     for (const Traits set : capability.refused_together) {
-        const auto first = std::find_if(refused.begin(), refused.end(),
-                                        [set](Traits of) { return (of & set) == set; });
-        const auto times = std::count_if(refused.begin(), refused.end(),
-                                         [set](Traits of) { return (of & set) == set; });
+        const auto has_all = [set](Traits of) { return (of & set) == set; };
+        const auto first = std::find_if(refused.begin(), refused.end(), has_all);
+        const auto times = std::count_if(refused.begin(), refused.end(), has_all);
         sentences.push_back("refuses " + said(set) +
                             reasons[static_cast<std::size_t>(first - refused.begin())] +
                             ", whenever it was asked: " + std::to_string(times) + " times");

@@ -19,8 +19,8 @@ LawResult Recount::law(const law::Property& property, const RecordedLaw& recorde
     const auto known = static_cast<std::size_t>(
         std::distance(recorded.slots.begin(), recorded.slots.lower_bound(0)));
     Numbers numbers = options_.numbers;
-    numbers.end =
-        options_.cases.value_or(cases_afforded(options_.profile.cases_per_law, options_.takes));
+    numbers.end = options_.cases.value_or(
+        cases_afforded(options_.profile.cases_per_law, options_.manifest.takes));
     Ledger ledger(property, std::vector<Case>(known),
                   numbers_of(property, numbers, options_.cases.has_value()));
     while (const auto slot = ledger.next(lessons_.known)) {
@@ -36,7 +36,7 @@ LawResult Recount::law(const law::Property& property, const RecordedLaw& recorde
     const Effort effort{.slots = ledger.tried(lessons_.known),
                         .planned = ledger.planned(lessons_.known),
                         .cut = false,
-                        .narrow = options_.narrow};
+                        .narrow = options_.narrow || shows_little(property, options_.manifest)};
     conclude(result, options_.profile, effort);
     const CaseRecord* first =
         lessons_.learn(result, !options_.all_cases && !options_.cases.has_value());

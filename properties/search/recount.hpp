@@ -27,7 +27,7 @@ struct RecountOptions {
     std::optional<std::int64_t> cases;  ///< a law, as the command asked
     Numbers numbers;                    ///< the shard's, or all
     bool narrow = false, all_cases = false;
-    kernel::Takes takes = {};  ///< of the manifest
+    kernel::Manifest manifest = {};
 };
 
 /// Concludes law after law, in the catalogue's order: what one shows bears on the next.

@@ -124,6 +124,25 @@ TEST(Recount, ShardsComeToOneRun) {
     }
 }
 
+/// Of a kernel whose smallest problem is large there are fewer cases: that is no gap.
+TEST(Recount, FewerCasesOfALargeSmallestProblemAreAllThereAre) {
+    const auto law = zero_law("large.any");
+    KernelPlan plan{.manifest = full_manifest()};
+    plan.manifest.takes[kernel::Quantity::len_kv].least = 4096;
+    plan.manifest.takes[kernel::Quantity::dim_qk].only = {128};
+    CampaignOptions options = few_cases();
+    options.cases.reset();
+    options.profile.cases_per_law = 9;
+    const CampaignResult whole = run({law}, plan, options);
+    EXPECT_EQ(whole.laws[0].cases, 3);
+    const Keeper keeper = shards_of({law}, plan, options, 2);
+    RecountOptions recounted = recount_of(options);
+    recounted.narrow = whole.narrow;
+    EXPECT_THROW(Recount(recounted).law(law, keeper.laws.at(law.id)), BadInput);
+    recounted.manifest = plan.manifest;
+    EXPECT_EQ(summary(Recount(recounted).law(law, keeper.laws.at(law.id))), summary(whole.laws[0]));
+}
+
 TEST(Recount, AMissingNumberIsNamed) {
     const auto laws = four_laws();
     const CampaignOptions options = few_cases();

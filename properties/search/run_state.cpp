@@ -156,7 +156,8 @@ void RunState::commit(std::size_t law) {
     efforts_[law] = {.slots = ledger.tried(lessons_.known),
                      .planned = ledger.planned(lessons_.known),
                      .cut = interrupted,
-                     .narrow = capability_->narrow() || capability_->shapes != nullptr};
+                     .narrow = capability_->narrow() || capability_->shapes != nullptr ||
+                               shows_little(laws_[law], *capability_)};
     conclude(result, options_.profile, efforts_[law]);
     if (!ledger.started() && !interrupted)
         result.verdict = law::not_run(law::Reason(law::Reason::Kind::time_spent));

@@ -40,7 +40,7 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     const std::int64_t least = score_count(smallest);
     if (const std::int64_t most = space.cost <= calls_cheap ? scores_cheap : scores_any;
         least > most)
-        return fmt::format("it affords {} scores a case; the fewest that the kernel takes are {}",
+        return fmt::format("the law affords {} scores a case; the kernel takes no fewer than {}",
                            most, least);
     // A law whose limit is of channels makes problems that grow with them: twice its own word is
     // eight times the cost where that is a cube.

@@ -176,7 +176,7 @@ void Tensor::narrow(std::int64_t first, std::span<const double> values) {
         std::array<std::uint16_t, 256> part;
         for (std::size_t at = 0; at < values.size(); at += part.size()) {
             const auto some = values.subspan(at, std::min(part.size(), values.size() - at));
-            encode(some, static_cast<Precision>(type_), std::span(part).first(some.size()));
+            encode(some, precision_of(type_), std::span(part).first(some.size()));
             std::memcpy(to + at * sizeof(std::uint16_t), part.data(),
                         some.size() * sizeof(std::uint16_t));
         }
