@@ -2,11 +2,13 @@
 // run time from the catalogue and the museum. An empty catalogue is a failure, not "0 tests,
 // PASSED".
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "ci/golden.hpp"
 #include "ci/judged.hpp"
@@ -76,7 +78,7 @@ public:
         }
         ASSERT_FALSE(mutant_.must.empty()) << "a planted bug names the laws that must catch it";
         const std::int64_t cases = load_profile("quick").cases_per_law;
-        std::vector<std::string> said;
+        std::set<std::string> said;
         std::size_t judged = 0;
         for (const std::string_view law : mutant_.must) {
             const search::LawResult result = judge_law(kernel, std::string(law), {cases, every});
@@ -91,19 +93,20 @@ public:
                 judge_law(std::string(mutant_.kernel), std::string(law), {result.cases, every});
             EXPECT_NE(right.verdict.decision, law::Decision::violated)
                 << violation_text(right, std::string(mutant_.kernel));
+            // The dearest part: done until one of the laws' counterexamples says what is expected.
+            if (mutant_.diagnosis.empty() || said.contains(std::string(mutant_.diagnosis)))
+                continue;
             search::SessionKernel session(kernel::parse_kernel_spec(kernel), {});
             const diagnosis::Diagnosis d =
                 diagnosis::diagnose(session, *result.counterexample, result.records);
-            said.push_back(d.known ? d.id : "not known (next " + d.next_id + ")");
+            said.insert(d.known ? d.id : "not known (next " + d.next_id + ")");
         }
         // One of tens of thousands of calls a case takes minutes to shrink.
         if (judged == 0) GTEST_SKIP() << "quick leaves out " << *mutant_.must.begin();
-        std::string all;
-        for (const std::string& one : said) all += (all.empty() ? "" : ", ") + one;
-        RecordProperty("diagnosis", all);
         if (mutant_.diagnosis.empty()) return;
-        EXPECT_TRUE(std::find(said.begin(), said.end(), mutant_.diagnosis) != said.end())
-            << "the diagnosis must be " << mutant_.diagnosis << ", said " << all;
+        EXPECT_TRUE(said.contains(std::string(mutant_.diagnosis)))
+            << "the diagnosis must be " << mutant_.diagnosis << ", said "
+            << fmt::format("{}", fmt::join(said, ", "));
     }
 
 private:

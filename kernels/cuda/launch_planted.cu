@@ -5,7 +5,7 @@
 #include "kernels/cuda/flash.cuh"
 #include "kernels/cuda/flash_backward.cuh"
 #include "kernels/cuda/flash_mma.cuh"
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/launch_choice.cuh"
 #include "kernels/cuda/planted_bugs.hpp"
 
 namespace attest::cuda {
@@ -13,21 +13,16 @@ namespace {
 
 constexpr int dim = 64;
 
-dim3 grid_of(const Params& p, std::int64_t rows) {
-    return dim3(static_cast<unsigned>((p.len_q + rows - 1) / rows),
-                static_cast<unsigned>(p.heads_q), static_cast<unsigned>(p.batch));
-}
-
 template <std::size_t number>
 int launch(const Params& p, cudaStream_t stream) {
     constexpr unsigned care = coded(planted_gpu_bugs[number].care);
     if constexpr (planted_gpu_bugs[number].mma()) {
-        return simt::launch(flash_mma_kernel<__nv_bfloat16, dim, care>, grid_of(p, mma_rows),
+        return simt::launch(flash_mma_kernel<__nv_bfloat16, dim, care>, rows_grid(p, mma_rows),
                             dim3(128), MmaTiles<dim>::bytes(), stream, p);
     } else {
         // A bug of backward has the correct forward.
         constexpr unsigned taken = planted_gpu_bugs[number].backward() ? 0 : care;
-        return simt::launch(flash_kernel<float, dim, taken>, grid_of(p, 16), dim3(128),
+        return simt::launch(flash_kernel<float, dim, taken>, rows_grid(p, 16), dim3(128),
                             flash_shared_bytes<dim>(), stream, p);
     }
 }
