@@ -15,6 +15,7 @@
 #include "ci/exit_code.hpp"
 #include "ci/interrupt.hpp"
 #include "ci/number.hpp"
+#include "ci/run.hpp"
 #include "ci/screen.hpp"
 #include "ci/suggest.hpp"
 #include "kernels/interface/builtin_catalogue.hpp"
@@ -106,6 +107,7 @@ void write_summary(const AuditReport& report) {
 
 int audit_command(const CommandOptions& options) {
     Work work;
+    require_some_law(options.match);
     work.options.match = options.match;
     work.options.seed = options.seed.value_or(1);
     work.options.seeds = options.seeds;

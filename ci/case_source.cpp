@@ -73,7 +73,11 @@ std::map<std::string, NamedCase> stored(const std::string& prefix, const std::st
 NamedCase by_id(const std::string& id, const std::string& directory) {
     std::vector<std::string> unread;
     const std::map<std::string, NamedCase> found = stored(id, directory, unread);
-    if (found.size() == 1) return found.begin()->second;
+    if (found.size() == 1) {
+        for (const std::string& file : unread)
+            std::fprintf(stderr, "attest: not read: %s\n", clean(file).c_str());
+        return found.begin()->second;
+    }
     if (found.empty()) {
         std::vector<std::string> details = {"--out names the folder of the run"};
         for (const std::string& file : unread) details.push_back("not read: " + file);
@@ -136,7 +140,8 @@ kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& opti
         allow_kernel(spec, options.command,
                      "attest " + options.command +
                          (options.arguments.empty() ? "" : " " + clean(options.arguments.front())) +
-                         " --kernel " + clean(text));
+                         " --kernel " + clean(text) +
+                         (options.out == "attest-out" ? "" : " --out " + clean(options.out)));
     return spec;
 }
 

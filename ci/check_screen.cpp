@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ci/certificate_files.hpp"
+#include "ci/escape.hpp"
 #include "ci/number.hpp"
 
 namespace attest::ci {
@@ -146,21 +147,17 @@ void draw_trouble(Screen& s, const RunEnd& end) {
 
 void draw_kept(Screen& s, const RunReport& report, const std::string& directory) {
     const RunVerdict& v = report.end->verdict;
-    const KernelReport& kernel = report.run.kernel;
-    const bool builtin = kernel.interface == kernel::KernelInterface::builtin;
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
                "/result.jsonl",
            12);
-    s.line("  resume    " + s.command("attest check " + (builtin ? "" : clean(kernel.typed) + " ") +
-                                      "--resume " + clean(directory)),
-           12);
+    s.line("  resume    " + s.command(resume_line(report.run, directory)), 12);
     s.line();
 }
 
 // The verdict of a shard says nothing of the rest.
 std::string shard_words(const RunHeader& run) {
     return run.shard_count == 1 ? ""
-                                : " in shard " + std::to_string(run.shard_index + 1) + " of " +
+                                : " in shard " + std::to_string(run.shard_index) + "/" +
                                       std::to_string(run.shard_count);
 }
 
@@ -203,6 +200,13 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
 }
 
 }  // namespace
+
+std::string resume_line(const RunHeader& run, const std::string& directory) {
+    const bool builtin = run.kernel.interface == kernel::KernelInterface::builtin;
+    return "attest " + run.command + " " +
+           (builtin ? "" : shell_word(clean(run.kernel.typed)) + " ") + "--resume " +
+           shell_word(clean(directory));
+}
 
 std::string draw_check(const RunReport& report, const ScreenStyle& style,
                        const std::string& directory) {

@@ -6,6 +6,7 @@
 
 #include "ci/ci_files.hpp"
 #include "ci/commands.hpp"
+#include "ci/exit_code.hpp"
 #include "ci/gate_screen.hpp"
 #include "ci/machine.hpp"
 #include "ci/recorded_run.hpp"
@@ -71,9 +72,10 @@ CommandOptions cases_of(const CommandOptions& gate, const RunReport* recorded) {
 void require_same_cases(const RunReport& baseline, const RunReport& candidate) {
     const std::string difference = other_cases(baseline, candidate);
     if (!difference.empty())
-        throw BadInput("gate: the two did not judge the same cases: the baseline has " + difference,
-                       {"record the baseline again with this attest: attest check " +
-                        clean(baseline.run.kernel.typed)});
+        throw BadInput(
+            "gate: the two did not judge the same cases: the baseline has " + difference,
+            {"record the baseline again with this attest: attest check " +
+             clean(baseline.run.kernel.typed) + " --seed " + std::to_string(candidate.run.seed)});
 }
 
 }  // namespace
@@ -96,6 +98,10 @@ int gate_command(const CommandOptions& options) {
     if (!first)
         baseline =
             run_and_record(check_options(options, cases, options.baseline, "baseline")).report;
+    if (!first && baseline.end->interrupted) {
+        write_out("gate: interrupted while the baseline was judged; nothing was compared\n");
+        return exit_inconclusive;
+    }
     if (!second)
         candidate =
             run_and_record(check_options(options, cases, options.candidate, "candidate")).report;

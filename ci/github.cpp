@@ -176,7 +176,7 @@ std::string headline(const RunReport& report) {
         return kernel + " keeps all " + counted(v.holds, "law") + " that apply" +
                (report.run.shard_count == 1
                     ? ""
-                    : ", in shard " + std::to_string(report.run.shard_index + 1) + " of " +
+                    : ", in shard " + std::to_string(report.run.shard_index) + "/" +
                           std::to_string(report.run.shard_count));
     if (v.decision == RunDecision::not_complete)
         return kernel + " was not judged whole: " + count_text(v.holds) + " hold, " +

@@ -41,7 +41,12 @@ Journal::Journal(const std::string& directory, const std::vector<std::string>& f
     if (file_ < 0)
         throw BadInput("--out " + directory + ": " + std::strerror(errno),
                        {"name a folder that can be written"});
-    for (const std::string& line : first) append(line);
+    try {
+        for (const std::string& line : first) append(line);
+    } catch (...) {
+        ::unlink(beside.c_str());
+        throw;
+    }
     if (::rename(beside.c_str(), path_.c_str()) != 0)
         throw OutputFailed(path_ + ": " + std::strerror(errno), {});
 }

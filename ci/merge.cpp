@@ -228,6 +228,9 @@ int merge_command(const CommandOptions& options) {
         if (std::filesystem::equivalent(shard.path, options.out, error))
             refuse("--out " + options.out + " is one of the shards", "name another folder");
     require_one_campaign(shards);
+    if (!options.sign.empty() && shards.front().report.run.command != "certify")
+        refuse("--sign signs a certificate, and these are shards of attest check",
+               "attest certify --shard i/n writes shards of one");
     RunReport whole = whole_of(shards);
     Journal journal(options.out, record_lines(whole));
     journal.finish(*whole.end);

@@ -147,6 +147,7 @@ void define(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     auto* certify = app.add_subcommand("certify", "judge a kernel and write a certificate");
     certify->add_option("KERNEL", o.arguments, "as for check");
     add_run_options(*certify, o, t);
+    certify->add_option("--resume", o.resume, "go on with the run in this folder");
     certify->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
     add_file_options(*certify, o);
     add_screen_options(*certify, o, t);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ci/check_screen.hpp"
 #include "ci/ci_formats.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
@@ -87,10 +88,13 @@ Html verdict_section(const RunReport& report, const std::vector<RunFinding>& fin
     word[0] = static_cast<char>(word[0] - 32);
     Html out;
     out << "<section aria-label=\"verdict\">\n";
+    // Records that were cut by a kill lack the laws after it.
+    const std::int64_t unwritten = std::max<std::int64_t>(
+        report.run.catalogue_laws - static_cast<std::int64_t>(report.laws.size()), 0);
     if (report.end->interrupted || v.cut > 0)
-        out << "<div class=\"banner\"><p>Not complete: " << count_of(v.cut)
+        out << "<div class=\"banner\"><p>Not complete: " << count_of(v.cut + unwritten)
             << " laws were not run. What was found so far stands.</p>"
-            << command_of("attest check --resume " + shell_word(clean(directory))) << "</div>\n";
+            << command_of(resume_line(report.run, directory)) << "</div>\n";
     out << "<h1><span class=\"verdict "
         << (v.decision == RunDecision::violated ? Literal("bad")
             : v.decision == RunDecision::holds  ? Literal("good")

@@ -52,7 +52,7 @@ void Progress::show(const std::string& text) {
         const Screen screen(style_);
         const bool fits = columns_of(text) < style_.width;
         std::fprintf(stream_, "\r\x1b[2K%s",
-                     (fits ? text : screen.cut(clean(text), style_.width - 1)).c_str());
+                     (fits ? text : screen.cut(text, style_.width - 1)).c_str());
         shown_ = true;
     } else {
         std::fprintf(stream_, "%s %s\n", clock_now().c_str(), text.c_str());

@@ -114,6 +114,13 @@ kernel::KernelSpec kernel_of(std::vector<search::StoredFailure>& failures,
     return kernel_for({{}, "", failures.front().kernel, {}}, options);
 }
 
+// Whether the kernel that is tried is the one that failed, and no other that may hold.
+bool is_same_kernel(const std::string& failed, const CommandOptions& options) {
+    std::error_code none;
+    return options.kernel.empty() || options.kernel == failed ||
+           std::filesystem::equivalent(options.kernel, failed, none);
+}
+
 bool holds(const search::CaseRecord& record) {
     return record.verdict.decision == law::Decision::holds;
 }
@@ -143,6 +150,7 @@ int replay_stored(const CommandOptions& options) {
         std::make_unique<search::SessionKernel>(spec, session_options(options)), limit);
     kernel.set_timeout(limit.patient(0));  // each call decides
     std::size_t fixed = 0, failing = 0;
+    std::string kept;  // the kernel whose failures stay listed
     for (const search::StoredFailure& failure : failures) {
         const law::Property* law = law::find_property(failure.law);
         if (law == nullptr) continue;
@@ -157,15 +165,19 @@ int replay_stored(const CommandOptions& options) {
         failing += record.verdict.decision == law::Decision::violated;
         if (!holds(record)) continue;
         ++fixed;
-        put_aside(failure, folder);
+        if (is_same_kernel(failure.kernel, options))
+            put_aside(failure, folder);
+        else
+            kept = failure.kernel;
     }
     const int code = failing > 0                ? exit_violated
                      : fixed == failures.size() ? exit_holds
                                                 : exit_inconclusive;
     s.line();
     s.line("known failures: " + std::to_string(fixed) + " of " + std::to_string(failures.size()) +
-           " fixed" + (fixed > 0 ? ", and no longer listed" : "") + "   exit " +
-           std::to_string(code));
+           (kept.empty() ? std::string(" fixed") + (fixed > 0 ? ", and no longer listed" : "")
+                         : " hold here; they stay listed, as those of " + clean(kept)) +
+           "   exit " + std::to_string(code));
     write_out(s.text());
     return code;
 }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "ci/ci_files.hpp"
 #include "ci/explanations.hpp"
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
@@ -128,7 +129,8 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
     for (diagnosis::CounterexampleReport& c : counterexamples) out.write(std::move(c));
     for (diagnosis::CounterexampleReport& c : unproven) out.write(std::move(c));
     for (const diagnosis::CauseReport& cause : causes) out.write(cause);
-    const auto earlier = std::exchange(report.coverage, {});
+    report.coverage.clear();
+    const auto earlier = drawn_before(plan.earlier, result.manifest);
     // Few shapes leave pairs undrawn: what was drawn is said.
     const std::int64_t pairs_max = plan.options.shapes ? std::numeric_limits<std::int64_t>::max()
                                                        : plan.profile.undrawn_pairs_max;
@@ -199,11 +201,6 @@ bool make_folder(const std::string& folder) {
     return std::filesystem::create_directories(folder, failure);
 }
 
-void remove_folder(const std::string& folder) {
-    std::error_code failure;  // somebody has put something there
-    std::filesystem::remove(folder, failure);
-}
-
 [[noreturn]] void rethrow_with_verdict(const OutputFailed& failure, const RunReport& report) {
     const bool violated = std::ranges::any_of(report.cases, [](const search::CaseReport& one) {
         return one.record.verdict.decision == law::Decision::violated;
@@ -246,7 +243,8 @@ FinishedRun run_and_record(const CommandOptions& options) {
         loaded =
             std::make_unique<search::SessionKernel>(plan.kernel, session_options(plan.options));
     } catch (...) {
-        if (made) remove_folder(plan.options.out);
+        std::error_code failure;  // somebody has put something there
+        if (made) std::filesystem::remove(plan.options.out, failure);
         throw;
     }
     search::SessionKernel& kernel = *loaded;
@@ -258,6 +256,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     describe_process(report.run, kernel, plan);
     report.end.reset();
     Journal journal(run.directory, first_lines(report));
+    remove_earlier_pages(run.directory);
 
     InterruptGuard interrupt(plan.options.jobs);
     Progress progress(stderr, isatty(STDERR_FILENO) != 0,

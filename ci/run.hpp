@@ -33,6 +33,14 @@ struct RunPlan {
 };
 RunPlan plan_run(const CommandOptions& options);
 
+/// What a run that is resumed had drawn: counted again where each case was recorded, as it may have
+/// been cut before it could count.
+std::vector<search::CoverageReport> drawn_before(const RunReport& earlier,
+                                                 const kernel::Manifest& manifest);
+
+/// BadInput where no law has a name that these globs match; none match all.
+void require_some_law(const std::vector<std::string>& match);
+
 /// A file's bytes. BadInput where it cannot be read.
 std::string file_text(const std::string& path);
 /// Their SHA-256; empty where there is no such file.

@@ -25,9 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run that goes on may be told anew; the rest was decided when it began.
-constexpr std::string_view told_anew[] = {"--resume",  "--color", "--ascii", "--jobs",
-                                          "--time",    "--junit", "--sarif", "--code-quality",
-                                          "--summary", "--report"};
+constexpr std::string_view told_anew[] = {"--resume",  "--color",  "--ascii", "--jobs",
+                                          "--time",    "--junit",  "--sarif", "--code-quality",
+                                          "--summary", "--report", "--sign"};
 
 bool typed(const CommandOptions& options, std::string_view option) {
     return std::ranges::any_of(options.argv, [&](const std::string& word) {
@@ -57,6 +57,10 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     CommandOptions then = parse_command_line(report.run.argv);
     if (then.arguments.empty()) throw BadInput(path + ": its run names no kernel");
     const std::string& kernel = then.arguments.front();
+    if (then.command != now.command)
+        throw BadInput(
+            "--resume " + now.resume + ": was begun by attest " + then.command,
+            {"attest " + then.command + " " + clean(kernel) + " --resume " + clean(now.resume)});
     if (now.arguments.empty())
         allow_kernel(kernel::parse_kernel_spec(kernel, then.python), then.command,
                      "attest " + then.command + " " + clean(kernel) + " --resume " + now.resume);
@@ -69,6 +73,7 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     then.ascii = now.ascii;
     if (typed(now, "--jobs")) then.jobs = now.jobs;
     if (now.seconds) then.seconds = now.seconds;
+    if (!now.sign.empty()) then.sign = now.sign;
     for (std::string ReportFiles::*file : {&ReportFiles::junit, &ReportFiles::sarif,
                                            &ReportFiles::code_quality, &ReportFiles::summary})
         if (!(now.files.*file).empty()) then.files.*file = now.files.*file;
@@ -90,21 +95,6 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     report.causes.clear();
     earlier = std::move(report);
     return then;
-}
-
-void require_some_law(const CommandOptions& options) {
-    if (options.match.empty()) return;
-    std::vector<std::string> near;
-    for (const law::Property& law : law::catalogue()) {
-        if (search::matches_any(options.match, law.id)) return;
-        for (std::string name : {law.id, law.family() + ".*", law.family()})
-            if (std::find(near.begin(), near.end(), name) == near.end())
-                near.push_back(std::move(name));
-    }
-    const std::string& glob = options.match.front();
-    throw BadInput("--match \"" + glob + "\" matches none of " +
-                       std::to_string(law::catalogue().size()) + " laws" + suggestion(glob, near),
-                   {"attest list laws shows them"});
 }
 
 /// Two runs of one commit shall say the same: under CI the seed is fixed, unless one is asked for.
@@ -137,6 +127,37 @@ KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifes
 
 }  // namespace
 
+void require_some_law(const std::vector<std::string>& match) {
+    if (match.empty()) return;
+    std::vector<std::string> near;
+    for (const law::Property& law : law::catalogue()) {
+        if (search::matches_any(match, law.id)) return;
+        for (std::string name : {law.id, law.family() + ".*", law.family()})
+            if (std::find(near.begin(), near.end(), name) == near.end())
+                near.push_back(std::move(name));
+    }
+    const std::string& glob = match.front();
+    throw BadInput("--match \"" + glob + "\" matches none of " +
+                       std::to_string(law::catalogue().size()) + " laws" + suggestion(glob, near),
+                   {"attest list laws shows them"});
+}
+
+std::vector<search::CoverageReport> drawn_before(const RunReport& earlier,
+                                                 const kernel::Manifest& manifest) {
+    if (!earlier.run.recorded) return earlier.coverage;
+    search::CampaignResult before;
+    before.manifest = manifest;
+    for (const search::LawReport& law : earlier.laws) {
+        search::LawResult one;
+        for (const search::CaseReport& tried : earlier.cases)
+            if (tried.law == law.law) one.records.push_back(tried.record);
+        for (const diagnosis::CounterexampleReport& c : earlier.counterexamples)
+            if (c.example.law == law.law) one.counterexample = c.example;
+        before.laws.push_back(std::move(one));
+    }
+    return search::coverage_reports(before, 0, nullptr, {});
+}
+
 std::string file_text(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream bytes;
@@ -164,7 +185,7 @@ RunPlan plan_run(const CommandOptions& options) {
                                                          "attest list kernels shows those "
                                                          "built in"});
     plan.profile = load_profile(o.profile);
-    require_some_law(o);
+    require_some_law(o.match);
     plan.kernel = kernel::parse_kernel_spec(o.arguments.front(), o.python);
     plan.seed = chosen_seed(o);
     plan.match = o.match;

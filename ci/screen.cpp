@@ -201,12 +201,16 @@ std::string Screen::cut(std::string_view text, int width) const {
     const int room = width - columns_of(dots);
     if (room <= 0) return dots.substr(0, static_cast<std::size_t>(std::max(0, width)));
     std::string out;
+    bool coloured = false;
     for (std::size_t at = 0; at < shown.size() && columns_of(out) < room;) {
-        const std::size_t length = std::max<std::size_t>(1, character_length(shown, at));
+        const std::size_t escape = escape_length(shown, at);
+        coloured = coloured || escape > 0;
+        const std::size_t length =
+            std::max<std::size_t>(1, escape > 0 ? escape : character_length(shown, at));
         out += shown.substr(at, length);
         at += length;
     }
-    return out + dots;
+    return out + (coloured ? "\x1b[0m" : "") + dots;
 }
 
 std::string Screen::bar(double fraction, int width) const {

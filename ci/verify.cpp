@@ -54,15 +54,25 @@ Folder read_folder(const std::string& argument) {
     return folder;
 }
 
+/// Of two lines of JSON, what stands around the first byte that differs.
+std::string around(const std::string& line, std::size_t at) {
+    constexpr std::size_t before = 60, shown = 140;
+    const std::size_t from = at > before ? at - before : 0;
+    return (from > 0 ? "..." : "") + clean(line.substr(from, shown));
+}
+
 /// The first line that is not what the records come to.
 void require_same_lines(const RunReport& recorded, const RunReport& again) {
     std::vector<std::string> a = record_lines(recorded), b = record_lines(again);
     a.push_back(record_line(*recorded.end));
     b.push_back(record_line(*again.end));
     for (std::size_t n = 0; n < std::min(a.size(), b.size()); ++n)
-        if (a[n] != b[n])
-            throw BadInput("recorded " + clean(a[n], 160) + ", but the cases come to " +
-                           clean(b[n], 160));
+        if (a[n] != b[n]) {
+            const auto differs = std::ranges::mismatch(a[n], b[n]).in1 - a[n].begin();
+            const auto at = static_cast<std::size_t>(differs);
+            throw BadInput(clean(a[n], 48) + " is recorded with " + around(a[n], at) +
+                           ", but the cases come to " + around(b[n], at));
+        }
     if (a.size() != b.size()) throw BadInput("the records come to others");
 }
 
@@ -85,10 +95,12 @@ public:
 
     void look(const CommandOptions& options);
     void draw(Screen& screen) const;
+    bool valid() const { return !has(LookedAt::Kind::bad); }
+    /// Of what is valid and was looked at whole: the verdict's own.
     int exit() const {
-        return has(LookedAt::Kind::bad)    ? exit_violated
+        return !valid()                    ? exit_violated
                : has(LookedAt::Kind::open) ? exit_inconclusive
-                                           : exit_holds;
+                                           : folder_.report.end->verdict.exit;
     }
     const RunReport& report() const noexcept { return folder_.report; }
 
@@ -192,6 +204,8 @@ void Verification::look(const CommandOptions& options) {
             "made by attest " + run.attest_version +
                 " with other laws: only that attest can count "
                 "it again");
+        signature(options);
+        library(options);
         return;
     }
     const std::string why = not_countable(folder_.report);
@@ -232,9 +246,9 @@ void Verification::draw(Screen& screen) const {
                     15);
     }
     screen.line();
-    const std::string word = exit() == exit_holds      ? screen.mark("holds") + " VALID"
-                             : exit() == exit_violated ? screen.mark("violated") + " NOT VALID"
-                                                       : screen.mark("inconclusive") + " OPEN";
+    const std::string word = !valid()                    ? screen.mark("violated") + " NOT VALID"
+                             : has(LookedAt::Kind::open) ? screen.mark("inconclusive") + " OPEN"
+                                                         : screen.mark("holds") + " VALID";
     const bool read = folder_.report.end.has_value();
     screen.line(screen.bold(word) + "   " +
                 (read ? certificate(folder_.report, {}).title() + ", " + run.started.substr(0, 10)
@@ -256,14 +270,18 @@ int verify_command(const CommandOptions& options) {
     if (!options.against.empty() && folders.size() != 2)
         throw BadInput("verify --against: holds one certificate against one other");
     Screen screen(style_of(STDOUT_FILENO, options.colour, options.ascii));
-    bool bad = false, open = false;
+    const auto rank = [](int exit) {
+        return exit == exit_violated ? 2 : exit == exit_inconclusive ? 1 : 0;
+    };
+    bool bad = false;
+    int worst = exit_holds;
     std::vector<Verification> all;
     for (const std::string& folder : folders) {
         Verification& one = all.emplace_back(folder);
         one.look(options);
         one.draw(screen);
-        bad = bad || one.exit() == exit_violated;
-        open = open || one.exit() == exit_inconclusive;
+        bad = bad || !one.valid();
+        worst = std::max(worst, one.exit(), [&](int a, int b) { return rank(a) < rank(b); });
         if (options.against.empty()) all.clear();
     }
     if (!options.against.empty() && !bad) {
@@ -271,7 +289,7 @@ int verify_command(const CommandOptions& options) {
         draw_changes(screen, all.back().report(), all.front().report());
     }
     write_out(screen.text());
-    return bad ? exit_violated : open ? exit_inconclusive : exit_holds;
+    return worst;
 }
 
 }  // namespace attest::ci

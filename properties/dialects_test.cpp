@@ -151,6 +151,59 @@ TEST(Laws, AnOutputRoundedToBf16IsNoOutputRoundedWrongly) {
     EXPECT_GT(try_law(untold, law, cases).violated, 0);
 }
 
+// A weight below the normal numbers of f16 is what it is: the law asks for none.
+TEST(Laws, AWeightThatIsRoundedToF16StandsInNoRatioBelowItsNumbers) {
+    constexpr std::int64_t cases = 20;
+    const auto to_f16 = [](const bound::ExpectedElement& e, std::int64_t) {
+        return round_to(e.value, Precision::f16);
+    };
+    const auto says_so = [](Numerics& numerics) { numerics.output = NumberFormat::f16; };
+    const Property& law = *find_property("probability.ratio");
+    TruthfulKernel told(Dialect{}, {.id = "told", .answers = to_f16, .declares = says_so});
+    const auto tried = try_law(told, law, cases);
+    EXPECT_EQ(tried.violated, 0) << tried.example;
+    EXPECT_EQ(tried.judged, cases);
+    TruthfulKernel untold(Dialect{}, {.id = "untold", .answers = to_f16});
+    EXPECT_GT(try_law(untold, law, cases).violated, 0);
+}
+
+// Parts that are normalised and merged by their log-sum-exps are off by a few roundings of these,
+// unless the kernel says that its keys are summed in chunks.
+TEST(Laws, PartsThatAreMergedByTheirLogSumExpsAreRoundedMoreThanOnce) {
+    constexpr std::int64_t cases = 20;
+    const auto merged = [](const bound::ExpectedElement& e, std::int64_t) {
+        return e.value * (1 + 0x1p-21);
+    };
+    const auto in_chunks = [](Numerics& numerics) { numerics.sum_chunk = 32; };
+    const Property& law = *find_property("reference.rounding");
+    kernel::Manifest unasked = TruthfulKernel(Dialect{}).manifest();
+    unasked.features = unasked.features.without(Feature::splits);
+    unasked.formats = {Precision::f32};
+    TruthfulKernel kernel(unasked, {.id = "merged", .answers = merged});
+    const auto tried = try_law(kernel, law, cases);
+    EXPECT_EQ(tried.violated, 0) << tried.example;
+    EXPECT_EQ(tried.judged, cases);
+    TruthfulKernel chunked(unasked, {.id = "chunked", .answers = merged, .declares = in_chunks});
+    EXPECT_GT(try_law(chunked, law, cases).violated, 0);
+}
+
+// A step that is declared in f16 may overflow where nothing is claimed of it: NaN is no leak then.
+TEST(Laws, NaNOfAStepThatMayOverflowIsNoWeight) {
+    constexpr std::int64_t cases = 60;
+    const auto overflows = [](const bound::ExpectedElement& e, std::int64_t) {
+        return std::isfinite(e.bound) ? e.value : std::nan("");
+    };
+    const auto in_f16 = [](Numerics& numerics) {
+        numerics.accumulate = numerics.bias = NumberFormat::f16;
+    };
+    TruthfulKernel kernel(Dialect{}, {.id = "overflows", .answers = overflows, .declares = in_f16});
+    for (const char* law : {"probability.nonnegative", "probability.masked_zero"}) {
+        const auto tried = try_law(kernel, *find_property(law), cases);
+        EXPECT_EQ(tried.violated, 0) << law << ": " << tried.example;
+        EXPECT_GT(tried.judged, cases / 2) << law;
+    }
+}
+
 // Products of weights and values may be subnormal in f16: twice the values are not twice the sums.
 TEST(Laws, SumsInF16DoNotScaleToTheBit) {
     constexpr std::int64_t cases = 60;

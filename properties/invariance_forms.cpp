@@ -14,6 +14,7 @@
 #include "properties/law/reading.hpp"
 #include "properties/law/scores.hpp"
 #include "properties/law/shifted.hpp"
+#include "properties/law/statistics.hpp"
 #include "properties/law/tally.hpp"
 
 namespace attest::law {
@@ -113,8 +114,7 @@ Plan check_duplicate(const Given& given) {
     const std::uint64_t stream = stream_of("invariance.duplicate");
     const bool side_by_side = (given.random_bits(stream, 0) & 1) != 0;
     const PairedCase twice = with_keys_twice(given.problem(), given.inputs(), side_by_side);
-    if (!given.supports(twice.problem))
-        return not_applicable("the kernel does not take so many keys");
+    if (!given.supports(twice.problem)) return not_applicable(own_not_taken);
     return [twice](const Trial& trial) -> Judgement {
         const Run first(trial), second(trial, twice.problem, twice.inputs);
         const Interval log_two = log(Interval::exactly(2));

@@ -42,7 +42,7 @@ std::int64_t cases_of(const Property& law) {
 }
 
 bool turns_red(const Property& law, const PlantedDeviation& deviation) {
-    TruthfulKernel kernel({}, deviation);
+    TruthfulKernel kernel(Dialect{}, deviation);
     kernel.take_formats_of(law);
     return try_until_violated(kernel, law, cases_of(law)).violated > 0;
 }
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Laws, EveryLaw, ::testing::ValuesIn(ids()),
 // PyTorch's exp(0) is 1 - 5e-5 on a CPU, in f16 and bf16: a tie then goes the other way.
 TEST(Rounding, ACoarseExpIsNoWrongRounding) {
     const auto violated = [](double ulp, double factor) {
-        TruthfulKernel kernel({}, planted::answers_times(factor));
+        TruthfulKernel kernel(Dialect{}, planted::answers_times(factor));
         kernel.claim_exp(ulp);
         return try_law(kernel, *find_property("reference.rounding"), cases).violated;
     };
@@ -100,7 +100,7 @@ TEST(Rounding, ACoarseExpIsNoWrongRounding) {
 
 TEST(StaleState, ARememberedAnswerIsNamed) {
     const Property& law = *find_property("hygiene.stale_state");
-    TruthfulKernel kernel({}, law.turned_red_by.front());
+    TruthfulKernel kernel(Dialect{}, law.turned_red_by.front());
     const auto tried = try_until_violated(kernel, law, cases);
     EXPECT_NE(tried.example.find("returns an earlier call's output"), std::string::npos)
         << tried.example;

@@ -92,9 +92,8 @@ Judgement check_nonnegative(const Trial& trial) {
     for (const Row& row : all_rows(problem)) {
         if (blind(shown.call, row)) continue;
         for (std::int64_t c = 0; c < value_dim(problem); ++c) {
+            if (may_overflow(shown.call, element(shown.call, row, c))) continue;
             const double observed = output(shown.call, row, c);
-            const bool overflow = std::isnan(observed);
-            if (overflow && may_overflow(shown.call, element(shown.call, row, c))) continue;
             // Not `observed < 0`: a NaN is not non-negative either.
             const bool right = observed >= 0 && !std::signbit(observed);
             tally.fact(right, 0, observed, output_at(row, c), [&] {
@@ -170,8 +169,8 @@ Judgement check_masked_zero(const Trial& trial) {
         for (std::int64_t c = 0; c < columns; ++c) {
             const auto at = static_cast<std::size_t>(c);
             if (seen[at] != 0 || last_hidden[at] < 0) continue;
+            if (may_overflow(call, element(call, row, c))) continue;
             const double shown = output(call, row, c);
-            if (std::isnan(shown) && may_overflow(call, element(call, row, c))) continue;
             tally.fact(shown == 0, 0, shown, output_at(row, c), [&] {
                 return fmt::format("{} gives weight to a hidden key, such as key {}, {}",
                                    name_of(problem, row), last_hidden[at],

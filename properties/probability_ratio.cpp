@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -38,6 +39,9 @@ namespace {
 // all that it rescales. Nothing of the above changes but that parts may be merged by levels, each
 // of which rounds the log-sum-exps anew; where exp(0) need not be 1, a running sum is off by E for
 // each tile between the two keys, and there are no more than two.
+//
+// A weight stays a normal number of what it is rounded to: exp(-D) and half of it, l being at most
+// 2, and twice that again for the error of each.
 constexpr std::int64_t queries_most = 64;
 constexpr double exp_range = 80;   // exp(-80) is a normal number of f32
 constexpr double no_score = 1000;  // exp(-1000) is 0 in f64 too
@@ -49,6 +53,15 @@ double log_error(const bound::KernelModel& m, double distance, std::int64_t keys
     const double merges = levels * (4 * (distance + 1) + 2 * (distance + 1));
     const double roundings = (8 * distance + merges + 4 + 5) * m.ua;
     return evaluation * (exps + roundings + 2 * m.up + 2 * m.uo) + 8 * m.oma;
+}
+
+double range_of(const Numerics& numerics) {
+    double range = exp_range;
+    for (const NumberFormat rounded : {numerics.weights, numerics.output}) {
+        const FormatTraits format = traits(resolved(rounded, Precision::f32));
+        range = std::min(range, -(format.exponent_min + 2) * std::log(2.0));
+    }
+    return range;
 }
 
 /// How many keys there are beside so few queries that a case costs the same.
@@ -96,13 +109,13 @@ ComparedKeys keys_of(const Given& given, const Problem& problem, std::int64_t b,
 /// A third of the scores lie within 1, where the bound is least, the others over the range of exp.
 TensorSet two_key_inputs(const Given& given, const Problem& problem) {
     const std::uint64_t stream = stream_of("probability.ratio") + 1;
-    const double scale = effective_scale(problem);
+    const double scale = effective_scale(problem), range = range_of(given.numerics());
     TensorSet inputs = blank_inputs(problem);
     std::uint64_t index = 0;
     inputs.put(Role::q, tensor_of(problem, Role::q, [&](auto, auto, auto i, auto c) {
                    const double any = std::fmod(std::abs(given.random_normal(stream, index++)), 1);
                    if (c > 0) return c == 1 ? 1.0 : 0.0;
-                   return (i % 3 == 0 ? any : any * exp_range) / scale;
+                   return (i % 3 == 0 ? any : any * range) / scale;
                }));
     inputs.put(Role::k, tensor_of(problem, Role::k, [&](auto b, auto g, auto j, auto c) {
                    const ComparedKeys keys = keys_of(given, problem, b, g);
@@ -156,8 +169,9 @@ Property ratio() {
         .why =
             "P_0 / P_1 = exp(S_0 - S_1). Over one channel and two keys, one of them zero, hardly a "
             "rounding is left, and what both weights share cancels in their quotient: it is off by "
-            "little more than the declared error of exp, at every score from 0 to -80. Up to 4095 "
-            "other keys beside them score -1000 and weigh nothing.",
+            "little more than the declared error of exp, at every score from 0 to -80, or as far "
+            "as a format that rounds the weights has normal numbers. Up to 4095 other keys beside "
+            "them score -1000 and weigh nothing.",
         .source = "Vaswani et al. 2017, eq. 1; the manifest\'s numerics.exp_ulp",
         .compares = Compares::bound,
         .cases = {.allow = FeatureSet(Feature::gqa, Feature::layout, Feature::lse, Feature::dim_v,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "properties/law/case_sets.hpp"
+#include "properties/law/equal_weights.hpp"
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/statistics.hpp"
@@ -155,20 +156,7 @@ Property structure() {
 
 // With every key zero all scores are zero and every weight is exp(0) = 1 (or 1/n, a power of two).
 // Values are whole numbers, n of them a power of two: sums below 2^24 are exact in any order, so is
-// their quotient by n, and one rounding is left, that to the output format. Splits merged by their
-// LSE would round log n: the law asks for none, and who splits unasked merges exactly.
-//
-// An exp declared coarser than a library's may be off at 0 too, by E; half precision and an epsilon
-// leave no sum exact either. Numerator and denominator are off by x = E + up + epsilon + g of the
-// sum of sizes, g that of the n + 6 roundings on the way, up where E may show in P: the mean by at
-// most 2x/(1 - x) mean |v|. What rounds from there agrees.
-double mean_slack(const bound::KernelModel& m, const Numerics& numerics, double keys) {
-    if (!coarse_exp(numerics) && m.ua <= 0x1p-24 && m.epsilon == 0) return 0;
-    const double up = m.exp_error < m.up / 2 ? 0 : m.up;
-    const double x = m.exp_error + up + m.epsilon + bound::chain_error(m.sum_depth(keys) + 6, m.ua);
-    return x < 0.5 ? 2 * x / (1 - x) : HUGE_VAL;
-}
-
+// their quotient by n, and one rounding is left, that to the output format.
 Judgement judge_rounding(const Trial& trial, const Problem& problem) {
     constexpr std::int64_t most = 255;
     const std::uint64_t stream = stream_of("reference.rounding");
@@ -230,7 +218,7 @@ Plan check_rounding(const Given& given) {
     problem.splits = 1;
     problem = canonical(problem);
     if (!given.supports(problem)) problem.splits = 0;
-    if (!given.supports(problem)) return not_applicable("the kernel does not take so many keys");
+    if (!given.supports(problem)) return not_applicable(own_not_taken);
     return [problem](const Trial& trial) { return judge_rounding(trial, problem); };
 }
 
@@ -243,7 +231,8 @@ Property rounding() {
             "With all keys zero every weight is exp(0) = 1. Values are whole numbers and their "
             "count a power of two: every sum and the quotient are exact in any order, and the "
             "rounding to the output format is the only one left: to nearest, a tie to either side; "
-            "its class is structure.",
+            "its class is structure. Who may merge normalised parts unasked (neither the feature "
+            "splits nor a sum_chunk is declared) has the roundings of that beside it.",
         .source = "IEEE 754-2019, section 4.3.1",
         .compares = Compares::property,
         .tells = Tells::truth,

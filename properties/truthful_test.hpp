@@ -37,12 +37,13 @@ inline kernel::Manifest truthful_manifest(const Dialect& dialect) {
 class TruthfulKernel final : public search::Kernel {
 public:
     explicit TruthfulKernel(const Dialect& dialect, PlantedDeviation deviation = {})
-        : manifest_(truthful_manifest(dialect)), deviation_(std::move(deviation)) {
-        if (deviation_.declares) deviation_.declares(manifest_.numerics);
-    }
+        : TruthfulKernel(truthful_manifest(dialect), std::move(deviation)) {}
 
     /// One that takes what its manifest says, and nothing else.
-    explicit TruthfulKernel(kernel::Manifest manifest) : manifest_(std::move(manifest)) {}
+    explicit TruthfulKernel(kernel::Manifest manifest, PlantedDeviation deviation = {})
+        : manifest_(std::move(manifest)), deviation_(std::move(deviation)) {
+        if (deviation_.declares) deviation_.declares(manifest_.numerics);
+    }
 
     /// f64 is slow: only where a law is of nothing else.
     void take_formats_of(const Property& law) {

@@ -12,6 +12,7 @@
 #include "properties/law/property.hpp"
 #include "properties/law/reading.hpp"
 #include "properties/law/score_sampling.hpp"
+#include "properties/law/statistics.hpp"
 
 namespace attest::law {
 
@@ -51,8 +52,7 @@ Plan check_scaled(const Given& given) {
     const Sampling sampling =
         at_default_scale(sampling_problem(given.problem(), given.problem().dim_qk),
                          draws_signs(given, stream), stream + 1);
-    if (!given.supports(sampling.problem))
-        return not_applicable("the kernel does not take so many keys");
+    if (!given.supports(sampling.problem)) return not_applicable(own_not_taken);
     return estimated(
         given, {.samplings = {sampling}, .name = deviation_of_variance, .sentence = variance_is});
 }
@@ -151,7 +151,8 @@ Plan check_dimension_free(const Given& given) {
         if (given.supports(sampling.problem)) taken.push_back(std::move(sampling));
     }
     if (taken.size() < 2)
-        return not_applicable("the kernel takes only one of the dimensions 8..576");
+        return not_applicable(
+            "of what the law makes of a case, the kernel takes fewer than two head dimensions");
     const auto last = static_cast<std::int64_t>(taken.size()) - 1;
     const auto other = static_cast<std::size_t>(1 + given.random_below(stream, 0, last));
     return estimated(given, {.samplings = {taken.front(), taken[other]},

@@ -1,5 +1,8 @@
 #include "kernels/interface/manifest_takes.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace attest::kernel {
 namespace {
 
@@ -13,6 +16,35 @@ std::int64_t whole(const JsonSource& source, const Json& value) {
     return *number;
 }
 
+/// Of what a problem always has; the rest may be none, or -1.
+struct TakenRange {
+    std::int64_t least, most;
+};
+TakenRange allowed_of(Quantity quantity) {
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    switch (quantity) {
+        case Quantity::batch:
+        case Quantity::heads_kv:
+        case Quantity::group:
+            return {1, most};
+        case Quantity::dim_qk:
+        case Quantity::dim_v:
+            return {1, 1 << 16};
+        default:
+            return {-1, std::numeric_limits<std::int64_t>::max()};
+        case Quantity::len_q:
+        case Quantity::len_kv:
+            return {0, most};
+    }
+}
+
+void require_within(const JsonSource& source, const Json& value, std::int64_t number,
+                    const TakenRange& allowed) {
+    if (number < allowed.least || number > allowed.most)
+        source.fail(value, fmt::format("no problem has {} of these", number),
+                    fmt::format("from {} to {}", allowed.least, allowed.most));
+}
+
 std::vector<std::int64_t> wholes(const JsonSource& source, const Json& list) {
     if (list.items.empty()) source.fail(list, "this list is empty", "leave the key out: any");
     std::vector<std::int64_t> numbers;
@@ -20,10 +52,15 @@ std::vector<std::int64_t> wholes(const JsonSource& source, const Json& list) {
     return numbers;
 }
 
-NumberSet numbers_of(const JsonSource& source, const Json& value, const std::string& name) {
-    if (value.kind == Json::Kind::array) return {.only = wholes(source, value)};
-    if (value.kind != Json::Kind::object) return {.only = {whole(source, value)}};
+NumberSet numbers_of(const JsonSource& source, const Json& value, const std::string& name,
+                     const TakenRange& allowed) {
     NumberSet numbers;
+    if (value.kind == Json::Kind::array)
+        numbers.only = wholes(source, value);
+    else if (value.kind != Json::Kind::object)
+        numbers.only = {whole(source, value)};
+    for (const std::int64_t number : numbers.only) require_within(source, value, number, allowed);
+    if (!numbers.only.empty()) return numbers;
     Section section(source, value, name);
     if (const Json* v = section.find("least")) numbers.least = whole(source, *v);
     if (const Json* v = section.find("most")) numbers.most = whole(source, *v);
@@ -32,6 +69,9 @@ NumberSet numbers_of(const JsonSource& source, const Json& value, const std::str
         if (numbers.multiple < 1) source.fail(*v, "a multiple of this is no length", "from 1 up");
     }
     section.finish();
+    if (numbers.least) require_within(source, value, *numbers.least, allowed);
+    if (numbers.most && *numbers.most < allowed.least)
+        require_within(source, value, *numbers.most, allowed);
     if (numbers.most && !numbers.has(numbers.nearest(*numbers.most)))
         source.fail(value, "no number is all of this", "least, most and a multiple between them");
     return numbers;
@@ -41,6 +81,8 @@ DimPair dims_of(const JsonSource& source, const Json& value) {
     if (value.kind != Json::Kind::array || value.items.size() != 2)
         source.fail(value, "this is no pair of dimensions", "[[128, 128], [192, 128]]: q and v");
     const auto pair = wholes(source, value);
+    for (const std::int64_t dim : pair)
+        require_within(source, value, dim, allowed_of(Quantity::dim_qk));
     return {pair[0], pair[1]};
 }
 
@@ -74,7 +116,8 @@ void read_takes(const JsonSource& source, const Json& object, Takes& takes) {
             v->text == "all")
             takes.turns_all = true;
         else
-            takes[row.quantity] = numbers_of(source, *v, fmt::format("takes.{}", row.key));
+            takes[row.quantity] =
+                numbers_of(source, *v, fmt::format("takes.{}", row.key), allowed_of(row.quantity));
     }
     section.choose("queries", manifest_words::queries_words, takes.queries);
     section.choose("padding", manifest_words::padding_words, takes.padding);
@@ -89,6 +132,15 @@ void read_takes(const JsonSource& source, const Json& object, Takes& takes) {
     takes.orders = listed(section, "orders", manifest_words::order_words);
     takes.always = read_features(section, "always");
     section.finish();
+    // The smallest problem of these must be one that can be made.
+    constexpr double scores_most = 0x1p24;
+    double scores = 1;
+    for (const Quantity each :
+         {Quantity::batch, Quantity::heads_kv, Quantity::group, Quantity::len_q, Quantity::len_kv})
+        scores *= static_cast<double>(std::max<std::int64_t>(takes[each].nearest(1), 1));
+    if (scores > scores_most)
+        source.fail(object, fmt::format("the smallest problem of these has {:.3g} scores", scores),
+                    "fewer sequences, heads, queries or keys: attest makes none so large");
 }
 
 nlohmann::json takes_json(const Takes& takes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "properties/law/reading.hpp"
 #include "properties/search/features.hpp"
 #include "properties/search/landmarks.hpp"
 #include "reference/problem/errors.hpp"
@@ -167,7 +168,7 @@ std::vector<FeatureSet> alternatives(const law::CaseSpace& space, const Capabili
 
 bool shows_little(const law::Property& property, const kernel::Manifest& manifest) noexcept {
     const Numerics& numerics = manifest.numerics;
-    if (numerics.centred_keys || numerics.centred_values) return true;
+    if (has_coarse_steps(numerics) || law::coarse_exp(numerics)) return true;
     const auto lacks = [&](Role role) { return !kernel::among(manifest.gradients, role); };
     return property.needs.backward && (lacks(Role::d_q) || lacks(Role::d_k) || lacks(Role::d_v));
 }

@@ -97,6 +97,8 @@ Counts count(const CampaignResult& result, Precision format, const std::vector<F
     counts.pairs.resize(features.size() * (features.size() + 1) / 2);
     counts.violated.resize(counts.pairs.size());
     for (const LawResult& law : result.laws) {
+        // What was cut is run again where the run is resumed, and counted then.
+        if (law.verdict.reason.kind == law::Reason::Kind::interrupted) continue;
         for (const CaseRecord& record : law.records) {
             if (record.tried.problem.format_q != format) continue;
             ++counts.cases;
@@ -121,6 +123,9 @@ void add_earlier(Counts& counts, const std::vector<CoverageReport>& earlier, Pre
     for (const CoverageReport& report : earlier) {
         if (report.format != format || report.pairs.size() != counts.pairs.size()) continue;
         counts.cases += report.cases;
+        for (const auto& [larger, smaller] : report.violated)
+            counts.violated[triangle(static_cast<std::size_t>(larger),
+                                     static_cast<std::size_t>(smaller))] = true;
         for (std::size_t n = 0; n < counts.pairs.size(); ++n) counts.pairs[n] += report.pairs[n];
     }
 }

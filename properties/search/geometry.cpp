@@ -33,10 +33,15 @@ std::vector<std::int64_t> taken_of(const std::vector<std::int64_t>& numbers,
     return taken.size() == numbers.size() ? std::vector<std::int64_t>{} : taken;
 }
 
+/// Of a kernel that takes nothing without lengths of each sequence, they are half of what there is;
+/// over a cache no fewer than the queries.
 Problem with_lengths(Problem p, std::int64_t len_q, std::int64_t len_kv) {
     p.len_q = len_q;
     p.len_kv = len_kv;
     if (p.cache.present) p.cache.len = len_kv - len_q;
+    for (std::int64_t& len : p.mask.lens_q) len = len_q / 2;
+    for (std::int64_t& len : p.mask.lens_kv)
+        len = std::max(len_kv / 2, p.cache.present ? len_q : 0);
     return p;
 }
 
@@ -119,13 +124,14 @@ void ask_lengths(Geometry& g, const Problem& p, const Supports& takes) {
     std::int64_t keys = longest_asked;
     while (keys > p.len_q && !takes(with_lengths(p, p.len_q, keys))) keys /= 2;
     const bool fewer = p.cache.present || g.queries == Queries::at_most_keys;
+    const std::int64_t keys_each = p.mask.lens_kv.empty() ? 1 : 2;  // a sequence has half of them
     g.len_q = lengths_taken(fewer ? keys : longest_asked, [&](std::int64_t len) {
-        return takes(with_lengths(p, len, fewer ? std::max(len, keys) : keys));
+        return takes(with_lengths(p, len, fewer ? std::max(keys_each * len, keys) : keys));
     });
     const std::int64_t queries = g.len_q.nearest(1);
     g.len_kv = lengths_taken(longest_asked, [&](std::int64_t len) {
-        // Fewer keys than the fewest queries: nothing that could be asked.
-        if (fewer && len < queries) return len % g.len_q.multiple == 0;
+        // Fewer keys than the fewest queries, or no room for fewer: nothing that could be asked.
+        if (fewer && len < queries + keys_each - 1) return len % g.len_q.multiple == 0;
         return takes(with_lengths(p, queries, len));
     });
 }

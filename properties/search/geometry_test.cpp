@@ -127,6 +127,8 @@ constexpr Declaration declarations[] = {
     {"few_queries", R"(["f32"])", R"({"len_q":[1,4],"always":["cache","lens_q"]})"},
     {"packed", R"(["f32"])", R"({"always":["documents"]})"},
     {"padded", R"(["f32"])", R"({"always":["lens_kv"]})"},
+    {"padded_cache", R"(["f32"])", R"({"always":["cache","lens_kv"]})"},
+    {"padded_decode", R"(["f32"])", R"({"len_q":1,"always":["cache","lens_kv"]})"},
     {"biased", R"(["f32"])", R"({"always":["alibi"]})"},
     {"rotated", R"(["f32"])", R"({"always":["rope","keys_rotated"]})"},
 };
@@ -155,6 +157,12 @@ TEST_P(Declared, NoDrawIsWasted) {
     std::vector<std::string> narrowed;
     const Capability capability = probed_capability(kernel, narrowed);
     EXPECT_EQ(capability.refused, FeatureSet{});
+    // What it always wants leaves its lengths as they were declared.
+    if (manifest.takes.always != FeatureSet{}) {
+        EXPECT_TRUE(capability.geometry.len_kv.any());
+        EXPECT_TRUE(capability.geometry.len_q.any() ||
+                    manifest.takes[kernel::Quantity::len_q].has(1));
+    }
     const law::Property any = zero_law("declared.any");
     const Profile profile;
     std::int64_t drawn = 0, first = 0;

@@ -23,7 +23,9 @@ void Prober::narrow_gradients() {
 void Prober::probe_backward() {
     if (!find_differentiated()) {
         capability_.gradients.clear();
-        narrowed_.push_back("refuses them, which it declares" + why());
+        narrowed_.push_back(has_coarse_steps(capability_.numerics)
+                                ? std::string(not_judged_coarse)
+                                : "refuses them, which it declares" + why());
         return;
     }
     narrow_dims();

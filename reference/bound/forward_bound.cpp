@@ -101,6 +101,10 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
     if (model_.uq > 0 && !(row.q_max * std::max(1.0, 1.45 * model_.scale) < model_.query_max))
         valid_ = false;
     if (!(maxima_.bias < model_.bias_max)) valid_ = false;
+    // A key or value less the mean of all is at most twice the largest, and rounded as weights are.
+    if (model_.centred_keys && !(2 * evaluation * row.k_max < model_.centred_max)) valid_ = false;
+    if (model_.centred_values && !(2 * evaluation * model_.value_max < model_.centred_max))
+        valid_ = false;
 
     const double per_split =
         8 * ua * (maxima_.score + std::log(row.entries + 1) + 2) + 6 * model_.exp_error + 4 * ua;

@@ -58,6 +58,8 @@ void resolve_steps(const Problem& problem, const Numerics& n, const FormatTraits
     m.epsilon = std::max(0.0, n.epsilon);
     m.centred_keys = n.centred_keys;
     m.centred_values = n.centred_values;
+    m.centred_max =
+        std::min(a.max_finite, traits(resolved(n.weights, problem.format_q)).max_finite);
     m.coarse_steps = has_coarse_steps(n);
 }
 

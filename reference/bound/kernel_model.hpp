@@ -31,6 +31,7 @@ struct KernelModel {
     double epsilon = 0;      ///< added to l
     double max_finite = 0;   ///< of the accumulator
     double score_max = 0, query_max = 0, bias_max = 0;  ///< the largest finite numbers there
+    double centred_max = 0;  ///< of what keys and values less their mean are rounded to
     bool sums_rounded_weights = false;
     bool flushes = false;  ///< subnormal inputs count as zero too
     bool matrix_unit = false;
