@@ -11,9 +11,11 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 try:
@@ -166,6 +168,42 @@ class Certificates(Campaign):
         self.assertIn("certificate.html is not what the records say", forge(bits))
         everything = self.refused("forged", "--public-key", "key.pub")
         self.assertIn("what was signed is another certificate", everything)
+
+        # Of another attest the verdict stays open, and what was signed does not.
+        def version(records):
+            records[0]["attest"]["version"] = "9.9"
+        folder = self.copy("forged")
+        records = json.loads(json.dumps(whole))
+        version(records)
+        self.reseal(folder, records)
+        self.assertIn("what was signed is another certificate", self.refused(folder, "--public-key", "key.pub"))
+
+    def test_a_violated_kernel_has_a_valid_certificate_and_no_exit_code_0(self):
+        self.attest("certify", "mutant:M001", "--profile", "small.json", "--seed", "7", "--out", "wrong", code=1)
+        self.assertIn("VALID violated under a profile of its own", words(self.attest("verify", "wrong", code=1).stdout))
+
+    def test_a_run_that_was_cut_is_certified_after_all(self):
+        options = ["--profile", "small.json", "--cases", "400", "--seed", "7", "--jobs", "1", "--out", "cut"]
+        run = subprocess.Popen([ATTEST, "certify", "cpu_naive", *options], cwd=self.cwd, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+        while run.poll() is None:  # in the middle of a law
+            try:
+                if self.bytes_of("cut", "result.jsonl").count(b"\n") > 150:
+                    break
+            except OSError:
+                pass
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        out = run.communicate(timeout=120)[0]
+        self.assertEqual(run.returncode, 3, out)
+        self.assertIn("attest certify --resume cut", out)
+        self.assertIn("was begun by attest certify", self.attest("check", "--resume", "cut", code=2).stderr)
+        self.attest("certify", "--resume", "cut", code=3)  # by so many cases it is a part
+        said = words(self.attest("verify", "cut", code=3).stdout)
+        self.assertIn("verdict follows from", said)
+        # Another run's page would speak for it.
+        self.attest("check", "cpu_naive", "--cases", "1", "--match", "masking.causal", "--out", "cut")
+        self.assertEqual([f for f in os.listdir(self.path("cut")) if f.startswith("certificate")], [])
 
     def test_a_rerun_finds_other_bits(self):
         folder = self.copy("bits")

@@ -89,11 +89,13 @@ Html verdict_section(const RunReport& report, const std::vector<RunFinding>& fin
     Html out;
     out << "<section aria-label=\"verdict\">\n";
     // Records that were cut by a kill lack the laws after it.
-    const std::int64_t unwritten = std::max<std::int64_t>(
-        report.run.catalogue_laws - static_cast<std::int64_t>(report.laws.size()), 0);
+    const std::int64_t not_run =
+        v.cut + std::max<std::int64_t>(
+                    report.run.catalogue_laws - static_cast<std::int64_t>(report.laws.size()), 0);
     if (report.end->interrupted || v.cut > 0)
-        out << "<div class=\"banner\"><p>Not complete: " << count_of(v.cut + unwritten)
-            << " laws were not run. What was found so far stands.</p>"
+        out << "<div class=\"banner\"><p>Not complete: "
+            << Text{not_run > 0 ? count_text(not_run) + " laws were not run" : "it was cut"}
+            << ". What was found so far stands.</p>"
             << command_of(resume_line(report.run, directory)) << "</div>\n";
     out << "<h1><span class=\"verdict "
         << (v.decision == RunDecision::violated ? Literal("bad")

@@ -166,7 +166,7 @@ class Bytes(PageTest):
     def test_pages_of_little_and_of_much(self):
         self.draw(self.altered("check_pass", lambda r: r["record"] in ("run", "end")))
         _, cut = self.draw(self.altered("check_fail", lambda r: r["record"] in ("run", "law", "case")), "cut")
-        self.assertTrue("Not complete" in cut and "attest check --resume" in cut)
+        self.assertTrue("Not complete" in cut and "attest check ./libmine.so --resume" in cut)
 
     def test_the_map_is_a_png_of_its_size(self):
         result = self.with_maps()

@@ -52,6 +52,7 @@ TEST(Screen, AsciiFoldsItsOwnSymbols) {
     EXPECT_EQ(plain.text(), "only when Tq != Tk\n");
     EXPECT_EQ(plain.mark("violated"), "X");
     EXPECT_EQ(plain.cut("0123456789", 8), "01234...");
+    EXPECT_EQ(plain.cut("\x1b[1m01\x1b[0m23456789", 8), "\x1b[1m01\x1b[0m234\x1b[0m...");
 }
 
 }  // namespace

@@ -216,6 +216,15 @@ TEST(Manifest, WhatIsWrongIsSaid) {
     EXPECT_EQ(error_of(with(R"("features":["paged"])")),
               "./libmine.so: manifest:1:61: features names paged without cache | pages are a kind "
               "of cache: name both");
+    EXPECT_EQ(error_of(with(R"("takes":{"batch":[2,0]})")),
+              "./libmine.so: manifest:1:67: no problem has 0 of these | from 1 to 2147483648");
+    EXPECT_EQ(error_of(with(R"("takes":{"dim_qk":{"most":0}})")),
+              "./libmine.so: manifest:1:68: no problem has 0 of these | from 1 to 65536");
+    EXPECT_EQ(error_of(with(R"("takes":{"dims":[[64,0]]})")),
+              "./libmine.so: manifest:1:67: no problem has 0 of these | from 1 to 65536");
+    EXPECT_EQ(error_of(with(R"("takes":{"batch":100000000})")),
+              "./libmine.so: manifest:1:58: the smallest problem of these has 1e+08 scores | fewer "
+              "sequences, heads, queries or keys: attest makes none so large");
     EXPECT_EQ(
         error_of(with(R"("numerics":{"tile":-1})")),
         "./libmine.so: manifest:1:69: numerics.tile is -1 | a whole number, 0 where nothing is "

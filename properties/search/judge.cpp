@@ -1,6 +1,7 @@
 #include "properties/search/judge.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "properties/search/clock.hpp"
@@ -25,6 +26,14 @@ law::Verdict of_nothing(const law::Judge& judge, const law::Judgement& nothing,
     return law::violated(std::move(violation), of_truth.elements);
 }
 
+/// Two numbers that are both NaN show no relation, whatever the law says of two that differ.
+law::Verdict without_relation(law::Verdict verdict) {
+    if (auto& v = verdict.violation;
+        v && std::isnan(v->expected) && std::isnan(v->observed) && !v->element_name.empty())
+        v->problem = v->element_name + " is NaN";
+    return verdict;
+}
+
 /// The law's own answer, or what stopped it.
 law::Verdict ask(const law::Property& property, const KernelTrial& trial) {
     const law::Plan plan = property.check(trial);
@@ -36,7 +45,7 @@ law::Verdict ask(const law::Property& property, const KernelTrial& trial) {
 
 law::Verdict guarded(const law::Property& property, const KernelTrial& trial) {
     try {
-        return ask(property, trial);
+        return without_relation(ask(property, trial));
     } catch (const law::Stopped& stopped) {
         return stopped.judgement;
     } catch (const NoAnswer& none) {

@@ -1,8 +1,9 @@
 // Why a law has no verdict: nothing judged, too little, left out.
 
 #include <gtest/gtest.h>
-
 #include <sched.h>
+
+#include <cmath>
 
 #include "properties/search/campaign_test.hpp"
 #include "properties/search/capability.hpp"
@@ -65,6 +66,23 @@ TEST(NoVerdict, ALawOfGradientsThatAreNotReturnedDoesNotApply) {
     using enum law::Decision;
     EXPECT_EQ(decisions({Role::d_q}), std::pair(not_applicable, inconclusive));
     EXPECT_EQ(decisions({Role::d_q, Role::d_k, Role::d_v}), std::pair(inconclusive, inconclusive));
+}
+
+TEST(NoVerdict, OfTwoNaNsNoRelationIsClaimed) {
+    law::Property law = zero_law("nan.both");
+    law.check = [](const law::Given&) -> law::Plan {
+        return [](const law::Trial&) {
+            law::Violation v;
+            v.problem = "query 0 reads key 1, which it may not";
+            v.element_name = "output of query 0";
+            v.expected = v.observed = std::nan("");
+            return law::violated(std::move(v), 1);
+        };
+    };
+    const KernelPlan plan = plan_with(PlantedDefect::wrong);
+    const LawResult result = run({law}, plan, few_cases()).laws[0];
+    ASSERT_TRUE(result.verdict.violation);
+    EXPECT_EQ(result.verdict.violation->problem, "output of query 0 is NaN");
 }
 
 TEST(NoVerdict, ALawOfWhichTheKernelTakesNothingDoesNotApply) {
