@@ -20,6 +20,7 @@ struct GateComparison : GateChanges {
     const RunReport& baseline;
     const RunReport& candidate;
     const GateLimits& limits;
+    bool mended = false;           ///< a law that was violated is not any more
     std::int64_t other_draws = 0;  ///< laws whose cases were others, so that errors do not compare
 };
 
@@ -114,9 +115,12 @@ void compare_accuracy(GateComparison& c, const search::LawReport& before,
         for (const auto& q : quantiles) {
             const double least = std::max(q.then, GateLimits::floor);
             const std::string side = std::string(q.word) + " " + format + " ";
+            // What was wrong erred otherwise: its margins are no promise of what is right.
             if (!(q.now <= c.limits.accuracy * least))
-                c.add(Kind::worse, after.law, side + ratio_text(q.then), ratio_text(q.now),
-                      "error/bound " + ratio_text(q.now / least) + " times as large");
+                c.add(c.mended ? Kind::told : Kind::worse, after.law, side + ratio_text(q.then),
+                      ratio_text(q.now),
+                      "error/bound " + ratio_text(q.now / least) + " times as large" +
+                          (c.mended ? ", beside a law that the baseline violated" : ""));
             else if (q.then > c.limits.accuracy * std::max(q.now, GateLimits::floor))
                 c.add(Kind::better, after.law, side + ratio_text(q.then), ratio_text(q.now));
         }
@@ -202,10 +206,23 @@ std::string GateReport::waiver_of(const std::vector<std::string>& laws) const {
     return change != nullptr && change->kind == GateChange::Kind::waived ? change->waiver : "";
 }
 
+std::string GateReport::excuse_of(const std::string& law) const {
+    if (const std::string waiver = waiver_of({law}); !waiver.empty()) return "waived: " + waiver;
+    const GateChange* change = about({law});
+    const bool before = change != nullptr && change->kind == GateChange::Kind::told &&
+                        change->baseline == "violated";
+    return before ? "as in the baseline" : "";
+}
+
 GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
                         const GateLimits& limits, const std::vector<Waiver>& waivers,
                         const std::string& today) {
-    GateComparison c{{}, baseline, candidate, limits, 0};
+    GateComparison c{{}, baseline, candidate, limits};
+    c.mended = std::ranges::any_of(candidate.laws, [&](const search::LawReport& after) {
+        const search::LawReport* before = baseline.law(after.law);
+        return before != nullptr && before->verdict.decision == law::Decision::violated &&
+               after.verdict.decision == law::Decision::holds;
+    });
     GateReport out;
     for (const search::LawReport& after : candidate.laws) {
         const search::LawReport* before = baseline.law(after.law);

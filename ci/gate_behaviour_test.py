@@ -129,6 +129,7 @@ class Gate(unittest.TestCase):
         lines, gate = told(code=0)
         self.assertEqual({kind for kind, _, _ in lines}, {"notice"})
         self.assertTrue(any("as before" in place for _, place, _ in lines), lines)
+        self.assertEqual(ElementTree.parse(os.path.join(self.cwd, "red.xml")).getroot().get("failures"), "0")
 
     def test_two_kernels_get_the_same_cases(self):
         self.attest("gate", "--baseline", "cpu_flash", "--candidate", "cpu_flash", "--match", "masking.causal",

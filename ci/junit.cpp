@@ -58,10 +58,10 @@ std::string failure(const RunReport& report, const search::LawReport& law,
 }
 
 std::string test_case(const RunReport& report, const search::LawReport& law,
-                      const std::string& directory, const std::string& waiver) {
+                      const std::string& directory, const std::string& excuse) {
     std::string inside, source;
-    if (!waiver.empty())
-        inside = "<skipped" + attribute("message", "violated, waived: " + waiver) + "/>";
+    if (!excuse.empty())
+        inside = "<skipped" + attribute("message", "violated, " + excuse) + "/>";
     else if (law.verdict.decision == law::Decision::violated)
         inside = failure(report, law, directory, source);
     else if (law.verdict.decision != law::Decision::holds)
@@ -96,9 +96,9 @@ std::string suite(const RunReport& report, const Family& family, const std::stri
     std::string cases;
     for (const search::LawReport* law : family.laws) {
         const bool violated = law->verdict.decision == law::Decision::violated;
-        const std::string waiver = gate && violated ? gate->waiver_of({law->law}) : "";
-        cases += test_case(report, *law, directory, waiver);
-        const bool fails = violated && waiver.empty();
+        const std::string excuse = gate && violated ? gate->excuse_of(law->law) : "";
+        cases += test_case(report, *law, directory, excuse);
+        const bool fails = violated && excuse.empty();
         counts.add(
             {1, fails, 0, !fails && law->verdict.decision != law::Decision::holds, law->seconds});
     }

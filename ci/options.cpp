@@ -51,9 +51,9 @@ void add_file_options(CLI::App& app, CommandOptions& o) {
     app.add_option("--summary", o.files.summary, "FILE for a page of Markdown");
 }
 
-void add_case_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
+void add_case_options(CLI::App& app, CommandOptions& o, TypedOptions& t, const char* none) {
     app.add_option("CASE", o.arguments,
-                   "a stored id, a file, a fixture's name or a line; none: all that is stored");
+                   std::string("a stored id, a file, a fixture's name or a line") + none);
     app.add_option("--kernel", o.kernel, "the kernel; a stored case has its own");
     app.add_option("--law", o.law, "the law to judge by; a stored case has its own");
     app.add_option("--out", o.out, "folder of the results (attest-out)");
@@ -141,8 +141,9 @@ void define(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     add_screen_options(*check, o, t);
 
     add_case_options(*app.add_subcommand("replay", "try one case again; exit 1 while it fails"), o,
-                     t);
-    add_case_options(*app.add_subcommand("explain", "show one case: scores, mask, weights"), o, t);
+                     t, "; none: all that is stored");
+    add_case_options(*app.add_subcommand("explain", "show one case: scores, mask, weights"), o, t,
+                     "");
 
     auto* certify = app.add_subcommand("certify", "judge a kernel and write a certificate");
     certify->add_option("KERNEL", o.arguments, "as for check");

@@ -1,5 +1,6 @@
 #include "ci/waiver.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -23,7 +24,8 @@ std::string text_of(const JsonSource& source, const Json& object, std::string_vi
         return {};
     }
     const std::string& text = json_string(source, *value);
-    if (text.empty()) source.fail(*value, "\"" + std::string(key) + "\" is empty", example);
+    if (text.find_first_not_of(" \t\r\n") == text.npos)
+        source.fail(*value, "\"" + std::string(key) + "\" is empty", example);
     return text;
 }
 
@@ -61,6 +63,8 @@ std::vector<Waiver> parse_waivers(std::string_view json, const std::string& sour
 }
 
 std::vector<Waiver> load_waivers(const std::string& path) {
+    if (std::filesystem::is_directory(path))
+        throw BadInput("--waivers " + path + ": is a folder", {"name a file in it"});
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();

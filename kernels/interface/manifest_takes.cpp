@@ -30,11 +30,11 @@ TakenRange allowed_of(Quantity quantity) {
         case Quantity::dim_qk:
         case Quantity::dim_v:
             return {1, 1 << 16};
-        default:
-            return {-1, std::numeric_limits<std::int64_t>::max()};
         case Quantity::len_q:
         case Quantity::len_kv:
             return {0, most};
+        default:
+            return {-1, std::numeric_limits<std::int64_t>::max()};
     }
 }
 
