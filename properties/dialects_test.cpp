@@ -187,20 +187,16 @@ TEST(Laws, PartsThatAreMergedByTheirLogSumExpsAreRoundedMoreThanOnce) {
     EXPECT_GT(try_law(chunked, law, cases).violated, 0);
 }
 
-// A step that is declared in f16 may overflow where nothing is claimed of it: NaN is no leak then.
+// A step that is declared in f16 may overflow where nothing is claimed of it: NaN is no leak then,
+// and what the law would have read of it is not missed.
 TEST(Laws, NaNOfAStepThatMayOverflowIsNoWeight) {
-    constexpr std::int64_t cases = 60;
-    const auto overflows = [](const bound::ExpectedElement& e, std::int64_t) {
-        return std::isfinite(e.bound) ? e.value : std::nan("");
-    };
-    const auto in_f16 = [](Numerics& numerics) {
-        numerics.accumulate = numerics.bias = NumberFormat::f16;
-    };
-    TruthfulKernel kernel(Dialect{}, {.id = "overflows", .answers = overflows, .declares = in_f16});
+    TruthfulKernel kernel(Dialect{});
+    kernel.overflow_early();
     for (const char* law : {"probability.nonnegative", "probability.masked_zero"}) {
-        const auto tried = try_law(kernel, *find_property(law), cases);
-        EXPECT_EQ(tried.violated, 0) << law << ": " << tried.example;
-        EXPECT_GT(tried.judged, cases / 2) << law;
+        const Case far =
+            parse_case("b1 hq1 hkv1 tq2 tk2 d55 causal f16 no_lse values logit1e4 seed 1");
+        const auto record = search::try_case(kernel, *find_property(law), far);
+        EXPECT_NE(record.verdict.decision, Decision::violated) << law;
     }
 }
 
