@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 
+#include "ci/check_screen.hpp"
 #include "ci/fixture.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
@@ -140,8 +141,7 @@ kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& opti
         allow_kernel(spec, options.command,
                      "attest " + options.command +
                          (options.arguments.empty() ? "" : " " + clean(options.arguments.front())) +
-                         " --kernel " + clean(text) +
-                         (options.out == "attest-out" ? "" : " --out " + clean(options.out)));
+                         " --kernel " + clean(text) + out_option(options.out));
     return spec;
 }
 

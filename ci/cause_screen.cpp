@@ -163,8 +163,11 @@ std::string replay_line(const KernelReport& kernel, const std::string& id,
     std::string command =
         "attest replay " + search::short_id(id) + " --kernel " + shell_word(clean(kernel.typed));
     for (const std::string& option : kernel.options) command += " " + clean(option);
-    if (directory != "attest-out") command += " --out " + shell_word(clean(directory));
-    return command;
+    return command + out_option(directory);
+}
+
+std::string out_option(const std::string& directory) {
+    return directory == CommandOptions().out ? "" : " --out " + shell_word(clean(directory));
 }
 
 std::string confirmation_text(const search::Confirmed& confirmed) {

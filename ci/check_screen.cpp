@@ -20,9 +20,7 @@ void draw_head(Screen& s, const RunHeader& run) {
     std::string line = s.bold("attest " + run.command) + "  " + clean(kernel.manifest.name) + " " +
                        clean(kernel.manifest.version) + "  " + s.dim(how) + "  profile " +
                        clean(run.profile.name) + "  seed " + std::to_string(run.seed);
-    if (run.shard_count != 1)
-        line +=
-            "  shard " + std::to_string(run.shard_index) + "/" + std::to_string(run.shard_count);
+    if (run.shard_count != 1) line += "  shard " + shard_text(run);
     s.line(line);
     if (const std::string absent = absent_barriers(kernel); !absent.empty())
         s.line(s.warn("its process is not held in by " + absent) +
@@ -156,9 +154,7 @@ void draw_kept(Screen& s, const RunReport& report, const std::string& directory)
 
 // The verdict of a shard says nothing of the rest.
 std::string shard_words(const RunHeader& run) {
-    return run.shard_count == 1 ? ""
-                                : " in shard " + std::to_string(run.shard_index) + "/" +
-                                      std::to_string(run.shard_count);
+    return run.shard_count == 1 ? "" : " in shard " + shard_text(run);
 }
 
 void draw_verdict(Screen& s, const RunReport& report, const std::string& directory) {
@@ -203,9 +199,12 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
 
 std::string resume_line(const RunHeader& run, const std::string& directory) {
     const bool builtin = run.kernel.interface == kernel::KernelInterface::builtin;
-    return "attest " + run.command + " " +
-           (builtin ? "" : shell_word(clean(run.kernel.typed)) + " ") + "--resume " +
-           shell_word(clean(directory));
+    std::string line = "attest " + run.command + " " +
+                       (builtin ? "" : shell_word(clean(run.kernel.typed)) + " ") + "--resume " +
+                       shell_word(clean(directory));
+    if (const std::string key = parse_command_line(run.argv).sign; !key.empty())
+        line += " --sign " + shell_word(clean(key));
+    return line;
 }
 
 std::string draw_check(const RunReport& report, const ScreenStyle& style,

@@ -25,8 +25,11 @@ void draw_element(Screen& screen, const ElementWords& words);
 /// How a failure was seen again: "in a fresh process".
 std::string confirmation_text(const search::Confirmed& confirmed);
 
-/// "attest check ./libmine.so --resume attest-out".
+/// "attest check ./libmine.so --resume attest-out", with the key of a certificate.
 std::string resume_line(const RunHeader& run, const std::string& directory);
+
+/// " --out DIR"; empty where it is the folder that nobody need name.
+std::string out_option(const std::string& directory);
 
 /// "attest replay 94d22f --kernel ./libmine.so".
 std::string replay_line(const KernelReport& kernel, const std::string& id,

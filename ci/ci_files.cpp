@@ -7,7 +7,6 @@
 
 #include "ci/ci_formats.hpp"
 #include "ci/page.hpp"
-#include "ci/signature.hpp"
 #include "reference/problem/digest.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/file.hpp"
@@ -61,13 +60,6 @@ void append(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
-
-void remove_earlier_pages(const std::string& folder) {
-    std::error_code none;
-    for (const char* name :
-         {"report.html", "certificate.html", "certificate.json", "certificate.md", bundle_name})
-        std::filesystem::remove(std::filesystem::path(folder) / name, none);
-}
 
 void prepare_ci_files(const ReportFiles& files) {
     prepare("--junit", files.junit);

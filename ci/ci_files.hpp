@@ -14,10 +14,6 @@ namespace attest::ci {
 /// which would speak for this one if it ends early.
 void prepare_ci_files(const ReportFiles& files);
 
-/// Pages and certificates of an earlier run in the folder say nothing of this one's records: they
-/// go.
-void remove_earlier_pages(const std::string& folder);
-
 /// After it. `page` is where --report puts its page; `summary` is the page of Markdown, where it is
 /// not the run's own, and `gate` what it is about.
 void write_ci_files(const RunReport& report, const ReportFiles& files, const std::string& directory,

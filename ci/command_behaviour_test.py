@@ -86,11 +86,11 @@ class Behaviour(unittest.TestCase):
                           "--record", "cases", code=1)
         self.assertIn("it computes     a causal mask aligned top-left", run.stdout)
         self.assertIn("VIOLATED", run.stdout.splitlines()[-2])
-        _, records = self.records()
-        self.validate(records)
+        self.validate(records := self.records()[1])
         self.assertGreater(sum(r["record"] == "case" for r in records), 100)
         command = re.search(r"attest (replay \S+) --kernel mutant:M001", run.stdout).group(1).split()
         self.assertIn("VIOLATED", self.attest(*command, code=1).stdout)  # knows its kernel and law
+        self.attest(*command, "--kernel", "cpu_flash", code=0)
         explained = self.attest("explain", *command[1:], code=1).stdout
         self.assertIn("first diverging element", explained)
         self.assertIn("it computes a causal mask aligned top-left", explained)

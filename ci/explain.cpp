@@ -164,10 +164,9 @@ int explain_command(const CommandOptions& options) {
                    law::read_mask(search::KernelTrial(kernel, tried), p, inputs).keep);
     const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
     const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
-    const std::string replay =
-        "attest replay " + shell_word(clean(options.arguments.front())) + " --kernel " +
-        shell_word(clean(spec.text)) +
-        (options.out == "attest-out" ? "" : " --out " + shell_word(clean(options.out)));
+    const std::string replay = "attest replay " + shell_word(clean(options.arguments.front())) +
+                               " --kernel " + shell_word(clean(spec.text)) +
+                               out_option(options.out);
     // Nobody hands backward a mask: its steps are not told apart from that of another mask.
     const bool backward =
         p.dropout.p == 0 && divergence.elements.empty() && explain_backward(s, kernel, tried);

@@ -264,8 +264,7 @@ std::string other_cases(const RunReport& baseline, const RunReport& candidate) {
           differs("profile", profile_text(a.profile), profile_text(b.profile)),
           differs("cases a law", std::to_string(a.cases.value_or(0)),
                   std::to_string(b.cases.value_or(0))),
-          differs("shard", std::to_string(a.shard_index) + "/" + std::to_string(a.shard_count),
-                  std::to_string(b.shard_index) + "/" + std::to_string(b.shard_count))})
+          differs("shard", shard_text(a), shard_text(b))})
         if (!difference.empty()) return difference;
     if (a.seconds || b.seconds) return "how many cases it had hung on the clock (--time)";
     return {};

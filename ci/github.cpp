@@ -174,10 +174,7 @@ std::string headline(const RunReport& report) {
                ", " + causes_text(report) + (v.cut > 0 ? ", not complete" : "");
     if (v.decision == RunDecision::holds)
         return kernel + " keeps all " + counted(v.holds, "law") + " that apply" +
-               (report.run.shard_count == 1
-                    ? ""
-                    : ", in shard " + std::to_string(report.run.shard_index) + "/" +
-                          std::to_string(report.run.shard_count));
+               (report.run.shard_count == 1 ? "" : ", in shard " + shard_text(report.run));
     if (v.decision == RunDecision::not_complete)
         return kernel + " was not judged whole: " + count_text(v.holds) + " hold, " +
                count_text(v.cut) + " not run";

@@ -12,6 +12,7 @@
 
 #include "ci/number.hpp"
 #include "ci/record.hpp"
+#include "ci/signature.hpp"
 
 namespace attest::ci {
 
@@ -19,8 +20,9 @@ struct Journal::Digest {
     crypto_hash_sha256_state state;
 };
 
-Journal::Journal(const std::string& directory, const std::vector<std::string>& first)
-    : path_(directory + "/result.jsonl"), directory_(directory), digest_(new Digest) {
+Journal::Journal(const std::string& directory, const std::vector<std::string>& first,
+                 std::string remedy)
+    : path_(directory + "/result.jsonl"), remedy_(std::move(remedy)), digest_(new Digest) {
     std::error_code error;
     std::filesystem::create_directories(directory, error);
     if (error)
@@ -47,8 +49,12 @@ Journal::Journal(const std::string& directory, const std::vector<std::string>& f
         ::unlink(beside.c_str());
         throw;
     }
+    const bool replaces = std::filesystem::exists(path_, error);
     if (::rename(beside.c_str(), path_.c_str()) != 0)
         throw OutputFailed(path_ + ": " + std::strerror(errno), {});
+    for (const char* page :
+         {"report.html", "certificate.html", "certificate.json", "certificate.md", bundle_name})
+        if (replaces) std::filesystem::remove(std::filesystem::path(directory) / page, error);
 }
 
 Journal::~Journal() {
@@ -66,7 +72,7 @@ void Journal::write_line(const std::string& line) {
                 errno == ENOSPC ? "no space left on device" : std::strerror(errno);
             [[maybe_unused]] const int taken_back = ::ftruncate(file_, bytes_);
             throw OutputFailed(path_ + ": " + cause + " after " + count_text(lines_) + " records",
-                               {"free space and run with --resume " + directory_});
+                               {"free space and " + remedy_});
         }
         done += static_cast<std::size_t>(n);
     }

@@ -25,9 +25,11 @@ private:
 
 class Journal {
 public:
-    /// Starts the file anew with these lines. Throws OutputFailed, and BadInput where another run
-    /// writes to this folder.
-    Journal(const std::string& directory, const std::vector<std::string>& first);
+    /// Starts the file anew with these lines; pages and certificates of the one that was there say
+    /// nothing of them, and go. `remedy` is what to do once a disk that is full has room. Throws
+    /// OutputFailed, and BadInput where another run writes to this folder.
+    Journal(const std::string& directory, const std::vector<std::string>& first,
+            std::string remedy);
     ~Journal();
     Journal(const Journal&) = delete;
     Journal& operator=(const Journal&) = delete;
@@ -44,7 +46,7 @@ public:
 private:
     void write_line(const std::string& line);
     struct Digest;
-    std::string path_, directory_;
+    std::string path_, remedy_;
     int file_ = -1, lock_ = -1;
     std::int64_t lines_ = 0, bytes_ = 0;
     std::unique_ptr<Digest> digest_;

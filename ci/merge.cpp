@@ -38,8 +38,8 @@ Shard read_shard(const std::string& argument) {
     shard.report = read_run(argument, shard.path);
     sealed_digest(shard.path + "/result.jsonl", file_text(shard.path + "/result.jsonl"));
     if (const std::string why = not_countable(shard.report); !why.empty())
-        refuse(clean(shard.path) + ": " + why, "attest check --resume " + clean(shard.path) +
-                                                   " ends what was cut; else run it again");
+        refuse(clean(shard.path) + ": " + why,
+               resume_line(shard.report.run, shard.path) + " ends what was cut; else run it again");
     return shard;
 }
 
@@ -232,7 +232,7 @@ int merge_command(const CommandOptions& options) {
         refuse("--sign signs a certificate, and these are shards of attest check",
                "attest certify --shard i/n writes shards of one");
     RunReport whole = whole_of(shards);
-    Journal journal(options.out, record_lines(whole));
+    Journal journal(options.out, record_lines(whole), "merge again");
     journal.finish(*whole.end);
     copy_failures(shards, options.out);
     if (whole.run.command == "certify") write_certificate(whole, options.out, key);

@@ -128,9 +128,7 @@ Html run_section(const RunReport& report) {
                {"seed", std::to_string(run.seed)},
                {"started", run.started},
                {"exit", std::to_string(report.end->verdict.exit)}};
-    if (run.shard_count > 1)
-        made.push_back(
-            {"shard", std::to_string(run.shard_index) + " of " + std::to_string(run.shard_count)});
+    if (run.shard_count > 1) made.push_back({"shard", shard_text(run)});
     if (!report.end->oracle.empty()) made.push_back({"oracle", report.end->oracle});
     if (!report.end->ended.empty()) made.push_back({"ended", report.end->ended});
     return Html() << "<section id=\"run\"><h2>The run</h2>\n"

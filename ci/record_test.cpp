@@ -185,7 +185,7 @@ TEST(Journal, AppendsWholeLinesAndDigestsThem) {
     std::filesystem::remove_all(folder);
     RunEnd end;
     {
-        Journal journal(folder, {"first"});
+        Journal journal(folder, {"first"}, "write again");
         journal.append("second");
         journal.finish(end);
     }

@@ -10,7 +10,6 @@
 #include <limits>
 #include <utility>
 
-#include "ci/ci_files.hpp"
 #include "ci/explanations.hpp"
 #include "ci/fixture.hpp"
 #include "ci/gpu_oracle.hpp"
@@ -255,8 +254,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     report.run = run_header(plan, kernel.manifest());
     describe_process(report.run, kernel, plan);
     report.end.reset();
-    Journal journal(run.directory, first_lines(report));
-    remove_earlier_pages(run.directory);
+    Journal journal(run.directory, first_lines(report), "run with --resume " + run.directory);
 
     InterruptGuard interrupt(plan.options.jobs);
     Progress progress(stderr, isatty(STDERR_FILENO) != 0,

@@ -73,7 +73,6 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     then.ascii = now.ascii;
     if (typed(now, "--jobs")) then.jobs = now.jobs;
     if (now.seconds) then.seconds = now.seconds;
-    if (!now.sign.empty()) then.sign = now.sign;
     for (std::string ReportFiles::*file : {&ReportFiles::junit, &ReportFiles::sarif,
                                            &ReportFiles::code_quality, &ReportFiles::summary})
         if (!(now.files.*file).empty()) then.files.*file = now.files.*file;

@@ -184,6 +184,10 @@ std::string skipped_text(const RunVerdict& v) {
     return text;
 }
 
+std::string shard_text(const RunHeader& run) {
+    return std::to_string(run.shard_index) + "/" + std::to_string(run.shard_count);
+}
+
 std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
     std::map<std::string, std::int64_t> sum;
     for (const search::LawReport& law : report.laws)

@@ -135,36 +135,30 @@ TEST(Laws, AnAlibiBiasThatIsRoundedIsNoAlibi) {
     EXPECT_NE(record.verdict.decision, Decision::violated);
 }
 
-// The last rounding is to the declared output, where that is coarser than what stores it.
-TEST(Laws, AnOutputRoundedToBf16IsNoOutputRoundedWrongly) {
-    constexpr std::int64_t cases = 40;
-    const auto to_bf16 = [](const bound::ExpectedElement& e, std::int64_t) {
-        return round_to(e.value, Precision::bf16);
+/// Answers that are rounded to a format keep the law where the kernel says so, and there alone.
+void expect_rounding_needs_its_word(const char* id, std::int64_t cases, Precision format,
+                                    NumberFormat word) {
+    const auto rounds = [=](const bound::ExpectedElement& e, std::int64_t) {
+        return round_to(e.value, format);
     };
-    const auto says_so = [](Numerics& numerics) { numerics.output = NumberFormat::bf16; };
-    const Property& law = *find_property("reference.rounding");
-    TruthfulKernel told(Dialect{}, {.id = "told", .answers = to_bf16, .declares = says_so});
+    const auto says_so = [=](Numerics& numerics) { numerics.output = word; };
+    const Property& law = *find_property(id);
+    TruthfulKernel told(Dialect{}, {.id = "told", .answers = rounds, .declares = says_so});
     const auto tried = try_law(told, law, cases);
     EXPECT_EQ(tried.violated, 0) << tried.example;
     EXPECT_EQ(tried.judged, cases);
-    TruthfulKernel untold(Dialect{}, {.id = "untold", .answers = to_bf16});
+    TruthfulKernel untold(Dialect{}, {.id = "untold", .answers = rounds});
     EXPECT_GT(try_law(untold, law, cases).violated, 0);
+}
+
+// The last rounding is to the declared output, where that is coarser than what stores it.
+TEST(Laws, AnOutputRoundedToBf16IsNoOutputRoundedWrongly) {
+    expect_rounding_needs_its_word("reference.rounding", 40, Precision::bf16, NumberFormat::bf16);
 }
 
 // A weight below the normal numbers of f16 is what it is: the law asks for none.
 TEST(Laws, AWeightThatIsRoundedToF16StandsInNoRatioBelowItsNumbers) {
-    constexpr std::int64_t cases = 20;
-    const auto to_f16 = [](const bound::ExpectedElement& e, std::int64_t) {
-        return round_to(e.value, Precision::f16);
-    };
-    const auto says_so = [](Numerics& numerics) { numerics.output = NumberFormat::f16; };
-    const Property& law = *find_property("probability.ratio");
-    TruthfulKernel told(Dialect{}, {.id = "told", .answers = to_f16, .declares = says_so});
-    const auto tried = try_law(told, law, cases);
-    EXPECT_EQ(tried.violated, 0) << tried.example;
-    EXPECT_EQ(tried.judged, cases);
-    TruthfulKernel untold(Dialect{}, {.id = "untold", .answers = to_f16});
-    EXPECT_GT(try_law(untold, law, cases).violated, 0);
+    expect_rounding_needs_its_word("probability.ratio", 20, Precision::f16, NumberFormat::f16);
 }
 
 // Parts that are normalised and merged by their log-sum-exps are off by a few roundings of these,

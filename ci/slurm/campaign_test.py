@@ -20,7 +20,7 @@ import unittest
 CAMPAIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "campaign")
 ATTEST = None
 SBATCH = """#!/usr/bin/env python3
-import os, re, subprocess, sys, time
+import os, re, shutil, subprocess, sys, time
 at = next(n for n, w in enumerate(sys.argv) if n and not w.startswith("--"))
 flags, command = sys.argv[1:at], sys.argv[at:]
 open("sbatch.txt", "a").write(" ".join(flags) + "\\n")
@@ -44,6 +44,7 @@ for task in range(int(array[1]) + 1):
             time.sleep(0.01)
         os.killpg(run.pid, 9)
         run.wait()
+        shutil.copy(path, "cut.jsonl")
     if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False).returncode:
         open("failed", "w").close()
 print("7;cluster")
@@ -76,7 +77,11 @@ class StandIn(unittest.TestCase):
         words = ["run", "3", "cpu_naive", "--seed", "5", "--profile", "quick", "--cases", "12", "--match",
                  "masking.*"]
         self.assertIn("job 7: 3 parts; job 8 merges them into run/merged", self.campaign(*words))
-        self.assertTrue(os.path.exists(os.path.join(self.cwd, "killed")))
+        with open(os.path.join(self.cwd, "cut.jsonl"), encoding="utf-8") as file:  # its last line may be half a record
+            kept = [json.loads(line) for line in file.read().split("\n")[:-1] if '"record":"law"' in line]
+        self.assertGreaterEqual(len(kept), 3)
+        again = self.records("run", "shards", "1")
+        self.assertEqual([law for law in kept if law not in again], [])  # to the seconds that each took
         subprocess.run([ATTEST, "certify", "cpu_naive", *words[3:], "--out", "one"], cwd=self.cwd, check=False,
                        stdout=subprocess.DEVNULL)
 

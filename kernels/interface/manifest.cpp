@@ -189,8 +189,7 @@ std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
     if (m.memory == Memory::cuda && lies_apart(p))
         return "its tensors are copied to a device whole, which rows so far apart do not allow";
     if (p.want_grad && m.gradients.empty()) return "its manifest lists no gradients";
-    if (p.want_grad && has_coarse_steps(m.numerics))
-        return "gradients are not judged where a step is coarser than what it accumulates in";
+    if (p.want_grad && has_coarse_steps(m.numerics)) return coarse_gradients;
     const FeatureSet used = features_of(p), inherent = inherent_features(m, p);
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);

@@ -1,7 +1,6 @@
 #include "kernels/interface/manifest_takes.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace attest::kernel {
 namespace {
@@ -16,33 +15,11 @@ std::int64_t whole(const JsonSource& source, const Json& value) {
     return *number;
 }
 
-/// Of what a problem always has; the rest may be none, or -1.
-struct TakenRange {
-    std::int64_t least, most;
-};
-TakenRange allowed_of(Quantity quantity) {
-    constexpr std::int64_t most = std::int64_t{1} << 31;
-    switch (quantity) {
-        case Quantity::batch:
-        case Quantity::heads_kv:
-        case Quantity::group:
-            return {1, most};
-        case Quantity::dim_qk:
-        case Quantity::dim_v:
-            return {1, 1 << 16};
-        case Quantity::len_q:
-        case Quantity::len_kv:
-            return {0, most};
-        default:
-            return {-1, std::numeric_limits<std::int64_t>::max()};
-    }
-}
-
 void require_within(const JsonSource& source, const Json& value, std::int64_t number,
-                    const TakenRange& allowed) {
-    if (number < allowed.least || number > allowed.most)
+                    const QuantityRow& of) {
+    if (number < of.least || number > of.most)
         source.fail(value, fmt::format("no problem has {} of these", number),
-                    fmt::format("from {} to {}", allowed.least, allowed.most));
+                    fmt::format("from {} to {}", of.least, of.most));
 }
 
 std::vector<std::int64_t> wholes(const JsonSource& source, const Json& list) {
@@ -53,13 +30,13 @@ std::vector<std::int64_t> wholes(const JsonSource& source, const Json& list) {
 }
 
 NumberSet numbers_of(const JsonSource& source, const Json& value, const std::string& name,
-                     const TakenRange& allowed) {
+                     const QuantityRow& of) {
     NumberSet numbers;
     if (value.kind == Json::Kind::array)
         numbers.only = wholes(source, value);
     else if (value.kind != Json::Kind::object)
         numbers.only = {whole(source, value)};
-    for (const std::int64_t number : numbers.only) require_within(source, value, number, allowed);
+    for (const std::int64_t number : numbers.only) require_within(source, value, number, of);
     if (!numbers.only.empty()) return numbers;
     Section section(source, value, name);
     if (const Json* v = section.find("least")) numbers.least = whole(source, *v);
@@ -69,9 +46,8 @@ NumberSet numbers_of(const JsonSource& source, const Json& value, const std::str
         if (numbers.multiple < 1) source.fail(*v, "a multiple of this is no length", "from 1 up");
     }
     section.finish();
-    if (numbers.least) require_within(source, value, *numbers.least, allowed);
-    if (numbers.most && *numbers.most < allowed.least)
-        require_within(source, value, *numbers.most, allowed);
+    if (numbers.least) require_within(source, value, *numbers.least, of);
+    if (numbers.most && *numbers.most < of.least) require_within(source, value, *numbers.most, of);
     if (numbers.most && !numbers.has(numbers.nearest(*numbers.most)))
         source.fail(value, "no number is all of this", "least, most and a multiple between them");
     return numbers;
@@ -81,8 +57,8 @@ DimPair dims_of(const JsonSource& source, const Json& value) {
     if (value.kind != Json::Kind::array || value.items.size() != 2)
         source.fail(value, "this is no pair of dimensions", "[[128, 128], [192, 128]]: q and v");
     const auto pair = wholes(source, value);
-    for (const std::int64_t dim : pair)
-        require_within(source, value, dim, allowed_of(Quantity::dim_qk));
+    const QuantityRow& dim = quantities()[static_cast<std::size_t>(Quantity::dim_qk)];
+    for (const std::int64_t one : pair) require_within(source, value, one, dim);
     return {pair[0], pair[1]};
 }
 
@@ -116,8 +92,7 @@ void read_takes(const JsonSource& source, const Json& object, Takes& takes) {
             v->text == "all")
             takes.turns_all = true;
         else
-            takes[row.quantity] =
-                numbers_of(source, *v, fmt::format("takes.{}", row.key), allowed_of(row.quantity));
+            takes[row.quantity] = numbers_of(source, *v, fmt::format("takes.{}", row.key), row);
     }
     section.choose("queries", manifest_words::queries_words, takes.queries);
     section.choose("padding", manifest_words::padding_words, takes.padding);

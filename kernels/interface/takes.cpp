@@ -63,14 +63,15 @@ void change_own(Problem& p, const NumberChange& to) {
     change(p.*member, to);
 }
 
+constexpr std::int64_t count_most = std::int64_t{1} << 31, dim_most = 1 << 16;
 constexpr QuantityRow rows[quantity_count] = {
-    {Quantity::batch, "batch", "batch", change_own<&Problem::batch>},
-    {Quantity::heads_kv, "heads_kv", "key/value heads", change_heads},
-    {Quantity::group, "group", "heads a group", change_group, Feature::gqa},
-    {Quantity::len_q, "len_q", "queries", change_own<&Problem::len_q>},
-    {Quantity::len_kv, "len_kv", "keys", change_own<&Problem::len_kv>},
-    {Quantity::dim_qk, "dim_qk", "head dimension", change_own<&Problem::dim_qk>},
-    {Quantity::dim_v, "dim_v", "value dimension", change_dim_v, Feature::dim_v},
+    {Quantity::batch, "batch", "batch", change_own<&Problem::batch>, {}, 1, count_most},
+    {Quantity::heads_kv, "heads_kv", "key/value heads", change_heads, {}, 1, count_most},
+    {Quantity::group, "group", "heads a group", change_group, Feature::gqa, 1, count_most},
+    {Quantity::len_q, "len_q", "queries", change_own<&Problem::len_q>, {}, 0, count_most},
+    {Quantity::len_kv, "len_kv", "keys", change_own<&Problem::len_kv>, {}, 0, count_most},
+    {Quantity::dim_qk, "dim_qk", "head dimension", change_own<&Problem::dim_qk>, {}, 1, dim_most},
+    {Quantity::dim_v, "dim_v", "value dimension", change_dim_v, Feature::dim_v, 1, dim_most},
     {Quantity::lens_q, "lens_q", "lens_q", change_mask<&Mask::lens_q>, Feature::lens_q},
     {Quantity::lens_kv, "lens_kv", "lens_kv", change_mask<&Mask::lens_kv>, Feature::lens_kv},
     {Quantity::page_size, "page_size", "page size", change_page, Feature::cache},

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -96,6 +97,8 @@ struct QuantityRow {
     std::string_view said;                        ///< to people
     void (*each)(Problem&, const NumberChange&);  ///< changes every such number of a problem
     std::optional<Feature> of = {};               ///< there is one only beside this
+    std::int64_t least = -1;                      ///< that a problem can have
+    std::int64_t most = std::numeric_limits<std::int64_t>::max();
 };
 /// In the order of Quantity.
 std::span<const QuantityRow> quantities() noexcept;

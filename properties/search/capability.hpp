@@ -65,9 +65,6 @@ std::vector<std::string> learn_refusals(Kernel& kernel, Capability& capability);
 std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
                                   const std::function<bool(const Problem&)>& takes);
 
-inline constexpr std::string_view not_judged_coarse =
-    "not judged where a step is coarser than f32";
-
 /// Whether many a case leaves the law nothing to compare, whatever is drawn: backward returns some
 /// gradients alone, or what the kernel declares of its arithmetic claims nothing for many a score.
 bool shows_little(const law::Property& property, const kernel::Manifest& manifest) noexcept;

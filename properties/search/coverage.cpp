@@ -97,8 +97,13 @@ Counts count(const CampaignResult& result, Precision format, const std::vector<F
     counts.pairs.resize(features.size() * (features.size() + 1) / 2);
     counts.violated.resize(counts.pairs.size());
     for (const LawResult& law : result.laws) {
-        // What was cut is run again where the run is resumed, and counted then.
-        if (law.verdict.reason.kind == law::Reason::Kind::interrupted) continue;
+        // What was cut, or while it was shrunk, is run again where the run is resumed, and counted
+        // then.
+        const bool unshrunk =
+            law.verdict.decision == law::Decision::violated && !law.counterexample;
+        if (law.verdict.reason.kind == law::Reason::Kind::interrupted ||
+            (result.interrupted && unshrunk))
+            continue;
         for (const CaseRecord& record : law.records) {
             if (record.tried.problem.format_q != format) continue;
             ++counts.cases;

@@ -9,6 +9,13 @@
 namespace attest::search {
 
 void Prober::narrow_gradients() {
+    if (has_coarse_steps(capability_.numerics)) {  // nobody is asked for them then
+        Capability none = capability_;
+        none.gradients.clear();
+        capability_.backward = std::make_shared<const Capability>(std::move(none));
+        narrowed_.emplace_back(coarse_gradients);
+        return;
+    }
     std::vector<std::string> limits;
     Prober backward(*this, limits);
     backward.probe_backward();
@@ -23,9 +30,7 @@ void Prober::narrow_gradients() {
 void Prober::probe_backward() {
     if (!find_differentiated()) {
         capability_.gradients.clear();
-        narrowed_.push_back(has_coarse_steps(capability_.numerics)
-                                ? std::string(not_judged_coarse)
-                                : "refuses them, which it declares" + why());
+        narrowed_.push_back("refuses them, which it declares" + why());
         return;
     }
     narrow_dims();

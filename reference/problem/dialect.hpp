@@ -101,4 +101,9 @@ constexpr bool has_coarse_steps(const Numerics& n) noexcept {
     return coarse;
 }
 
+/// What follows for gradients.
+inline constexpr const char* coarse_gradients =
+    "gradients are not judged beside sums in f16 or bf16, a step rounded apart, an epsilon or "
+    "centring";
+
 }  // namespace attest
