@@ -177,6 +177,9 @@ TEST(Laws, PartsThatAreMergedByTheirLogSumExpsAreRoundedMoreThanOnce) {
     const auto tried = try_law(kernel, law, cases);
     EXPECT_EQ(tried.violated, 0) << tried.example;
     EXPECT_EQ(tried.judged, cases);
+    TruthfulKernel beyond(unasked,
+                          {.id = "beyond", .answers = planted::answers_times(1 + 0x1p-16).answers});
+    EXPECT_GT(try_law(beyond, law, cases).violated, 0);  // few keys have few merges
     TruthfulKernel chunked(unasked, {.id = "chunked", .answers = merged, .declares = in_chunks});
     EXPECT_GT(try_law(chunked, law, cases).violated, 0);
 }

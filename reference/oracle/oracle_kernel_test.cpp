@@ -102,6 +102,24 @@ TEST(bound_a, a_matrix_unit_needs_its_own) {
     EXPECT_EQ(agreement(plain), bound::Agreement::disagrees);
 }
 
+// f16 ends at 65504: of a value, or a key, that may be twice as far from the mean of all nothing is
+// claimed.
+TEST(bound_a, nothing_is_claimed_where_what_is_centred_may_overflow) {
+    const Case c = parse_case("b1 hq1 hkv1 tq1 tk2 d1 f32 q ones k ones v ones");
+    Numerics values, keys;
+    values.weights = keys.weights = NumberFormat::f16;
+    values.centred_values = keys.centred_keys = true;
+    for (const auto& [numerics, role] : {std::pair(values, Role::v), {keys, Role::k}})
+        for (const auto& [largest, claimed] : {std::pair(30000.0, true), {40000.0, false}}) {
+            TensorSet inputs = make_inputs(c);
+            inputs[role].set(0, largest);
+            if (role == Role::k) inputs[Role::q].set(0, 0x1p-10);
+            EXPECT_EQ(std::isfinite(attend(c.problem, {}, numerics, inputs).output[0].bound),
+                      claimed)
+                << largest << (role == Role::k ? " key" : " value");
+        }
+}
+
 // A step that is rounded coarser, and not declared, is beyond the bound; declared it is within it;
 // coarser than declared it is beyond again. (no_correct_kernel_violates_it draws such kernels too.)
 TEST(bound_a, a_step_of_its_own_needs_its_word) {
