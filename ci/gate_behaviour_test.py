@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -130,6 +132,16 @@ class Gate(unittest.TestCase):
         self.assertEqual({kind for kind, _, _ in lines}, {"notice"})
         self.assertTrue(any("as before" in place for _, place, _ in lines), lines)
         self.assertEqual(ElementTree.parse(os.path.join(self.cwd, "red.xml")).getroot().get("failures"), "0")
+
+    def test_an_interrupted_baseline_decides_nothing(self):
+        run = subprocess.Popen([ATTEST, "gate", "--baseline", "cpu_naive", "--candidate", "cpu_naive", "--profile", "core",
+                                "--seed", "5", "--out", "stopped"], cwd=self.cwd, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+        while run.poll() is None and not os.path.exists(os.path.join(self.cwd, "stopped", "baseline", "result.jsonl")):
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        self.assertIn("nothing was compared", run.communicate(timeout=300)[0])
+        self.assertEqual((run.returncode, os.path.exists(os.path.join(self.cwd, "stopped", "candidate"))), (3, False))
 
     def test_two_kernels_get_the_same_cases(self):
         self.attest("gate", "--baseline", "cpu_flash", "--candidate", "cpu_flash", "--match", "masking.causal",

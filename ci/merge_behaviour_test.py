@@ -56,6 +56,7 @@ class Shards(shared.Campaign):
             return shared.words(error)
         self.assertIn("of 3 shards these are missing: 1", refused("shard-0", "shard-2"))
         self.assertIn("shard 1/3 is there twice", refused(*folders, "shard-1"))
+        self.assertIn("these are shards of attest check", refused(*folders, "--sign", "key"))
 
         def other(*arguments):
             self.attest(*arguments, "--shard", "1/3", "--out", "another")

@@ -104,6 +104,8 @@ gate|--baseline|cpu_flash|--candidate|cpu_naive|--time|5s | gate: --time and --s
 gate|--baseline|cpu_flash|--candidate|cpu_naive|--waivers|none | --waivers none: cannot be read
 audit|M999 | no planted bug M999
 audit|--cases|x | --cases x: a whole number
+audit|C02|--match|maskin.* | matches none of
+gate|--baseline|cpu_flash|--candidate|cpu_flash|--waivers|. | --waivers .: is a folder
 audit|C02|--out|/proc/none | --out /proc/none
 bench | say what to measure
 bench|kernel | say what to measure

@@ -51,6 +51,29 @@ TEST(Coverage, WhereEverythingIsOfferedWhatFitsCanOccur) {
     }
 }
 
+// A run that goes on judges anew what was cut, or what failed and was not shrunk: once counted is
+// enough.
+TEST(Coverage, WhatIsRunAgainIsCountedThen) {
+    CampaignResult result;
+    result.manifest.formats = {Precision::f32};
+    result.manifest.features = FeatureSet(Feature::causal);
+    result.interrupted = true;
+    LawResult whole, cut, failed;
+    for (LawResult* law : {&whole, &cut, &failed}) {
+        law->records.resize(2);
+        for (CaseRecord& record : law->records)
+            record.tried = parse_case("b1 hq1 hkv1 tq2 tk3 d4 causal f32");
+    }
+    whole.verdict = law::holds(2, 0);
+    cut.verdict = law::inconclusive(law::Reason(law::Reason::Kind::interrupted));
+    failed.verdict = law::violated(law::Violation());
+    result.laws = {whole, cut, failed};
+    const auto cases = [&] { return coverage_reports(result, 4, nullptr, {})[0].cases; };
+    EXPECT_EQ(cases(), 2);
+    result.laws[2].counterexample.emplace();
+    EXPECT_EQ(cases(), 4);
+}
+
 TEST(Coverage, CountsPairsAndKnowsTheImpossible) {
     CampaignResult result;
     result.manifest.formats = {Precision::f32};
