@@ -42,7 +42,7 @@ bool rounds_to_f16(const Numerics& n, const Problem& problem) {
     const auto f16 = [&](NumberFormat step) {
         return resolved(step, problem.format_q) == Precision::f16;
     };
-    return f16(n.accumulate) || f16(n.scores) || f16(n.query) ||
+    return f16(n.accumulate) || f16(n.scores) || f16(n.query) || n.operands == Operands::f16 ||
            (f16(n.rotation) && problem.rope.style != RopeStyle::none);
 }
 

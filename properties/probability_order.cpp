@@ -143,7 +143,7 @@ bound::ExpectedElement single_key(const Trial& trial, const Problem& problem, do
     const double off = std::expm1(1.01 * m.ua * score_max + 3 * std::log1p(m.exp_error));
     // Where a score of half precision may overflow, the general bound claims nothing either.
     const bool overflows = m.coarse_steps && !std::isfinite(general_bound);
-    if (overflows || m.centred_values || (m.up > 0 && !(off < m.up / 2)))
+    if (overflows || m.centred_values || m.uv > 0 || (m.up > 0 && !(off < m.up / 2)))
         return {value, 0, general_bound};
     const double merge =
         m.may_split ? std::expm1(8 * m.ua * (score_max + 2) + 6 * m.exp_error + 4 * m.ua) : 0;

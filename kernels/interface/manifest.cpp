@@ -110,6 +110,7 @@ void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
     section.positive_real("exp_ulp", n.exp_ulp);
     for (const manifest_words::RoundedStep& step : manifest_words::steps)
         section.choose(step.key, manifest_words::number_words, n.*step.format);
+    section.choose("operands", manifest_words::operand_words, n.operands);
     section.positive_real("epsilon", n.epsilon);
     section.flag("centred_keys", n.centred_keys);
     section.flag("centred_values", n.centred_values);
@@ -189,7 +190,7 @@ std::optional<std::string> refusal(const Manifest& m, const Problem& p) {
     if (m.memory == Memory::cuda && lies_apart(p))
         return "its tensors are copied to a device whole, which rows so far apart do not allow";
     if (p.want_grad && m.gradients.empty()) return "its manifest lists no gradients";
-    if (p.want_grad && has_coarse_steps(m.numerics)) return coarse_gradients;
+    if (p.want_grad && gradients_unjudged(m.numerics)) return coarse_gradients;
     const FeatureSet used = features_of(p), inherent = inherent_features(m, p);
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);
@@ -255,6 +256,8 @@ std::string to_json(const Manifest& m) {
         if (m.numerics.*step.format != NumberFormat::unrounded)
             out["numerics"][std::string(step.key)] =
                 word_of(manifest_words::number_words, m.numerics.*step.format);
+    if (m.numerics.operands != Operands::unrounded)
+        out["numerics"]["operands"] = word_of(manifest_words::operand_words, m.numerics.operands);
     if (m.numerics.epsilon > 0) out["numerics"]["epsilon"] = m.numerics.epsilon;
     if (m.numerics.concurrent) out["numerics"]["concurrent"] = true;
     if (m.numerics.centred_keys) out["numerics"]["centred_keys"] = true;

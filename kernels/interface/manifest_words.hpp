@@ -46,6 +46,10 @@ inline constexpr Choice<NumberFormat> accumulate_words[] = {{"f32", NumberFormat
                                                             {"f64", NumberFormat::f64},
                                                             {"f16", NumberFormat::f16},
                                                             {"bf16", NumberFormat::bf16}};
+inline constexpr Choice<Operands> operand_words[] = {{"tf32", Operands::tf32},
+                                                     {"bf16", Operands::bf16},
+                                                     {"f16", Operands::f16},
+                                                     {"f32", Operands::f32}};
 /// Steps that a kernel may round by themselves.
 struct RoundedStep {
     std::string_view key;

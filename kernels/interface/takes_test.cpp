@@ -188,15 +188,21 @@ TEST(Takes, StepsAreReadAndTold) {
     const Manifest m = parse_manifest(
         R"({"name":"x","version":"1","formats":["f16"],"numerics":{"accumulate":"f16",)"
         R"("scores":"f16","query":"same","rotation":"bf16","bias":"f32","epsilon":1e-6,)"
-        R"("centred_keys":true,"centred_values":true}})",
+        R"("operands":"tf32","centred_keys":true,"centred_values":true}})",
         "x");
     EXPECT_EQ(m.numerics.accumulate, NumberFormat::f16);
     EXPECT_EQ(m.numerics.scores, NumberFormat::f16);
     EXPECT_EQ(m.numerics.rotation, NumberFormat::bf16);
+    EXPECT_EQ(m.numerics.operands, Operands::tf32);
     EXPECT_EQ(m.numerics.epsilon, 1e-6);
     EXPECT_EQ(parse_manifest(to_json(m), "again").numerics, m.numerics) << to_json(m);
     EXPECT_TRUE(has_coarse_steps(m.numerics));
     EXPECT_FALSE(has_coarse_steps({}));
+    // Of rounded operands the bounds of gradients know, too.
+    Numerics fed;
+    fed.operands = Operands::bf16;
+    EXPECT_TRUE(has_coarse_steps(fed));
+    EXPECT_FALSE(gradients_unjudged(fed));
 }
 
 // A log-sum-exp is asked for where the kernel returns one, and left out where it need not.
@@ -232,7 +238,8 @@ TEST(Takes, TheManualNamesEveryKey) {
         EXPECT_NE(page.find("`" + std::string(row.key) + "`"), page.npos) << row.key;
     for (const manifest_words::RoundedStep& step : manifest_words::steps)
         EXPECT_NE(page.find("`" + std::string(step.key) + "`"), page.npos) << step.key;
-    for (const std::string key : {"epsilon", "centred_keys", "centred_values", "lse", "empty_row"})
+    for (const std::string key :
+         {"operands", "epsilon", "centred_keys", "centred_values", "lse", "empty_row"})
         EXPECT_NE(page.find("`" + key + "`"), page.npos) << key;
 }
 

@@ -11,36 +11,29 @@
 #include "properties/diagnosis/row_weights.hpp"
 #include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
+#include "reference/problem/operands.hpp"
 
 namespace attest::diagnosis {
 
 namespace {
 
-// 11 significand bits, the range of f32, whose subnormal numbers are multiples of 2^-136 here:
-// TF32.
-double to_tf32(double x, bool cut) {
-    if (x == 0 || !std::isfinite(x)) return x;
-    const int unit = std::max(std::ilogb(x) - 10, -136);
-    const double m = std::ldexp(x, -unit);
-    return std::ldexp(cut ? std::trunc(m) : std::round(m), unit);
-}
-
 struct CoarseFormat {
-    const char *id, *says;
+    const char *id, *says, *word;
     double (*of)(double);
     bool (*narrower)(Precision);
 };
 
 constexpr CoarseFormat coarse_formats[] = {
-    {"tf32_cut", "cut off to TF32", [](double x) { return to_tf32(x, true); },
+    {"tf32_cut", "cut off to TF32", "operands tf32", [](double x) { return to_tf32(x, true); },
      [](Precision p) { return p == Precision::f32 || p == Precision::f64; }},
-    {"tf32", "rounded to TF32", [](double x) { return to_tf32(x, false); },
+    {"tf32", "rounded to TF32", "operands tf32", [](double x) { return to_tf32(x, false); },
      [](Precision p) { return p == Precision::f32 || p == Precision::f64; }},
-    {"bf16", "rounded to bfloat16", [](double x) { return round_to(x, Precision::bf16); },
+    {"bf16", "rounded to bfloat16", "operands bf16",
+     [](double x) { return round_to(x, Precision::bf16); },
      [](Precision p) { return p != Precision::bf16; }},
-    {"f16", "rounded to f16", [](double x) { return round_to(x, Precision::f16); },
+    {"f16", "rounded to f16", "operands f16", [](double x) { return round_to(x, Precision::f16); },
      [](Precision p) { return p != Precision::f16; }},
-    {"f32", "rounded to f32", [](double x) { return round_to(x, Precision::f32); },
+    {"f32", "rounded to f32", "operands f32", [](double x) { return round_to(x, Precision::f32); },
      [](Precision p) { return p == Precision::f64; }},
 };
 
@@ -99,7 +92,7 @@ bool weights_known(const CoarseFormat& format, const Specification& s) {
     });
 }
 
-Deviation narrow_inputs(const CoarseInputs& which, const CoarseFormat& format) {
+Deviation narrow_inputs_of(const CoarseInputs& which, const CoarseFormat& format) {
     const std::string id = std::string(which.id) + "_as_" + format.id;
     const std::string says = std::string(which.says) + " " + format.says;
     if (!which.weights)
@@ -124,6 +117,14 @@ Deviation narrow_inputs(const CoarseInputs& which, const CoarseFormat& format) {
             if (!weights_known(format, *own)) return std::nullopt;
             return of_inputs;
         });
+}
+
+Deviation narrow_inputs(const CoarseInputs& which, const CoarseFormat& format) {
+    Deviation d = narrow_inputs_of(which, format);
+    d.declares = [word = format.word](const Specification&) {
+        return std::string("no such step; by design? declare numerics: ") + word;
+    };
+    return d;
 }
 
 }  // namespace

@@ -27,9 +27,11 @@ double merge_slack(const bound::KernelModel& m, double keys) {
 // sum of sizes, g that of the n + 6 roundings on the way, up where E may show in P: the mean by at
 // most 2x/(1 - x) mean |v|. What rounds from there agrees.
 double mean_slack(const bound::KernelModel& m, const Numerics& numerics, double keys) {
-    if (!coarse_exp(numerics) && m.ua <= 0x1p-24 && m.epsilon == 0) return merge_slack(m, keys);
+    if (!coarse_exp(numerics) && m.ua <= 0x1p-24 && m.epsilon == 0 && m.uf == 0)
+        return merge_slack(m, keys);
     const double up = m.exp_error < m.up / 2 ? 0 : m.up;
-    const double x = m.exp_error + up + m.epsilon + bound::chain_error(m.sum_depth(keys) + 6, m.ua);
+    const double x =
+        m.exp_error + up + m.uv + m.epsilon + bound::chain_error(m.sum_depth(keys) + 6, m.ua);
     return x < 0.5 ? 2 * x / (1 - x) + merge_slack(m, keys) : HUGE_VAL;
 }
 

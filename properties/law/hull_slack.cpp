@@ -101,12 +101,16 @@ HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double 
     // Nor where parts are merged by weights that may overflow.
     if (!(merge < infinite)) return nothing_claimed;
     HullSlack slack;
-    slack.relative = (1 + model.up) * (1 + sum_o) * (1 + merge) / (1 - sum_l) - 1;
+    slack.relative = (1 + model.up) * (1 + model.uv) * (1 + sum_o) * (1 + merge) / (1 - sum_l) - 1;
     // What is added to l, at most 1 / (1 - gl) of itself a time, takes that part off the weights.
     slack.relative += 2.1 * model.epsilon / (1 - sum_l);
     slack.relative = evaluation * (slack.relative + 2 * n * model.omp + model.uo);
     slack.absolute = 2 * model.oma * (n + rescales + 4) +
                      2 * (model.oma + model.weight_floor) * values_total + model.omo;
+    // Values that a unit is fed are rounded to what it takes: within uv, or omf below its numbers.
+    if (model.uv > 0) slack.absolute += 1.01 * (1 + slack.relative) * model.omf;
+    if (model.uf > 0 && !(std::max(score_max, model.value_max) < model.fed_max))
+        return nothing_claimed;
     if (!model.centred_values) return slack;
     // Values less a mean, and the mean added again (forward_bound.cpp): the hull holds for the
     // differences, the largest of which is 2M; each is rounded to ua and to the format of P.

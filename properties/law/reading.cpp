@@ -31,7 +31,7 @@ bool blind(const PlannedCall& call, const Row& row) {
 bool may_overflow(const Run& call, const bound::ExpectedElement& expected) {
     if (expected.bound != infinite) return false;
     const bound::KernelModel m = bound::resolve(call.problem(), call.trial().numerics());
-    double most = std::min({m.max_finite, m.score_max, m.query_max, m.bias_max});
+    double most = std::min({m.max_finite, m.score_max, m.query_max, m.bias_max, m.fed_max});
     if (m.centred_keys || m.centred_values) most = std::min(most, m.centred_max);
     return most <= traits(Precision::f16).max_finite;
 }

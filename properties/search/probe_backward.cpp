@@ -9,7 +9,7 @@
 namespace attest::search {
 
 void Prober::narrow_gradients() {
-    if (has_coarse_steps(capability_.numerics)) {  // nobody is asked for them then
+    if (gradients_unjudged(capability_.numerics)) {  // nobody is asked for them then
         Capability none = capability_;
         none.gradients.clear();
         capability_.backward = std::make_shared<const Capability>(std::move(none));

@@ -71,8 +71,8 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
     const law::Needs& needs = property.needs;
     if (needs.backward && all.gradients.empty()) return "kernel has no backward";
     if (needs.backward && capability.gradients.empty())
-        return has_coarse_steps(capability.numerics) ? coarse_gradients
-                                                     : "kernel refuses declared gradients";
+        return gradients_unjudged(capability.numerics) ? coarse_gradients
+                                                       : "kernel refuses declared gradients";
     for (const auto& [needed, role] :
          {std::pair{needs.d_q, Role::d_q}, {needs.d_k, Role::d_k}, {needs.d_v, Role::d_v}})
         if (needed && std::ranges::find(capability.gradients, role) == capability.gradients.end())

@@ -41,6 +41,10 @@ double times(double x, double y) {
 // 2 omp; there dS must not overflow. A sum over n rows (or keys) and the multiplication by scale
 // cost gamma(n + 5). (README.md, "Gradients")
 //
+// A unit that multiplies matrices may take rounded operands (uf): dO and v in dP, each within uf,
+// or omf below its numbers; dO, q and k in the sums over queries and keys. P and dS are rounded
+// then too, which ugp and ugs are of.
+//
 // The gradient of a bias, a sink or a slope is a sum of dS itself (of dX where the cap comes after
 // the bias), and a kernel may add up what it rounded for the second products. Relative to its size
 // that is of_sum's; where it underflows it is off by 2 omp, and where it overflows by anything:
@@ -65,20 +69,19 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
     score_errors(row, score_error(model_, row.q_max, row.k_max), score_error_.data());
     const bool lse_given = facts.d_lse != 0;
     const double depth = model_.dot_depth(facts.dim_v) + 1 + model_.factor_roundings;
-    const double of_sum = chain_error(depth, ua);
+    const double of_sum = fed(chain_error(depth, ua), 2);
     const double of_d = facts.d_output +
                         chain_error(depth + lse_given, ua) * (facts.d_size + facts.d_output) +
                         2 * facts.dim_v * oma + lse_given * (3.1 * ua * facts.d_lse + oma);
     const double partial = lse_given ? std::abs(facts.d) + facts.d_lse : 0;
-    const double over_queries =
-        chain_error(model_.sum_depth(queries_) + 5 + model_.factor_roundings, ua) + model_.by_way;
-    const double over_keys = chain_error(model_.sum_depth(keys_) + 5, ua) + model_.by_way;
+    const double over_queries = over(queries_, model_.factor_roundings);
+    const double over_keys = over(keys_, 0);
     const double pu = 2 * model_.weight_floor;
     const double of_exp = facts.lse_error + std::log1p(model_.exp_error);
     const double overflow = std::log(model_.max_finite);
     of_lse_ = evaluation * std::expm1(facts.lse_error);
     of_d_ = evaluation * times(1 + of_lse_, of_d);
-    overflows_ = false;
+    overflows_ = model_.uf > 0 && !(facts.fed < model_.fed_max);
     for (std::size_t j = 0; j < entries; ++j) {
         // The reference may have lost a weight that a kernel still has.
         const double p =
@@ -99,7 +102,7 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         weight_[j] = evaluation * (excess + pu + rounds + over_queries * (most + rounds));
 
         const double apart = std::abs(facts.dp[j] - facts.d);
-        const double of_dp = of_sum * facts.dp_size[j] + 2 * facts.dim_v * oma;
+        const double of_dp = of_sum * facts.dp_size[j] + lost_in_products(facts);
         const double all = apart + of_dp + of_d;
         const double third = lse_given ? 1.05 * ua * (all + partial) : 0;
         const double roundings = 2.1 * ua * all + third;
@@ -125,6 +128,22 @@ void BackwardRow::weigh(const RowFacts& row, const BackwardFacts& facts) {
         by_keys_[j] = evaluation * (s + times(over_keys, size + s));
         alone_[j] = evaluation * (s0 + times(over_keys, size + s));
     }
+}
+
+/// Of a dP: what products lose where they underflow, or operands of a unit do; 1.01 for what the
+/// other operand is off by.
+double BackwardRow::lost_in_products(const BackwardFacts& facts) const noexcept {
+    return 2 * facts.dim_v * model_.oma +
+           1.01 * model_.omf * (facts.fed + facts.dim_v * model_.omf);
+}
+
+/// A sum over so many, of products with one operand that a unit may be fed, and the scale.
+double BackwardRow::over(double terms, double more) const noexcept {
+    return fed(chain_error(model_.sum_depth(terms) + 5 + more, model_.ua), 1) + model_.by_way;
+}
+
+double BackwardRow::fed(double error, double times) const noexcept {
+    return (1 + error) * (1 + chain_error(times, model_.uf)) - 1;
 }
 
 double BackwardRow::lost_in_rounding(double size) const noexcept {

@@ -22,6 +22,7 @@ struct BackwardFacts {
     double d_output = 0;              ///< sum_c |dO_ic| times the error of the stored O_ic
     double lse_error = 0;             ///< of the stored LSE, natural
     double dim_v = 0;
+    double fed = 0;  ///< sum_c |dO_ic|, and the largest sum_c |v_jc|: of what a unit is fed
 };
 
 /// Errors of one row, as coefficients; see the .cpp for the proof.
@@ -58,6 +59,10 @@ public:
     double absolute(double terms, double scale) const noexcept;
 
 private:
+    double lost_in_products(const BackwardFacts& facts) const noexcept;
+    double over(double terms, double more) const noexcept;
+    /// The error of a product of which so many operands were rounded besides.
+    double fed(double error, double times) const noexcept;
     /// By the rounding of a dS of at most this size, beside ugs times it.
     double lost_in_rounding(double size) const noexcept;
 

@@ -81,8 +81,8 @@ double keys_of(const RowOutline& row) {
 //   N - O l = sum p_j eta_j (v_j - O) + sum W_j [((1+rho)(1+th) - 1) v_j - th' O],
 // and l >= (1-gl)(1-h1), h1 = sum p_j H_j. So centred_j = p_j H_j,
 // plain_j = p_j (1+H_j) ((1+gO) r_j + gO (1+up)).
-// Where l sums the rounded P, rho_j is common to both sums and r_j moves to centred_j; l then loses
-// sum p_j (1+H_j) r_j too. (README.md, "Any order of operations")
+// Of a unit's rounded v_j th has a factor more, uv. Where l sums the rounded P, rho_j is common,
+// r_j moves to centred_j and l loses sum p_j (1+H_j) r_j. (README.md, "Any order of operations")
 EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double rises) {
     const double ua = model_.ua;
     row_ = row;
@@ -101,6 +101,7 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
     if (model_.uq > 0 && !(row.q_max * std::max(1.0, 1.45 * model_.scale) < model_.query_max))
         valid_ = false;
     if (!(maxima_.bias < model_.bias_max)) valid_ = false;
+    if (!model_.feeds(row.q_max, row.k_max, model_.value_max)) valid_ = false;
     // A key or value less the mean of all is at most twice the largest, and rounded as weights are.
     if (model_.centred_keys && !(2 * evaluation * row.k_max < model_.centred_max)) valid_ = false;
     if (model_.centred_values && !(2 * evaluation * model_.value_max < model_.centred_max))
@@ -111,6 +112,7 @@ EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double
     const double merge = model_.may_split ? std::expm1(per_split) : 0;
     const double chain = sum_depth(model_, row.entries) + rescales_;
     sum_error_o_ = chain_error(chain + 4 + model_.factor_roundings, ua) * (1 + merge) + merge;
+    sum_error_o_ += model_.uv * (1 + sum_error_o_);
     sum_error_l_ = chain_error(chain + 1, ua) * (1 + merge) + merge;
 
     const double of_lost = 1 + sum_error_o_;
@@ -157,7 +159,7 @@ void RowBound::end(const EntryTotals& totals) {
                 (1 - sum_error_l_) +
             2 * row_.entries * model_.omp;
     absolute_ = 2 * model_.oma * (row_.entries + rescales_ + 4);
-    shifted_ = model_.centred_values ? shifted_values() : 0;
+    shifted_ = model_.centred_values ? shifted_values() : fed_values();
     // L = m + log l: the relative error of l in a logarithm, the error of log on at most log n, the
     // roundings of m, of L, and of their products with log2(e) or log(2).
     lse_ = infinite;
@@ -178,6 +180,14 @@ void RowBound::end(const EntryTotals& totals) {
            2 * row_.entries * model_.weight_floor + 4 * model_.oma;
 }
 
+// Values that underflow where a unit is fed them: omf of each, among weights that sum to
+// (1+up)(1+gO)/(1-gl) at most.
+double RowBound::fed_values() const noexcept {
+    if (model_.uv == 0) return 0;
+    const double heaviest = (1 + model_.up) * (1 + sum_error_o_) / (1 - sum_error_l_);
+    return sum_error_l_ < 1 ? evaluation * (1 + model_.uo) * heaviest * model_.omf : infinite;
+}
+
 // Values less their mean: O = sum w_j (v_j - m) + m for whatever vector m is taken off and added
 // back, |m| <= M, the largest value of all keys. The theorem and the hull then hold for v_j - m:
 // v_j - O is what it was, |v_j - m| <= |v_j| + M, |O - m| <= |O| + M, the hull's largest value 2M.
@@ -191,7 +201,7 @@ double RowBound::shifted_values() const noexcept {
                          row_.entries * (1 + sum_error_o_) * model_.omp;
     const double of_theorem = inverse_ * most * (plain + sum_error_l_ * (1 + h1_));
     const double of_rounding =
-        heaviest * (2 * (most * (ua + up + ua * up) + model_.oma + model_.omp));
+        heaviest * (2 * (most * (ua + up + ua * up) + model_.oma + model_.omp + model_.omf));
     const double of_quotient =
         8 * ua * most + 2 * most * model_.epsilon * inverse_ * (model_.may_split ? 2 : 1);
     const double of_total = 2 * (model_.oma + model_.weight_floor) * row_.entries * most;
@@ -270,7 +280,7 @@ void RowBound::outputs(std::size_t n, const double* exact, const ColumnArrays& s
                    .omo = model_.omo,
                    .total_max = valid_ ? model_.max_finite / 4 : 0},
                   n, bounds);
-    if (model_.centred_values)
+    if (shifted_ > 0)
         for (std::size_t c = 0; c < n; ++c) bounds[c] += shifted_;
 }
 

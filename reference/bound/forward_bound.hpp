@@ -102,6 +102,7 @@ public:
 
 private:
     double shifted_values() const noexcept;
+    double fed_values() const noexcept;
     KernelModel model_;
     double exp_exponent_ = 0;  ///< log(1 + exp_error)
     std::vector<double> centred_, plain_, scratch_;
@@ -116,7 +117,8 @@ private:
     double inverse_ = 0;   ///< 1 / ((1-gl)(1-h1)(1-rounded)); infinite where the proof fails
     double leak_ = 0;      ///< of the hull, relative to the largest value
     double absolute_ = 0;  ///< of the sums
-    double shifted_ = 0;   ///< of values less their mean, beyond those of the values themselves
+    double shifted_ = 0;   ///< of values less their mean, beyond those of the values themselves;
+                           ///< or that underflow where a unit takes them
     bool valid_ = false;
     bool wants_hull_ = true;
 };

@@ -63,7 +63,53 @@ void resolve_steps(const Problem& problem, const Numerics& n, const FormatTraits
     m.coarse_steps = has_coarse_steps(n);
 }
 
+/// Whether every number of `from` is one of `to`.
+bool holds(const FormatTraits& to, const FormatTraits& from) {
+    return from.significand_bits <= to.significand_bits && from.exponent_min >= to.exponent_min &&
+           from.max_finite <= to.max_finite;
+}
+
+/// What is rounded a second time, as an operand; `first` is what it was rounded to.
+void round_again(const KernelModel& m, const FormatTraits& fed, const FormatTraits& first,
+                 double& unit, double& under) {
+    if (unit > 0 && holds(fed, first)) return;
+    unit += m.uf * (1 + unit);
+    under += m.omf;
+}
+
+/// Two products of the forward pass, and those of the backward pass, take rounded operands. q may
+/// have been multiplied by the scale before, and k been turned.
+void resolve_operands(const Problem& problem, const Numerics& n, const FormatTraits& a,
+                      KernelModel& m) {
+    const FormatTraits fed = traits(n.operands);
+    m.fed_max = rounded_to(fed, a, n.flush_subnormals, m.uf, m.omf);
+    if (m.uf == 0) return;
+    const FormatTraits weights = traits(resolved(n.weights, problem.format_q));
+    if (!holds(fed, traits(problem.format_kv))) m.uv = m.uf;
+    // The sum of the weights may be of P as it was rounded first, or of what the unit was fed.
+    if (m.up == 0) {
+        m.up = m.uf;
+        m.omp = m.omf;
+    } else if (!holds(fed, weights)) {
+        m.uv += m.uf * (1 + m.uv);
+        m.omp += m.omf;
+    }
+    const auto own = [&](NumberFormat f) {
+        return traits(resolved(f == NumberFormat::same ? n.weights : f, problem.format_q));
+    };
+    round_again(m, fed, own(n.gradient_weights), m.ugp, m.omgp);
+    round_again(m, fed, own(n.gradient_scores), m.ugs, m.omgs);
+    m.gradient_max = std::min(m.gradient_max, m.fed_max);
+}
+
 }  // namespace
+
+bool KernelModel::feeds(double queries, double keys, double values) const noexcept {
+    if (uf == 0) return true;
+    constexpr double log2e = 1.45;  // and a little more
+    const double most = std::max(1.0, log2e * scale) * std::max(queries, keys);
+    return std::max(most, values) < fed_max;
+}
 
 KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     const bool wide = problem.format_q == Precision::f64 || problem.format_kv == Precision::f64;
@@ -123,6 +169,7 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.rope_keys = m.rope && !(problem.cache.present && problem.cache.keys_rotated);
     m.rope_log_base = m.rope ? std::abs(std::log(problem.rope.base)) : 0;
     resolve_steps(problem, numerics, a, m);
+    resolve_operands(problem, numerics, a, m);
     m.biases = (problem.mask.tensor.kind == MaskKind::additive ? 1 : 0) + (problem.alibi ? 1 : 0);
     m.factor_roundings = problem.dropout.p > 0 ? 3 : 0;
     return m;
@@ -165,6 +212,10 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
 // sqrt(2) ur r and, where they underflow, 2 omr r; the three operations of the turn cost 3 ur r
 // more: 4.5 ur. Angles are computed in f32 at least. All relative errors multiply.
 //
+// Operands (uf; cut off at TF32 counts as one of 2^-10): q, with its scale or without, and k are
+// rounded once each before the product: 2 uf of a_j, and omf times the other operand, or omf, a
+// coordinate, before the scale or after it.
+//
 // Centred keys: softmax is invariant to one number c added to all scores of a row, here -q.mean(k):
 // the same key vector is taken off, whatever it is worth. k - mean(k) is at most 2 k_max and so its
 // magnitude a_j at most a_j + A, A = |scale| d q_max k_max; it is rounded once to ua, and to the
@@ -190,7 +241,7 @@ ScoreError score_error(const KernelModel& model, double q_max, double k_max) noe
     if (!model.coarse_steps) return e;
     const double steps = 2 + model.biases + (model.softcap > 0 ? 1 : 0);
     const double of_q = chain_error(2, model.uq), of_s = chain_error(steps, model.us);
-    const double more = of_q + of_s + of_q * of_s;
+    const double more = (1 + of_q) * (1 + of_s) * (1 + chain_error(2, model.uf)) - 1;
     e.dot += (1 + e.dot) * more;
     e.angle *= 1 + more;
     e.bias += (1 + e.bias) * (model.ub + of_s + model.ub * of_s);
@@ -198,6 +249,7 @@ ScoreError score_error(const KernelModel& model, double q_max, double k_max) noe
                  (e.absolute + 4 * model.softcap * model.us +
                   5 * under * std::max(model.oma, model.omr) * (model.rope ? q_max + k_max : 0) +
                   1.01 * d * k_max * model.omq * (1 + model.scale) +
+                  1.01 * d * (q_max + k_max + model.omf) * model.omf * (1 + model.scale) +
                   model.oms * (model.scale + steps) + 2 * model.omb);
     // Keys less their mean are at most twice as large as the largest; the difference is rounded
     // twice, the second time to the format of P.

@@ -26,17 +26,24 @@ struct KernelModel {
     double log_error = 0;    ///< relative, one call
     double us = 0, oms = 0;  ///< rounding of a score's steps; 0: none of its own
     double uq = 0, omq = 0;  ///< of q before the product
+    double uf = 0, omf = 0;  ///< of q, k and dO as a unit that multiplies matrices is fed them
+    double uv = 0;           ///< of v so, and of P where it was rounded before
     double ur = 0, omr = 0;  ///< of cos, sin and the turn
     double ub = 0, omb = 0;  ///< of mask, slopes and sink
     double epsilon = 0;      ///< added to l
     double max_finite = 0;   ///< of the accumulator
     double score_max = 0, query_max = 0, bias_max = 0;  ///< the largest finite numbers there
+    double fed_max = 0;                                 ///< of what a unit is fed
+    /// Whether operands of these sizes are finite for sure: q and k with the scale and log2(e), or
+    /// without.
+    bool feeds(double queries, double keys, double values) const noexcept;
     double centred_max = 0;  ///< of what keys and values less their mean are rounded to
     bool sums_rounded_weights = false;
     bool flushes = false;  ///< subnormal inputs count as zero too
     bool matrix_unit = false;
     bool centred_keys = false, centred_values = false;
-    double value_max = 0;       ///< where values are centred: the largest |v|, of hidden keys too
+    double value_max = 0;       ///< where values are centred or rounded: the largest |v|, of hidden
+                                ///< keys too
     bool coarse_steps = false;  ///< nothing is claimed but by bound (a)
     bool may_split = false;     ///< keys may be split and the parts merged by their LSE
     std::int64_t tile = 0;      ///< 0: unknown

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "reference/oracle/emulated_steps.hpp"
 #include "reference/oracle/prepared.hpp"
 #include "reference/oracle/visibility.hpp"
 
@@ -68,10 +69,10 @@ private:
         return out;
     }
     float low(float x) const {
-        return how_.round_weights
-                   ? static_cast<float>(round_to(static_cast<double>(x), p_.format_q))
-                   : x;
+        if (!how_.round_weights) return x;
+        return static_cast<float>(round_to(static_cast<double>(x), p_.format_q));
     }
+    float operand(float x) const { return fed(x, how_.operands, how_.cut); }
     float low_weight(float p) const {
         const float near = low(p);
         if (defect_ != BackwardDefect::weights_truncated || near <= p) return near;
@@ -106,7 +107,7 @@ private:
     float pair(const std::vector<float>& q, const std::vector<float>& k, float bias, float lse,
                float dp, float d, float& probability, float& of_bias) const {
         float x = 0;
-        for (std::size_t c = 0; c < q.size(); ++c) x += q[c] * k[c];
+        for (std::size_t c = 0; c < q.size(); ++c) x += operand(q[c]) * operand(k[c]);
         x *= static_cast<float>(call_.scale);
         const float cap = static_cast<float>(p_.softcap);
         const bool late = call_.dialect.softcap == SoftcapPlace::after_bias;
@@ -166,7 +167,7 @@ private:
             const double* v = call_.value(b, h / call_.group, j);
             float dp = 0, p = 0, of_bias = 0;
             for (std::size_t c = 0; c < dim_v; ++c)
-                dp += static_cast<float>(d_o[c]) * static_cast<float>(v[c]);
+                dp += operand(static_cast<float>(d_o[c])) * operand(static_cast<float>(v[c]));
             const float low_dp = flat % 3 == 1 ? dp + of_lse : flat % 3 == 2 ? dp - own : dp;
             const float less = flat % 3 == 2 ? -of_lse : own;
             float dx = pair(q, k, bias, lse, low_dp, less, p, of_bias);
@@ -176,13 +177,15 @@ private:
             if (p_.alibi) add_slope(h, range, j, of_bias);
             const std::size_t at =
                 static_cast<std::size_t>((b * p_.heads_kv + h / call_.group) * p_.len_kv + j);
+            dx = operand(dx);
             for (std::size_t c = 0; c < d; ++c) {
-                d_query[c] += dx * k[c];
+                d_query[c] += dx * operand(k[c]);
                 d_k_[at * d + c] +=
-                    dx * q[c] * (defect_ == BackwardDefect::k_unscaled ? 1.0f : scale);
+                    dx * operand(q[c]) * (defect_ == BackwardDefect::k_unscaled ? 1.0f : scale);
             }
             for (std::size_t c = 0; c < dim_v; ++c)
-                d_v_[at * dim_v + c] += low_weight(p) * static_cast<float>(d_o[c]);
+                d_v_[at * dim_v + c] +=
+                    operand(low_weight(p)) * operand(static_cast<float>(d_o[c]));
         }
         for (float& x : d_query)
             x *= defect_ == BackwardDefect::q_scaled_twice ? scale * scale : scale;

@@ -46,22 +46,22 @@ public:
     }
 
 private:
-    /// A cap sees the scores themselves.
-    bool centred() const { return how_.centred_keys && p_.softcap == 0; }
+    bool centred() const { return how_.centred_keys && p_.softcap == 0; }  // a cap sees scores
     F value(std::int64_t key, std::size_t c) const {
         const F v = static_cast<F>(call_.value(b_, h_ / call_.group, key)[c]);
-        return value_mean_[c] == 0 ? v : low(v - value_mean_[c]);
+        return operand(value_mean_[c] == 0 ? v : low(v - value_mean_[c]));
     }
+    F operand(F x) const { return fed(x, how_.operands, how_.cut); }
     bool by_unit() const { return how_.unit_block > 0 && std::is_same_v<F, float>; }
-    F mul_add(F a, F b, F c) const { return how_.fused ? std::fma(a, b, c) : c + a * b; }
+    void add(F a, F b, F& sum) const { sum = how_.fused ? std::fma(a, b, sum) : sum + a * b; }
     F power(F x) const {
         F y = how_.base_two ? std::exp2(x) : std::exp(x);
         if (defect_ == EmulatedDefect::exp_off) y *= F(1 + 0x1p-13);
         return defect_ == EmulatedDefect::exp_off && x == 0 ? F(1) : y;
     }
     F low(F x) const {
-        return how_.round_weights ? static_cast<F>(round_to(static_cast<double>(x), p_.format_q))
-                                  : x;
+        if (!how_.round_weights) return x;
+        return static_cast<F>(round_to(static_cast<double>(x), p_.format_q));
     }
 
     double stored(double x) const {
@@ -73,13 +73,13 @@ private:
     }
 
     F dot(const std::vector<F>& q, const std::vector<F>& k) const {
-        const auto product = [&](std::size_t c) { return double{q[c]} * double{k[c]}; };
+        const auto product = [&](std::size_t c) {
+            return double{operand(q[c])} * double{operand(k[c])};
+        };
         if (by_unit()) return static_cast<F>(sum_by_unit(how_.unit_block, q.size(), 0, product));
         F lane[8] = {};
-        for (std::size_t c = 0; c < q.size(); ++c) {
-            F& sum = lane[how_.lanes ? c % 8 : 0];
-            sum = mul_add(q[c], k[c], sum);
-        }
+        for (std::size_t c = 0; c < q.size(); ++c)
+            add(operand(q[c]), operand(k[c]), lane[how_.lanes ? c % 8 : 0]);
         return ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
                ((lane[4] + lane[5]) + (lane[6] + lane[7]));
     }
@@ -157,14 +157,14 @@ private:
         if (how_.sum_tiles) alone.output.assign(out.output.size(), F(0));
         for (std::size_t j = t; j < end; ++j) {
             const F weight = power(score_[j] - out.max);
-            const F fed = low(weight);
+            const F low_weight = low(weight);
             F& sum = lane[how_.lanes ? j % 8 : 0];
-            sum += how_.sum_rounded ? fed : weight;
+            sum += how_.sum_rounded ? low_weight : weight;
             if (defect_ == EmulatedDefect::sum_in_bf16)
                 sum = static_cast<F>(round_to(static_cast<double>(sum), Precision::bf16));
-            weights.push_back(static_cast<double>(fed));
+            weights.push_back(static_cast<double>(operand(low_weight)));
             if (!how_.normalise_first && !by_unit())
-                accumulate(fed, j, how_.sum_tiles ? alone : out);
+                accumulate(low_weight, j, how_.sum_tiles ? alone : out);
         }
         if (by_unit()) accumulate_by_unit(weights, t, how_.sum_tiles ? alone : out);
         for (std::size_t c = 0; c < alone.output.size(); ++c) out.output[c] += alone.output[c];
@@ -188,7 +188,7 @@ private:
 
     void accumulate(F weight, std::size_t j, Part<F>& out) const {
         for (std::size_t c = 0; c < out.output.size(); ++c)
-            out.output[c] = mul_add(weight, value(keys_[j], c), out.output[c]);
+            add(operand(weight), value(keys_[j], c), out.output[c]);
     }
 
     Part<F> merged() const {

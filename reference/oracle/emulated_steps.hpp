@@ -29,11 +29,26 @@ F rounded(F x, NumberFormat format) {
         round_to(static_cast<double>(x), half ? Precision::f16 : Precision::bf16));
 }
 
+/// As a unit that multiplies matrices takes it.
+template <typename F>
+F fed(F x, Operands operands, bool cut) {
+    switch (operands) {
+        case Operands::unrounded:
+            return x;
+        case Operands::tf32:
+            return static_cast<F>(to_tf32(static_cast<double>(static_cast<float>(x)), cut));
+        case Operands::f32:
+            return static_cast<F>(static_cast<float>(x));
+        default:
+            return rounded(x, operands == Operands::f16 ? NumberFormat::f16 : NumberFormat::bf16);
+    }
+}
+
 /// The vector, turned by RoPE at this position if it turns; cos, sin and the turn are rounded to
 /// `format`.
 template <typename F>
-std::vector<F> turned(const Problem& p, const double* x, std::int64_t position,
-                      NumberFormat format, bool turns) {
+std::vector<F> turned(const Problem& p, const double* x, std::int64_t position, NumberFormat format,
+                      bool turns) {
     std::vector<F> y(x, x + p.dim_qk);
     const std::int64_t dims = !turns ? 0 : p.rope.dims == 0 ? p.dim_qk : p.rope.dims;
     for (std::int64_t c = 0; c < dims / 2; ++c) {

@@ -66,9 +66,11 @@ void GradientBook::add(const GradientEntry& e) {
     const double angle = model_.rope ? 1.01 * (2 * model_.rope_log_base + 7) * model_.ua : 0;
     // A coordinate that underflows where it is scaled or turned, before it is multiplied by dX: two
     // products and their sum, and what turning dQ or dK back makes of them, below 3 times that.
+    // So is one that underflows where a unit is fed it.
     const double lost =
         (1 + scale) *
-        (model_.rope ? 4 * model_.oma + 3 * std::max(model_.omp, model_.omgs) : model_.oma);
+        (1.01 * model_.omf +
+         (model_.rope ? 4 * model_.oma + 3 * std::max(model_.omp, model_.omgs) : model_.oma));
     for (std::size_t j = 0; j < e.visible.size(); ++j) {
         const std::int64_t key = e.visible[j];
         const std::size_t k_at = static_cast<std::size_t>(key_row + key) * d;
@@ -83,7 +85,7 @@ void GradientBook::add(const GradientEntry& e) {
             if (model_.rope)
                 turning = row_.size_dx()[j] * (rotation + angle * frequency_[c] * positions);
             const double own_q = scale * e.query_size[c], own_k = scale * key_size[c];
-            const double underflown = lost * row_.size_dx()[j];
+            const double underflown = lost * (row_.size_dx()[j] + 2 * model_.omgs);
             d_k.add(k_at + c, own_q * own_[j],
                     own_q * (row_.by_queries()[j] + turning) + underflown);
             const double of_key = model_.rope ? row_.by_keys()[j] + turning : row_.alone()[j];
@@ -92,7 +94,7 @@ void GradientBook::add(const GradientEntry& e) {
         for (std::size_t c = 0; c < dim_v; ++c) {
             const double size = std::abs(e.d_output[c]);
             d_v.add(v_at + c, size * (e.row.weight[j] * own_weight + 2 * arithmetic_.weight_floor),
-                    size * row_.weight()[j]);
+                    (size + model_.omf) * row_.weight()[j] + model_.omf * e.row.weight[j]);
         }
     }
     // A row of a sink alone adds up nothing.

@@ -13,11 +13,16 @@ bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std:
     const Problem& p = call_.problem;
     const std::int64_t dim_v = call_.dim_v;
     dp_size_.assign(dp.size(), 0.0);
+    bound::BackwardFacts facts;
     for (std::size_t j = 0; j < visible.size(); ++j) {
         const double* v = values + visible[j] * dim_v;
-        for (std::int64_t c = 0; c < dim_v; ++c) dp_size_[j] += std::abs(d_output[c] * v[c]);
+        double size = 0;
+        for (std::int64_t c = 0; c < dim_v; ++c) {
+            dp_size_[j] += std::abs(d_output[c] * v[c]);
+            size += std::abs(v[c]);
+        }
+        facts.fed = std::max(facts.fed, size);
     }
-    bound::BackwardFacts facts;
     facts.dp = dp;
     facts.dp_size = dp_size_;
     facts.slope = slope;
@@ -33,6 +38,7 @@ bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std:
         const bound::ExpectedElement& x =
             forward.output[static_cast<std::size_t>(flat * dim_v + c)];
         const double size = std::abs(d_output[c]);
+        facts.fed += size;
         facts.d_size += size * std::abs(x.value);
         // The stored O is off by the bound, its rounding, and half a subnormal step.
         facts.d_output += size * (x.bound + o.unit_roundoff * (std::abs(x.value) + x.bound) +

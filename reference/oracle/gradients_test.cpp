@@ -194,6 +194,9 @@ GradientTally kernels(std::uint64_t cases, BackwardDefect defect, double factor,
         Emulation how;
         how.round_weights = number % 2 == 0;
         how.rounded_ds = number % 4 == 0;
+        constexpr Operands operands[] = {Operands::tf32, Operands::bf16, Operands::f16};
+        if (number % 3 == 0) how.operands = operands[number / 3 % 3];
+        how.cut = number % 2 == 0;
         const Backward seen = emulate_backward(c.tried, c.dialect, inputs, how, defect);
         const auto g = attend_gradients(p, c.dialect, declared(how), inputs);
         GradientTally t;

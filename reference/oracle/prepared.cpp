@@ -143,7 +143,8 @@ std::size_t head_count(const Prepared& call) {
 
 bound::KernelModel model_of(const Prepared& call, const Numerics& numerics) {
     bound::KernelModel model = bound::resolve(call.problem, numerics);
-    if (model.centred_values) model.value_max = extent(call.v.data(), std::ssize(call.v)).largest;
+    if (model.centred_values || model.uv > 0)
+        model.value_max = extent(call.v.data(), std::ssize(call.v)).largest;
     return model;
 }
 

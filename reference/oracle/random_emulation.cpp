@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "reference/oracle/emulated_kernel.hpp"
 #include "reference/problem/counter.hpp"
 
@@ -35,6 +37,12 @@ Emulation random_emulation(std::uint64_t number) {
         how.centred_keys = counter_bits(number, 81, 5) % 8 == 0;
         how.centred_values = counter_bits(number, 81, 6) % 8 == 0;
     }
+    constexpr Operands operands[] = {Operands::tf32, Operands::tf32, Operands::f16, Operands::bf16,
+                                     Operands::f32};
+    if (counter_bits(number, 84, 0) % 8 == 0) {
+        how.operands = operands[counter_bits(number, 84, 1) % std::size(operands)];
+        how.cut = counter_bits(number, 84, 2) % 2 == 0;
+    }
     if (!how.normalise_first) how.unit_block = blocks[counter_bits(number, 80, 0) % 6];
     return how;
 }
@@ -50,6 +58,7 @@ Numerics declared(const Emulation& how) {
     numerics.query = how.query;
     numerics.rotation = how.rotation;
     numerics.bias = how.bias;
+    numerics.operands = how.operands;
     numerics.epsilon = how.epsilon;
     numerics.centred_keys = how.centred_keys;
     numerics.centred_values = how.centred_values;

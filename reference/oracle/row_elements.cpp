@@ -29,7 +29,8 @@ void put_mean(const Prepared& call, const bound::KernelModel& model, HeadPlace p
     const double most = model.centred_values ? model.value_max : 0;
     const double off = (1 + sums) * (1 + model.exp_error) / (1 - sums) / (1 - model.exp_error);
     const double relative =
-        (1 + model.up) * (1 + merge) * off * (1 + model.epsilon) * (1 + model.uo) - 1;
+        (1 + model.up) * (1 + model.uv) * (1 + merge) * off * (1 + model.epsilon) * (1 + model.uo) -
+        1;
     for (std::int64_t c = 0; c < call.dim_v; ++c) {
         if (!told || !(sums < 0.5)) {
             o[c] = claimed(Claim::nothing);
@@ -42,13 +43,14 @@ void put_mean(const Prepared& call, const bound::KernelModel& model, HeadPlace p
             size += std::abs(v);
         }
         const double own = (n + 2) * 0x1p-53 * size / n;
-        const double under = 2 * model.oma * (n + 4) +
+        const double under = 2 * model.oma * (n + 4) + 2 * model.omf +
                              2 * (model.oma + model.weight_floor + model.omp) * (size + n * most);
         o[c] = {
             .value = sum / n,
             .error = own,
             .bound = bound::evaluation * (relative * (size / n + 3 * most) + under + model.omo)};
-        if (!(size + n * most < model.max_finite / 8)) o[c] = claimed(Claim::nothing);
+        const bool fed = model.uv == 0 || model.value_max < model.fed_max;
+        if (!fed || !(size + n * most < model.max_finite / 8)) o[c] = claimed(Claim::nothing);
     }
 }
 

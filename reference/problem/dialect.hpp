@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "reference/problem/operands.hpp"
 #include "reference/problem/precision.hpp"
 
 namespace attest {
@@ -82,6 +83,7 @@ struct Numerics {
     NumberFormat query = NumberFormat::unrounded;     ///< q is, before the product
     NumberFormat rotation = NumberFormat::unrounded;  ///< cos, sin and the turn are
     NumberFormat bias = NumberFormat::unrounded;      ///< additive mask, slopes and sinks are
+    Operands operands = Operands::unrounded;          ///< of the products of matrices
     double epsilon = 0;           ///< added to the sum of the weights, the largest of which is 1
     bool centred_keys = false;    ///< the keys' mean is taken off before they are rounded
     bool centred_values = false;  ///< the values' mean is, and added to the output
@@ -90,8 +92,8 @@ struct Numerics {
     bool operator==(const Numerics&) const = default;
 };
 
-/// Whether some step is coarser than the f32 that errors on average were derived for.
-constexpr bool has_coarse_steps(const Numerics& n) noexcept {
+/// Whether a step is coarser than the bounds of gradients know of.
+constexpr bool gradients_unjudged(const Numerics& n) noexcept {
     const auto is_half = [](NumberFormat f) {
         return f == NumberFormat::f16 || f == NumberFormat::bf16;
     };
@@ -101,9 +103,14 @@ constexpr bool has_coarse_steps(const Numerics& n) noexcept {
     return coarse;
 }
 
+/// Whether some step is coarser than the f32 that errors on average were derived for.
+constexpr bool has_coarse_steps(const Numerics& n) noexcept {
+    return gradients_unjudged(n) || n.operands != Operands::unrounded;
+}
+
 /// What follows for gradients.
 inline constexpr const char* coarse_gradients =
-    "gradients are not judged beside sums in f16 or bf16, a step rounded apart, an epsilon or "
-    "centring";
+    "gradients are not judged beside sums in f16 or bf16, a step of a score rounded apart, an "
+    "epsilon or centring";
 
 }  // namespace attest
