@@ -57,9 +57,10 @@ inline GradientNumbers reference(const Specification& s) {
     return values;
 }
 
-inline BackwardEvidence evidence_of(const Case& c, const AnswerOf& answer) {
+inline BackwardEvidence evidence_of(const Case& c, const AnswerOf& answer,
+                                    const Numerics& numerics = {}) {
     BackwardEvidence e;
-    e.asked = {c.problem, {}, {}, law::with_drawn_keep(c.problem, make_inputs(c))};
+    e.asked = {c.problem, {}, numerics, law::with_drawn_keep(c.problem, make_inputs(c))};
     if (c.problem.dropout.p > 0) {
         e.next_keep = law::drawn_keep(law::reseeded(c.problem, 1));
         Problem square = c.problem;

@@ -169,5 +169,18 @@ TEST(BackwardForms, NothingIsClaimedOfInfiniteWeightsThatAreDropped) {
     EXPECT_GT(dropped, 0);
 }
 
+TEST(DiagnoseBackward, ErrorsOfACoarserArithmeticAreNamedByTheirSize) {
+    // A part of each number: no factor, and no format's rounding.
+    const auto off_by = [](double part) {
+        return diagnosis_of(changed([part](const Specification&, GradientNumbers& v) {
+            for (std::size_t n = 0; n < v[Role::d_v].size(); ++n)
+                v[Role::d_v][n] *= 1 + part * std::sin(static_cast<double>(n));
+        }));
+    };
+    EXPECT_EQ(off_by(0x1p-13).id, "backward_step_exp_12");
+    EXPECT_EQ(off_by(0x1p-10).id, "backward_step_exp_9");
+    EXPECT_FALSE(off_by(0.25).known);
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

@@ -3,6 +3,7 @@
 #include <bit>
 #include <boost/math/distributions/hypergeometric.hpp>
 #include <map>
+#include <numeric>
 
 #include "properties/diagnosis/condition.hpp"
 
@@ -84,11 +85,21 @@ void draw(Boundary& boundary, const std::vector<const search::CaseRecord*>& case
             boundary.points.push_back({at[0], at[1], 0});
 }
 
-Separation search(const std::vector<Condition>& all, const std::vector<CaseBits>& true_of,
+/// The relations that may be asked, and how many of the failing cases told which they are: those
+/// prove nothing.
+struct Hypotheses {
+    std::vector<std::size_t> relations;
+    std::int64_t told_by = 0;
+    double chance(std::int64_t inside, std::int64_t of, std::int64_t failed) const {
+        return diagnosis::chance(inside - told_by, of - told_by, failed - told_by);
+    }
+};
+
+Separation search(const Hypotheses& asked, const std::vector<CaseBits>& true_of,
                   const CaseBits& failing, std::int64_t of) {
     const std::int64_t failed = failing.count();
     std::vector<std::size_t> necessary;
-    for (std::size_t n = 0; n < all.size(); ++n)
+    for (const std::size_t n : asked.relations)
         if ((true_of[n] & failing).count() == failed && true_of[n].count() < of)
             necessary.push_back(n);
     Separation best;
@@ -101,7 +112,7 @@ Separation search(const std::vector<Condition>& all, const std::vector<CaseBits>
     // that one leaves, and where the second parts those that the first leaves beyond chance: many
     // others were tried for it too, and what the first tells says nothing for the second.
     const std::int64_t holding = best.inside - failed;
-    const double singles = static_cast<double>(all.size());
+    const double singles = static_cast<double>(asked.relations.size());
     const double pairs = singles * (singles - 1) / 2;
     Separation pair;
     for (std::size_t a = 0; a < necessary.size(); ++a)
@@ -114,13 +125,27 @@ Separation search(const std::vector<Condition>& all, const std::vector<CaseBits>
             // The more telling one first.
             if (true_of[second].count() < true_of[first].count()) std::swap(first, second);
             const std::int64_t left = true_of[first].count();
-            if (chance(inside, of, failed) * pairs <= accepted &&
-                chance(inside, left, failed) * singles <= accepted)
+            if (asked.chance(inside, of, failed) * pairs <= accepted &&
+                asked.chance(inside, left, failed) * singles <= accepted)
                 pair = {true, first, second, inside, failed};
         }
     if (pair.any) return pair;
-    if (chance(best.inside, of, failed) * singles <= accepted) return best;
+    if (asked.chance(best.inside, of, failed) * singles <= accepted) return best;
     return {};
+}
+
+// What the smallest case could not do without, a feature or a size to the last one: of one failing
+// case it is known to matter, so that few others show that it does for all.
+Hypotheses kept_by(const Case& smallest, const std::vector<Condition>& all) {
+    static const Case plain = parse_case("b1 hq1 hkv1 tq1 tk1 d1 f32");
+    Hypotheses asked{{}, 1};
+    for (std::size_t n = 0; n < all.size(); ++n) {
+        if (all[n].of_values || !all[n].holds(smallest) || all[n].holds(plain)) continue;
+        Case smaller = smallest;
+        lower(smaller.problem, all[n].quantity);
+        if (all[n].quantity.empty() || !all[n].holds(smaller)) asked.relations.push_back(n);
+    }
+    return asked;
 }
 
 // Where no relation is fulfilled by every failure: the one under which cases fail most often,
@@ -167,7 +192,12 @@ Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Cas
     Boundary boundary;
     const std::int64_t of = static_cast<std::int64_t>(cases.size()), failed = failing.count();
     Separation found;
-    if (failed > 0 && failed < of) found = search(all, true_of, failing, of);
+    Hypotheses every;
+    every.relations.resize(all.size());
+    std::iota(every.relations.begin(), every.relations.end(), std::size_t{0});
+    if (failed > 0 && failed < of) found = search(every, true_of, failing, of);
+    if (!found.any && smallest != nullptr && failed > 1 && failed < of)
+        found = search(kept_by(*smallest, all), true_of, failing, of);
     if (!found.any && failed > 0 && failed < of) found = mostly(true_of, failing, of);
     const bool always = found.any && found.inside_failed == failed;
     boundary.axes = {"len_kv", "len_q"};

@@ -135,5 +135,29 @@ TEST(Boundary, NoCasesNoBoundary) {
     EXPECT_EQ(find_boundary(one).says, "every one tried");
 }
 
+// Few failures of many cases: what the smallest case kept is asked by itself, and where that is by
+// chance it is not told.
+TEST(Boundary, WhatTheSmallestCaseKeptNeedsFewFailures) {
+    const Case kept = parse_case("b1 hq1 hkv1 tq1 tk1 d1 softcap 5 f32");
+    const Case no = parse_case("b1 hq1 hkv1 tq1 tk1 d1 f32");
+    std::int64_t with = 0, without = 0, chance = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        std::int64_t n = 0;
+        const auto capped =
+            drawn(120, seed, [&n](const Case& c) { return c.problem.softcap > 0 && n++ % 8 == 0; });
+        with += find_boundary(capped, &kept).says == "only with a soft cap";
+        without += find_boundary(capped, &no).says == "only with a soft cap";
+        n = 0;
+        const auto any = drawn(120, seed + 1000, [&n](const Case&) { return n++ % 30 == 0; });
+        chance += find_boundary(any, &kept).found;
+    }
+    EXPECT_GE(with, 20);
+    EXPECT_EQ(without, 0);
+    EXPECT_LE(chance, 4);
+    std::printf("told with %lld, without %lld, by chance %lld of 100\n",
+                static_cast<long long>(with), static_cast<long long>(without),
+                static_cast<long long>(chance));
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

@@ -1,5 +1,6 @@
 #include "properties/diagnosis/condition.hpp"
 
+#include <algorithm>
 #include <ranges>
 
 #include "reference/problem/feature.hpp"
@@ -199,6 +200,21 @@ std::int64_t quantity_of(const Problem& p, const std::string& axis) {
     if (axis == "group") return group_size(p);
     if (axis == "splits") return p.splits;
     return p.cache.page_size;
+}
+
+void lower(Problem& p, const std::string& axis) {
+    if (axis == "len_q") --p.len_q;
+    if (axis == "len_kv") --p.len_kv;
+    if (axis == "dim_v") p.dim_v = std::max<std::int64_t>(value_dim(p) - 1, 1);
+    if (axis == "dim_qk") {
+        p.dim_v = value_dim(p);
+        --p.dim_qk;
+    }
+    if (axis == "batch") --p.batch;
+    if (axis == "heads_q") --p.heads_q;
+    if (axis == "heads_kv") --p.heads_kv;
+    if (axis == "splits") --p.splits;
+    if (axis == "page_size") --p.cache.page_size;
 }
 
 std::vector<Condition> conditions() {

@@ -27,4 +27,7 @@ std::vector<Condition> conditions();
 /// heads_kv, group, splits, page_size.
 std::int64_t quantity_of(const Problem& problem, const std::string& axis);
 
+/// One less of it, whether such a problem is possible or not: for relations alone.
+void lower(Problem& problem, const std::string& axis);
+
 }  // namespace attest::diagnosis

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 
 namespace attest::diagnosis {
 
@@ -47,6 +48,11 @@ Near sum_of_terms(const ModelRow& row, Term term_of) {
 template <typename Change>
 Near delta_with(const ModelRow& row, Change change, Precision of_d_o = Precision::f64) {
     return sum_of_terms(row, [&](double d_o, Near o) { return round_to(d_o, of_d_o) * change(o); });
+}
+
+Near narrowed(Near x, RoundsTo narrow, const Problem& problem) {
+    const RoundsTo format = format_in(narrow, problem);
+    return format ? rounded_to(x, *format) : x;
 }
 
 /// exp(x), to within two units of the accumulator beside what x is off by.
@@ -116,11 +122,13 @@ void add_delta_sums(std::vector<BackwardDeviation>& list) {
                                  return delta_with(row,
                                                    [&](Near o) { return c++ < kept ? o : Near{}; });
                              }));
+    for (const RoundsTo narrow : narrow_or_own)
+        list.push_back(delta("delta_" + id_of(narrow), "delta rounded to " + words_of(narrow),
+                             [narrow](const ModelRow& row) {
+                                 return narrowed(row.delta, narrow, row.call.problem());
+                             }));
     for (const Precision narrow : {Precision::bf16, Precision::f16}) {
         const std::string format(name(narrow));
-        list.push_back(
-            delta("delta_" + format, "delta rounded to " + format,
-                  [narrow](const ModelRow& row) { return rounded_to(row.delta, narrow); }));
         list.push_back(delta("delta_of_output_" + format, "a delta of O rounded to " + format,
                              [narrow](const ModelRow& row) {
                                  return delta_with(
@@ -214,16 +222,17 @@ std::vector<BackwardDeviation> delta_deviations() {
             const Near slope = rounded(Near{1, 0} - pair.p, pair.row.call.model.ua, 0);
             return rounded(slope * plain_ds(pair, pair.row.delta), pair.row.call.model.ua, 0);
         }));
-    for (const Precision narrow : {Precision::bf16, Precision::f16}) {
-        const std::string format(name(narrow));
-        list.push_back(
-            ds("ds_" + format, "dS rounded to " + format, [narrow](const ModelPair& pair) {
-                return rounded_to(plain_ds(pair, pair.row.delta), narrow);
-            }));
-        list.push_back(
-            ds("dp_" + format, "dP rounded to " + format, [narrow](const ModelPair& pair) {
-                return pair.p * (rounded_to(pair.dp, narrow) - pair.row.delta);
-            }));
+    for (const RoundsTo narrow : narrow_or_own) {
+        list.push_back(ds("ds_" + id_of(narrow), "dS rounded to " + words_of(narrow),
+                          [narrow](const ModelPair& pair) {
+                              return narrowed(plain_ds(pair, pair.row.delta), narrow,
+                                              pair.row.call.problem());
+                          }));
+        list.push_back(ds("dp_" + id_of(narrow), "dP rounded to " + words_of(narrow),
+                          [narrow](const ModelPair& pair) {
+                              return pair.p * (narrowed(pair.dp, narrow, pair.row.call.problem()) -
+                                               pair.row.delta);
+                          }));
     }
     return list;
 }

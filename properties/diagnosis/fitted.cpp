@@ -1,4 +1,5 @@
 #include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/full_tiles.hpp"
 
 #include <fmt/format.h>
 
@@ -188,6 +189,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       late_rescales(),
                       cut_indices(),
                       skipped_tiles(evidence.wrong),
+                      full_tiles(evidence.wrong),
                       window_origins(),
                       counted_without_keys(),
                       length_scales(),

@@ -2,6 +2,7 @@
 // head's gradients for all; and backward of another problem than forward.
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/full_tiles.hpp"
 
 namespace attest::diagnosis {
 
@@ -182,8 +183,8 @@ void without_empty_rows(const BackwardCall&, ModelSteps& steps) {
 }
 
 /// What forward may do wrong backward may do alone.
-void add_of_forward(std::vector<BackwardDeviation>& list) {
-    for (const Deviation& d : deviations()) {
+void add_of_forward(std::vector<BackwardDeviation>& list, std::span<const Deviation> forward) {
+    for (const Deviation& d : forward) {
         if (!d.respecify) continue;
         const BackwardDeviation alone{.id = "backward_" + d.id,
                                       .says = "in backward alone: " + d.says,
@@ -201,7 +202,9 @@ void add_of_forward(std::vector<BackwardDeviation>& list) {
 std::vector<BackwardDeviation> place_deviations() {
     std::vector<BackwardDeviation> list;
     add_exchanged(list);
-    add_of_forward(list);
+    add_of_forward(list, deviations());
+    constexpr std::int64_t queries[] = {1, 8, 16, 32, 64}, keys[] = {8, 16, 32, 64, 128};
+    add_of_forward(list, full_tiles(queries, keys, false));
     add_places(list);
     return list;
 }

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/full_tiles.hpp"
 
 namespace attest::diagnosis {
 namespace {
@@ -33,6 +35,8 @@ std::vector<Deviation> unlisted() {
                       shared_masks(),
                       lse_in_other_rows()})
         all.insert(all.end(), part.begin(), part.end());
+    constexpr std::int64_t queries[] = {16}, keys[] = {32};
+    for (Deviation& d : full_tiles(queries, keys, true)) all.push_back(std::move(d));
     return all;
 }
 
@@ -123,6 +127,13 @@ constexpr Played plays[] = {
     {"lse_in_packed_order", "b1 hq6 hkv2 tq3 tk9 d4 f32"},
     {"mask_boolean_-10", "b1 hq2 hkv2 tq3 tk9 d4 mask bool f32"},
     {"scores_of_last_chunk_8", "b1 hq2 hkv2 tq3 tk9 d11 f32"},
+    {"full_tile_boolean_16_32", "b1 hq1 hkv1 tq20 tk70 d4 causal mask bool f32"},
+    {"full_tile_boolean_packed_16_32", "b1 hq6 hkv2 tq20 tk70 d4 causal mask bool f32"},
+    {"full_tile_window_first_16_32", "b1 hq1 hkv1 tq20 tk90 d4 window 50 -1 f32"},
+    {"full_tile_causal_last_16_32", "b1 hq1 hkv1 tq20 tk70 d4 causal f32"},
+    {"window_loop_last_16_32", "b1 hq1 hkv1 tq40 tk90 d4 window 20 -1 f32"},
+    {"window_queries_first_16_32_0", "b1 hq1 hkv1 tq90 tk90 d4 window 20 -1 f32"},
+    {"window_queries_first_16_32_16", "b1 hq1 hkv1 tq90 tk90 d4 window 20 -1 f32"},
     {"documents_as_long_as_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
 };
 

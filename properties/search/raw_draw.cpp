@@ -125,7 +125,7 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
         gen::set(&Raw::scale, gen::element(1.0, 0.5, 0.25, 0.125, 0.0625, 2.0, 0.3, 0.07, 0.0)),
         gen::set(&Raw::rope, ropes()), gen::set(&Raw::rope_share, one_of({1, 2, 4, 4})),
         gen::set(&Raw::page_size, one_of({1, 2, 3, 4, 5, 8, 16, 16, 32, 64, 80, 96, 128})),
-        gen::set(&Raw::splits, one_of({1, 2, 2, 3, 3, 4, 5, 7, 8})),
+        gen::set(&Raw::splits, one_of({1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33})),
         gen::set(&Raw::layouts, gen::container<std::array<RawLayout, 4>>(layouts())),
         gen::set(&Raw::shared_batch, gen::arbitrary<bool>()),
         gen::set(&Raw::shared_heads, gen::arbitrary<bool>()),
