@@ -58,7 +58,8 @@ struct RoundedStep {
 inline constexpr RoundedStep steps[] = {{"scores", &Numerics::scores},
                                         {"query", &Numerics::query},
                                         {"rotation", &Numerics::rotation},
-                                        {"bias", &Numerics::bias}};
+                                        {"bias", &Numerics::bias},
+                                        {"gradient_heads", &Numerics::gradient_heads}};
 inline constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
                                                      {"f32", Precision::f32},
                                                      {"f16", Precision::f16},

@@ -26,7 +26,7 @@ bool gradient_structure_declared(const Problem& problem, const Numerics& numeric
     // The replay is in double: of no use to who sums in double.
     constexpr double sums_least = 0x1p-40;
     return !m.coarse_steps && !m.rope && problem.dropout.p == 0 && m.ua > sums_least &&
-           (m.ugp > 0 || m.ugs > 0);
+           m.ugh == 0 && (m.ugp > 0 || m.ugs > 0);
 }
 
 GradientStructureRow::GradientStructureRow(const Problem& problem, const Numerics& n)

@@ -55,6 +55,7 @@ void resolve_steps(const Problem& problem, const Numerics& n, const FormatTraits
     m.query_max = step(n.query, m.uq, m.omq);
     step(n.rotation, m.ur, m.omr);
     m.bias_max = step(n.bias, m.ub, m.omb);
+    if (group_size(problem) > 1) m.heads_max = step(n.gradient_heads, m.ugh, m.omgh);
     m.epsilon = std::max(0.0, n.epsilon);
     m.centred_keys = n.centred_keys;
     m.centred_values = n.centred_values;

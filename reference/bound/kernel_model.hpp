@@ -19,7 +19,8 @@ struct KernelModel {
     double up = 0, omp = 0;   ///< rounding of P before the second product; 0: not rounded
     /// Rounding of P before the product that gives dV, and of dS before those of dQ and dK.
     double ugp = 0, omgp = 0, ugs = 0, omgs = 0;
-    double gradient_max = 0;  ///< the largest finite number of the format of dS
+    double gradient_max = 0;                  ///< the largest finite number of the format of dS
+    double ugh = 0, omgh = 0, heads_max = 0;  ///< of dK and dV of one head of a group
     double uo = 0, omo = 0;  ///< a rounding of the output beside that to the format it is stored in
     double by_way = 0;       ///< of f64 to a narrower format than f32: that to f32 on the way
     double exp_error = 0;    ///< relative, one call

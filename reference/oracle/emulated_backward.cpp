@@ -48,9 +48,19 @@ public:
     }
 
     Backward run() {
+        const bool by_heads = how_.gradient_heads != NumberFormat::unrounded && call_.group > 1;
+        std::vector<float> all_k(d_k_.size()), all_v(d_v_.size());
         for (std::int64_t b = 0; b < p_.batch; ++b)
-            for (std::int64_t h = 0; h < p_.heads_q; ++h)
+            for (std::int64_t h = 0; h < p_.heads_q; ++h) {
                 for (std::int64_t i = 0; i < p_.len_q; ++i) row(b, h, i);
+                if (!by_heads) continue;
+                add_head(d_k_, all_k);
+                add_head(d_v_, all_v);
+            }
+        if (by_heads) {
+            d_k_ = all_k;
+            d_v_ = all_v;
+        }
         const std::int64_t d = p_.dim_qk;
         const bool rotate = !(p_.cache.present && p_.cache.keys_rotated);
         for (std::size_t at = 0; rotate && at < d_k_.size(); at += static_cast<std::size_t>(d)) {
@@ -78,6 +88,13 @@ private:
         if (defect_ != BackwardDefect::weights_truncated || near <= p) return near;
         return static_cast<float>(
             decode(encode(static_cast<double>(near), p_.format_q) - 1, p_.format_q));
+    }
+    /// One head's, rounded.
+    void add_head(std::vector<float>& own, std::vector<float>& all) const {
+        for (std::size_t at = 0; at < own.size(); ++at) {
+            all[at] += oracle::rounded(own[at], how_.gradient_heads);
+            own[at] = 0;
+        }
     }
     std::size_t row_of(std::int64_t b, std::int64_t h, std::int64_t i) const {
         return static_cast<std::size_t>((b * p_.heads_q + h) * p_.len_q + i);

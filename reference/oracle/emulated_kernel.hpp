@@ -31,7 +31,8 @@ struct Emulation {
     NumberFormat scores = NumberFormat::unrounded, query = NumberFormat::unrounded;
     NumberFormat rotation = NumberFormat::unrounded, bias = NumberFormat::unrounded;
     Operands operands = Operands::unrounded;
-    bool cut = false;  ///< TF32 is made by cutting off
+    bool cut = false;                                       ///< TF32 is made by cutting off
+    NumberFormat gradient_heads = NumberFormat::unrounded;  ///< backward
     double epsilon = 0;
     bool centred_keys = false, centred_values = false;
     std::int64_t unit_block = 0;  ///< products a matrix unit adds at a time; 0: none

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/bound/rounding.hpp"
 #include "reference/oracle/gradient_own_error.hpp"
 
 namespace attest::oracle {
@@ -26,6 +27,15 @@ std::vector<bound::ExpectedElement> GradientErrors::expect(const std::vector<dou
     return out;
 }
 
+// Each head's sum is at most the sum of the sizes of its terms, and rounded once.
+void GradientErrors::round_heads(double unit, double under, double most) {
+    for (std::size_t at = 0; at < of_heads.size(); ++at) {
+        if (touched[at] == 0) continue;
+        bound[at] +=
+            of_heads[at] < most ? bound::evaluation * unit * of_heads[at] + under : infinite;
+    }
+}
+
 GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model,
                            const ArithmeticError& arithmetic, std::vector<double> frequency)
     : call_(call),
@@ -37,6 +47,8 @@ GradientBook::GradientBook(const Prepared& call, const bound::KernelModel& model
     d_q.resize(p_.batch * p_.heads_q * p_.len_q * p_.dim_qk);
     d_k.resize(p_.batch * p_.heads_kv * p_.len_kv * p_.dim_qk);
     d_v.resize(p_.batch * p_.heads_kv * p_.len_kv * call.dim_v);
+    if (rounds_heads())
+        for (GradientErrors* sums : {&d_k, &d_v}) sums->of_heads.assign(sums->own.size(), 0.0);
     if (p_.mask.tensor.kind == MaskKind::additive)
         d_mask.resize(static_cast<std::int64_t>(call.mask.size()));
     mask_terms_ = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
@@ -86,15 +98,19 @@ void GradientBook::add(const GradientEntry& e) {
                 turning = row_.size_dx()[j] * (rotation + angle * frequency_[c] * positions);
             const double own_q = scale * e.query_size[c], own_k = scale * key_size[c];
             const double underflown = lost * (row_.size_dx()[j] + 2 * model_.omgs);
-            d_k.add(k_at + c, own_q * own_[j],
-                    own_q * (row_.by_queries()[j] + turning) + underflown);
+            const double of_k = own_q * (row_.by_queries()[j] + turning) + underflown;
+            d_k.add(k_at + c, own_q * own_[j], of_k);
+            if (rounds_heads()) d_k.of_heads[k_at + c] += own_q * row_.size_dx()[j] + of_k;
             const double of_key = model_.rope ? row_.by_keys()[j] + turning : row_.alone()[j];
             d_q.add(q_at + c, own_k * own_[j], own_k * of_key + underflown);
         }
         for (std::size_t c = 0; c < dim_v; ++c) {
             const double size = std::abs(e.d_output[c]);
+            const double of_v =
+                (size + model_.omf) * row_.weight()[j] + model_.omf * e.row.weight[j];
             d_v.add(v_at + c, size * (e.row.weight[j] * own_weight + 2 * arithmetic_.weight_floor),
-                    (size + model_.omf) * row_.weight()[j] + model_.omf * e.row.weight[j]);
+                    of_v);
+            if (rounds_heads()) d_v.of_heads[v_at + c] += size * e.row.weight[j] + of_v;
         }
     }
     // A row of a sink alone adds up nothing.
@@ -181,6 +197,13 @@ void GradientBook::disclaim(std::int64_t b, std::int64_t h, std::int64_t i,
     }
     if (p_.sink) d_sinks.disclaim(static_cast<std::size_t>(h), 1);
     if (p_.alibi) d_slopes.disclaim(static_cast<std::size_t>(h), 1);
+}
+
+void GradientBook::round_heads() {
+    if (!rounds_heads()) return;
+    const double heads = static_cast<double>(call_.group);
+    for (GradientErrors* sums : {&d_k, &d_v})
+        sums->round_heads(model_.ugh, heads * model_.omgh, model_.heads_max);
 }
 
 double GradientBook::own_once() const {

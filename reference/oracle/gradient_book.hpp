@@ -28,6 +28,9 @@ struct GradientErrors {
         touched[at] = 1;
     }
     void disclaim(std::size_t first, std::size_t count);
+    std::vector<double> of_heads;  ///< sizes of the terms, where heads of a group are rounded apart
+    /// Adds what that costs; `under`: what is lost below the smallest number, by all of them.
+    void round_heads(double unit, double under, double most);
     /// With what every touched element has besides: `own_once`, `bound_once`.
     std::vector<bound::ExpectedElement> expect(const std::vector<double>& values, double own_once,
                                                double bound_once) const;
@@ -60,6 +63,9 @@ public:
 
     GradientErrors d_q, d_k, d_v, d_mask, d_sinks, d_slopes;
     /// Underflow's share of each sum.
+    bool rounds_heads() const noexcept { return model_.ugh > 0; }
+    /// Once all rows are added.
+    void round_heads();
     double own_once() const;
     double bound_once() const;
 

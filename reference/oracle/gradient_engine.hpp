@@ -46,6 +46,7 @@ public:
             for (std::int64_t h = 0; h < p_.heads_q; ++h)
                 for (std::int64_t i = 0; i < p_.len_q; ++i) row(b, h, i);
         if constexpr (turned) sums_.turn_back(call_, rows_->head().rotation());
+        book_.round_heads();
         const double own = book_.own_once(), bound = book_.bound_once();
         return {.d_q = book_.d_q.expect(nearest(sums_.d_q), own, bound),
                 .d_k = book_.d_k.expect(nearest(sums_.d_k), own, bound),
@@ -60,19 +61,18 @@ private:
     void row(std::int64_t b, std::int64_t h, std::int64_t i) {
         const std::int64_t flat = (b * p_.heads_q + h) * p_.len_q + i;
         const double* d_o = given_.o.data() + flat * call_.dim_v;
-        // Past lens_q dO and dLSE may hold anything, and dLSE of an empty row, whose LSE is -inf.
+        // Past lens_q dO and dLSE may hold anything; so may dLSE of an empty row.
         if (!keys_of(p_, call_.dialect, b, i).is_query) return;
         const double d_lse = given_.lse.empty() ? 0 : given_.lse[static_cast<std::size_t>(flat)];
-        const bool zero = zeros_add_nothing_ && d_lse == 0 &&
-                          std::all_of(d_o, d_o + call_.dim_v, [](double x) { return x == 0; });
+        const auto all = [&](auto is) { return std::all_of(d_o, d_o + call_.dim_v, is); };
+        const bool zero = zeros_add_nothing_ && d_lse == 0 && all([](double x) { return x == 0; });
         if (zero && (p_.sink || call_.dialect.empty_row == EmptyRow::zeros)) return;
         visible_keys(call_, b, h, i, seen_);
         if (zero && !seen_.empty()) return;
         runner_.row(flat, forward_);
         const bool empty = seen_.empty() && !p_.sink;
-        const bool finite =
-            !runner_.tainted() && (empty || std::isfinite(d_lse)) &&
-            std::all_of(d_o, d_o + call_.dim_v, [](double x) { return x - x == 0; });
+        const bool finite = !runner_.tainted() && (empty || std::isfinite(d_lse)) &&
+                            all([](double x) { return x - x == 0; });
         const bool open = empty && call_.dialect.empty_row != EmptyRow::zeros;
         if (open) {
             // What is not promised of the row's weights, NaN among it, is added to every key's sum.

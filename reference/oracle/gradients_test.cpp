@@ -197,6 +197,8 @@ GradientTally kernels(std::uint64_t cases, BackwardDefect defect, double factor,
         constexpr Operands operands[] = {Operands::tf32, Operands::bf16, Operands::f16};
         if (number % 3 == 0) how.operands = operands[number / 3 % 3];
         how.cut = number % 2 == 0;
+        constexpr NumberFormat heads[] = {NumberFormat::bf16, NumberFormat::f16};
+        if (number % 5 == 0) how.gradient_heads = heads[number / 5 % 2];
         const Backward seen = emulate_backward(c.tried, c.dialect, inputs, how, defect);
         const auto g = attend_gradients(p, c.dialect, declared(how), inputs);
         GradientTally t;

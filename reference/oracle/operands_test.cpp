@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "reference/oracle/emulated_backward.hpp"
@@ -127,6 +129,28 @@ TEST(operands, of_gradients_that_may_overflow_leave_nothing_to_claim) {
         f.fill(Role::v, value, -value);
         f.fill(Role::k, 1, -1);
         EXPECT_EQ(backward_claimed(f), claimed) << d_o;
+    }
+}
+
+// dK and dV of two heads, equal, each just above half of the way between two numbers of bf16; or
+// below its smallest, or above its largest number, of f16.
+TEST(operands, gradients_of_heads_are_rounded_before_they_are_added_up) {
+    struct {
+        NumberFormat format;
+        double d_o;
+        bool claimed;
+    } const tried[] = {{NumberFormat::bf16, above_half, true},
+                       {NumberFormat::f16, 0x1.01p-25, true},
+                       {NumberFormat::f16, 70000, false}};
+    for (const auto& [format, d_o, claimed] : tried) {
+        Filled f("b1 hq2 hkv1 tq1 tk1 d1 scale 1 f32 grad q zeros", Operands::unrounded);
+        f.fill(Role::d_o, d_o, d_o);
+        f.how.gradient_heads = format;
+        EXPECT_EQ(backward_claimed(f), claimed) << d_o;
+        const Backward seen = emulate_backward(f.tried, {}, f.inputs, f.how);
+        const auto own = attend_gradients(f.tried.problem, {}, declared({}), f.inputs);
+        EXPECT_EQ(bound::judge(seen.d_v[0], own.d_v[0], Precision::f32),
+                  bound::Agreement::disagrees);
     }
 }
 

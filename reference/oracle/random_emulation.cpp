@@ -59,6 +59,7 @@ Numerics declared(const Emulation& how) {
     numerics.rotation = how.rotation;
     numerics.bias = how.bias;
     numerics.operands = how.operands;
+    numerics.gradient_heads = how.gradient_heads;
     numerics.epsilon = how.epsilon;
     numerics.centred_keys = how.centred_keys;
     numerics.centred_values = how.centred_values;

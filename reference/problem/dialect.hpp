@@ -74,6 +74,8 @@ struct Numerics {
     /// `weights`.
     NumberFormat gradient_weights = NumberFormat::same;
     NumberFormat gradient_scores = NumberFormat::same;
+    /// dK and dV of each query head, before those of a group are added up.
+    NumberFormat gradient_heads = NumberFormat::unrounded;
     /// P = exp(S - L) and dX = P (dP - D) cap' of the O and L handed over are rounded once each, to
     /// the two formats above, and nothing else on the way is coarser than `accumulate`.
     bool gradient_structure = false;
