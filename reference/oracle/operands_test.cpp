@@ -100,6 +100,20 @@ TEST(operands, a_weight_is_rounded_twice_where_they_are_coarser_than_it) {
     EXPECT_TRUE(forward_claimed(f));
 }
 
+// Numbers of f16 and bf16 are ones of TF32.
+TEST(operands, that_hold_the_inputs_cost_the_values_nothing) {
+    for (const char* format : {"f16", "bf16"}) {
+        Filled f(std::string("b1 hq1 hkv1 tq1 tk4 d1 ") + format + " q zeros k zeros v ones",
+                 Operands::tf32);
+        const Problem& p = f.tried.problem;
+        Numerics own = declared(f.how);
+        own.weights = NumberFormat::same;
+        const double fed = attend(p, {}, own, f.inputs).output[0].bound;
+        own.operands = Operands::unrounded;
+        EXPECT_LE(fed, attend(p, {}, own, f.inputs).output[0].bound) << format;
+    }
+}
+
 // Queries of 0: P = 1/2, D = 0 of two opposite values, and dQ is a sum of products of dO, v, dS and
 // k, each rounded up by nearly all it can be.
 TEST(operands, each_of_the_four_of_dq_is_rounded) {

@@ -24,7 +24,7 @@ inline FormatTraits traits(Operands operands) noexcept {
             return traits(Precision::bf16);
         case Operands::tf32: {
             FormatTraits cut = traits(Precision::f32);
-            cut.significand_bits = 10;
+            cut.significand_bits = 11;
             cut.unit_roundoff = 0x1p-10;
             cut.max_finite = std::ldexp(2 - 0x1p-10, cut.exponent_max);
             return cut;
