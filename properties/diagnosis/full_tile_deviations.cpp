@@ -99,8 +99,8 @@ const TakenForFull taken_for_full[] = {
 };
 
 Deviation not_asked(const TakenForFull& what, TileSize size) {
-    const std::string rows =
-        rows_of_block(size.queries, size.packed) + (size.packed ? "" : " queries");
+    const char* unit = size.packed ? "" : size.queries == 1 ? " query" : " queries";
+    const std::string rows = rows_of_block(size.queries, size.packed) + unit;
     return {.id = fmt::format("full_tile_{}_{}", what.id, id_of(size)),
             .says = fmt::format(fmt::runtime(what.says), rows, size.keys) +
                     (size.clipped ? ", those apart that none of them reaches" : ""),

@@ -14,10 +14,9 @@ double smallest_normal(const FormatTraits& t) {
     return std::ldexp(1.0, t.exponent_min);
 }
 
-/// Rounding x below the smallest normal number moves it by at most half the smallest subnormal, all
-/// of it where it is cut off;
-/// flushing moves it by less than the smallest normal number. (In f64 half the smallest subnormal
-/// is no double: the whole one stands for it.)
+/// Rounding x below the smallest normal number moves it by at most half the smallest subnormal,
+/// cutting it off by less than all of it, flushing it by less than the smallest normal number. (In
+/// f64 half the smallest subnormal is no double: the whole one stands for it.)
 double underflow(const FormatTraits& t, bool flushes) {
     if (flushes) return smallest_normal(t);
     return std::max(t.unit_roundoff * smallest_normal(t),
