@@ -135,25 +135,42 @@ TEST(Laws, AnAlibiBiasThatIsRoundedIsNoAlibi) {
     EXPECT_NE(record.verdict.decision, Decision::violated);
 }
 
-/// Answers that are rounded to a format keep the law where the kernel says so, and there alone.
+/// Answers that are off keep the law where the kernel says why, and there alone.
+template <typename Answers, typename SaysSo>
+void expect_needs_its_word(const char* id, std::int64_t cases, const Answers& off,
+                           const SaysSo& says_so,
+                           const kernel::Manifest& all = TruthfulKernel(Dialect{}).manifest()) {
+    const Property& law = *find_property(id);
+    TruthfulKernel told(all, {.id = "told", .answers = off, .declares = says_so});
+    const auto tried = try_law(told, law, cases);
+    EXPECT_EQ(tried.violated, 0) << id << ": " << tried.example;
+    EXPECT_EQ(tried.judged, cases) << id;
+    TruthfulKernel untold(all, {.id = "untold", .answers = off});
+    EXPECT_GT(try_law(untold, law, cases).violated, 0) << id;
+}
+
 void expect_rounding_needs_its_word(const char* id, std::int64_t cases, Precision format,
                                     NumberFormat word) {
-    const auto rounds = [=](const bound::ExpectedElement& e, std::int64_t) {
-        return round_to(e.value, format);
-    };
-    const auto says_so = [=](Numerics& numerics) { numerics.output = word; };
-    const Property& law = *find_property(id);
-    TruthfulKernel told(Dialect{}, {.id = "told", .answers = rounds, .declares = says_so});
-    const auto tried = try_law(told, law, cases);
-    EXPECT_EQ(tried.violated, 0) << tried.example;
-    EXPECT_EQ(tried.judged, cases);
-    TruthfulKernel untold(Dialect{}, {.id = "untold", .answers = rounds});
-    EXPECT_GT(try_law(untold, law, cases).violated, 0);
+    expect_needs_its_word(
+        id, cases,
+        [=](const bound::ExpectedElement& e, std::int64_t) { return round_to(e.value, format); },
+        [=](Numerics& numerics) { numerics.output = word; });
 }
 
 // The last rounding is to the declared output, where that is coarser than what stores it.
 TEST(Laws, AnOutputRoundedToBf16IsNoOutputRoundedWrongly) {
     expect_rounding_needs_its_word("reference.rounding", 40, Precision::bf16, NumberFormat::bf16);
+}
+
+// Values that a unit is fed in bf16 are off by up to 2^-8 each, those that are of bf16 apart.
+TEST(Laws, ValuesThatAUnitIsFedAreRounded) {
+    const auto off = planted::answers_times(1 + 0x1p-9).answers;
+    const auto fed = [](Numerics& numerics) { numerics.operands = Operands::bf16; };
+    kernel::Manifest wide = TruthfulKernel(Dialect{}).manifest();
+    wide.formats = {Precision::f32};
+    wide.features = wide.features.without(Feature::mixed_formats);
+    for (const char* law : {"reference.rounding", "probability.single_key", "convex_hull.box"})
+        expect_needs_its_word(law, 40, off, fed, wide);
 }
 
 // A weight below the normal numbers of f16 is what it is: the law asks for none.

@@ -21,9 +21,10 @@ struct Boundary {
 
 /// A relation is reported where every failing case fulfils it, or else ("mostly") at least half
 /// more of the cases that fulfil it fail than of the others, and so good a separation would come by
-/// chance, over all relations tried, in less than one run of a hundred: over all there are, else
-/// over those of features and sizes that `smallest`, a failing case too, could not be shrunk
-/// without. None that `smallest` does not fulfil; none of which one side alone was tried.
+/// chance in less than one run of a hundred: over all relations there are, or over those of
+/// features and sizes that `smallest`, a failing case too, could not be shrunk without; each of the
+/// searches errs so often. None that `smallest` does not fulfil; none of which one side alone was
+/// tried.
 Boundary find_boundary(const std::vector<search::CaseRecord>& records,
                        const Case* smallest = nullptr);
 

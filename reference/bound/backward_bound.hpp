@@ -22,7 +22,8 @@ struct BackwardFacts {
     double d_output = 0;              ///< sum_c |dO_ic| times the error of the stored O_ic
     double lse_error = 0;             ///< of the stored LSE, natural
     double dim_v = 0;
-    double fed = 0;  ///< sum_c |dO_ic|, and the largest sum_c |v_jc|: of what a unit is fed
+    double fed = 0;  ///< sum_c |dO_ic|, and the largest sum_c |v_jc|: of what a unit is fed,
+                     ///< where it rounds that
 };
 
 /// Errors of one row, as coefficients; see the .cpp for the proof.

@@ -200,7 +200,6 @@ void GradientBook::disclaim(std::int64_t b, std::int64_t h, std::int64_t i,
 }
 
 void GradientBook::round_heads() {
-    if (!rounds_heads()) return;
     const double heads = static_cast<double>(call_.group);
     for (GradientErrors* sums : {&d_k, &d_v})
         sums->round_heads(model_.ugh, heads * model_.omgh, model_.heads_max);

@@ -16,6 +16,7 @@ namespace attest::oracle {
 /// Error and bound of one gradient's elements.
 struct GradientErrors {
     std::vector<double> own, bound;
+    std::vector<double> of_heads;  ///< sizes of the terms, where heads of a group are rounded apart
     std::vector<std::uint8_t> touched;  ///< an element no row adds to is exactly 0
     void resize(std::int64_t size) {
         own.assign(static_cast<std::size_t>(size), 0.0);
@@ -28,8 +29,8 @@ struct GradientErrors {
         touched[at] = 1;
     }
     void disclaim(std::size_t first, std::size_t count);
-    std::vector<double> of_heads;  ///< sizes of the terms, where heads of a group are rounded apart
-    /// Adds what that costs; `under`: what is lost below the smallest number, by all of them.
+    /// Adds what the rounding of heads costs; `under`: what all of them lose below the smallest
+    /// number. Nothing where they are not rounded apart.
     void round_heads(double unit, double under, double most);
     /// With what every touched element has besides: `own_once`, `bound_once`.
     std::vector<bound::ExpectedElement> expect(const std::vector<double>& values, double own_once,
@@ -62,14 +63,14 @@ public:
                   std::span<const std::int64_t> keys);
 
     GradientErrors d_q, d_k, d_v, d_mask, d_sinks, d_slopes;
-    /// Underflow's share of each sum.
-    bool rounds_heads() const noexcept { return model_.ugh > 0; }
     /// Once all rows are added.
     void round_heads();
+    /// Underflow's share of each sum.
     double own_once() const;
     double bound_once() const;
 
 private:
+    bool rounds_heads() const noexcept { return model_.ugh > 0; }
     void add_mask(const GradientEntry& entry);
     void add_slope(const GradientEntry& entry);
     void add_common(const GradientEntry& entry, std::size_t q_at);

@@ -27,7 +27,7 @@ public:
           rows_(owned_.get()),
           book_(call, model, rows_->error(), rows_->head().rotation().channel_frequency()),
           runner_(call, clean, model, std::move(owned_)),
-          facts_(call),
+          facts_(call, model.uf > 0),
           zeros_add_nothing_(zeros_add_nothing(call)) {
         sums_.d_q.resize(book_.d_q.own.size());
         sums_.d_k.resize(book_.d_k.own.size());

@@ -7,6 +7,16 @@
 
 namespace attest::oracle {
 
+namespace {
+
+double size_of(const double* x, std::int64_t n) {
+    double size = 0;
+    for (std::int64_t c = 0; c < n; ++c) size += std::abs(x[c]);
+    return size;
+}
+
+}  // namespace
+
 bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std::int64_t> visible,
                                          const double* d_output, const double* values,
                                          const bound::Expected& forward, double d, double d_lse) {
@@ -16,13 +26,10 @@ bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std:
     bound::BackwardFacts facts;
     for (std::size_t j = 0; j < visible.size(); ++j) {
         const double* v = values + visible[j] * dim_v;
-        double size = 0;
-        for (std::int64_t c = 0; c < dim_v; ++c) {
-            dp_size_[j] += std::abs(d_output[c] * v[c]);
-            size += std::abs(v[c]);
-        }
-        facts.fed = std::max(facts.fed, size);
+        for (std::int64_t c = 0; c < dim_v; ++c) dp_size_[j] += std::abs(d_output[c] * v[c]);
+        if (feeds_unit_) facts.fed = std::max(facts.fed, size_of(v, dim_v));
     }
+    if (feeds_unit_) facts.fed += size_of(d_output, dim_v);
     facts.dp = dp;
     facts.dp_size = dp_size_;
     facts.slope = slope;
@@ -38,7 +45,6 @@ bound::BackwardFacts GradientFacts::make(std::int64_t flat, std::span<const std:
         const bound::ExpectedElement& x =
             forward.output[static_cast<std::size_t>(flat * dim_v + c)];
         const double size = std::abs(d_output[c]);
-        facts.fed += size;
         facts.d_size += size * std::abs(x.value);
         // The stored O is off by the bound, its rounding, and half a subnormal step.
         facts.d_output += size * (x.bound + o.unit_roundoff * (std::abs(x.value) + x.bound) +

@@ -15,7 +15,9 @@ namespace attest::oracle {
 /// slope (likewise; empty without a cap).
 class GradientFacts {
 public:
-    explicit GradientFacts(const Prepared& call) : call_(call) {}
+    /// `feeds_unit`: whether sizes of operands are wanted, BackwardFacts::fed.
+    explicit GradientFacts(const Prepared& call, bool feeds_unit = false)
+        : call_(call), feeds_unit_(feeds_unit) {}
     std::vector<double> dp, slope;
 
     /// `flat` is the row over [batch, heads_q, len_q]; d_output [dim_v]; values [len_kv, dim_v]; d
@@ -29,6 +31,7 @@ public:
 
 private:
     const Prepared& call_;
+    bool feeds_unit_;
     std::vector<double> dp_size_;
     double own_output_ = 0;
 };
