@@ -162,9 +162,9 @@ TEST(Laws, AnOutputRoundedToBf16IsNoOutputRoundedWrongly) {
     expect_rounding_needs_its_word("reference.rounding", 40, Precision::bf16, NumberFormat::bf16);
 }
 
-// Values that a unit is fed in bf16 are off by up to 2^-8 each, those that are of bf16 apart.
+// Values and weights that a unit is fed in bf16 are off by up to 2^-8 each.
 TEST(Laws, ValuesThatAUnitIsFedAreRounded) {
-    const auto off = planted::answers_times(1 + 0x1p-9).answers;
+    const auto off = planted::answers_times(1 + 0x1.8p-8).answers;
     const auto fed = [](Numerics& numerics) { numerics.operands = Operands::bf16; };
     kernel::Manifest wide = TruthfulKernel(Dialect{}).manifest();
     wide.formats = {Precision::f32};
