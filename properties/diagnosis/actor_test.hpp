@@ -156,6 +156,7 @@ inline std::vector<Case> read_stages() {
              "b2 hq2 hkv2 tq3 tk6 d8 rope half alibi lens_q 1,3 cache 3 f32",
              "b1 hq2 hkv2 tq5 tk5 d8 rope interleaved f32",
              "b1 hq3 hkv3 tq3 tk5 d4 dv7 f32",
+             "b2 hq2 hkv2 tq3 tk6 d4 lens_kv 0,6 f32",
              "b1 hq2 hkv2 tq3 tk5 d4 scale 1e9 f16 values tiny",
              "b1 hq1 hkv1 tq1 tk3 d1 dv3 scale 30000 f16 q [3.0517578125e-05] k index v index",
          }) {

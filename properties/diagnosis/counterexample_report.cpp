@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "properties/diagnosis/misread.hpp"
+#include "properties/diagnosis/unfollowed.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
@@ -114,6 +116,10 @@ CounterexampleReport counterexample_report(const search::LawResult& result,
     report.boundary = find_boundary(result.records, &c.smallest);
     if (kernel == nullptr || report.died()) return report;
     report.diagnosis = diagnose(*kernel, c, result.records);
+    if (Diagnosis& d = report.diagnosis; !d.known) {
+        d.misread = misread(*kernel, c.smallest, d.backward ? Pass::backward : Pass::forward);
+        if (d.misread.empty() && !d.backward) d.misread = unfollowed(*kernel, c.smallest);
+    }
     try {
         report.pictures = pictures_of(*kernel, c.smallest);
         report.weights = weights_of(*kernel, c.smallest);

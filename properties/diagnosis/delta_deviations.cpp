@@ -51,7 +51,7 @@ Near delta_with(const ModelRow& row, Change change, Precision of_d_o = Precision
 }
 
 Near narrowed(Near x, RoundsTo narrow, const Problem& problem) {
-    const RoundsTo format = format_in(narrow, problem);
+    const auto format = format_in(narrow, problem);
     return format ? rounded_to(x, *format) : x;
 }
 

@@ -70,6 +70,14 @@ bool same_thing(const std::string& a, const std::string& b) {
          "softcap_overflows_below"},      // where every row has scores of both signs
         {"alibi_scaled", "bias_scaled"},  // where there is no mask tensor
     };
+    // Inputs and output of one format.
+    const auto of_inputs = [](std::string id) {
+        for (const std::string of : {"_queries", "_values", "_output", "_bf16", "_f16"})
+            if (const auto at = id.find("_rounded" + of); at != id.npos)
+                id.replace(at + 8, of.size(), "_own");
+        return id;
+    };
+    if (of_inputs(b) != b && same_thing(a, of_inputs(b))) return true;
     // A window hides most added keys, whatever the tile.
     if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
     // Pages taken for ones that hold more keys than there are.

@@ -205,12 +205,8 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
     return known(accepted.front(), std::move(found));
 }
 
-Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
-                   const std::vector<search::CaseRecord>& records) {
-    if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
-    if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
-    if (counterexample.smallest.problem.dropout.p > 0)
-        return diagnose_dropout(kernel, counterexample, records);
+Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample& counterexample,
+                           const std::vector<search::CaseRecord>& records) {
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
     // What is too large to be looked at is not known to be right by itself.
@@ -254,6 +250,25 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
             found = known(*strides, std::move(found));
     found.evidence = std::make_shared<const AllEvidence>(evidence);
     found.too_large = evidence.wrong.empty() && too_large(counterexample.smallest);
+    return found;
+}
+
+Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
+                   const std::vector<search::CaseRecord>& records) {
+    if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
+    if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
+    if (counterexample.smallest.problem.dropout.p == 0)
+        return diagnose_forward(kernel, counterexample, records);
+    if (!wrong_without_dropout(kernel, counterexample))
+        return diagnose_dropout(kernel, counterexample, records);
+    search::Counterexample plain = counterexample;
+    std::vector<search::CaseRecord> plain_records = records;
+    plain.smallest.problem.dropout = plain.found.tried.problem.dropout = {};
+    for (search::CaseRecord& record : plain_records) record.tried.problem.dropout = {};
+    Diagnosis found = diagnose_forward(kernel, plain, plain_records);
+    const auto told = [](Explanation& e) { e.says += ", seen without dropout"; };
+    if (found.known) told(found);
+    std::ranges::for_each(found.also, told);
     return found;
 }
 

@@ -42,6 +42,7 @@ struct Diagnosis : Explanation {
     /// Something agrees with every wrong call, and where it holds is not known.
     bool limit_open = false;
     bool too_large = false;  ///< no failing case is small enough to be looked at
+    std::string misread{};   ///< of what is not known: which keys are read wrongly (misread.hpp)
     std::int64_t tried = 0;  ///< deviations that had something to say of these calls
     std::string next_id;     ///< the second best, and how many elements it explains
     std::int64_t next_agree = 0;

@@ -33,13 +33,14 @@ std::optional<Evidence> dropped_evidence(search::Kernel& kernel, Case c) try {
     return std::nullopt;
 }
 
-bool wrong_without_dropout(search::Kernel& kernel, Case c) {
+}  // namespace
+
+bool wrong_without_dropout(search::Kernel& kernel, const search::Counterexample& counterexample) {
+    Case c = counterexample.smallest;
     c.problem.dropout = {};
     const std::optional<Evidence> e = evidence_of(kernel, c);
     return e && e->wrong();
 }
-
-}  // namespace
 
 Diagnosis explain_dropped(const AllEvidence& evidence) {
     static const std::vector<Deviation> list = dropped_forward_deviations();
@@ -87,7 +88,7 @@ Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample&
         found.cases = std::max<std::int64_t>(found.cases, 1);
         return found;
     }
-    if (found.tried == 0 || wrong_without_dropout(kernel, counterexample.smallest)) return {};
+    if (found.tried == 0) return {};
     return found;
 }
 

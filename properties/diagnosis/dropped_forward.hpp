@@ -47,9 +47,12 @@ std::optional<Explanation> dropout_at_another_rate(search::Kernel& kernel,
                                                    const search::Counterexample& counterexample,
                                                    const std::vector<search::CaseRecord>& records);
 
-/// Why a counterexample under dropout fails, whose mask is the kernel's own: what it makes of that,
-/// which weights it drops, how many. Of one that fails without dropout, too, nothing is said: the
-/// kernel's other counterexamples say why.
+/// Whether the kernel is wrong in the smallest case without dropout, too: what it drops is then not
+/// to be blamed.
+bool wrong_without_dropout(search::Kernel& kernel, const search::Counterexample& counterexample);
+
+/// Why a counterexample fails under dropout alone, whose mask is the kernel's own: what it makes of
+/// that, which weights it drops, how many.
 Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample& counterexample,
                            const std::vector<search::CaseRecord>& records);
 

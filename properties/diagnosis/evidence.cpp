@@ -25,11 +25,12 @@ bool disagrees(const Tensor& observed, const std::vector<bound::ExpectedElement>
     return false;
 }
 
-// Some biases become 0: else "visible where not zero" and "no mask" could not be told apart.
+// Some biases become 0: else "visible where not zero" and "no mask" could not be told apart. A
+// single one stays.
 void leave_some_scores_alone(TensorSet& inputs, const Problem& problem) {
     if (problem.mask.tensor.kind != MaskKind::additive) return;
     Tensor& mask = inputs[Role::mask];
-    for (std::int64_t n = 0; n < mask.size(); n += 3)
+    for (std::int64_t n = mask.size() > 1 ? 0 : 1; n < mask.size(); n += 3)
         if (std::isfinite(mask.get(n))) mask.set(n, 0);
 }
 
@@ -48,6 +49,8 @@ bool right_alone(search::Kernel& kernel, const Specification& asked) {
 
 void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
                           const search::Counterexample& c) {
+    const law::Property* law = law::find_property(c.law);
+    if (law != nullptr && !features_of(c.smallest.problem).contains(law->cases.require)) return;
     CallListener heard = listen(kernel, c);
     for (auto& [asked, result] : heard.forwards) {
         std::optional<Evidence> e = judged_call(std::move(asked), std::move(result));

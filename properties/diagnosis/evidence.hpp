@@ -39,7 +39,8 @@ struct AllEvidence {
 std::vector<Case> cases_around(const search::Counterexample& counterexample,
                                const std::vector<search::CaseRecord>& records);
 
-/// The calls the law itself made of the smallest case, with its own inputs; then the smallest case,
+/// The calls the law itself made of the smallest case, with its own inputs, where that has what the
+/// law asks for; then the smallest case,
 /// the case as found, relatives of the smallest that tell deviations apart, and other cases of the
 /// law, the failing ones first. Calls that are too large for the reference to answer again and
 /// again, or that end in no answer, are left out.

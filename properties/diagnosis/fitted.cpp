@@ -200,6 +200,8 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       finite_in_tensors(),
                       hidden_scores(evidence),
                       inputs_narrowed(),
+                      parameters_rounded(),
+                      merges_rounded(),
                       sums_of_values_rounded(),
                       weights_of_splits_rounded(),
                       fitted_outputs(evidence),

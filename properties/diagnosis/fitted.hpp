@@ -71,6 +71,12 @@ std::vector<Deviation> sums_of_values_rounded();
 /// (rounding_deviations.cpp).
 std::vector<Deviation> weights_of_splits_rounded();
 
+/// Masks, slopes, sinks and ALiBi's distances rounded (rounded_parameter_deviations.cpp).
+std::vector<Deviation> parameters_rounded();
+
+/// Splits merged by rounded numbers (rounded_merge_deviations.cpp).
+std::vector<Deviation> merges_rounded();
+
 /// Several inputs narrowed at once (narrow_input_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
 

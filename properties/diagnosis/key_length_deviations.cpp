@@ -51,20 +51,30 @@ Deviation split_tail_dropped(std::int64_t own) {
             }};
 }
 
-Deviation key_lengths_of_first() {
-    return {.id = "key_lengths_of_first",
-            .says = "the number of keys of the first sequence for all of them",
-            .respecify = [](const Specification& s) -> std::optional<Specification> {
+/// `change` makes the list of key lengths another.
+Deviation other_key_lengths(std::string id, std::string says,
+                            void (*change)(std::vector<std::int64_t>&)) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [change](const Specification& s) -> std::optional<Specification> {
                 if (!has_key_lengths(s) || s.problem.cache.present) return std::nullopt;
                 Specification out = s;
                 std::vector<std::int64_t>& lens = out.problem.mask.lens_kv;
-                std::fill(lens.begin(), lens.end(), lens.front());
+                change(lens);
                 Tensor& tensor = out.inputs[Role::lens_kv];
                 for (std::int64_t n = 0; n < tensor.size(); ++n)
-                    tensor.set(n, static_cast<double>(lens.front()));
+                    tensor.set(n, static_cast<double>(lens[static_cast<std::size_t>(n)]));
                 if (out.problem == s.problem) return std::nullopt;
                 return out;
             }};
+}
+
+void all_as_the_first(std::vector<std::int64_t>& lens) {
+    std::ranges::fill(lens, lens.front());
+}
+
+void one_for_none(std::vector<std::int64_t>& lens) {
+    for (std::int64_t& n : lens) n = std::max<std::int64_t>(n, 1);
 }
 
 }  // namespace
@@ -75,7 +85,11 @@ std::vector<Deviation> key_length_deviations() {
                        has_key_lengths, [](Rules& r) { r.key_lengths = false; }),
         rule_deviation("key_lengths_no_limit", "the keys past a sequence's length too",
                        has_key_lengths, [](Rules& r) { r.keys_behind = all_keys; }),
-        key_lengths_of_first(),
+        other_key_lengths("key_lengths_of_first",
+                          "the number of keys of the first sequence for all of them",
+                          all_as_the_first),
+        other_key_lengths("key_length_one_for_none", "a length of 1 key in place of none",
+                          one_for_none),
         query_lengths_ignored(),
         rule_deviation("documents_ignored", "one sequence instead of packed documents",
                        has_documents, [](Rules& r) { r.documents = false; }),

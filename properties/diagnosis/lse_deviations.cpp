@@ -8,6 +8,7 @@
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 #include "properties/diagnosis/row_weights.hpp"
 #include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -125,19 +126,22 @@ std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
 }
 
 // Where it could round either way, either.
-Deviation rounded_lse(Precision format) {
-    return {.id = "lse_rounded_" + std::string(name(format)),
-            .says = "a log-sum-exp rounded to " + std::string(name(format)),
-            .formula = [format](const Specification&,
+Deviation rounded_lse(RoundsTo narrow) {
+    return {.id = "lse_rounded_" + id_of(narrow),
+            .says = "a log-sum-exp rounded to " + words_of(narrow),
+            .formula = [narrow](const Specification& s,
                                 const bound::Expected& truth) -> std::optional<bound::Expected> {
-                if (truth.lse.empty()) return std::nullopt;
+                const auto format = format_in(narrow, s.problem);
+                if (!format || truth.lse.empty()) return std::nullopt;
                 bound::Expected out;
                 out.lse = truth.lse;
                 for (bound::ExpectedElement& e : out.lse) {
-                    const double low = round_to(e.value - e.bound - e.error, format);
-                    const double high = round_to(e.value + e.bound + e.error, format);
+                    const double low = round_to(e.value - e.bound - e.error, *format);
+                    const double high = round_to(e.value + e.bound + e.error, *format);
                     if (std::isfinite(low) && std::isfinite(high))
                         e = {(low + high) / 2, 0, (high - low) / 2};
+                    else
+                        e = {low, 0, low == high ? 0 : infinite};
                 }
                 return out;
             }};
@@ -224,7 +228,7 @@ std::vector<Deviation> lse_of_splits() {
 }
 
 std::vector<Deviation> lse_deviations() {
-    return {
+    std::vector<Deviation> list{
         {.id = "lse_other_base",
          .says = "a log-sum-exp of the other base",
          .respecify = [](const Specification& s) -> std::optional<Specification> {
@@ -278,8 +282,6 @@ std::vector<Deviation> lse_deviations() {
                  "scores its exponential is infinite",
          .formula = [](const Specification& s,
                        const bound::Expected& t) { return sink_outside_maximum(s, t, true); }},
-        rounded_lse(Precision::bf16),
-        rounded_lse(Precision::f16),
         empty_lse("lse_empty_zero", "a log-sum-exp of 0 where a query sees no key", 0.0,
                   EmptyRows::queries),
         empty_lse("lse_padding_zero", "a log-sum-exp of 0 past the query lengths", 0.0,
@@ -294,6 +296,8 @@ std::vector<Deviation> lse_deviations() {
                   "a log-sum-exp of +inf where a query sees no key, and past the query lengths",
                   infinite, EmptyRows::both),
     };
+    for (const RoundsTo narrow : narrow_or_own) list.push_back(rounded_lse(narrow));
+    return list;
 }
 
 }  // namespace attest::diagnosis

@@ -9,7 +9,7 @@ std::vector<BackwardDeviation> narrow_weight_deviations() {
     std::vector<BackwardDeviation> list;
     for (const RoundsTo narrow : narrow_or_own) {
         const auto rounded_here = [narrow](Near x, const ModelPair& pair) {
-            const RoundsTo format = format_in(narrow, pair.row.call.problem());
+            const auto format = format_in(narrow, pair.row.call.problem());
             return format ? rounded_to(x, *format) : x;
         };
         const auto add = [&](const char* id, const char* what, auto exchange) {

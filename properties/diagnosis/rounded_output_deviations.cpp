@@ -115,10 +115,10 @@ std::optional<bound::Expected> rounded_sums_of_values(const Specification& s,
                                                       const bound::Expected& truth, RoundsTo narrow,
                                                       std::int64_t tile, Rounded what) {
     const Problem& p = s.problem;
-    const bool half = p.format_q == Precision::f16 || p.format_q == Precision::bf16;
-    if (p.splits > 1 || p.format_q == Precision::f64 || truth.lse.empty()) return std::nullopt;
-    if (!narrow && (!half || p.format_q != p.format_kv)) return std::nullopt;
-    const Roundings roundings{tile, what, narrow.value_or(p.format_q)};
+    const std::optional<Precision> format = format_in(narrow, p);
+    if (p.splits > 1 || p.format_q == Precision::f64 || truth.lse.empty() || !format)
+        return std::nullopt;
+    const Roundings roundings{tile, what, *format};
     bound::Expected out = truth;
     bool any = false;
     const auto rows = rows_of(s);

@@ -1,6 +1,6 @@
 #pragma once
 // A step whose result is rounded to a narrower format than declared: to one format, or to that of
-// the inputs. The same step in two formats is one defect.
+// the inputs, be they of one or of two. The same step in two formats is one defect.
 
 #include <functional>
 #include <optional>
@@ -11,14 +11,19 @@
 
 namespace attest::diagnosis {
 
-/// What a step is rounded to; none: the format of the inputs, where queries, keys and values are of
-/// one and it is narrow.
-using RoundsTo = std::optional<Precision>;
+/// What a step is rounded to: one format; that of the inputs, where queries, keys and values are of
+/// one and it is narrow; that of the queries, of keys and values, or of the output, where it is
+/// narrow.
+enum class RoundsTo : std::uint8_t { inputs, queries, values, output, bf16, f16 };
 
-inline constexpr RoundsTo narrow_or_own[] = {std::nullopt, Precision::bf16, Precision::f16};
+/// What says less where the inputs are of one format stands behind what says so.
+inline constexpr RoundsTo narrow_or_own[] = {RoundsTo::inputs,  RoundsTo::bf16,
+                                             RoundsTo::f16,     RoundsTo::queries,
+                                             RoundsTo::values,  RoundsTo::output};
 
 /// The format in this problem; none: nothing is rounded.
-RoundsTo format_in(RoundsTo narrow, const Problem& problem);
+std::optional<Precision> format_in(RoundsTo narrow, const Problem& problem);
+std::string words_of(Precision format);
 std::string id_of(RoundsTo narrow);
 std::string words_of(RoundsTo narrow);
 

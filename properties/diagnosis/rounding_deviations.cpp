@@ -33,7 +33,7 @@ Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
     return {.id = std::string(log2e ? "queries_log2_rounded_" : "queries_scaled_rounded_") +
                   (narrow ? std::string(name(*narrow)) : "own"),
             .says = std::string("queries times the scale") + (log2e ? " and log2(e)" : "") +
-                    " rounded to " + (narrow ? words_of(narrow) : "the format of the queries"),
+                    " rounded to " + (narrow ? words_of(*narrow) : "the format of the queries"),
             .respecify = [narrow, log2e](const Specification& s) -> std::optional<Specification> {
                 const Precision format = narrow.value_or(s.problem.format_q);
                 if (traits(format).significand_bits > traits(Precision::f16).significand_bits)

@@ -1,0 +1,20 @@
+#pragma once
+// What is read wrongly by a kernel whose defect has no name: read off the kernel with unit vectors,
+// as V in forward, and as dO in backward, whose dV is then a column of the weights.
+
+#include <string>
+
+#include "properties/search/kernel.hpp"
+#include "reference/problem/case.hpp"
+
+namespace attest::diagnosis {
+
+enum class Pass : std::uint8_t { forward, backward };
+
+/// "query 1 reads key 0, which lies outside the window; so do 5 of 12 queries": of the first query
+/// that reads a value which it may not, or none of a key that it sees. Without dropout, with Q = 0,
+/// so that no weight is too small to show, and then with the case's own. Empty where every query
+/// reads what it sees, where the kernel gives no answer (in backward: no dV), and where the case is too large.
+std::string misread(search::Kernel& kernel, const Case& smallest, Pass pass);
+
+}  // namespace attest::diagnosis
