@@ -58,6 +58,7 @@ std::vector<BackwardDeviation> narrow_weight_deviations();
 std::vector<BackwardDeviation> padding_row_deviations();
 std::vector<BackwardDeviation> sum_deviations();
 std::vector<BackwardDeviation> shared_sum_deviations();
+std::vector<BackwardDeviation> gradient_share_deviations();
 std::vector<BackwardDeviation> factor_deviations();
 std::vector<BackwardDeviation> place_deviations();
 std::vector<BackwardDeviation> turn_deviations();

@@ -46,6 +46,7 @@ constexpr const char* more_lines[] = {
     "b1 hq2 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 alibi sink f32 grad",
     "b1 hq1 hkv1 tq20 tk40 d3 dropout 0.5 seed 9 f32 grad",
     "b1 hq2 hkv2 tq3 tk5 d7 dv4 f32 grad",
+    "b1 hq4 hkv2 tq6 tk6 d4 docs_q 2,4 docs_kv 2,4 dropout 0.5 seed 5 f32 grad",
     "b2 hq2 hkv2 tq40 tk46 d4 lens_kv 30,46 lens_q 24,40 causal window 6 3 f32 grad",
 };
 
@@ -78,6 +79,7 @@ TEST(BackwardDeviations, EachIsWrongSomewhere) {
     f32.weights = NumberFormat::f32;
     stages.push_back(
         evidence_of(parse_case("b1 hq2 hkv2 tq6 tk7 d4 bf16 out f32 grad"), reference, f32));
+    stages.push_back(evidence_of(parse_case("b1 hq8 hkv1 tq6 tk7 d4 bf16 grad"), reference, f32));
     for (const BackwardDeviation& d : backward_deviations()) {
         const bool of_forward = d.respecify && !(d.id.starts_with("backward_causal_") &&
                                                  d.id.find("_tile_") != std::string::npos);
@@ -130,6 +132,7 @@ std::vector<PlayedBackward> alike() {
             {"d_o_row_above_1", {Role::d_v}},
             {"dp_last_channel", q_and_k},
             {"dp_key_channels", q_and_k},
+            {"dp_key_channels_up_to_8", q_and_k},
             {"dp_first_96_channels", q_and_k},
             {"delta_of_both_bf16", q_and_k},
             {"values_key_channels", {Role::d_v}},
@@ -142,6 +145,9 @@ std::vector<PlayedBackward> alike() {
             {"slope_of_size", q_and_k},
             {"group_without_last", k_and_v},
             {"group_power_of_two", k_and_v},
+            {"dropout_head_in_group", every},
+            {"dropout_query_in_document", every},
+            {"dropout_key_in_document", every},
             {"lse_gradient_first_of_group", q_and_k},
             {"lse_gradient_key_heads", q_and_k},
             {"delta_of_products_bf16", q_and_k},
@@ -166,7 +172,6 @@ std::vector<PlayedBackward> alike() {
             {"dropout_of_ds", q_and_k},
             {"dropout_in_ds", q_and_k},
             {"mask_last_head", {Role::d_mask}},
-            {"mask_first_sequence", {Role::d_mask}},
             {"mask_last_key", {Role::d_mask}},
             {"mask_transposed", {Role::d_mask}},
             {"sinks_last_sequence", {Role::d_sinks}},

@@ -170,6 +170,14 @@ void add_dp(std::vector<BackwardDeviation>& list) {
     list.push_back(dp_channels(
         "dp_key_channels", "dP of as many channels as keys have",
         [](const BackwardCall& call) { return std::min(call.problem().dim_qk, call.call.dim_v); }));
+    for (const std::int64_t step : {4, 8, 16, 32})
+        list.push_back(dp_channels(
+            fmt::format("dp_key_channels_up_to_{}", step),
+            fmt::format("dP of as many channels as keys have, rounded up to multiples of {}", step),
+            [step](const BackwardCall& call) {
+                const std::int64_t keys = (call.problem().dim_qk + step - 1) / step * step;
+                return std::min(keys, call.call.dim_v);
+            }));
     list.push_back(exchanged_step(
         "d_o_key_channels", "dO of as many channels as keys have, in dP and dV",
         [](const BackwardCall&, ModelSteps& s) {

@@ -1,5 +1,6 @@
 #include "properties/diagnosis/deviation.hpp"
 
+#include "properties/diagnosis/rounded_step.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -9,9 +10,10 @@ std::span<const Deviation> deviations() {
     static const std::vector<Deviation> list = [] {
         std::vector<Deviation> all;
         for (auto part :
-             {lse_deviations(), mask_deviations(), head_deviations(), cache_deviations(),
-              position_deviations(), hidden_deviations(), maximum_deviations(), output_deviations(),
-              score_deviations(), online_deviations(), rounding_deviations(), input_deviations()})
+             {lse_deviations(), rounded_log_sums(), mask_deviations(), head_deviations(),
+              cache_deviations(), position_deviations(), hidden_deviations(), maximum_deviations(),
+              output_deviations(), score_deviations(), online_deviations(), rounding_deviations(),
+              input_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

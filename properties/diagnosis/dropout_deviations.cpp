@@ -155,6 +155,9 @@ void add_masks(std::vector<BackwardDeviation>& list) {
                         [](const Problem& p, Shape& at) { at[1] -= at[1] % group_size(p); }));
     list.push_back(mask("dropout_key_head", "the dropout mask of the key head's number",
                         [](const Problem& p, Shape& at) { at[1] /= group_size(p); }));
+    list.push_back(mask("dropout_head_in_group",
+                        "the dropout mask of the head's number in its group",
+                        [](const Problem& p, Shape& at) { at[1] %= group_size(p); }));
     list.push_back(mask("dropout_first_sequence", "the dropout mask of the first sequence",
                         [](const Problem&, Shape& at) { at[0] = 0; }));
     list.push_back(mask("dropout_first_row", "the dropout mask of the first query",
@@ -166,13 +169,19 @@ void add_masks(std::vector<BackwardDeviation>& list) {
         list.push_back(mask("dropout_query_in_tile_" + n, "the dropout mask of query i mod " + n,
                             [tile](const Problem&, Shape& at) { at[2] %= tile; }));
     }
-    list.push_back(mask("dropout_in_document", "the dropout mask of the place in its document",
-                        [](const Problem& p, Shape& at) {
-                            const SegmentExtent own = segment_of(p, at[0], at[2]);
-                            if (at[3] < own.keys.begin || at[3] >= own.keys.end) return;
-                            at[2] -= own.queries.begin;
-                            at[3] -= own.keys.begin;
-                        }));
+    const auto in_document = [&list](const char* id, const char* says, bool query, bool key) {
+        list.push_back(mask(id, says, [query, key](const Problem& p, Shape& at) {
+            const SegmentExtent own = segment_of(p, at[0], at[2]);
+            if (at[3] < own.keys.begin || at[3] >= own.keys.end) return;
+            if (query) at[2] -= own.queries.begin;
+            if (key) at[3] -= own.keys.begin;
+        }));
+    };
+    in_document("dropout_in_document", "the dropout mask of the place in its document", true, true);
+    in_document("dropout_query_in_document",
+                "the dropout mask of the query's number in its document", true, false);
+    in_document("dropout_key_in_document", "the dropout mask of the key's number in its document",
+                false, true);
     list.push_back(mask("dropout_transposed", "the dropout mask with queries and keys exchanged",
                         [](const Problem&, Shape& at) { std::swap(at[2], at[3]); }));
 }

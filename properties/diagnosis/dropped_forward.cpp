@@ -73,7 +73,13 @@ Diagnosis dropped_forward(search::Kernel& kernel, const search::Counterexample& 
         if (evidence.enough()) break;
         evidence.add(dropped_evidence(kernel, c));
     }
-    return explain_dropped(evidence);
+    Diagnosis found = explain_dropped(evidence);
+    if (found.known) return found;
+    // What other counterexamples name is tried on it; that a formula knows of no mask refutes
+    // nothing.
+    evidence.right.clear();
+    found.evidence = std::make_shared<const AllEvidence>(std::move(evidence));
+    return found;
 }
 
 Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample& counterexample,
@@ -85,6 +91,7 @@ Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample&
     if (other) {
         static_cast<Explanation&>(found) = *other;
         found.known = true;
+        found.evidence.reset();
         found.cases = std::max<std::int64_t>(found.cases, 1);
         return found;
     }

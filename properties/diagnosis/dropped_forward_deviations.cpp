@@ -128,6 +128,17 @@ void add_factors(std::vector<Deviation>& list) {
                                 [](double p) { return round_to(1 / (1 - p), Precision::bf16); }));
     list.push_back(other_factor("kept_factor_f16", "a factor 1/(1-p) rounded to f16",
                                 [](double p) { return round_to(1 / (1 - p), Precision::f16); }));
+    list.push_back(other_factor("kept_factor_255_down",
+                                "kept weights times 1/(1-p) of a rate of which 255(1-p) is whole, "
+                                "cut off",
+                                [](double p) { return 255 / std::floor(255 * (1 - p)); }));
+    list.push_back(other_factor("kept_factor_256_down",
+                                "kept weights times 1/(1-p) of a rate of which 256(1-p) is whole, "
+                                "cut off",
+                                [](double p) { return 256 / std::floor(256 * (1 - p)); }));
+    list.push_back(other_factor("kept_factor_256_up",
+                                "kept weights times 1/(1-p) of a rate p cut off to 8 bits",
+                                [](double p) { return 1 / (1 - std::floor(256 * p) / 256); }));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
-#include "properties/diagnosis/rounded_step.hpp"
 #include "properties/diagnosis/row_weights.hpp"
 #include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -125,28 +124,6 @@ std::optional<bound::Expected> sink_outside_maximum(const Specification& s,
     return out;
 }
 
-// Where it could round either way, either.
-Deviation rounded_lse(RoundsTo narrow) {
-    return {.id = "lse_rounded_" + id_of(narrow),
-            .says = "a log-sum-exp rounded to " + words_of(narrow),
-            .formula = [narrow](const Specification& s,
-                                const bound::Expected& truth) -> std::optional<bound::Expected> {
-                const auto format = format_in(narrow, s.problem);
-                if (!format || truth.lse.empty()) return std::nullopt;
-                bound::Expected out;
-                out.lse = truth.lse;
-                for (bound::ExpectedElement& e : out.lse) {
-                    const double low = round_to(e.value - e.bound - e.error, *format);
-                    const double high = round_to(e.value + e.bound + e.error, *format);
-                    if (std::isfinite(low) && std::isfinite(high))
-                        e = {(low + high) / 2, 0, (high - low) / 2};
-                    else
-                        e = {low, 0, low == high ? 0 : infinite};
-                }
-                return out;
-            }};
-}
-
 double in_base(const Specification& s, double natural) {
     return s.dialect.lse_base == LseBase::two ? natural * std::numbers::log2e : natural;
 }
@@ -228,7 +205,7 @@ std::vector<Deviation> lse_of_splits() {
 }
 
 std::vector<Deviation> lse_deviations() {
-    std::vector<Deviation> list{
+    return {
         {.id = "lse_other_base",
          .says = "a log-sum-exp of the other base",
          .respecify = [](const Specification& s) -> std::optional<Specification> {
@@ -296,8 +273,6 @@ std::vector<Deviation> lse_deviations() {
                   "a log-sum-exp of +inf where a query sees no key, and past the query lengths",
                   infinite, EmptyRows::both),
     };
-    for (const RoundsTo narrow : narrow_or_own) list.push_back(rounded_lse(narrow));
-    return list;
 }
 
 }  // namespace attest::diagnosis

@@ -42,9 +42,9 @@ Read read_of(double number) {
 /// Which value each query reads: [query of all_rows][slot of all_slots].
 using Reading = std::vector<std::vector<Read>>;
 
-class Reader {
+class ReadingOfKernel {
 public:
-    Reader(search::Kernel& kernel, const Case& tried)
+    ReadingOfKernel(search::Kernel& kernel, const Case& tried)
         : trial_(kernel, tried),
           problem_(tried.problem),
           rows_(law::all_rows(problem_)),
@@ -101,8 +101,8 @@ private:
     TensorSet backward_inputs(const TensorSet& inputs) const {
         TensorSet with = inputs;
         if (!with.has(Role::d_o))
-            with.put(Role::d_o, Tensor(type_of(problem_, Role::d_o),
-                                       shape_of(problem_, Role::d_o).value()));
+            with.put(Role::d_o,
+                     Tensor(type_of(problem_, Role::d_o), shape_of(problem_, Role::d_o).value()));
         return law::backward_inputs(problem_, with, trial_.run(problem_, inputs));
     }
 
@@ -119,9 +119,9 @@ struct Misreading {
     bool any() const { return !read.empty() || !missed.empty(); }
 };
 
-class Judge {
+class ReadingJudge {
 public:
-    Judge(const Reader& reader, const Problem& problem, const Dialect& dialect)
+    ReadingJudge(const ReadingOfKernel& reader, const Problem& problem, const Dialect& dialect)
         : reader_(reader),
           problem_(problem),
           dialect_(dialect),
@@ -136,8 +136,7 @@ public:
         if (!visible_.is_query(row)) return found;
         const bool may_read_all = visible_.empty(row) && dialect_.empty_row != EmptyRow::zeros;
         if (may_read_all || std::ranges::count(reads, Read::unknown) > 0) return found;
-        const std::vector<double> weights =
-            details_.row(row.batch, row.head, row.query).weights;
+        const std::vector<double> weights = details_.row(row.batch, row.head, row.query).weights;
         for (std::size_t n = 0; n < reads.size(); ++n) {
             const Slot& s = reader_.slots()[n];
             const bool own = s.batch == row.batch && s.head == row.head / group_size(problem_);
@@ -181,7 +180,7 @@ private:
         return count > 1 ? " (and " + std::to_string(count - 1) + " more)" : "";
     }
 
-    const Reader& reader_;
+    const ReadingOfKernel& reader_;
     const Problem& problem_;
     const Dialect& dialect_;
     law::Visibility visible_;
@@ -189,10 +188,10 @@ private:
 };
 
 std::string misread_in(search::Kernel& kernel, const Case& c, Pass pass) {
-    const Reader reader(kernel, c);
+    const ReadingOfKernel reader(kernel, c);
     const std::optional<Reading> reading = reader.read(pass);
     if (!reading) return {};
-    Judge judge(reader, c.problem, kernel.manifest().dialect);
+    ReadingJudge judge(reader, c.problem, kernel.manifest().dialect);
     std::string first;
     std::size_t wrong = 0;
     for (std::size_t r = 0; r < reader.rows().size(); ++r) {

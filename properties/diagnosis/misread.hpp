@@ -11,10 +11,11 @@ namespace attest::diagnosis {
 
 enum class Pass : std::uint8_t { forward, backward };
 
-/// "query 1 reads key 0, which lies outside the window; so do 5 of 12 queries": of the first query
-/// that reads a value which it may not, or none of a key that it sees. Without dropout, with Q = 0,
-/// so that no weight is too small to show, and then with the case's own. Empty where every query
-/// reads what it sees, where the kernel gives no answer (in backward: no dV), and where the case is too large.
+/// "query 1 reads key 0, which lies outside the window; 5 of 12 queries read other keys than they
+/// see": of the first query that reads a value which it may not, or not that of a key which it
+/// sees. Without dropout, with Q = 0, so that no weight is too small to show, and then with the
+/// case's own. Empty where every query reads what it sees, where the kernel gives no answer (in
+/// backward: no dV), and where the case is too large.
 std::string misread(search::Kernel& kernel, const Case& smallest, Pass pass);
 
 }  // namespace attest::diagnosis

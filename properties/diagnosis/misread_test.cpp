@@ -36,8 +36,7 @@ public:
     const kernel::Manifest& manifest() const noexcept override { return whole_; }
     worker::CallResult backward(const Problem& problem, const TensorSet& inputs,
                                 const std::vector<Role>& wanted) override {
-        const Specification own =
-            instead_({problem, whole_.dialect, whole_.numerics, inputs});
+        const Specification own = instead_({problem, whole_.dialect, whole_.numerics, inputs});
         const bound::ExpectedGradients numbers =
             oracle::attend_gradients(own.problem, own.dialect, own.numerics, own.inputs);
         worker::CallResult result;
@@ -134,8 +133,8 @@ TEST(Unfollowed, ASinkThatTheLseLacks) {
     const Answer without = [](const Specification& s, bound::Expected truth) {
         const auto rows = oracle::row_details(s.problem, s.dialect, s.inputs);
         for (std::size_t n = 0; n < rows.size(); ++n)
-            truth.lse[n].value = std::log(
-                std::exp(truth.lse[n].value) - std::exp(s.inputs[Role::sinks].get(0)));
+            truth.lse[n].value =
+                std::log(std::exp(truth.lse[n].value) - std::exp(s.inputs[Role::sinks].get(0)));
         return truth;
     };
     WholeActor actor(without, [](const Specification& s) { return s; });
@@ -145,9 +144,8 @@ TEST(Unfollowed, ASinkThatTheLseLacks) {
 
 TEST(Unfollowed, ASinkOfAnotherHead) {
     const Answer first = answering([](const Specification& s) {
-        return with_numbers_of_heads(s, Role::sinks, [&](std::int64_t) {
-            return s.inputs[Role::sinks].get(0);
-        });
+        return with_numbers_of_heads(s, Role::sinks,
+                                     [&](std::int64_t) { return s.inputs[Role::sinks].get(0); });
     });
     Actor of_first(first);
     const Case sink = parse_case("b1 hq2 hkv1 tq1 tk1 d1 sink f32");

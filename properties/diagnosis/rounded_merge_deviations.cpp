@@ -35,7 +35,7 @@ Deviation merge_rounded(WeighedBy by, bool in_sum, RoundsTo narrow) {
             (in_sum ? " in both sums" : ", their sum not"),
         narrow,
         [by, in_sum](Precision format, const Specification& s, const oracle::RowDetail& row,
-             KeyExtent span) -> std::optional<WeightChange> {
+                     KeyExtent span) -> std::optional<WeightChange> {
             if (s.problem.splits < 2) return WeightChange{};
             if (s.problem.sink) return std::nullopt;  // it may be one of the parts
             const std::vector<KeyExtent> splits = split_extents(s.problem, span);

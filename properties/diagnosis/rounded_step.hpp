@@ -17,9 +17,8 @@ namespace attest::diagnosis {
 enum class RoundsTo : std::uint8_t { inputs, queries, values, output, bf16, f16 };
 
 /// What says less where the inputs are of one format stands behind what says so.
-inline constexpr RoundsTo narrow_or_own[] = {RoundsTo::inputs,  RoundsTo::bf16,
-                                             RoundsTo::f16,     RoundsTo::queries,
-                                             RoundsTo::values,  RoundsTo::output};
+inline constexpr RoundsTo narrow_or_own[] = {RoundsTo::inputs,  RoundsTo::bf16,   RoundsTo::f16,
+                                             RoundsTo::queries, RoundsTo::values, RoundsTo::output};
 
 /// The format in this problem; none: nothing is rounded.
 std::optional<Precision> format_in(RoundsTo narrow, const Problem& problem);
@@ -37,7 +36,9 @@ using ChangeIn = std::function<std::optional<WeightChange>(Precision, const Spec
                                                            const oracle::RowDetail&, KeyExtent)>;
 Deviation rounded_step(std::string id, std::string says, RoundsTo narrow, ChangeIn change);
 
-/// The sum of weights rounded (rounded_sum_deviations.cpp).
+/// The sum of weights rounded (rounded_sum_deviations.cpp), and the log-sum-exp
+/// (rounded_parameter_deviations.cpp).
 std::vector<Deviation> rounded_sums();
+std::vector<Deviation> rounded_log_sums();
 
 }  // namespace attest::diagnosis

@@ -48,6 +48,11 @@ void add_axes(std::vector<SharedFate>& list) {
             at[1] -= at[1] % group_size(p);
             return at;
         });
+    add("dropout_by_head_in_group", "a dropout mask by a head's number in its group",
+        [](const Problem& p, Shape at) {
+            at[1] %= group_size(p);
+            return at;
+        });
     add("dropout_one_for_sequences", "one dropout mask for all sequences",
         [](const Problem&, Shape at) {
             at[0] = 0;
@@ -107,6 +112,20 @@ const std::vector<SharedFate>& shared_fates() {
                      at[2] %= tile;
                      return at;
                  }});
+        }
+        for (const std::int64_t row : {2, 4, 8, 16, 32}) {
+            all.push_back({fmt::format("dropout_keys_by_{}", row),
+                           fmt::format("{} keys in a row dropped together", row),
+                           [row](const Problem&, Shape at) {
+                               at[3] -= at[3] % row;
+                               return at;
+                           }});
+            all.push_back({fmt::format("dropout_queries_by_{}", row),
+                           fmt::format("the weights of {} queries in a row dropped together", row),
+                           [row](const Problem&, Shape at) {
+                               at[2] -= at[2] % row;
+                               return at;
+                           }});
         }
         return all;
     }();

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t parts_max = 96;  // a call each
 
-/// What is made another by itself: a query, a key, all that the mask says to one head of a sequence,
-/// a head's slope or sink.
-struct Part {
+/// What is made another by itself: a query, a key, all that the mask says to one head of a
+/// sequence, a head's slope or sink.
+struct InputPart {
     Role role = Role::q;
     std::int64_t first = 0, count = 0;  ///< flat
     std::string name;                   ///< "the mask of head 1"
@@ -33,12 +33,12 @@ std::string of_axes(const Shape& s, std::int64_t b, std::int64_t h, const char* 
     return text;
 }
 
-void add_parts(std::vector<Part>& parts, Role role, const Shape& s) {
+void add_parts(std::vector<InputPart>& parts, Role role, const Shape& s) {
     if (role == Role::sinks || role == Role::alibi_slopes) {
         for (std::int64_t h = 0; h < s[0]; ++h)
-            parts.push_back({role, h, 1,
-                             fmt::format("the {} of head {}",
-                                         role == Role::sinks ? "sink" : "slope", h)});
+            parts.push_back(
+                {role, h, 1,
+                 fmt::format("the {} of head {}", role == Role::sinks ? "sink" : "slope", h)});
         return;
     }
     for (std::int64_t b = 0; b < s[0]; ++b)
@@ -54,26 +54,27 @@ void add_parts(std::vector<Part>& parts, Role role, const Shape& s) {
         }
 }
 
-std::vector<Part> all_parts(const TensorSet& inputs) {
-    std::vector<Part> parts;
+std::vector<InputPart> all_parts(const TensorSet& inputs) {
+    std::vector<InputPart> parts;
     for (const Role role : {Role::mask, Role::sinks, Role::alibi_slopes, Role::q, Role::k})
         if (inputs.has(role)) add_parts(parts, role, inputs[role].shape());
     return parts;
 }
 
-TensorSet made_another(const TensorSet& inputs, const Part& part, const Problem& p) {
+TensorSet made_another(const TensorSet& inputs, const InputPart& part, const Problem& p) {
     TensorSet other = inputs;
     Tensor& t = other[part.role];
     const bool mask = part.role == Role::mask,
                boolean = mask && p.mask.tensor.kind == MaskKind::boolean;
     for (std::int64_t n = part.first; n < part.first + part.count; ++n)
-        t.set(n, boolean                            ? 1 - t.get(n)
-                 : mask && (n - part.first) % 2 == 0 ? -infinite
-                                                    : t.get(n) / 2 + 2 + static_cast<double>(n % 3) / 4);
+        t.set(n, boolean ? 1 - t.get(n)
+                 : mask && (n - part.first) % 2 == 0
+                     ? -infinite
+                     : t.get(n) / 2 + 2 + static_cast<double>(n % 3) / 4);
     return other;
 }
 
-struct Answer {
+struct AskedAnswer {
     TensorSet observed;
     bound::Expected truth;
 };
@@ -82,9 +83,9 @@ struct Answer {
 enum class Change : std::uint8_t { none, within, beyond, far };
 
 /// Of one row of the output, or one log-sum-exp.
-class Comparison {
+class RowChange {
 public:
-    explicit Comparison(Precision format) : roundoff_(traits(format).unit_roundoff) {}
+    explicit RowChange(Precision format) : roundoff_(traits(format).unit_roundoff) {}
     void add(double kernel_before, double kernel_after, const bound::ExpectedElement& before,
              const bound::ExpectedElement& after) {
         kernel_ = std::max(kernel_, change_of(kernel_before, kernel_after, before, after));
@@ -128,7 +129,7 @@ public:
 
     std::string sentence() {
         std::string missed, stray, who;
-        for (const Part& part : all_parts(inputs_)) {
+        for (const InputPart& part : all_parts(inputs_)) {
             const std::optional<Seen> seen = look(part);
             if (!seen || (!who.empty() && (seen->who != who || part.role != role_))) continue;
             who = seen->who;
@@ -150,21 +151,21 @@ private:
         bool missed = false;
     };
 
-    Answer answer(const TensorSet& inputs) const {
+    AskedAnswer answer(const TensorSet& inputs) const {
         return {trial_.run(problem_, inputs), trial_.expected(problem_, inputs)};
     }
 
     /// The first answer that is wrong about this part.
-    std::optional<Seen> look(const Part& part) const {
-        const Answer other = answer(made_another(inputs_, part, problem_));
+    std::optional<Seen> look(const InputPart& part) const {
+        const AskedAnswer other = answer(made_another(inputs_, part, problem_));
         const std::vector<law::Row> rows = law::all_rows(problem_);
         const auto dim = static_cast<std::size_t>(value_dim(problem_));
-        const auto judge = [&](Role role, const char* of, std::size_t width,
-                               const std::vector<bound::ExpectedElement>& before,
-                               const std::vector<bound::ExpectedElement>& after)
-            -> std::optional<Seen> {
+        const auto judge =
+            [&](Role role, const char* of, std::size_t width,
+                const std::vector<bound::ExpectedElement>& before,
+                const std::vector<bound::ExpectedElement>& after) -> std::optional<Seen> {
             for (std::size_t r = 0; r < rows.size(); ++r) {
-                Comparison compared(precision_of(base_.observed[role].type()));
+                RowChange compared(precision_of(base_.observed[role].type()));
                 for (std::size_t n = r * width; n < (r + 1) * width; ++n) {
                     const auto flat = static_cast<std::int64_t>(n);
                     compared.add(base_.observed[role].get(flat), other.observed[role].get(flat),
@@ -184,7 +185,7 @@ private:
     Problem problem_;
     search::KernelTrial trial_;
     TensorSet inputs_;
-    Answer base_;
+    AskedAnswer base_;
     Role role_ = Role::q;
 };
 

@@ -1,0 +1,59 @@
+// Deviations of backward whose query heads each leave a share of dK and dV in the format that these
+// come in, where a group has several: rounded before they are added up, or as their sum grows.
+
+#include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/law/gradient_run.hpp"
+
+namespace attest::diagnosis {
+
+namespace {
+
+enum class RoundedShares : std::uint8_t { shares, growing_sum };
+
+/// dK and dV of one query head of each group.
+Predicted share_of(const BackwardCall& call, std::int64_t member) {
+    ModelSteps alone;
+    alone.into_keys = [member](const BackwardCall& c, std::int64_t h) {
+        return h % c.call.group == member;
+    };
+    return run_backward(call, alone);
+}
+
+void round_heads(const BackwardCall& call, Predicted& out, RoundedShares what) {
+    for (const Role role : {Role::d_k, Role::d_v}) {
+        const Precision format = law::gradient_format(call.problem(), role);
+        std::vector<Near> sum(out[role].size());
+        for (std::int64_t member = 0; member < call.call.group; ++member) {
+            Predicted own = share_of(call, member);
+            for (std::size_t n = 0; n < sum.size(); ++n) {
+                const Near share = own[role][n];
+                sum[n] =
+                    sum[n] + (what == RoundedShares::shares ? rounded_to(share, format) : share);
+                if (what == RoundedShares::growing_sum) sum[n] = rounded_to(sum[n], format);
+                sum[n] = rounded(sum[n], call.model.ua, 0);
+            }
+        }
+        out[role] = std::move(sum);
+    }
+}
+
+BackwardDeviation heads_rounded(const char* id, const char* says, RoundedShares what) {
+    return exchanged_step(id, says, [what](const BackwardCall& call, ModelSteps& s) {
+        if (call.call.group == 1) return;
+        s.afterwards = [what](const BackwardCall& c, Predicted& out) { round_heads(c, out, what); };
+    });
+}
+
+}  // namespace
+
+std::vector<BackwardDeviation> gradient_share_deviations() {
+    return {heads_rounded("heads_rounded_apart",
+                          "dK and dV of each query head rounded to their format before a group's "
+                          "are added up",
+                          RoundedShares::shares),
+            heads_rounded("heads_rounded_as_added",
+                          "dK and dV rounded to their format whenever a query head's are added",
+                          RoundedShares::growing_sum)};
+}
+
+}  // namespace attest::diagnosis
