@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "properties/diagnosis/call_listener.hpp"
@@ -238,11 +239,17 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
     return all;
 }
 
-void add_length_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel,
-                           const Case& smallest) {
-    for (const Case& c : length_neighbours(smallest))
+void add_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    std::vector<Case> cases = length_neighbours(smallest);
+    std::ranges::move(list_neighbours(smallest), std::back_inserter(cases));
+    std::ranges::move(feature_neighbours(smallest), std::back_inserter(cases));
+    for (const Case& c : cases)
         if (std::optional<BackwardEvidence> e = backward_evidence_of(kernel, c))
             (e->wrong.empty() ? evidence.right : evidence.wrong).push_back(std::move(*e));
+    for (const Case& c : richer_neighbours(smallest))
+        if (std::optional<BackwardEvidence> e = backward_evidence_of(kernel, c);
+            e && e->wrong.empty())
+            evidence.right.push_back(std::move(*e));
 }
 
 }  // namespace attest::diagnosis

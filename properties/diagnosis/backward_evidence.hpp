@@ -38,8 +38,8 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
                                              const search::Counterexample& counterexample,
                                              const std::vector<search::CaseRecord>& records);
 
-/// The neighbours in length of a smallest case, as forward's (evidence.hpp).
-void add_length_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel,
+/// The neighbours of a smallest case in lengths, lists and features, as forward's (evidence.hpp).
+void add_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel,
                            const Case& smallest);
 
 /// One case, forward and backward; none where it has no answer, or where forward was wrong.

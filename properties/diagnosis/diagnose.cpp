@@ -235,7 +235,9 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
     Diagnosis found = explain_evidence(evidence, refuted);
     if ((found.known && found.deviation) || found.limit_open) {
         add_length_neighbours(evidence, kernel, counterexample.smallest);
+        add_list_neighbours(evidence, kernel, counterexample.smallest);
         add_feature_neighbours(evidence, kernel, counterexample.smallest);
+        add_richer_neighbours(evidence, kernel, counterexample.smallest);
         add_dimension_neighbours(evidence, kernel, counterexample.smallest);
         add_magnitudes(evidence, kernel, counterexample.smallest);
         if (found.limit_open || contradicted(found, evidence)) {

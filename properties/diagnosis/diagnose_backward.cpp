@@ -274,7 +274,7 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
     }
     Diagnosis found = explain_backward(evidence);
     if (found.known) {
-        add_length_neighbours(evidence, kernel, counterexample.smallest);
+        add_neighbours(evidence, kernel, counterexample.smallest);
         if (contradicted(found, evidence)) found = explain_backward(evidence);
     }
     if (!found.known)

@@ -1,6 +1,10 @@
 #include "properties/diagnosis/evidence.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "properties/diagnosis/call_listener.hpp"
@@ -59,6 +63,21 @@ void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
         else
             evidence.add(std::move(e));
     }
+}
+
+// Of the cases that held those tell most that have what the smallest failing one has.
+std::vector<Case> cases_that_held(const std::vector<search::CaseRecord>& records,
+                                  const Case& smallest) {
+    const FeatureSet own = features_of(smallest.problem);
+    std::vector<Case> cases;
+    for (const search::CaseRecord& record : records)
+        if (answered(record, law::Decision::holds) && !too_large(record.tried))
+            cases.push_back(record.tried);
+    std::ranges::stable_sort(cases, std::greater{}, [own](const Case& c) {
+        return std::popcount((features_of(c.problem) & own).bits());
+    });
+    cases.resize(std::min(cases.size(), holding_cases_max));
+    return cases;
 }
 
 }  // namespace
@@ -131,12 +150,9 @@ std::vector<Case> cases_around(const search::Counterexample& counterexample,
                                const std::vector<search::CaseRecord>& records) {
     std::vector<Case> cases{counterexample.smallest, counterexample.found.tried};
     for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
-    std::size_t holding = 0;
-    for (const search::CaseRecord& record : records) {
-        const bool holds = answered(record, law::Decision::holds);
-        if (holds && holding++ >= holding_cases_max) continue;
-        if (holds || answered(record, law::Decision::violated)) cases.push_back(record.tried);
-    }
+    for (const search::CaseRecord& record : records)
+        if (answered(record, law::Decision::violated)) cases.push_back(record.tried);
+    std::ranges::move(cases_that_held(records, counterexample.smallest), std::back_inserter(cases));
     return cases;
 }
 
@@ -153,13 +169,7 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
     // Relatives tell deviations apart, so they stand before further cases of the law; where the
     // defect needs what they do not have, the kernel is right on them, which tells as much.
     for (Case& wide : relatives(counterexample.smallest)) cases.push_back(std::move(wide));
-    std::size_t holding = 0;
-    for (const search::CaseRecord& record : records)
-        if (answered(record, law::Decision::holds) && holding < holding_cases_max &&
-            !too_large(record.tried)) {
-            cases.push_back(record.tried);
-            ++holding;
-        }
+    std::ranges::move(cases_that_held(records, counterexample.smallest), std::back_inserter(cases));
     for (const search::CaseRecord& record : records)
         if (answered(record, law::Decision::violated)) cases.push_back(record.tried);
     for (const Case& c : cases) {
@@ -179,9 +189,20 @@ void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const 
         if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
 }
 
+void add_list_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    for (const Case& c : list_neighbours(smallest))
+        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
+}
+
 void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
     for (const Case& c : feature_neighbours(smallest))
         if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
+}
+
+void add_richer_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    for (const Case& c : richer_neighbours(smallest))
+        if (std::optional<Evidence> e = evidence_of(kernel, c); e && !e->wrong())
+            evidence.add_probe(std::move(*e));
 }
 
 void add_dimension_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {

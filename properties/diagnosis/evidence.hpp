@@ -13,7 +13,7 @@
 namespace attest::diagnosis {
 
 /// Of the other cases of a law, those that held.
-inline constexpr std::size_t holding_cases_max = 6;
+inline constexpr std::size_t holding_cases_max = 8;
 
 /// One call.
 struct Evidence {
@@ -51,8 +51,14 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
 /// found without them has to predict too, where the kernel is wrong and where it is right.
 void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
+/// The same for its lists of lengths.
+void add_list_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
+
 /// The same for its features.
 void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
+
+/// Those of them with one feature more that the kernel answers rightly.
+void add_richer_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
 /// The same for its dimensions.
 void add_dimension_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);

@@ -126,6 +126,94 @@ std::vector<Case> length_neighbours(const Case& smallest) {
     return list;
 }
 
+std::vector<Case> richer_neighbours(const Case& smallest) {
+    std::vector<Case> list;
+    const Case from = relatives(smallest).front();
+    const auto with = [&](auto change) {
+        list.push_back(from);
+        change(list.back().problem);
+        if (list.back().problem == from.problem) list.pop_back();
+    };
+    with([](Problem& p) { p.mask.causal = true; });
+    with([](Problem& p) { p.mask.window = {p.len_kv / 2, -1}; });
+    with([](Problem& p) { p.mask.window = {-1, 0}; });
+    for (const MaskKind kind : {MaskKind::boolean, MaskKind::additive})
+        with([kind](Problem& p) { p.mask.tensor.kind = kind; });
+    with([](Problem& p) { p.mask.tensor.shared_heads = p.mask.tensor.kind != MaskKind::none; });
+    with([](Problem& p) { p.mask.tensor.shared_queries = p.mask.tensor.kind != MaskKind::none; });
+    with([](Problem& p) { p.sink = true; });
+    with([](Problem& p) { p.softcap = 2; });
+    with([](Problem& p) { p.heads_q *= 2; });
+    with([](Problem& p) { p.scale = -2 * effective_scale(p); });
+    return list;
+}
+
+namespace {
+
+struct SegmentLengths {
+    std::int64_t q = 0, kv = 0;
+};
+using Segments = std::vector<SegmentLengths>;
+
+Segments segments_of(const Problem& p) {
+    const bool packed = !p.mask.documents_q.empty();
+    const std::vector<std::int64_t>& q = packed ? p.mask.documents_q : p.mask.lens_q;
+    const std::vector<std::int64_t>& kv = packed ? p.mask.documents_kv : p.mask.lens_kv;
+    Segments segments(std::max(q.size(), kv.size()));
+    for (std::size_t n = 0; n < segments.size(); ++n)
+        segments[n] = {q.empty() ? p.len_q : q[n], kv.empty() ? p.len_kv : kv[n]};
+    return segments;
+}
+
+Problem with_segments(Problem p, const Segments& segments) {
+    const bool packed = !p.mask.documents_q.empty();
+    std::vector<std::int64_t> q, kv;
+    std::int64_t sum_q = 0, sum_kv = 0;
+    for (const SegmentLengths& s : segments) {
+        q.push_back(s.q);
+        kv.push_back(s.kv);
+        sum_q += s.q;
+        sum_kv += s.kv;
+    }
+    if (packed) {
+        p.mask.documents_q = q;
+        p.mask.documents_kv = kv;
+        p.len_q = sum_q;
+        p.len_kv = sum_kv;
+        return p;
+    }
+    p.batch = static_cast<std::int64_t>(segments.size());
+    p.len_q = std::max(p.len_q, *std::ranges::max_element(q));
+    p.len_kv = std::max(p.len_kv, *std::ranges::max_element(kv));
+    if (!p.mask.lens_q.empty()) p.mask.lens_q = q;
+    if (!p.mask.lens_kv.empty()) p.mask.lens_kv = kv;
+    return p;
+}
+
+}  // namespace
+
+std::vector<Case> list_neighbours(const Case& smallest) {
+    const Segments own = segments_of(smallest.problem);
+    if (own.empty()) return {};
+    std::vector<Segments> others{own, own, own, own, own};
+    for (SegmentLengths& s : others[0]) s = {s.q + 1, s.kv + 1};
+    for (SegmentLengths& s : others[1])
+        s = {std::max<std::int64_t>(s.q, 1), std::max<std::int64_t>(s.kv, 1)};
+    std::ranges::reverse(others[2]);
+    others[3].insert(others[3].begin(), {2, 2});
+    others[4].push_back({2, 2});
+    for (const std::size_t n : {3u, 4u}) {
+        others.push_back(others[n]);
+        for (SegmentLengths& s : others.back()) s = {s.q + 1, s.kv + 1};
+    }
+    std::vector<Case> list;
+    for (const Segments& segments : others) {
+        list.push_back(
+            {with_segments(smallest.problem, segments), {ValueKind::normal, list.size() + 1, {}}});
+    }
+    return list;
+}
+
 std::vector<Case> dimension_neighbours(const Case& smallest) {
     std::vector<Case> list;
     const Problem& p = smallest.problem;
@@ -149,9 +237,10 @@ std::vector<Case> dimension_neighbours(const Case& smallest) {
 }
 
 std::vector<Case> feature_neighbours(const Case& smallest) {
-    std::vector<Case> list, wide = relatives(smallest);
-    wide.resize(2);
-    for (const Case& from : wide) {
+    std::vector<Case> list, from_these = relatives(smallest);
+    from_these.resize(2);
+    from_these.push_back({smallest.problem, {ValueKind::normal, 1, {}}});
+    for (const Case& from : from_these) {
         list.push_back(from);
         for (const search::Edit& edit : search::feature_edits(from.problem)) {
             if (edit.pass != std::string_view("features")) continue;

@@ -16,9 +16,17 @@ std::vector<Case> relatives(const Case& smallest);
 /// n + 1 queries, and n + 1 of both.
 std::vector<Case> length_neighbours(const Case& smallest);
 
-/// Two of the relatives, and each with one feature less or plainer. No smallest case fails without
-/// one of its features, so that a claim that says nothing of them is put to the test.
+/// It and two of the relatives, each with one feature less or plainer. No smallest case fails
+/// without one of its features, so that a claim that says nothing of them is put to the test.
 std::vector<Case> feature_neighbours(const Case& smallest);
+
+/// One of the relatives with one feature more each: where the kernel is right on these, it must not
+/// be said to be wrong; where it is wrong, that may be another defect.
+std::vector<Case> richer_neighbours(const Case& smallest);
+
+/// Its packed documents, or the sequences that have lengths of their own, in another order and
+/// number, each longer, or none of them empty; nothing where it has neither.
+std::vector<Case> list_neighbours(const Case& smallest);
 
 /// It with other dimensions: powers of two, multiples of them, and numbers between.
 std::vector<Case> dimension_neighbours(const Case& smallest);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "properties/diagnosis/condition.hpp"
 #include "reference/problem/feature.hpp"
@@ -87,19 +88,24 @@ bool differ_in_one_feature(const Problem& a, const Problem& b) {
            });
 }
 
-// Nor does what such a pair shows.
+// Nor does what such a pair shows; and in the calls that have the feature there may be a limit.
 std::optional<std::string> one_feature(const std::vector<Problem>& wrong,
                                        const std::vector<Problem>& refuting) {
     for (const Condition& condition : conditions()) {
         if (condition.of_values) continue;
         const auto holds = [&condition](const Problem& p) { return condition.holds({p, {}}); };
         const auto shown = [&](const Problem& w) {
-            return std::ranges::any_of(
-                refuting, [&](const Problem& r) { return differ_in_one_feature(w, r); });
+            return std::ranges::any_of(refuting, [&](const Problem& r) {
+                return !holds(r) && differ_in_one_feature(w, r);
+            });
         };
-        if (std::ranges::all_of(wrong, holds) && std::ranges::none_of(refuting, holds) &&
-            std::ranges::any_of(wrong, shown))
-            return condition.says;
+        if (!std::ranges::all_of(wrong, holds) || !std::ranges::any_of(wrong, shown)) continue;
+        std::vector<Problem> among;
+        std::ranges::copy_if(refuting, std::back_inserter(among), holds);
+        if (among.empty()) return condition.says;
+        for (const ScopeAxis& axis : axes)
+            if (auto limit = limit_between(axis, wrong, among, false))
+                return condition.says + ", " + *limit;
     }
     return std::nullopt;
 }

@@ -95,13 +95,12 @@ public:
     bool stray() const { return truth_ == Change::none && kernel_ >= Change::beyond; }
 
 private:
-    // Two numbers of a format are apart where the truth is so by two units of its last place, and
-    // by all that the bounds allow. Of what is no number nothing is told.
+    // Apart beyond what the bounds allow and the roundings of both to the format.
     Change change_of(double a, double b, const bound::ExpectedElement& before,
                      const bound::ExpectedElement& after) const {
         constexpr double many = 16;
-        if (a == b) return Change::none;
-        if (std::isinf(a) || std::isinf(b)) return Change::far;
+        if (a == b || (std::isnan(a) && std::isnan(b))) return Change::none;
+        if (!std::isfinite(a) || !std::isfinite(b)) return Change::far;
         const double allowed = before.bound + before.error + after.bound + after.error +
                                4 * roundoff_ * std::max(std::abs(a), std::abs(b));
         const double apart = std::abs(a - b);
