@@ -189,7 +189,7 @@ std::vector<PlantedBug> masking() {
           .change = "key lengths are ignored: the capacity is used",
           .trigger = "lens_kv < Tk",
           .must = {"reference.output", "masking.padding"},
-          .diagnosis = "key_lengths_ignored"},
+          .diagnosis = "key_lengths_no_limit"},
          cpu::FlashSteps{.segment = [](const cpu::Call& call,
                                        cpu::Segment& s) { s.keys = call.problem.len_kv; }}},
         {{.id = "M034",
