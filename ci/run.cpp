@@ -119,6 +119,7 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
         return !search::is_proven(c.example.confirmed.how);
     });
     const std::vector<diagnosis::CauseReport> causes = diagnosis::group_causes(counterexamples);
+    diagnosis::tell_boundaries(causes, counterexamples, open);
     if (on_device) ask_of_leads(counterexamples, causes, plan, interrupt);
     for (search::LawReport& law : failed_laws) {
         for (const diagnosis::CounterexampleReport& c : counterexamples)

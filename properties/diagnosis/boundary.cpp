@@ -41,14 +41,27 @@ struct Separation {
 
 constexpr double accepted = 1.0 / 100;  // of runs report a relation that is none
 
-// All F failures lie among the `inside` of `of` cases. Were they spread at random, that would have
-// probability C(inside, F) / C(of, F) = prod_k (inside - k) / (of - k).
-double chance(std::int64_t inside, std::int64_t of, std::int64_t failed) {
-    double p = 1;
-    for (std::int64_t k = 0; k < failed; ++k)
-        p *= static_cast<double>(inside - k) / static_cast<double>(of - k);
-    return p;
-}
+/// The cases of several laws, one law after the other.
+struct CasesOfLaws {
+    std::vector<CaseBits> laws;  ///< which cases are whose
+    CaseBits failing;
+
+    // All failures lie among the cases `inside`, of those `among`. Were each law's F spread at
+    // random over its own, which it draws as it needs them, that would have probability
+    // C(inside, F) / C(of, F) = prod_k (inside - k) / (of - k), for all laws together the product.
+    // So many of the first law's failures prove nothing.
+    double chance(const CaseBits& inside, const CaseBits& among, std::int64_t told_by) const {
+        double p = 1;
+        for (const CaseBits& law : laws) {
+            const std::int64_t in = (inside & law).count(), of = (among & law).count(),
+                               failed = (failing & law).count();
+            for (std::int64_t k = told_by; k < failed; ++k)
+                p *= static_cast<double>(in - k) / static_cast<double>(of - k);
+            told_by = 0;
+        }
+        return p;
+    }
+};
 
 // That of F failures spread at random over the cases at least k lie among the `inside`: the upper
 // tail of the hypergeometric distribution.
@@ -90,14 +103,15 @@ void draw(Boundary& boundary, const std::vector<const search::CaseRecord*>& case
 struct Hypotheses {
     std::vector<std::size_t> relations;
     std::int64_t told_by = 0;
-    double chance(std::int64_t inside, std::int64_t of, std::int64_t failed) const {
-        return diagnosis::chance(inside - told_by, of - told_by, failed - told_by);
-    }
 };
 
 Separation search(const Hypotheses& asked, const std::vector<CaseBits>& true_of,
-                  const CaseBits& failing, std::int64_t of) {
-    const std::int64_t failed = failing.count();
+                  const CasesOfLaws& cases, const CaseBits& every) {
+    const CaseBits& failing = cases.failing;
+    const std::int64_t failed = failing.count(), of = every.count();
+    const auto chance = [&](const CaseBits& inside, const CaseBits& among) {
+        return cases.chance(inside, among, asked.told_by);
+    };
     std::vector<std::size_t> necessary;
     for (const std::size_t n : asked.relations)
         if ((true_of[n] & failing).count() == failed && true_of[n].count() < of)
@@ -118,19 +132,19 @@ Separation search(const Hypotheses& asked, const std::vector<CaseBits>& true_of,
     for (std::size_t a = 0; a < necessary.size(); ++a)
         for (std::size_t b = a + 1; b < necessary.size(); ++b) {
             std::size_t first = necessary[a], second = necessary[b];
-            const std::int64_t inside = (true_of[first] & true_of[second]).count();
+            const CaseBits both = true_of[first] & true_of[second];
+            const std::int64_t inside = both.count();
             if (2 * (inside - failed) > holding || inside >= best.inside ||
                 (pair.any && inside >= pair.inside))
                 continue;
             // The more telling one first.
             if (true_of[second].count() < true_of[first].count()) std::swap(first, second);
-            const std::int64_t left = true_of[first].count();
-            if (asked.chance(inside, of, failed) * pairs <= accepted &&
-                asked.chance(inside, left, failed) * singles <= accepted)
+            if (chance(both, every) * pairs <= accepted &&
+                chance(both, true_of[first]) * singles <= accepted)
                 pair = {true, first, second, inside, failed};
         }
     if (pair.any) return pair;
-    if (asked.chance(best.inside, of, failed) * singles <= accepted) return best;
+    if (chance(true_of[best.first], every) * singles <= accepted) return best;
     return {};
 }
 
@@ -174,31 +188,42 @@ Separation mostly(const std::vector<CaseBits>& true_of, const CaseBits& failing,
 
 }  // namespace
 
-Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Case* smallest) {
+Boundary find_boundary(const std::vector<const std::vector<search::CaseRecord>*>& laws,
+                       const Case* smallest) {
     std::vector<const search::CaseRecord*> cases;
-    for (const search::CaseRecord& record : records)
-        if (record.number >= 0 && (record.verdict.decision == law::Decision::violated ||
-                                   record.verdict.decision == law::Decision::holds))
-            cases.push_back(&record);
+    std::vector<std::size_t> ends;
+    for (const std::vector<search::CaseRecord>* records : laws) {
+        for (const search::CaseRecord& record : *records)
+            if (record.number >= 0 && (record.verdict.decision == law::Decision::violated ||
+                                       record.verdict.decision == law::Decision::holds))
+                cases.push_back(&record);
+        ends.push_back(cases.size());
+    }
     const std::vector<Condition> all = conditions();
-    std::vector<CaseBits> true_of(all.size(), CaseBits(cases.size()));
-    CaseBits failing(cases.size());
-    for (std::size_t k = 0; k < cases.size(); ++k) {
-        if (cases[k]->verdict.decision == law::Decision::violated) failing.set(k);
+    const CaseBits none(cases.size());
+    std::vector<CaseBits> true_of(all.size(), none);
+    CasesOfLaws of_laws{std::vector<CaseBits>(laws.size(), none), none};
+    CaseBits every = none;
+    for (std::size_t k = 0, law = 0; k < cases.size(); ++k) {
+        while (k >= ends[law]) ++law;
+        of_laws.laws[law].set(k);
+        every.set(k);
+        if (cases[k]->verdict.decision == law::Decision::violated) of_laws.failing.set(k);
         for (std::size_t n = 0; n < all.size(); ++n)
             if ((smallest == nullptr || all[n].holds(*smallest)) && all[n].holds(cases[k]->tried))
                 true_of[n].set(k);
     }
     Boundary boundary;
-    const std::int64_t of = static_cast<std::int64_t>(cases.size()), failed = failing.count();
+    const std::int64_t of = every.count(), failed = of_laws.failing.count();
     Separation found;
-    Hypotheses every;
-    every.relations.resize(all.size());
-    std::iota(every.relations.begin(), every.relations.end(), std::size_t{0});
-    if (failed > 0 && failed < of) found = search(every, true_of, failing, of);
+    Hypotheses relations;
+    relations.relations.resize(all.size());
+    std::iota(relations.relations.begin(), relations.relations.end(), std::size_t{0});
+    if (failed > 0 && failed < of) found = search(relations, true_of, of_laws, every);
     if (!found.any && smallest != nullptr && failed > 1 && failed < of)
-        found = search(kept_by(*smallest, all), true_of, failing, of);
-    if (!found.any && failed > 0 && failed < of) found = mostly(true_of, failing, of);
+        found = search(kept_by(*smallest, all), true_of, of_laws, every);
+    if (!found.any && failed > 0 && failed < of && laws.size() == 1)
+        found = mostly(true_of, of_laws.failing, of);
     const bool always = found.any && found.inside_failed == failed;
     boundary.axes = {"len_kv", "len_q"};
     if (found.any) {
@@ -223,6 +248,10 @@ Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Cas
     }
     draw(boundary, cases);
     return boundary;
+}
+
+Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Case* smallest) {
+    return find_boundary(std::vector{&records}, smallest);
 }
 
 }  // namespace attest::diagnosis

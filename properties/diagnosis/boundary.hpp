@@ -28,4 +28,9 @@ struct Boundary {
 Boundary find_boundary(const std::vector<search::CaseRecord>& records,
                        const Case* smallest = nullptr);
 
+/// The same for the cases of several laws that fail for one cause, each of which draws its own as
+/// it needs them; the first is that of `smallest`. Nothing "mostly".
+Boundary find_boundary(const std::vector<const std::vector<search::CaseRecord>*>& laws,
+                       const Case* smallest);
+
 }  // namespace attest::diagnosis

@@ -121,6 +121,44 @@ TEST(Boundary, ASecondRelationIsNoChance) {
     EXPECT_LE(second, runs / 100 + 5);  // three standard deviations above 2 of 200, and one
 }
 
+// Each law of a cause may fail in a case or two: too few to tell anything by themselves.
+TEST(Boundary, TheLawsOfACauseTellTogether) {
+    const Case smallest = parse_case("b1 hq1 hkv1 tq1 tk1 d1 softcap 5 f32");
+    std::vector<std::vector<search::CaseRecord>> laws;
+    for (std::uint64_t law = 0; law < 6; ++law) {
+        std::int64_t n = 0;
+        laws.push_back(drawn(120, 40 + law,
+                             [&n](const Case& c) { return c.problem.softcap > 0 && n++ == 3; }));
+    }
+    EXPECT_FALSE(find_boundary(laws[0], &smallest).found);
+    std::vector<const std::vector<search::CaseRecord>*> all;
+    for (const auto& records : laws) all.push_back(&records);
+    const Boundary b = find_boundary(all, &smallest);
+    EXPECT_EQ(b.says, "only with a soft cap");
+    EXPECT_EQ(b.inside_failed, 6);
+    EXPECT_EQ(b.inside + b.outside, 720);
+}
+
+// A law that draws cases with a soft cap alone, and fails often, says nothing of soft caps: of
+// failures without a pattern none is found in more than one run of a hundred.
+TEST(Boundary, WhatALawDrawsIsNoPattern) {
+    const Case smallest = parse_case("b1 hq1 hkv1 tq1 tk1 d1 softcap 5 f32");
+    int reported = 0;
+    constexpr int runs = 200;
+    for (std::uint64_t run = 0; run < runs; ++run) {
+        std::uint64_t n = 0;
+        const auto now_and_then = [&](std::uint64_t one_in) {
+            return
+                [&n, one_in, run](const Case&) { return counter_bits(98, run, n++) % one_in == 0; };
+        };
+        auto capped = drawn(120, 2 * run, now_and_then(3));
+        for (search::CaseRecord& record : capped) record.tried.problem.softcap = 5;
+        const auto any = drawn(120, 2 * run + 1, now_and_then(90));
+        reported += find_boundary({&capped, &any}, &smallest).found;
+    }
+    EXPECT_LE(reported, 2 * runs / 100 + 5);  // two searches; three standard deviations above 4
+}
+
 TEST(Boundary, TheSmallestCaseBelongsInside) {
     const auto records = drawn(500, 7, [](const Case& c) { return c.problem.softcap > 0; });
     const Case inside = parse_case("b1 hq1 hkv1 tq1 tk1 d1 softcap 1 f32");

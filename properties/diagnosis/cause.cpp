@@ -135,4 +135,25 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     return causes;
 }
 
+void tell_boundaries(const std::vector<CauseReport>& causes,
+                     std::vector<CounterexampleReport>& counterexamples,
+                     const std::vector<const search::LawResult*>& laws) {
+    for (CounterexampleReport& c : counterexamples) {
+        const auto of_lead = [&c](const CauseReport& cause) {
+            return cause.lead == search::short_id(c.example.id);
+        };
+        const auto cause = std::ranges::find_if(causes, of_lead);
+        if (cause == causes.end() || c.boundary.found || cause->laws.size() < 2) continue;
+        std::vector<const std::vector<search::CaseRecord>*> records;
+        for (const search::LawResult* law : laws) {
+            const std::string& id = law->property->id;
+            if (std::ranges::find(cause->laws, id) == cause->laws.end()) continue;
+            records.insert(id == c.example.law ? records.begin() : records.end(), &law->records);
+        }
+        if (records.size() < 2) continue;
+        if (Boundary pooled = find_boundary(records, &c.example.smallest); pooled.found)
+            c.boundary = std::move(pooled);
+    }
+}
+
 }  // namespace attest::diagnosis

@@ -21,4 +21,10 @@ struct CauseReport {
 /// and, of the deviations that explain it, the one that is the cause's.
 std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counterexamples);
 
+/// Where the cases of its own law do not tell when a cause's first counterexample fails, those of
+/// all laws of that cause may.
+void tell_boundaries(const std::vector<CauseReport>& causes,
+                     std::vector<CounterexampleReport>& counterexamples,
+                     const std::vector<const search::LawResult*>& laws);
+
 }  // namespace attest::diagnosis

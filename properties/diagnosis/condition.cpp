@@ -150,6 +150,13 @@ void add_features(std::vector<Condition>& list) {
                     [](const Case& c) { return c.problem.mask.window.left >= 0; }});
     list.push_back({"with a window to the right", "", "",
                     [](const Case& c) { return c.problem.mask.window.right >= 0; }});
+    list.push_back({"with a mask tensor", "", "",
+                    [](const Case& c) { return c.problem.mask.tensor.kind != MaskKind::none; }});
+    list.push_back(
+        {"with lengths of its own for each sequence or document", "", "", [](const Case& c) {
+             const Mask& m = c.problem.mask;
+             return !m.lens_q.empty() || !m.lens_kv.empty() || !m.documents_q.empty();
+         }});
 }
 
 void add_shared_mask_axes(std::vector<Condition>& list) {
