@@ -110,6 +110,11 @@ ElementWords element_words(const law::Violation& v) {
     ElementWords words;
     if (v.index.empty()) return words;
     std::tie(words.expected, words.observed) = value_texts(v.expected, v.observed);
+    if (std::isnan(v.expected) && std::isnan(v.observed)) {
+        // Of two answers that should be one number neither is any.
+        words.expected = "a number";
+        return words;
+    }
     if (v.bound_kind == law::BoundKind::derived) {
         // Of a NaN or an infinity that is expected nothing is within a bound.
         if (std::isfinite(v.expected)) words.bound = "bound " + bound_text(v.bound);

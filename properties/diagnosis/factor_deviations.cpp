@@ -180,7 +180,7 @@ void add_channels(std::vector<BackwardDeviation>& list) {
                    [](const BackwardCall& call, std::int64_t) { return call.problem().dim_qk; }));
 }
 
-/// The shortest decimal number that a factor known to `unit` of itself may be.
+/// The shortest decimal number that differs from a factor by less than `unit` of itself.
 double shortest(double factor, double unit) {
     for (int digits = 0; digits < 16; ++digits) {
         const double r = std::stod(fmt::format("{:.{}e}", factor, digits));
@@ -191,7 +191,8 @@ double shortest(double factor, double unit) {
 
 }  // namespace
 
-// From the element that stands out most of its bound: the factor is known best there.
+// From the element that stands out most of its bound: the factor is known best there, to the bound; a
+// quarter of that leaves room for the other elements.
 std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>& wrong,
                                              const std::vector<Role>& roles) {
     double most = 0, seen_factor = 0;
@@ -210,7 +211,7 @@ std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>
             }
         }
     if (seen_factor == 0) return {};
-    const double value = shortest(seen_factor, 1 / most);
+    const double value = shortest(seen_factor, 0.25 / most);
     return {factor("times_a_number", fmt::format("gradients {} times as large", value),
                    gradient_roles, [value](const BackwardCall&) { return value; })};
 }

@@ -204,6 +204,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       merges_rounded(),
                       sums_of_values_rounded(),
                       weights_of_splits_rounded(),
+                      weights_of_tiles_rounded(),
                       fitted_outputs(evidence),
                       lost_keys(),
                       early_limits(),

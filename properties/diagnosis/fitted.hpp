@@ -71,6 +71,9 @@ std::vector<Deviation> sums_of_values_rounded();
 /// (rounding_deviations.cpp).
 std::vector<Deviation> weights_of_splits_rounded();
 
+/// And by the largest so far of tiles of keys.
+std::vector<Deviation> weights_of_tiles_rounded();
+
 /// Masks, slopes, sinks and ALiBi's distances rounded (rounded_parameter_deviations.cpp).
 std::vector<Deviation> parameters_rounded();
 

@@ -113,15 +113,44 @@ std::vector<std::vector<KeyExtent>> ways_to_split(const Problem& problem, KeyExt
     return ways;
 }
 
-std::optional<WeightChange> rounded_in_parts(Precision format, RoundedWeights where,
-                                             const oracle::RowDetail& row,
-                                             const std::vector<KeyExtent>& parts) {
-    WeightChange change{std::vector<double>(row.scores.size()), {}};
-    if (where != RoundedWeights::both) change.denominator = 0;
+/// Keys whose weights are taken by one maximum.
+struct KeysOfMaximum {
+    KeyExtent keys;
+    double maximum = -infinite;
+};
+
+std::optional<std::vector<KeysOfMaximum>> by_first_tile(const oracle::RowDetail& row,
+                                                        const std::vector<KeyExtent>& parts) {
+    std::vector<KeysOfMaximum> list;
     for (const KeyExtent part : parts) {
         const std::optional<double> most = maximum_in_first_tile(row, part);
         if (!most) return std::nullopt;
-        const double base = where == RoundedWeights::divided ? row.lse : *most;
+        list.push_back({part, *most});
+    }
+    return list;
+}
+
+// The maximum of a tile's keys and of all before them.
+std::vector<KeysOfMaximum> by_running_maximum(const oracle::RowDetail& row, KeyExtent span,
+                                              std::int64_t tile) {
+    std::vector<KeysOfMaximum> list;
+    double most = -infinite;
+    for (std::int64_t from = span.begin; from < span.end; from += tile) {
+        const KeyExtent keys{from, std::min(from + tile, span.end)};
+        for (std::int64_t j = keys.begin; j < keys.end; ++j)
+            most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
+        list.push_back({keys, most});
+    }
+    return list;
+}
+
+std::optional<WeightChange> rounded_in_parts(Precision format, RoundedWeights where,
+                                             const oracle::RowDetail& row,
+                                             const std::vector<KeysOfMaximum>& parts) {
+    WeightChange change{std::vector<double>(row.scores.size()), {}};
+    if (where != RoundedWeights::both) change.denominator = 0;
+    for (const auto& [part, most] : parts) {
+        const double base = where == RoundedWeights::divided ? row.lse : most;
         for (auto j = static_cast<std::size_t>(part.begin); j < static_cast<std::size_t>(part.end);
              ++j) {
             if (row.weights[j] <= 0) continue;
@@ -146,11 +175,26 @@ Deviation weights_rounded(RoundsTo narrow, RoundedWeights where, Splits splits) 
                         KeyExtent span) -> std::optional<WeightChange> {
             std::optional<WeightChange> change;
             for (const auto& parts : ways_to_split(s.problem, span, splits)) {
-                auto own = rounded_in_parts(format, where, row, parts);
+                const auto keys = by_first_tile(row, parts);
+                auto own = keys ? rounded_in_parts(format, where, row, *keys) : std::nullopt;
                 if (!own || (change && own->numerator != change->numerator)) return std::nullopt;
                 change = std::move(own);
             }
             return change;
+        });
+}
+
+Deviation weights_rounded_in_tiles(RoundsTo narrow, RoundedWeights where, std::int64_t tile) {
+    const bool both = where == RoundedWeights::both;
+    return rounded_step(
+        "weights_rounded_" + id_of(narrow) + (both ? "_and_sum_" : "_") + std::to_string(tile),
+        "weights rounded to " + words_of(narrow) + (both ? " in both sums" : ", their sum not") +
+            ", by the maximum so far in tiles of " + std::to_string(tile) + " keys",
+        narrow,
+        [where, tile](Precision format, const Specification& s, const oracle::RowDetail& row,
+                      KeyExtent span) -> std::optional<WeightChange> {
+            if (s.problem.splits > 1) return std::nullopt;
+            return rounded_in_parts(format, where, row, by_running_maximum(row, span, tile));
         });
 }
 
@@ -208,6 +252,15 @@ std::vector<Deviation> weights_of_splits_rounded() {
     for (const RoundsTo narrow : narrow_or_own)
         for (const RoundedWeights where : {RoundedWeights::output, RoundedWeights::both})
             list.push_back(weights_rounded(narrow, where, Splits::asked));
+    return list;
+}
+
+std::vector<Deviation> weights_of_tiles_rounded() {
+    std::vector<Deviation> list;
+    for (const RoundsTo narrow : narrow_or_own)
+        for (const RoundedWeights where : {RoundedWeights::output, RoundedWeights::both})
+            for (const std::int64_t tile : {16, 32, 64, 128})
+                list.push_back(weights_rounded_in_tiles(narrow, where, tile));
     return list;
 }
 
