@@ -127,27 +127,29 @@ void add_delta_sums(std::vector<BackwardDeviation>& list) {
                              [narrow](const ModelRow& row) {
                                  return narrowed(row.delta, narrow, row.call.problem());
                              }));
-    for (const Precision narrow : {Precision::bf16, Precision::f16}) {
-        const std::string format(name(narrow));
-        list.push_back(delta("delta_of_output_" + format, "a delta of O rounded to " + format,
-                             [narrow](const ModelRow& row) {
-                                 return delta_with(
-                                     row, [narrow](Near o) { return rounded_to(o, narrow); });
-                             }));
-        list.push_back(delta("delta_of_products_" + format,
-                             "a delta whose products and sum are rounded to " + format,
-                             [narrow](const ModelRow& row) {
-                                 const Near sum = sum_of_terms(row, [narrow](double d_o, Near o) {
-                                     return rounded_to(d_o * o, narrow);
-                                 });
-                                 return rounded_to(sum, narrow);
-                             }));
-        list.push_back(delta("delta_of_both_" + format, "a delta of dO and O rounded to " + format,
-                             [narrow](const ModelRow& row) {
-                                 return delta_with(
-                                     row, [narrow](Near o) { return rounded_to(o, narrow); },
-                                     narrow);
-                             }));
+    for (const RoundsTo narrow : narrow_or_own) {
+        const auto add = [&](const char* id, const char* says,
+                             Near (*of)(const ModelRow&, Precision)) {
+            list.push_back(
+                delta(id + id_of(narrow), says + words_of(narrow), [=](const ModelRow& row) {
+                    const auto format = format_in(narrow, row.call.problem());
+                    return format ? of(row, *format) : row.delta;
+                }));
+        };
+        add("delta_of_output_", "a delta of O rounded to ", [](const ModelRow& row, Precision f) {
+            return delta_with(row, [f](Near o) { return rounded_to(o, f); });
+        });
+        add("delta_of_products_", "a delta whose products and sum are rounded to ",
+            [](const ModelRow& row, Precision f) {
+                return rounded_to(
+                    sum_of_terms(row, [f](double d_o, Near o) { return rounded_to(d_o * o, f); }),
+                    f);
+            });
+        add("delta_of_both_", "a delta of dO and O rounded to ",
+            [](const ModelRow& row, Precision f) {
+                return delta_with(
+                    row, [f](Near o) { return rounded_to(o, f); }, f);
+            });
     }
 }
 

@@ -191,8 +191,8 @@ double shortest(double factor, double unit) {
 
 }  // namespace
 
-// From the element that stands out most of its bound: the factor is known best there, to the bound; a
-// quarter of that leaves room for the other elements.
+// From the element that stands out most of its bound: the factor is known best there, to the bound;
+// a quarter of that leaves room for the other elements.
 std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>& wrong,
                                              const std::vector<Role>& roles) {
     double most = 0, seen_factor = 0;

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 
 namespace attest::diagnosis {
 
@@ -45,11 +46,14 @@ void add_lse_values(std::vector<BackwardDeviation>& list) {
         list.push_back(
             d_lse(fmt::format("lse_gradient_{}", f.id), f.says,
                   [of = f.of](const ModelRow& row) { return of(row) * row.facts.d_lse; }));
-    for (const Precision narrow : {Precision::bf16, Precision::f16})
-        list.push_back(
-            d_lse(fmt::format("lse_gradient_{}", name(narrow)),
-                  fmt::format("the gradient of the LSE rounded to {}", name(narrow)),
-                  [narrow](const ModelRow& row) { return rounded_to(row.facts.d_lse, narrow); }));
+    for (const RoundsTo narrow : narrow_or_own)
+        list.push_back(d_lse("lse_gradient_" + id_of(narrow),
+                             "the gradient of the LSE rounded to " + words_of(narrow),
+                             [narrow](const ModelRow& row) {
+                                 const auto format = format_in(narrow, row.call.problem());
+                                 return format ? rounded_to(row.facts.d_lse, *format)
+                                               : row.facts.d_lse;
+                             }));
     list.push_back(d_lse("lse_gradient_of_lse", "the LSE itself where its gradient is meant",
                          [](const ModelRow& row) { return row.facts.lse; }));
 }

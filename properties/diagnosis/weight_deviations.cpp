@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 #include "reference/oracle/visibility.hpp"
 
 namespace attest::diagnosis {
@@ -59,10 +60,13 @@ void add_lse(std::vector<BackwardDeviation>& list) {
         return row.lse.value < 0 ? Near{0, std::isfinite(row.lse.error) ? row.lse.error : 0}
                                  : row.lse;
     }));
-    for (const Precision narrow : {Precision::bf16, Precision::f16})
-        list.push_back(lse("lse_" + std::string(name(narrow)),
-                           "weights of an LSE rounded to " + std::string(name(narrow)),
-                           [narrow](const ModelRow& row) { return rounded_to(row.lse, narrow); }));
+    for (const RoundsTo narrow : narrow_or_own)
+        list.push_back(lse("lse_" + id_of(narrow),
+                           "weights of an LSE rounded to " + words_of(narrow),
+                           [narrow](const ModelRow& row) {
+                               const auto format = format_in(narrow, row.call.problem());
+                               return format ? rounded_to(row.lse, *format) : row.lse;
+                           }));
     // Summed again without it, or exp(L) less exp(sink): L + log(1 - exp(sink - L)).
     const auto from_stored = [](const ModelRow& row) {
         const double share =
