@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "properties/diagnosis/diagnose_backward.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 #include "properties/law/gradient_run.hpp"
 
 namespace attest::diagnosis {
@@ -36,13 +37,21 @@ Kind coarse_exponentials() {
 
 Kind narrow_sums() {
     Kind kind;
-    for (const Precision narrow : {Precision::f32, Precision::f16, Precision::bf16}) {
-        const double unit = std::ldexp(1.0, -traits(narrow).significand_bits);
-        kind.push_back(exchanged_step(
-            fmt::format("{}sums_{}", coarse_id, name(narrow)),
-            fmt::format("errors of the size of gradients summed in {}", name(narrow)),
-            [unit](const BackwardCall&, ModelSteps& s) { s.sum_unit = unit; }));
-    }
+    const auto add = [&kind](const std::string& id, const std::string& words, auto format_of) {
+        kind.push_back(
+            exchanged_step(fmt::format("{}sums_{}", coarse_id, id),
+                           "errors of the size of gradients summed in " + words,
+                           [format_of](const BackwardCall& call, ModelSteps& s) {
+                               const std::optional<Precision> format = format_of(call.problem());
+                               if (format)
+                                   s.sum_unit = std::ldexp(1.0, -traits(*format).significand_bits);
+                           }));
+    };
+    add("f32", "f32", [](const Problem&) { return std::optional(Precision::f32); });
+    for (const RoundsTo narrow :
+         {RoundsTo::inputs, RoundsTo::queries, RoundsTo::f16, RoundsTo::bf16})
+        add(id_of(narrow), words_of(narrow),
+            [narrow](const Problem& p) { return format_in(narrow, p); });
     return kind;
 }
 
@@ -105,6 +114,14 @@ std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEviden
             all.push_back(std::move(e));
         }
     return all;
+}
+
+std::vector<std::string> fitting_backward_steps(const std::vector<BackwardEvidence>& wrong,
+                                                const std::vector<Role>& roles) {
+    std::vector<std::string> ids;
+    for (const BackwardDeviation& step : narrow_sums())
+        if (allowed(step, wrong, roles).all) ids.push_back(step.id);
+    return ids;
 }
 
 bool is_backward_coarser_step(const std::string& id) {

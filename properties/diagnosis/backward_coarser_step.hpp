@@ -14,6 +14,10 @@ std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEviden
                                                 const std::vector<Role>& roles);
 
 /// One of these: it says little, and nothing where another failure is beyond it.
+/// Ids of those sums whose bounds admit every call, however few elements show them.
+std::vector<std::string> fitting_backward_steps(const std::vector<BackwardEvidence>& wrong,
+                                                const std::vector<Role>& roles);
+
 bool is_backward_coarser_step(const std::string& id);
 
 }  // namespace attest::diagnosis

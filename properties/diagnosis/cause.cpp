@@ -31,7 +31,8 @@ bool admits(const CounterexampleReport& c, const std::string& step) {
 
 // An arithmetic coarser than declared shows in every law that is broken, or it is not that: its
 // bounds are wide, and a single case of one law lies within them by chance. An exp is shown to be
-// another by an experiment: what lies within its bounds elsewhere is put down to it.
+// another by an experiment, and sums of gradients by most of the laws: what lies within their
+// bounds elsewhere is put down to them.
 void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& counterexamples) {
     const auto asked = [](const CounterexampleReport& c) {
         return !c.died() && c.diagnosis.cases > 0;
@@ -39,8 +40,16 @@ void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& cou
     if (std::ranges::all_of(counterexamples,
                             [&](const CounterexampleReport& c) { return !asked(c) || by_step(c); }))
         return;
+    const auto by_most = [&](const std::string& id) {
+        return 2 * std::ranges::count_if(
+                       counterexamples,
+                       [&](const auto& c) { return c.diagnosis.known && c.diagnosis.id == id; }) >
+               std::ranges::count_if(counterexamples, asked);
+    };
     const auto shown = std::ranges::find_if(counterexamples, [&](const CounterexampleReport& c) {
-        return asked(c) && by_step(c) && c.diagnosis.id.starts_with("step_exp_");
+        const std::string& id = c.diagnosis.id;
+        return asked(c) && by_step(c) &&
+               (id.starts_with("step_exp_") || (is_backward_coarser_step(id) && by_most(id)));
     });
     if (shown != counterexamples.end() &&
         std::ranges::all_of(counterexamples, [&](const CounterexampleReport& c) {

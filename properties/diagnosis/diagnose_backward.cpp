@@ -239,7 +239,11 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
     if (accepted.empty())
         if (auto nan = nan_everywhere(evidence, roles)) accepted.push_back(*nan);
     if (accepted.empty()) accepted = backward_coarser_steps(evidence.wrong, roles);
-    if (accepted.empty()) return found;
+    if (accepted.empty()) {
+        std::ranges::move(fitting_backward_steps(evidence.wrong, roles),
+                          std::back_inserter(found.fits));
+        return found;
+    }
     static_cast<Explanation&>(found) = accepted.front();
     found.also.assign(accepted.begin() + 1, accepted.end());
     found.known = true;
