@@ -101,6 +101,15 @@ void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong) {
     found.declared.clear();
 }
 
+void limit(Explanation& e, const std::optional<Scope>& scope) {
+    if (e.bare.empty()) e.bare = e.says;
+    e.says += ", " + (scope ? scope->says : "in the cases that fail");
+    if (!scope) return;
+    e.holds_in = [before = e.holds_in, own = scope->holds](const Problem& p) {
+        return (!before || before(p)) && own(p);
+    };
+}
+
 Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence, JudgedPart part) {
     const Deviation& d = *s.deviation;
     Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
@@ -116,9 +125,8 @@ Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence,
     found.refuted = !refuting.empty();
     if (!found.refuted) return found;
     for (const Evidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
-    const std::optional<std::string> scope = scope_of(wrong, refuting);
-    found.unlimited = !scope;
-    found.says += scope ? ", " + *scope : ", in the cases that fail";
+    limit(found, scope_of(wrong, refuting));
+    found.unlimited = !found.holds_in;
     return found;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "properties/diagnosis/diagnose.hpp"
+#include "properties/diagnosis/scope.hpp"
 
 namespace attest::diagnosis {
 
@@ -48,6 +49,10 @@ void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong);
 
 Explanation explanation_of(const DeviationScore& score, const AllEvidence& evidence,
                            JudgedPart part);
+
+/// Says where an explanation holds that right calls refute: in such calls; without a scope, in the
+/// cases that fail.
+void limit(Explanation& explanation, const std::optional<Scope>& scope);
 
 /// What a deviation that another counterexample named says of this one's calls. All of it where it
 /// agrees with all of them; else part of it, where it predicts the first of them, or most.

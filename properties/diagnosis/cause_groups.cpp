@@ -77,7 +77,12 @@ void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterex
                 d.known = true;
                 // Beside right answers that refute it here, it says no more than where it was
                 // found.
-                if (d.unlimited) d.says = counterexamples[groups[group].front()].diagnosis.says;
+                if (d.unlimited) {
+                    const Diagnosis& where = counterexamples[groups[group].front()].diagnosis;
+                    d.says = where.says;
+                    d.bare = where.bare;
+                    d.holds_in = where.holds_in;
+                }
                 groups[group].push_back(n);
                 return true;
             }
@@ -202,6 +207,34 @@ void join_rest(Groups& groups, std::vector<CounterexampleReport>& counterexample
     }
 }
 
+/// The call that a counterexample shows the defect in.
+const Problem& shown_in(const CounterexampleReport& c) {
+    const auto& evidence = c.diagnosis.evidence;
+    return evidence && !evidence->wrong.empty() ? evidence->wrong.front().asked.problem
+                                                : c.example.smallest.problem;
+}
+
+// Where one of a cause's counterexamples limits it to calls that another's is none of, all that is
+// known is that it holds in the cases that fail.
+void drop_limits_that_others_refute(const Groups& groups,
+                                    std::vector<CounterexampleReport>& counterexamples) {
+    for (const auto& [group, members] : groups) {
+        if (group.kind != Group::Kind::deviation) continue;
+        const auto limited_elsewhere = [&](std::size_t n) {
+            const auto& holds_in = counterexamples[n].diagnosis.holds_in;
+            return holds_in && !std::ranges::all_of(members, [&](std::size_t other) {
+                       return holds_in(shown_in(counterexamples[other]));
+                   });
+        };
+        if (std::ranges::none_of(members, limited_elsewhere)) continue;
+        for (const std::size_t n : members) {
+            Diagnosis& d = counterexamples[n].diagnosis;
+            if (!d.bare.empty()) d.says = d.bare + ", in the cases that fail";
+            d.holds_in = {};
+        }
+    }
+}
+
 }  // namespace
 
 Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterexamples) {
@@ -227,6 +260,7 @@ void join_groups(Groups& groups, std::vector<CounterexampleReport>& counterexamp
         join(groups, unexplained_backward, unexplained);
     join_company(groups, counterexamples);
     join_rest(groups, counterexamples);
+    drop_limits_that_others_refute(groups, counterexamples);
 }
 
 }  // namespace attest::diagnosis

@@ -26,6 +26,8 @@ struct Explanation {
         law::Tells::nothing;         ///< what a law has to tell to show this kind of defect best
     std::int64_t agree = 0, of = 0;  ///< elements within the bound, of those compared
     bool refuted = false;            ///< by a call in which the kernel was right; `says` tells
+    std::string bare{};              ///< `says` without where it holds, where it has that
+    std::function<bool(const Problem&)> holds_in{};  ///< the calls `says` limits it to
     bool unlimited = false;          ///< refuted, and no relation tells the calls in which it holds
     bool narrowed = false;  ///< of a backward: it says that of some gradients what holds of others
     std::string in_forward{};  ///< of a backward: id of the deviation of forward that implies it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/backward_coarser_step.hpp"
 #include "properties/diagnosis/backward_some_rows.hpp"
 #include "properties/diagnosis/scope.hpp"
@@ -106,8 +107,7 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
             right.agree < right.of)
             refuting.push_back(e.asked.problem);
     found.refuted = !refuting.empty();
-    if (found.refuted)
-        found.says += ", " + scope_of(wrong, refuting).value_or("in the cases that fail");
+    if (found.refuted) limit(found, scope_of(wrong, refuting));
     found.in_forward = s.deviation->in_forward;
     return found;
 }

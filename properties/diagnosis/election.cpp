@@ -90,14 +90,14 @@ private:
     bool withdraw_refuted(const std::string& id) {
         Hearing heard = hear(id);
         if (heard.refuting.empty()) return false;
-        const std::optional<std::string> scope = scope_of(heard.wrong, heard.refuting);
+        const std::optional<Scope> scope = scope_of(heard.wrong, heard.refuting);
         for (auto& [n, e] : heard.owners) {
             if (!scope) {
                 withdraw(n, id);
                 continue;
             }
             e->refuted = true;
-            e->says += ", " + *scope;
+            limit(*e, scope);
         }
         return !scope;
     }

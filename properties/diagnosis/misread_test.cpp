@@ -21,7 +21,7 @@ Answer answering(std::function<Specification(const Specification&)> asked_instea
 }
 
 Answer hiding_too(std::function<bool(const MaskPlace&)> lost) {
-    return answering([lost](const Specification& s) { return hiding(s, lost).value_or(s); });
+    return answering([lost](const Specification& s) { return hiding(s, lost); });
 }
 
 // An actor with a log-sum-exp, and a backward that is right for the problem `instead` makes.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/scope.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -83,10 +84,10 @@ std::vector<Explanation> narrower_outputs(const AllEvidence& evidence) {
         for (const Evidence& e : evidence.right)
             if (!is_member(e, narrow.of(e.asked.problem))) refuting.push_back(e.asked.problem);
         if (!refuting.empty()) {
-            const std::optional<std::string> scope = scope_of(wrong, refuting);
+            const std::optional<Scope> scope = scope_of(wrong, refuting);
             if (!scope) continue;
             found->refuted = true;
-            found->says += ", " + *scope;
+            limit(*found, scope);
         }
         list.push_back(std::move(*found));
     }

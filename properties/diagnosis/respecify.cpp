@@ -168,8 +168,7 @@ Specification with_rules(const Specification& s, const Rules& rules,
     return written_out(s, rules, {}, hidden_bias);
 }
 
-std::optional<Specification> hiding(const Specification& s,
-                                    const std::function<bool(const MaskPlace&)>& lost) {
+Specification hiding(const Specification& s, const std::function<bool(const MaskPlace&)>& lost) {
     bool any = false;
     Rules rules = rules_of(s);
     rules.also_hidden = [&](const MaskPlace& p) {
@@ -178,7 +177,7 @@ std::optional<Specification> hiding(const Specification& s,
         return here;
     };
     Specification out = with_rules(s, rules);
-    return any ? std::optional(std::move(out)) : std::nullopt;
+    return any ? out : s;
 }
 
 Specification with_bias(const Specification& s,

@@ -65,9 +65,9 @@ bool hidden(const Rules& rules, const MaskPlace& place);
 Specification with_rules(const Specification& s, const Rules& rules,
                          const std::function<double(const MaskPlace&)>& hidden_bias = {});
 
-/// The same problem with these places hidden, too; none where there is no such place.
-std::optional<Specification> hiding(const Specification& s,
-                                    const std::function<bool(const MaskPlace&)>& lost);
+/// The same problem with these places hidden, too: where there is no such place that very problem,
+/// which a kernel that loses them answers rightly.
+Specification hiding(const Specification& s, const std::function<bool(const MaskPlace&)>& lost);
 
 /// The same problem with this added to the scores of the keys that are visible, in f64.
 Specification with_bias(const Specification& s,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 
 #include "properties/diagnosis/condition.hpp"
@@ -49,8 +50,8 @@ bool differ_in_one_step(const Problem& a, const Problem& b, const std::string& a
     });
 }
 
-std::optional<std::string> limit_between(const ScopeAxis& axis, const std::vector<Problem>& wrong,
-                                         const std::vector<Problem>& refuting, bool likely) {
+std::optional<Scope> limit_between(const ScopeAxis& axis, const std::vector<Problem>& wrong,
+                                   const std::vector<Problem>& refuting, bool likely) {
     const auto of = [&axis](const Problem& p) { return quantity_of(p, axis.id); };
     const auto [least, most] = std::ranges::minmax(wrong, {}, of);
     const auto [least_right, most_right] = std::ranges::minmax(refuting, {}, of);
@@ -61,19 +62,24 @@ std::optional<std::string> limit_between(const ScopeAxis& axis, const std::vecto
             refuting, [&](const Problem& r) { return differ_in_one_step(w, r, axis.id); });
     });
     if (!tried && !likely) return std::nullopt;
-    if (below && of(most) == of(least)) return fmt::format("when {} = {}", axis.symbol, of(most));
-    return above ? fmt::format("when {} > {}", axis.symbol, of(most_right))
-                 : fmt::format("when {} ≤ {}", axis.symbol, of(most));
+    const std::string id = axis.id;
+    const auto is = [&](const char* relation, std::int64_t n, auto holds) {
+        return Scope{fmt::format("when {} {} {}", axis.symbol, relation, n),
+                     [=](const Problem& p) { return holds(quantity_of(p, id), n); }};
+    };
+    if (below && of(most) == of(least)) return is("=", of(most), std::equal_to<std::int64_t>{});
+    return above ? is(">", of(most_right), std::greater<std::int64_t>{})
+                 : is("≤", of(most), std::less_equal<std::int64_t>{});
 }
 
 // A kernel is compiled anew for each format: what other formats alone refute needs no statistics.
-std::optional<std::string> one_format(const std::vector<Problem>& wrong,
-                                      const std::vector<Problem>& refuting) {
+std::optional<Scope> one_format(const std::vector<Problem>& wrong,
+                                const std::vector<Problem>& refuting) {
     const Precision format = wrong.front().format_q;
     const auto of_it = [format](const Problem& p) { return p.format_q == format; };
     if (!std::ranges::all_of(wrong, of_it) || std::ranges::any_of(refuting, of_it))
         return std::nullopt;
-    return "in " + std::string(name(format));
+    return Scope{"in " + std::string(name(format)), of_it};
 }
 
 // Two calls that differ in one feature and in nothing else that is counted, one wrong and one
@@ -89,11 +95,11 @@ bool differ_in_one_feature(const Problem& a, const Problem& b) {
 }
 
 // Nor does what such a pair shows; and in the calls that have the feature there may be a limit.
-std::optional<std::string> one_feature(const std::vector<Problem>& wrong,
-                                       const std::vector<Problem>& refuting) {
+std::optional<Scope> one_feature(const std::vector<Problem>& wrong,
+                                 const std::vector<Problem>& refuting) {
     for (const Condition& condition : conditions()) {
         if (condition.of_values) continue;
-        const auto holds = [&condition](const Problem& p) { return condition.holds({p, {}}); };
+        const auto holds = [condition](const Problem& p) { return condition.holds({p, {}}); };
         const auto shown = [&](const Problem& w) {
             return std::ranges::any_of(refuting, [&](const Problem& r) {
                 return !holds(r) && differ_in_one_feature(w, r);
@@ -102,18 +108,21 @@ std::optional<std::string> one_feature(const std::vector<Problem>& wrong,
         if (!std::ranges::all_of(wrong, holds) || !std::ranges::any_of(wrong, shown)) continue;
         std::vector<Problem> among;
         std::ranges::copy_if(refuting, std::back_inserter(among), holds);
-        if (among.empty()) return condition.says;
+        if (among.empty()) return Scope{condition.says, holds};
         for (const ScopeAxis& axis : axes)
             if (auto limit = limit_between(axis, wrong, among, false))
-                return condition.says + ", " + *limit;
+                return Scope{condition.says + ", " + limit->says,
+                             [holds, in_it = limit->holds](const Problem& p) {
+                                 return holds(p) && in_it(p);
+                             }};
     }
     return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
-                                    const std::vector<Problem>& refuting) {
+std::optional<Scope> scope_of(const std::vector<Problem>& wrong,
+                              const std::vector<Problem>& refuting) {
     if (wrong.size() < wrong_min || refuting.empty()) return std::nullopt;
     if (auto format = one_format(wrong, refuting)) return format;
     if (auto feature = one_feature(wrong, refuting)) return feature;
@@ -123,10 +132,10 @@ std::optional<std::string> scope_of(const std::vector<Problem>& wrong,
         if (auto limit = limit_between(axis, wrong, refuting, likely())) return limit;
     for (const Condition& condition : conditions()) {
         if (condition.of_values) continue;
-        const auto holds = [&condition](const Problem& p) { return condition.holds({p, {}}); };
+        const auto holds = [condition](const Problem& p) { return condition.holds({p, {}}); };
         if (!likely()) return std::nullopt;
         if (std::ranges::all_of(wrong, holds) && std::ranges::none_of(refuting, holds))
-            return condition.says;
+            return Scope{condition.says, holds};
     }
     return std::nullopt;
 }
