@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace attest::ci {
@@ -23,13 +25,15 @@ diagnosis::CounterexampleReport explained(const search::LawResult& law, search::
 /// The laws are taken one after the other by whoever is free.
 class Explaining {
 public:
-    explicit Explaining(const std::vector<const search::LawResult*>& laws)
-        : laws_(laws), reports_(laws.size()) {}
+    Explaining(const std::vector<const search::LawResult*>& laws,
+               const std::atomic<int>& interrupts)
+        : laws_(laws), interrupts_(interrupts), reports_(laws.size()) {}
 
     void work(search::Kernel& kernel) noexcept {
         try {
             for (std::size_t i = next_++; i < laws_.size(); i = next_++)
-                reports_[i] = explained(*laws_[i], kernel);
+                reports_[i] = is_over() ? diagnosis::counterexample_report(*laws_[i], nullptr)
+                                        : explained(*laws_[i], kernel);
         } catch (...) {
             const std::lock_guard lock(mutex_);
             if (!error_) error_ = std::current_exception();
@@ -53,7 +57,19 @@ public:
     }
 
 private:
+    bool is_over() {
+        constexpr std::chrono::seconds more{10};
+        const int interrupts = interrupts_;
+        if (interrupts != 1) return interrupts > 1;
+        const std::lock_guard lock(mutex_);
+        const auto now = std::chrono::steady_clock::now();
+        if (!interrupted_) interrupted_ = now;
+        return now - *interrupted_ > more;
+    }
+
     const std::vector<const search::LawResult*>& laws_;
+    const std::atomic<int>& interrupts_;
+    std::optional<std::chrono::steady_clock::time_point> interrupted_;
     std::vector<diagnosis::CounterexampleReport> reports_;
     std::atomic<std::size_t> next_{0};
     std::mutex mutex_;
@@ -64,8 +80,8 @@ private:
 
 std::vector<diagnosis::CounterexampleReport> explanations(
     const std::vector<const search::LawResult*>& laws, search::Kernel& kernel,
-    const search::KernelFactory& another, int jobs) {
-    Explaining explaining(laws);
+    const search::KernelFactory& another, int jobs, const std::atomic<int>& interrupts) {
+    Explaining explaining(laws, interrupts);
     std::vector<std::thread> others;
     const auto wanted = std::min(static_cast<std::size_t>(std::max(jobs, 1)), laws.size());
     for (std::size_t i = 1; i < wanted; ++i) others.emplace_back([&] { explaining.work(another); });

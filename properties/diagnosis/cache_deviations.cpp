@@ -280,6 +280,16 @@ std::vector<Deviation> pages_beside() {
                 return cell_in_page(s, key, before ? column - 1 : column);
             },
             {Role::v}));
+    list.push_back({.id = "pages_last_of_one_key_dropped",
+                    .says = "attention without a sequence's last page where it holds one key",
+                    .respecify = [](const Specification& s) -> std::optional<Specification> {
+                        const std::int64_t slots = s.problem.cache.page_size;
+                        if (!s.problem.cache.present || slots == 0) return std::nullopt;
+                        return hiding(s, [slots](const MaskPlace& p) {
+                            return (p.len_kv - 1) % slots == 0 && p.column == p.len_kv - 1;
+                        });
+                    },
+                    .tells = law::Tells::visibility});
     list.push_back({.id = "pages_full_last_dropped",
                     .says = "attention without a sequence's last page where its keys fill it",
                     .respecify = [](const Specification& s) -> std::optional<Specification> {

@@ -86,6 +86,23 @@ void join_family(std::map<std::string, std::vector<std::size_t>>& elected) {
     elected[id] = std::move(all);
 }
 
+// The same defect in splits that are asked for and in those of the kernel's own accord.
+void join_own_splits(std::map<std::string, std::vector<std::size_t>>& elected) {
+    for (auto own = elected.begin(); own != elected.end();) {
+        const auto at = own->first.find("_own_");
+        const auto asked =
+            at == own->first.npos ? elected.end() : elected.find(own->first.substr(0, at));
+        if (asked == elected.end()) {
+            ++own;
+            continue;
+        }
+        std::vector<std::size_t>& all = asked->second;
+        all.insert(all.end(), own->second.begin(), own->second.end());
+        std::ranges::sort(all);
+        own = elected.erase(own);
+    }
+}
+
 // What was right on one processor, and wrong on several, depends on them: what looks like a memory
 // of earlier calls beside it is that.
 void tell_schedule(std::vector<CounterexampleReport>& counterexamples) {
@@ -113,6 +130,7 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     cross_examine(counterexamples);
     auto elected = elect_explanations(counterexamples);
     join_family(elected);
+    join_own_splits(elected);
     Groups groups = deaths_and_unexplained(counterexamples);
     for (auto& [id, members] : elected) groups[{Group::Kind::deviation, id}] = std::move(members);
     join_groups(groups, counterexamples);

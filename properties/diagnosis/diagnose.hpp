@@ -19,6 +19,11 @@ namespace attest::diagnosis {
 /// are tried. Three elements leave chance 100 / 2^21.
 inline constexpr std::int64_t telling_elements_min = 3;
 
+/// Beside right calls that refute it, with nothing to tell these from the calls in which it holds:
+/// the elements of one short row agree with many a deviation by how they are made, not by chance;
+/// those of several rows are asked for.
+inline constexpr std::int64_t telling_beside_right_min = 15;
+
 /// What a kernel computes instead, held against every call at hand.
 struct Explanation {
     std::string id, says, declared;

@@ -215,8 +215,10 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
         const bool known = std::ranges::find(accepted, d.id, &Explanation::id) != accepted.end();
         if (known) return;
         if (s.explains(found.cases)) {
-            accepted.push_back(explanation_of(s, evidence, roles));
-            accepted.back().narrowed = !s.elsewhere;
+            Explanation e = explanation_of(s, evidence, roles);
+            e.narrowed = !s.elsewhere;
+            if (!e.refuted || e.holds_in || s.telling >= telling_beside_right_min)
+                accepted.push_back(std::move(e));
         } else if (s.fits() || (d.strays && s.agree == s.of)) {
             found.fits.push_back(d.id);
             if (!d.in_forward.empty()) found.fits_in_forward.push_back(d.in_forward);

@@ -53,10 +53,11 @@ Diagnosis explain_dropped(const AllEvidence& evidence) {
         const DeviationScore s = score(d, evidence.wrong, part);
         found.tried += s.silent < found.cases;
         if (!s.fits(found.cases) || s.count.telling < telling_elements_min) continue;
-        if (Explanation e = explanation_of(s, evidence, part); !e.unlimited) {
-            e.deviation.reset();  // it is of no call without dropout
-            accepted.push_back(std::move(e));
-        }
+        Explanation e = explanation_of(s, evidence, part);
+        // Where it holds may be a path of the kernel's own: what many elements tell holds there.
+        if (e.unlimited && s.count.telling < telling_beside_right_min) continue;
+        e.deviation.reset();  // it is of no call without dropout
+        accepted.push_back(std::move(e));
     }
     if (accepted.empty()) return found;
     std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });

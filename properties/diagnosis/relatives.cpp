@@ -144,6 +144,8 @@ std::vector<Case> richer_neighbours(const Case& smallest) {
     with([](Problem& p) { p.sink = true; });
     with([](Problem& p) { p.softcap = 2; });
     with([](Problem& p) { p.heads_q *= 2; });
+    for (const Precision format : {Precision::f32, Precision::f16, Precision::bf16})
+        with([format](Problem& p) { p.format_q = p.format_kv = p.format_o = format; });
     with([](Problem& p) { p.scale = -2 * effective_scale(p); });
     return list;
 }
@@ -225,6 +227,16 @@ std::vector<Case> dimension_neighbours(const Case& smallest) {
         other.problem.dim_qk = rotates ? dim / 2 * 2 : dim;
         other.values = {ValueKind::normal, list.size() + 1, {}};
         list.push_back(std::move(other));
+    }
+    for (const std::int64_t page : {2, 3, 4, 8, 16}) {
+        if (p.cache.page_size == 0) break;
+        for (const std::int64_t more : {0, 1, 2}) {  // keys behind two full pages
+            Case other = smallest;
+            lengthen(other.problem, p, {.kv = 2 * page + more - p.len_kv});
+            other.problem.cache.page_size = page;
+            other.values = {ValueKind::normal, list.size() + 1, {}};
+            list.push_back(std::move(other));
+        }
     }
     // A table of angles may end, positions may be rounded: what is turned less tells.
     for (const std::int64_t offset : {p.rope.offset - 1, p.rope.offset / 2, p.rope.offset / 16}) {

@@ -20,7 +20,7 @@ std::vector<Case> length_neighbours(const Case& smallest);
 /// without one of its features, so that a claim that says nothing of them is put to the test.
 std::vector<Case> feature_neighbours(const Case& smallest);
 
-/// One of the relatives with one feature more each: where the kernel is right on these, it must not
+/// One of the relatives with one feature more each, or in another format: where the kernel is right on these, it must not
 /// be said to be wrong; where it is wrong, that may be another defect.
 std::vector<Case> richer_neighbours(const Case& smallest);
 
@@ -28,7 +28,8 @@ std::vector<Case> richer_neighbours(const Case& smallest);
 /// number, each longer, or none of them empty; nothing where it has neither.
 std::vector<Case> list_neighbours(const Case& smallest);
 
-/// It with other dimensions: powers of two, multiples of them, and numbers between.
+/// It with other dimensions: powers of two, multiples of them, and numbers between; and in pages of
+/// other sizes, with the last one full or not.
 std::vector<Case> dimension_neighbours(const Case& smallest);
 
 }  // namespace attest::diagnosis

@@ -72,12 +72,24 @@ std::optional<Scope> limit_between(const ScopeAxis& axis, const std::vector<Prob
                  : is("≤", of(most), std::less_equal<std::int64_t>{});
 }
 
-// A kernel is compiled anew for each format: what other formats alone refute needs no statistics.
+bool differ_in_format_alone(const Problem& a, const Problem& b) {
+    return features_of(a) == features_of(b) && std::ranges::all_of(axes, [&](const auto& axis) {
+               return quantity_of(a, axis.id) == quantity_of(b, axis.id);
+           });
+}
+
+// A kernel is compiled anew for each format: what other formats alone refute needs no statistics
+// where a call was tried in both.
 std::optional<Scope> one_format(const std::vector<Problem>& wrong,
                                 const std::vector<Problem>& refuting) {
     const Precision format = wrong.front().format_q;
     const auto of_it = [format](const Problem& p) { return p.format_q == format; };
-    if (!std::ranges::all_of(wrong, of_it) || std::ranges::any_of(refuting, of_it))
+    const auto shown = [&](const Problem& w) {
+        return std::ranges::any_of(refuting,
+                                   [&](const Problem& r) { return differ_in_format_alone(w, r); });
+    };
+    if (!std::ranges::all_of(wrong, of_it) || std::ranges::any_of(refuting, of_it) ||
+        !std::ranges::any_of(wrong, shown))
         return std::nullopt;
     return Scope{"in " + std::string(name(format)), of_it};
 }

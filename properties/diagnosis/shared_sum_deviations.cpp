@@ -263,7 +263,7 @@ void add_sinks(std::vector<BackwardDeviation>& list) {
     };
     for (const SharedHead h :
          {SharedHead{"shared_key_head",
-                     "the gradients of sinks and slopes added at their key head's number",
+                     "gradients of query heads added at their key head's number",
                      [](const BackwardCall&call, std::int64_t n) { return n / call.call.group; }},
           SharedHead{"shared_first_head",
                      "the gradients of sinks and slopes of all heads added at the first",

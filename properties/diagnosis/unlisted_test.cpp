@@ -116,6 +116,7 @@ constexpr Played plays[] = {
     {"window_ignored_at_left_1", "b1 hq2 hkv2 tq9 tk9 d4 window 8 1 f32"},
     {"mask_values_hide_-1000", "b1 hq2 hkv2 tq3 tk2 d4 mask additive floor -1000 f32"},
     {"mask_infinity_-10", "b1 hq2 hkv2 tq3 tk9 d4 mask additive f32"},
+    {"pages_last_of_one_key_dropped", "b1 hq1 hkv1 tq2 tk17 d4 cache 15 page 8 f32"},
     {"pages_full_last_dropped", "b1 hq1 hkv1 tq2 tk16 d4 cache 14 page 8 f32"},
     {"queries_longest_alibi",
      "b2 hq2 hkv2 tq3 tk9 d8 causal lens_kv 5,9 alibi rope half cache 6 f32"},

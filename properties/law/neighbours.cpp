@@ -78,7 +78,8 @@ Judgement no_stale_state(const Trial& trial) {
     const Run first(trial);
     const Problem& problem = first.problem();
     const Run other(trial, problem, fresh_contents(trial));
-    // Both outputs are the same number by number, yet their references are apart: a kept answer.
+    // Both outputs are the same number by number, yet their references are apart: as of a kept
+    // answer.
     const bool kept = !first_difference(first.output(), other.output());
     std::int64_t compared = 0;
     for (const RowMatch& match : defined_rows(first))
@@ -91,9 +92,10 @@ Judgement no_stale_state(const Trial& trial) {
             if (!change->absent()) continue;
             return violated(
                 missing_change(first, *change,
-                               kept ? "returns an earlier call's output"
-                                    : name_of(problem, match.first) +
-                                          " does not follow new contents in the same shapes"),
+                               kept
+                                   ? "returns the same output for other contents in the same shapes"
+                                   : name_of(problem, match.first) +
+                                         " does not follow new contents in the same shapes"),
                 compared);
         }
     Judgement again = repeated_as_before(first, "a call with other contents");
