@@ -20,8 +20,8 @@ std::vector<Case> length_neighbours(const Case& smallest);
 /// without one of its features, so that a claim that says nothing of them is put to the test.
 std::vector<Case> feature_neighbours(const Case& smallest);
 
-/// One of the relatives with one feature more each, or in another format: where the kernel is right on these, it must not
-/// be said to be wrong; where it is wrong, that may be another defect.
+/// One of the relatives with one feature more each, or in another format: where the kernel is right
+/// on these, it must not be said to be wrong; where it is wrong, that may be another defect.
 std::vector<Case> richer_neighbours(const Case& smallest);
 
 /// Its packed documents, or the sequences that have lengths of their own, in another order and
