@@ -280,27 +280,6 @@ std::vector<Deviation> pages_beside() {
                 return cell_in_page(s, key, before ? column - 1 : column);
             },
             {Role::v}));
-    const auto last_dropped = [&list](const char* id, const char* says, auto keys_lost) {
-        list.push_back(
-            {.id = id,
-             .says = says,
-             .respecify = [keys_lost](const Specification& s) -> std::optional<Specification> {
-                 const std::int64_t slots = s.problem.cache.page_size;
-                 if (!s.problem.cache.present || slots == 0) return std::nullopt;
-                 return hiding(s, [&](const MaskPlace& p) {
-                     return p.column >= p.len_kv - keys_lost(p.len_kv, slots) &&
-                            p.column < p.len_kv;
-                 });
-             },
-             .tells = law::Tells::visibility});
-    };
-    last_dropped("pages_last_of_one_key_dropped",
-                 "attention without a sequence's last page where it holds one key",
-                 [](std::int64_t keys, std::int64_t slots) { return (keys - 1) % slots == 0; });
-    last_dropped(
-        "pages_full_last_dropped",
-        "attention without a sequence's last page where its keys fill it",
-        [](std::int64_t keys, std::int64_t slots) { return keys % slots == 0 ? slots : 0; });
     return list;
 }
 

@@ -118,6 +118,21 @@ Deviation last_key_from_before(std::string id, const std::string& words, std::ve
             .tells = law::Tells::visibility};
 }
 
+/// Of a sequence's last page in a cache so many keys.
+Deviation last_page_dropped(const char* id, const char* says,
+                            std::int64_t (*lost)(std::int64_t keys, std::int64_t slots)) {
+    return {.id = id,
+            .says = says,
+            .respecify = [lost](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t slots = s.problem.cache.page_size;
+                if (!s.problem.cache.present || slots == 0) return std::nullopt;
+                return hiding(s, [&](const MaskPlace& p) {
+                    return p.column >= p.len_kv - lost(p.len_kv, slots) && p.column < p.len_kv;
+                });
+            },
+            .tells = law::Tells::visibility};
+}
+
 }  // namespace
 
 std::vector<Deviation> lost_keys() {
@@ -130,6 +145,16 @@ std::vector<Deviation> lost_keys() {
     list.push_back(last_key_from_before("", "", {Role::k, Role::v}));
     list.push_back(last_key_from_before("_keys", "of the keys alone: ", {Role::k}));
     list.push_back(last_key_from_before("_values", "of the values alone: ", {Role::v}));
+    list.push_back(
+        last_page_dropped("pages_last_of_one_key_dropped",
+                          "attention without a sequence's last page where it holds one key",
+                          [](std::int64_t keys, std::int64_t slots) {
+                              return std::int64_t{(keys - 1) % slots == 0};
+                          }));
+    list.push_back(last_page_dropped(
+        "pages_full_last_dropped",
+        "attention without a sequence's last page where its keys fill it",
+        [](std::int64_t keys, std::int64_t slots) { return keys % slots == 0 ? slots : 0; }));
     return list;
 }
 
