@@ -6,6 +6,9 @@
 
 #include <cmath>
 
+#include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/shared_dropout.hpp"
+#include "properties/law/compare.hpp"
 #include "properties/law/dropout_mask.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/inputs.hpp"
@@ -100,6 +103,50 @@ TEST(DroppedForward, EveryOtherRateIsNamed) {
 TEST(DroppedForward, TheRateAskedForAndOneNobodyWroteHaveNoName) {
     EXPECT_FALSE(dropout_at_another_rate({counted(0.25, 0.251), counted(0.5, 0.499)}));
     EXPECT_FALSE(dropout_at_another_rate({counted(0.25, 0.4), counted(0.5, 0.7)}));
+}
+
+// A kernel that drops with the fate of another cell.
+class Dropping : public Actor {
+public:
+    using Fate = std::function<void(const Problem&, Shape& cell)>;
+    explicit Dropping(Fate fate)
+        : Actor([](const Specification&, const bound::Expected& truth) { return truth; }),
+          fate_(std::move(fate)) {}
+    worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+        TensorSet with = inputs;
+        if (problem.dropout.p > 0) {
+            const Tensor drawn = law::drawn_keep(problem);
+            Tensor& keep = with.put(Role::dropout_keep, drawn);
+            for (std::int64_t at = 0; at < keep.size(); ++at) {
+                Shape cell = law::index_of(keep.shape(), at);
+                fate_(problem, cell);
+                keep.set_bits(at, drawn.bits(drawn.flat(cell[0], cell[1], cell[2], cell[3])));
+            }
+        }
+        return Actor::forward(problem, with);
+    }
+
+private:
+    Fate fate_;
+};
+
+std::string shared_by(const Dropping::Fate& fate) {
+    Dropping kernel(fate);
+    search::Counterexample c;
+    c.smallest = c.found.tried = parse_case("b1 hq4 hkv2 tq9 tk9 d9 dropout 0.5 seed 3 f32");
+    const auto found = shared_dropout(kernel, c);
+    return found ? found->id : "";
+}
+
+TEST(DroppedForward, WeightsThatAreDroppedTogetherAreNamed) {
+    EXPECT_EQ(shared_by([](const Problem&, Shape&) {}), "");
+    EXPECT_EQ(shared_by([](const Problem&, Shape& at) { at[3] -= at[3] % 2; }),
+              "dropout_keys_by_2");
+    EXPECT_EQ(shared_by([](const Problem&, Shape& at) { at[2] -= at[2] % 4; }),
+              "dropout_queries_by_2");  // and those in pairs of these
+    EXPECT_EQ(shared_by([](const Problem& p, Shape& at) { at[1] %= group_size(p); }),
+              "dropout_by_head_in_group");
+    EXPECT_EQ(shared_by([](const Problem&, Shape& at) { at[1] = 0; }), "dropout_one_for_heads");
 }
 
 }  // namespace
