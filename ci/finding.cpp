@@ -73,8 +73,12 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
         out.computes = "not known; every failing case is too large to analyse";
     } else if (d.tried > 0) {
         const std::string tried = count_text(d.tried) + " known deviations tried, none accepted";
-        out.computes = d.misread.empty() ? "not known; " + tried : clean(d.misread);
-        if (!d.misread.empty()) out.agree = "why is not known; " + tried;
+        if (d.misread.empty()) {
+            out.computes = "not known; " + tried;
+        } else {
+            out.computes = clean(d.misread);
+            out.agree = "why is not known; " + tried;
+        }
     } else if (!one.died()) {
         out.computes = one.example.smallest.problem.dropout.p > 0
                            ? "not known; what forward drops is not analysed"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "properties/diagnosis/call_listener.hpp"
@@ -240,12 +239,10 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
 }
 
 void add_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
-    std::vector<Case> cases = length_neighbours(smallest);
-    std::ranges::move(list_neighbours(smallest), std::back_inserter(cases));
-    std::ranges::move(feature_neighbours(smallest), std::back_inserter(cases));
-    for (const Case& c : cases)
-        if (std::optional<BackwardEvidence> e = backward_evidence_of(kernel, c))
-            (e->wrong.empty() ? evidence.right : evidence.wrong).push_back(std::move(*e));
+    for (const auto neighbours : {length_neighbours, list_neighbours, feature_neighbours})
+        for (const Case& c : neighbours(smallest))
+            if (std::optional<BackwardEvidence> e = backward_evidence_of(kernel, c))
+                (e->wrong.empty() ? evidence.right : evidence.wrong).push_back(std::move(*e));
     for (const Case& c : richer_neighbours(smallest))
         if (std::optional<BackwardEvidence> e = backward_evidence_of(kernel, c);
             e && e->wrong.empty())

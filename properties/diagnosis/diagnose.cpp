@@ -234,11 +234,7 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
     };
     Diagnosis found = explain_evidence(evidence, refuted);
     if ((found.known && found.deviation) || found.limit_open) {
-        add_length_neighbours(evidence, kernel, counterexample.smallest);
-        add_list_neighbours(evidence, kernel, counterexample.smallest);
-        add_feature_neighbours(evidence, kernel, counterexample.smallest);
-        add_richer_neighbours(evidence, kernel, counterexample.smallest);
-        add_dimension_neighbours(evidence, kernel, counterexample.smallest);
+        add_neighbours(evidence, kernel, counterexample.smallest);
         add_magnitudes(evidence, kernel, counterexample.smallest);
         if (found.limit_open || contradicted(found, evidence)) {
             const Diagnosis first = std::move(found);
@@ -268,7 +264,10 @@ Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counter
     plain.smallest.problem.dropout = plain.found.tried.problem.dropout = {};
     for (search::CaseRecord& record : plain_records) record.tried.problem.dropout = {};
     Diagnosis found = diagnose_forward(kernel, plain, plain_records);
-    const auto told = [](Explanation& e) { e.says += ", seen without dropout"; };
+    const auto told = [](Explanation& e) {
+        for (std::string* text : {&e.says, &e.bare})
+            if (!text->empty()) *text += ", seen without dropout";
+    };
     if (found.known) told(found);
     std::ranges::for_each(found.also, told);
     return found;

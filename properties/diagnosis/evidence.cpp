@@ -184,30 +184,15 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
     return evidence;
 }
 
-void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
-    for (const Case& c : length_neighbours(smallest))
-        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
-}
-
-void add_list_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
-    for (const Case& c : list_neighbours(smallest))
-        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
-}
-
-void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
-    for (const Case& c : feature_neighbours(smallest))
-        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
-}
-
-void add_richer_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+void add_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
+    for (const auto neighbours :
+         {length_neighbours, list_neighbours, feature_neighbours, dimension_neighbours})
+        for (const Case& c : neighbours(smallest))
+            if (std::optional<Evidence> e = evidence_of(kernel, c))
+                evidence.add_probe(std::move(*e));
     for (const Case& c : richer_neighbours(smallest))
         if (std::optional<Evidence> e = evidence_of(kernel, c); e && !e->wrong())
             evidence.add_probe(std::move(*e));
-}
-
-void add_dimension_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
-    for (const Case& c : dimension_neighbours(smallest))
-        if (std::optional<Evidence> e = evidence_of(kernel, c)) evidence.add_probe(std::move(*e));
 }
 
 void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {

@@ -40,28 +40,16 @@ std::vector<Case> cases_around(const search::Counterexample& counterexample,
                                const std::vector<search::CaseRecord>& records);
 
 /// The calls the law itself made of the smallest case, with its own inputs, where that has what the
-/// law asks for; then the smallest case,
-/// the case as found, relatives of the smallest that tell deviations apart, and other cases of the
-/// law, the failing ones first. Calls that are too large for the reference to answer again and
-/// again, or that end in no answer, are left out.
+/// law asks for; then the smallest case, the case as found, relatives of the smallest that tell
+/// deviations apart, and other cases of the law, the holding ones first. Calls that are too large
+/// for the reference to answer again and again, or that end in no answer, are left out.
 AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample& counterexample,
                             const std::vector<search::CaseRecord>& records);
 
-/// The neighbours in length of a smallest case: calls that no law chose, and that an explanation
-/// found without them has to predict too, where the kernel is wrong and where it is right.
-void add_length_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
-
-/// The same for its lists of lengths.
-void add_list_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
-
-/// The same for its features.
-void add_feature_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
-
-/// Those of them with one feature more that the kernel answers rightly.
-void add_richer_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
-
-/// The same for its dimensions.
-void add_dimension_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
+/// The neighbours of a smallest case (relatives.hpp): calls that no law chose, and that an
+/// explanation found without them has to predict too, where the kernel is wrong and where it is
+/// right; of those with one feature more where it is right.
+void add_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
 /// The same for the size of values, from numbers below the least normal ones of f32 up.
 void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);

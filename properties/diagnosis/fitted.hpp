@@ -74,7 +74,8 @@ std::vector<Deviation> weights_of_splits_rounded();
 /// And by the largest so far of tiles of keys.
 std::vector<Deviation> weights_of_tiles_rounded();
 
-/// Masks, slopes, sinks and ALiBi's distances rounded (rounded_parameter_deviations.cpp).
+/// Masks, slopes and sinks rounded, and ALiBi's distances rounded, cut off or ended
+/// (rounded_parameter_deviations.cpp).
 std::vector<Deviation> parameters_rounded();
 
 /// Splits merged by rounded numbers (rounded_merge_deviations.cpp).
@@ -94,7 +95,7 @@ std::vector<Deviation> lse_misscaled();
 /// A sum of weights alone not rescaled in the last tile (online_deviations.cpp).
 std::vector<Deviation> last_sums_not_rescaled();
 
-/// Distances, splits and mask values that end early (limit_deviations.cpp).
+/// Splits and mask values that end early (limit_deviations.cpp).
 std::vector<Deviation> early_limits();
 
 /// Channels in another order or number (channel_order_deviations.cpp).

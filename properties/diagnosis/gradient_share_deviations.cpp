@@ -20,11 +20,13 @@ Predicted share_of(const BackwardCall& call, std::int64_t member) {
 }
 
 void round_heads(const BackwardCall& call, Predicted& out, RoundedShares what) {
-    for (const Role role : {Role::d_k, Role::d_v}) {
-        const Precision format = law::gradient_format(call.problem(), role);
-        std::vector<Near> sum(out[role].size());
-        for (std::int64_t member = 0; member < call.call.group; ++member) {
-            Predicted own = share_of(call, member);
+    constexpr Role roles[] = {Role::d_k, Role::d_v};
+    for (const Role role : roles) out[role].assign(out[role].size(), {});
+    for (std::int64_t member = 0; member < call.call.group; ++member) {
+        Predicted own = share_of(call, member);
+        for (const Role role : roles) {
+            const Precision format = law::gradient_format(call.problem(), role);
+            std::vector<Near>& sum = out[role];
             for (std::size_t n = 0; n < sum.size(); ++n) {
                 const Near share = own[role][n];
                 sum[n] =
@@ -33,7 +35,6 @@ void round_heads(const BackwardCall& call, Predicted& out, RoundedShares what) {
                 sum[n] = rounded(sum[n], call.model.ua, 0);
             }
         }
-        out[role] = std::move(sum);
     }
 }
 

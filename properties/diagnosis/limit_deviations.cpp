@@ -1,4 +1,4 @@
-// Numbers that end where they must not: distances of ALiBi, splits, values of an additive mask.
+// Numbers that end where they must not: splits, values of an additive mask.
 
 #include <fmt/format.h>
 
@@ -14,21 +14,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-Deviation distance_ends(std::int64_t most) {
-    return {.id = fmt::format("alibi_distance_ends_{}", most),
-            .says = fmt::format("ALiBi by a distance of at most {}", most),
-            .respecify = [most](const Specification& s) -> std::optional<Specification> {
-                if (!s.problem.alibi) return std::nullopt;
-                bool differs = false;
-                Specification out = with_distances(s, rules_of(s), [&](const MaskPlace& p) {
-                    const std::int64_t far = std::abs(p.row + p.len_kv - p.len_q - p.column);
-                    differs = differs || far > most;
-                    return static_cast<double>(std::min(far, most));
-                });
-                return differs ? std::optional(std::move(out)) : std::nullopt;
-            }};
-}
 
 Deviation splits_end(std::int64_t most) {
     return {.id = fmt::format("splits_end_{}", most),
@@ -93,8 +78,6 @@ Deviation mask_infinity_finite(double fill, bool boolean) {
 
 std::vector<Deviation> early_limits() {
     std::vector<Deviation> list;
-    for (const std::int64_t most : {8, 16, 32, 64, 128, 256, 512})
-        list.push_back(distance_ends(most));
     for (const std::int64_t most : {1, 2, 4, 8, 16, 32}) list.push_back(splits_end(most));
     for (const double least : {-10.0, -20.0, -30.0, -50.0, -100.0, -1000.0, -1e4})
         list.push_back(mask_values_end(least));

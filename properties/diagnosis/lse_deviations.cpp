@@ -132,18 +132,6 @@ double in_base(const Specification& s, double natural) {
 
 namespace {
 
-// Of the scores themselves: weights far below the row's largest are 0.
-std::optional<double> lse_between(const oracle::RowDetail& row, std::int64_t from,
-                                  std::int64_t to) {
-    double most = -infinite, sum = 0;
-    for (std::int64_t j = from; j < to; ++j)
-        most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
-    if (!std::isfinite(most)) return std::nullopt;
-    for (std::int64_t j = from; j < to; ++j)
-        sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
-    return most + std::log(sum);
-}
-
 // Each split has as many whole tiles, from the first key of the row.
 std::vector<double> lse_of_each_split(const Problem& p, const oracle::RowDetail& row,
                                       KeyExtent span, std::int64_t tile) {
@@ -151,7 +139,7 @@ std::vector<double> lse_of_each_split(const Problem& p, const oracle::RowDetail&
     const std::int64_t keys = tile * ((tiles + p.splits - 1) / p.splits);
     std::vector<double> all;
     for (std::int64_t from = span.begin; from < span.end; from += keys)
-        if (const auto lse = lse_between(row, from, std::min(from + keys, span.end)))
+        if (const auto lse = lse_between(row, {from, std::min(from + keys, span.end)}))
             all.push_back(*lse);
     return all;
 }

@@ -22,7 +22,6 @@ constexpr std::int64_t calls_max = 160;
 /// A value of the case.
 struct Slot {
     std::int64_t batch = 0, head = 0, key = 0;
-    bool operator==(const Slot&) const = default;
 };
 
 std::vector<Slot> all_slots(const Problem& p) {
@@ -139,8 +138,7 @@ public:
         const std::vector<double> weights = details_.row(row.batch, row.head, row.query).weights;
         for (std::size_t n = 0; n < reads.size(); ++n) {
             const Slot& s = reader_.slots()[n];
-            const bool own = s.batch == row.batch && s.head == row.head / group_size(problem_);
-            const bool sees = own && visible_.sees(row, s.key);
+            const bool sees = is_own(row, s) && visible_.sees(row, s.key);
             found.seen += sees;
             if (!sees && reads[n] == Read::yes) found.read.push_back(s);
             if (sees && reads[n] == Read::no &&

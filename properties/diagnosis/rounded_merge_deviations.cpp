@@ -15,13 +15,11 @@ namespace {
 enum class WeighedBy : std::uint8_t { lse, maximum };
 
 double height_of(const oracle::RowDetail& row, KeyExtent split, WeighedBy by) {
-    double most = -infinite, sum = 0;
+    if (by == WeighedBy::lse) return lse_between(row, split).value_or(-infinite);
+    double most = -infinite;
     for (std::int64_t j = split.begin; j < split.end; ++j)
         most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
-    if (by == WeighedBy::maximum || !std::isfinite(most)) return most;
-    for (std::int64_t j = split.begin; j < split.end; ++j)
-        sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
-    return most + std::log(sum);
+    return most;
 }
 
 // The sum they are divided by is that of these numbers, too, or of those before the rounding.

@@ -1,9 +1,10 @@
 // What a call is given and returns beside Q, K, V and O, in a narrower format than it comes in: a
 // mask's values, slopes, sinks, the log-sum-exp; and ALiBi's distances in a format or an integer
-// that cannot hold them.
+// that cannot hold them, or up to a limit.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -105,6 +106,12 @@ std::vector<Deviation> parameters_rounded() {
                                           return format ? round_to(distance, *format) : distance;
                                       }));
     }
+    for (const std::int64_t most : {8, 16, 32, 64, 128, 256, 512})
+        list.push_back(distance_taken(fmt::format("alibi_distance_ends_{}", most),
+                                      fmt::format("ALiBi by a distance of at most {}", most),
+                                      [most](const Specification&, double distance) {
+                                          return std::min(distance, static_cast<double>(most));
+                                      }));
     for (const std::int64_t n : {128, 256, 1024, 32768, 65536})
         list.push_back(distance_taken(
             fmt::format("alibi_distance_mod_{}", n), fmt::format("ALiBi by the distance mod {}", n),

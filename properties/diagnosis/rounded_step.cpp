@@ -1,5 +1,6 @@
 #include "properties/diagnosis/rounded_step.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -10,6 +11,23 @@ namespace {
 std::optional<Precision> where_narrow(Precision format) {
     const bool half = format == Precision::f16 || format == Precision::bf16;
     return half ? std::optional(format) : std::nullopt;
+}
+
+struct RoundsToTexts {
+    RoundsTo what;
+    const char *id, *words;
+};
+constexpr RoundsToTexts texts[] = {
+    {RoundsTo::inputs, "own", "the format of the inputs"},
+    {RoundsTo::queries, "queries", "the format of the queries"},
+    {RoundsTo::values, "values", "the format of keys and values"},
+    {RoundsTo::output, "output", "the format of the output"},
+    {RoundsTo::bf16, "bf16", "bfloat16"},
+    {RoundsTo::f16, "f16", "f16"},
+};
+
+const RoundsToTexts& texts_of(RoundsTo narrow) {
+    return *std::ranges::find(texts, narrow, &RoundsToTexts::what);
 }
 
 }  // namespace
@@ -37,39 +55,11 @@ std::string words_of(Precision format) {
 }
 
 std::string id_of(RoundsTo narrow) {
-    switch (narrow) {
-        case RoundsTo::inputs:
-            return "own";
-        case RoundsTo::queries:
-            return "queries";
-        case RoundsTo::values:
-            return "values";
-        case RoundsTo::output:
-            return "output";
-        case RoundsTo::bf16:
-            return "bf16";
-        case RoundsTo::f16:
-            return "f16";
-    }
-    return {};
+    return texts_of(narrow).id;
 }
 
 std::string words_of(RoundsTo narrow) {
-    switch (narrow) {
-        case RoundsTo::inputs:
-            return "the format of the inputs";
-        case RoundsTo::queries:
-            return "the format of the queries";
-        case RoundsTo::values:
-            return "the format of keys and values";
-        case RoundsTo::output:
-            return "the format of the output";
-        case RoundsTo::bf16:
-            return words_of(Precision::bf16);
-        case RoundsTo::f16:
-            return words_of(Precision::f16);
-    }
-    return {};
+    return texts_of(narrow).words;
 }
 
 std::optional<double> rounded_surely(double x, double size, Precision format) {

@@ -132,6 +132,16 @@ std::vector<std::vector<KeyExtent>> splits_of_tiles(const Problem& problem, KeyE
     return ways;
 }
 
+std::optional<double> lse_between(const oracle::RowDetail& row, KeyExtent keys) {
+    double most = -infinite, sum = 0;
+    for (std::int64_t j = keys.begin; j < keys.end; ++j)
+        most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
+    if (!std::isfinite(most)) return std::nullopt;
+    for (std::int64_t j = keys.begin; j < keys.end; ++j)
+        sum += std::exp(row.scores[static_cast<std::size_t>(j)] - most);
+    return most + std::log(sum);
+}
+
 // log(sum_j P_j exp(c_j) + P_sink): the weights and the sink's add up to 1.
 double log_sum_change(const oracle::RowDetail& row, const std::vector<double>& change) {
     double sum = 1;

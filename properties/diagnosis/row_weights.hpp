@@ -35,6 +35,10 @@ std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span);
 std::vector<std::vector<KeyExtent>> splits_of_tiles(const Problem& problem, KeyExtent span,
                                                     std::int64_t tile);
 
+/// The log-sum-exp of some keys of a row, of the scores themselves: weights far below the row's
+/// largest are 0. None where the row sees none of them.
+std::optional<double> lse_between(const oracle::RowDetail& row, KeyExtent keys);
+
 /// What a kernel makes of the weights of one row.
 struct WeightChange {
     /// For each key of the axis, the logarithm of its weight in the sum over values by what it

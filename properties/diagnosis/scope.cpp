@@ -42,6 +42,12 @@ bool beyond_chance(double tried, std::size_t wrong, std::size_t right) {
 
 namespace {
 
+bool of_one_size(const Problem& a, const Problem& b) {
+    return std::ranges::all_of(axes, [&](const ScopeAxis& axis) {
+        return quantity_of(a, axis.id) == quantity_of(b, axis.id);
+    });
+}
+
 // Neighbours that differ in nothing else: what was tried on both sides of a limit.
 bool differ_in_one_step(const Problem& a, const Problem& b, const std::string& axis) {
     if (std::abs(quantity_of(a, axis) - quantity_of(b, axis)) != 1) return false;
@@ -73,9 +79,7 @@ std::optional<Scope> limit_between(const ScopeAxis& axis, const std::vector<Prob
 }
 
 bool differ_in_format_alone(const Problem& a, const Problem& b) {
-    return features_of(a) == features_of(b) && std::ranges::all_of(axes, [&](const auto& axis) {
-               return quantity_of(a, axis.id) == quantity_of(b, axis.id);
-           });
+    return features_of(a) == features_of(b) && of_one_size(a, b);
 }
 
 // A kernel is compiled anew for each format: what other formats alone refute needs no statistics
@@ -101,9 +105,7 @@ bool differ_in_one_feature(const Problem& a, const Problem& b) {
     int different = 0;
     for (int n = 0; n < feature_count; ++n)
         different += of_a.has(static_cast<Feature>(n)) != of_b.has(static_cast<Feature>(n));
-    return different == 1 && std::ranges::all_of(axes, [&](const ScopeAxis& axis) {
-               return quantity_of(a, axis.id) == quantity_of(b, axis.id);
-           });
+    return different == 1 && of_one_size(a, b);
 }
 
 // Nor does what such a pair shows; and in the calls that have the feature there may be a limit.

@@ -123,16 +123,19 @@ public:
             for (std::int64_t n = 0; n < mask.size(); ++n)
                 if (!std::isfinite(mask.get(n))) mask.set(n, 0);
         }
-        base_ = answer(inputs_);
     }
 
     std::string sentence() {
+        const std::vector<InputPart> parts = all_parts(inputs_);
+        if (parts.size() > parts_max) return {};
+        base_ = answer(inputs_);
         std::string missed, stray, who;
-        for (const InputPart& part : all_parts(inputs_)) {
+        Role role = Role::q;
+        for (const InputPart& part : parts) {
             const std::optional<Seen> seen = look(part);
-            if (!seen || (!who.empty() && (seen->who != who || part.role != role_))) continue;
+            if (!seen || (!who.empty() && (seen->who != who || part.role != role))) continue;
             who = seen->who;
-            role_ = part.role;
+            role = part.role;
             std::string& list = seen->missed ? missed : stray;
             if (list.empty()) list = part.name;
         }
@@ -141,8 +144,6 @@ public:
         if (stray.empty()) return who + " does not follow " + missed;
         return who + " follows " + stray + ", and not " + missed;
     }
-
-    std::size_t parts() const { return all_parts(inputs_).size(); }
 
 private:
     struct Seen {
@@ -185,7 +186,6 @@ private:
     search::KernelTrial trial_;
     TensorSet inputs_;
     AskedAnswer base_;
-    Role role_ = Role::q;
 };
 
 }  // namespace
@@ -202,8 +202,7 @@ std::string unfollowed(search::Kernel& kernel, const Case& smallest) try {
         c.problem.want_lse = false;
         if (!kernel.supports(c.problem, nullptr)) return {};
     }
-    Follower follower(kernel, c);
-    return follower.parts() > parts_max ? std::string{} : follower.sentence();
+    return Follower(kernel, c).sentence();
 } catch (const search::NoAnswer&) {
     return {};
 } catch (const BadInput&) {
