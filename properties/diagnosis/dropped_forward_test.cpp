@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "properties/diagnosis/actor_test.hpp"
@@ -109,9 +110,9 @@ TEST(DroppedForward, TheRateAskedForAndOneNobodyWroteHaveNoName) {
 class Dropping : public Actor {
 public:
     using Fate = std::function<void(const Problem&, Shape& cell)>;
-    explicit Dropping(Fate fate)
-        : Actor([](const Specification&, const bound::Expected& truth) { return truth; }),
-          fate_(std::move(fate)) {}
+    explicit Dropping(
+        Fate fate, Answer answer = [](const Specification&, const bound::Expected& t) { return t; })
+        : Actor(std::move(answer)), fate_(std::move(fate)) {}
     worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
         TensorSet with = inputs;
         if (problem.dropout.p > 0) {
@@ -147,6 +148,35 @@ TEST(DroppedForward, WeightsThatAreDroppedTogetherAreNamed) {
     EXPECT_EQ(shared_by([](const Problem& p, Shape& at) { at[1] %= group_size(p); }),
               "dropout_by_head_in_group");
     EXPECT_EQ(shared_by([](const Problem&, Shape& at) { at[1] = 0; }), "dropout_one_for_heads");
+}
+
+// A defect that dropout has no part in, in the case of a law that asks for it.
+TEST(DroppedForward, WhatFailsWithoutDropoutTooIsDiagnosedWithoutIt) {
+    const auto& ignored = *std::ranges::find(deviations(), "window_ignored", &Deviation::id);
+    const Answer wrong = [&ignored](const Specification& s, const bound::Expected& truth) {
+        return predict(ignored, s, truth).value_or(truth);
+    };
+    const auto says = [&wrong](const char* line) {
+        Dropping kernel([](const Problem&, Shape&) {}, wrong);
+        search::Counterexample c;
+        c.law = "dropout.replay";
+        c.smallest = c.found.tried = parse_case(line);
+        return diagnose(kernel, c, {}).says;
+    };
+    EXPECT_EQ(says("b1 hq2 hkv2 tq9 tk9 d4 window 2 1 dropout 0.5 seed 2 f32"),
+              ignored.says + ", seen without dropout");
+    EXPECT_EQ(says("b1 hq2 hkv2 tq9 tk9 d4 dropout 0.5 seed 2 f32"), "");
+}
+
+// Where it holds no relation tells: that it does in so many elements is said of these cases alone.
+TEST(DroppedForward, WhatHoldsInSomeCasesIsSaidOfThese) {
+    const auto list = dropped_forward_deviations();
+    const auto& unscaled = *std::ranges::find(list, "kept_unscaled", &Deviation::id);
+    const Diagnosis found = diagnosis_of([&](const Specification& s, const auto& truth) {
+        const bool here = s.problem.len_q == 5 || s.problem.len_q == 6;
+        return here ? predict(unscaled, s, truth).value_or(truth) : truth;
+    });
+    EXPECT_EQ(found.says, unscaled.says + ", in the cases that fail");
 }
 
 }  // namespace

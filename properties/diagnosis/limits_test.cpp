@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/cause.hpp"
 #include "properties/diagnosis/relatives.hpp"
@@ -56,6 +57,22 @@ TEST(Limits, SplitsOfTheKernelsOwnAreThoseThatAreAskedFor) {
     EXPECT_EQ(group_causes(all).size(), 1u);
     all[1].diagnosis.id = "found_own_4";
     EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
+// Its smallest case has ALiBi alone; that a soft cap beside it makes it right is seen where one is
+// asked for.
+TEST(Limits, ARightAnswerToOneFeatureMoreRefutes) {
+    const auto& ignored = *std::ranges::find(deviations(), "alibi_ignored", &Deviation::id);
+    const auto says = [&ignored](bool everywhere) {
+        const Answer answer = [&, everywhere](const Specification& s,
+                                              const bound::Expected& truth) {
+            const bool here = everywhere || s.problem.softcap == 0;
+            return here ? predict(ignored, s, truth).value_or(truth) : truth;
+        };
+        return diagnosed_of(answer, "b1 hq1 hkv1 tq2 tk2 d1 alibi f32").says;
+    };
+    EXPECT_EQ(says(true), ignored.says);
+    EXPECT_EQ(says(false), ignored.says + ", without a soft cap");
 }
 
 TEST(Limits, ListsWithoutEmptyOnesAndInOtherOrders) {
