@@ -13,13 +13,19 @@ namespace attest::ci {
 
 namespace {
 
+diagnosis::CounterexampleReport unexplained(const search::LawResult& law, const char* why) {
+    diagnosis::CounterexampleReport report = diagnosis::counterexample_report(law, nullptr);
+    if (!report.died()) report.diagnosis.skipped = why;
+    return report;
+}
+
 diagnosis::CounterexampleReport explained(const search::LawResult& law, search::Kernel& kernel) {
     try {
         return diagnosis::counterexample_report(law, &kernel);
     } catch (const worker::KernelDied&) {
     } catch (const worker::KernelGone&) {
     }
-    return diagnosis::counterexample_report(law, nullptr);
+    return unexplained(law, "the kernel can no longer be asked");
 }
 
 /// The laws are taken one after the other by whoever is free.
@@ -32,7 +38,7 @@ public:
     void work(search::Kernel& kernel) noexcept {
         try {
             for (std::size_t i = next_++; i < laws_.size(); i = next_++)
-                reports_[i] = is_over() ? diagnosis::counterexample_report(*laws_[i], nullptr)
+                reports_[i] = is_over() ? unexplained(*laws_[i], "the run was interrupted")
                                         : explained(*laws_[i], kernel);
         } catch (...) {
             const std::lock_guard lock(mutex_);

@@ -69,6 +69,8 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
         out.computes = clean(d.says);
         if (d.of > 0) out.agree = "all " + count_text(d.of) + " elements agree within the bound";
         out.declares = clean(d.declared);
+    } else if (!d.skipped.empty()) {
+        out.computes = "not analysed; " + clean(d.skipped);
     } else if (d.too_large) {
         out.computes = "not known; every failing case is too large to analyse";
     } else if (d.tried > 0) {

@@ -214,7 +214,8 @@ inline diagnosis::CounterexampleReport counterexample() {
     diagnosis::Diagnosis& d = report.diagnosis;
     d.known = coin();
     d.too_large = coin();
-    for (std::string* each : {&d.id, &d.says, &d.declared, &d.next_id, &d.misread}) *each = text();
+    for (std::string* each : {&d.id, &d.says, &d.declared, &d.next_id, &d.skipped, &d.misread})
+        *each = text();
     d.tells = one_of<law::Tells>(6);
     for (std::int64_t* n : {&d.agree, &d.of, &d.cases, &d.tried}) *n = count();
     if (!d.next_id.empty()) d.next_agree = count();

@@ -131,6 +131,7 @@ void fields(V& v, diagnosis::Diagnosis& d) {
     v("cases", d.cases);
     v.added("tried", d.tried);
     v.added("too_large", d.too_large);
+    v.unless_empty("skipped", d.skipped);
     v.unless_empty("misread", d.misread);
     v("next", next);
     if constexpr (V::reading) {

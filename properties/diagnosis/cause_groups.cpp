@@ -243,7 +243,7 @@ Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterex
         const CounterexampleReport& c = counterexamples[n];
         if (c.died())
             groups[{Group::Kind::death, way_to_die(c)}].push_back(n);
-        else if (c.diagnosis.cases == 0)
+        else if (c.diagnosis.cases == 0 && c.diagnosis.skipped.empty())
             groups[earlier_calls].push_back(n);
         else if (!c.diagnosis.known)
             groups[c.diagnosis.backward ? unexplained_backward : unexplained].push_back(n);

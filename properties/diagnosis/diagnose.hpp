@@ -33,8 +33,8 @@ struct Explanation {
     bool refuted = false;            ///< by a call in which the kernel was right; `says` tells
     std::string bare{};              ///< `says` without where it holds, where it has that
     std::function<bool(const Problem&)> holds_in{};  ///< the calls `says` limits it to
-    bool unlimited = false;          ///< refuted, and no relation tells the calls in which it holds
-    bool narrowed = false;  ///< of a backward: it says that of some gradients what holds of others
+    bool unlimited = false;  ///< refuted, and no relation tells the calls in which it holds
+    bool narrowed = false;   ///< of a backward: it says that of some gradients what holds of others
     std::string in_forward{};  ///< of a backward: id of the deviation of forward that implies it
     bool of_both = false;      ///< of a backward: forward was found to have the same defect
     /// That it holds beside right numbers says little: whatever says more stands before it.
@@ -49,6 +49,7 @@ struct Diagnosis : Explanation {
     /// Something agrees with every wrong call, and where it holds is not known.
     bool limit_open = false;
     bool too_large = false;  ///< no failing case is small enough to be looked at
+    std::string skipped{};   ///< why nothing was asked, where nothing was
     std::string misread{};   ///< of what is not known: which keys are read wrongly (misread.hpp)
     std::int64_t tried = 0;  ///< deviations that had something to say of these calls
     std::string next_id;     ///< the second best, and how many elements it explains

@@ -59,6 +59,16 @@ TEST(Limits, SplitsOfTheKernelsOwnAreThoseThatAreAskedFor) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
+// Of what was not asked it is not known that its answers are right by themselves.
+TEST(Limits, WhatWasNotAskedIsNotPutDownToWhatWas) {
+    std::vector<CounterexampleReport> all{named("decode.paged", "window", in_pages, false),
+                                          named("masking.window", "", plain, false)};
+    all[1].diagnosis = {};
+    EXPECT_EQ(group_causes(all).size(), 1u);  // right by itself: the one defect that is named
+    all[1].diagnosis.skipped = "the run was interrupted";
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
 // Its smallest case has ALiBi alone; that a soft cap beside it makes it right is seen where one is
 // asked for.
 TEST(Limits, ARightAnswerToOneFeatureMoreRefutes) {
