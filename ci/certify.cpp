@@ -32,12 +32,12 @@ int certify_command(const CommandOptions& options) {
     prepare_ci_files(options.files);
     const FinishedRun run = run_and_record(options);
     write_certificate(run.report, run.directory, key);
-    write_ci_files(run.report, options.files, run.directory, "");
     const ScreenStyle style = style_of(STDOUT_FILENO, options.colour, options.ascii);
     Screen after(style);
     tell_certificate(after, run.report, run.directory);
     write_out(printed(run.report, draw_check(run.report, style, run.directory) + after.text(),
                       run.directory));
+    write_ci_files(run.report, options.files, run.directory, "");
     return exit_of(run.report);
 }
 

@@ -28,12 +28,13 @@ int check_command(const CommandOptions& options) {
     prepare_ci_files(options.files);
     const FinishedRun run = run_and_record(options);
     const std::string page = run.directory + "/report.html";
-    write_ci_files(run.report, options.files, run.directory, page);
     const ScreenStyle style = style_of(STDOUT_FILENO, options.colour, options.ascii);
+    const std::string screen = draw_check(run.report, style, run.directory);
+    write_out(printed(run.report, screen, run.directory));
+    write_ci_files(run.report, options.files, run.directory, page);
     Screen after(style);
     if (options.files.page) after.line("page: " + clean(page));
-    const std::string screen = draw_check(run.report, style, run.directory) + after.text();
-    write_out(printed(run.report, screen, run.directory));
+    write_out(after.text());
     print_annotations(run.report);
     return run.report.end->verdict.exit;
 }

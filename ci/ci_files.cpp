@@ -38,6 +38,11 @@ void prepare(const char* option, const std::string& path) {
                        {"mkdir -p " + folder.string()});
     if (fs::is_directory(path, error))
         throw BadInput(std::string(option) + " " + path + ": is a folder", {"name a file in it"});
+    // What is written takes the place of what is there.
+    const fs::file_status there = fs::symlink_status(path, error);
+    if (fs::exists(there) && !fs::is_regular_file(there))
+        throw BadInput(std::string(option) + " " + path + ": is no plain file",
+                       {"name a file elsewhere"});
     if (!std::ofstream(path))
         throw BadInput(std::string(option) + " " + path + ": cannot be written",
                        {"name a file elsewhere"});

@@ -11,6 +11,7 @@
 #include "ci/machine.hpp"
 #include "ci/recorded_run.hpp"
 #include "ci/run.hpp"
+#include "kernels/interface/kernel_spec.hpp"
 #include "reference/problem/errors.hpp"
 
 namespace attest::ci {
@@ -69,6 +70,17 @@ CommandOptions cases_of(const CommandOptions& gate, const RunReport* recorded) {
     return o;
 }
 
+/// What is typed names records or a kernel.
+void require_named(const std::string& typed) {
+    try {
+        if (!is_recorded(typed)) kernel::parse_kernel_spec(typed);
+    } catch (const BadInput& error) {
+        std::vector<std::string> details = error.details();
+        details.emplace_back("records are a folder that attest check wrote: attest-out");
+        throw BadInput(error.what(), details);
+    }
+}
+
 void require_same_cases(const RunReport& baseline, const RunReport& candidate) {
     const std::string difference = other_cases(baseline, candidate);
     if (!difference.empty())
@@ -84,6 +96,8 @@ int gate_command(const CommandOptions& options) {
     if (options.baseline.empty() || options.candidate.empty())
         throw BadInput("gate: needs --baseline and --candidate",
                        {"attest gate --baseline attest-out --candidate ./mine.so"});
+    require_named(options.baseline);
+    require_named(options.candidate);
     prepare_ci_files(options.files);
     const std::vector<Waiver> waivers =
         options.waivers.empty() ? std::vector<Waiver>() : load_waivers(options.waivers);
@@ -108,11 +122,11 @@ int gate_command(const CommandOptions& options) {
     require_same_cases(baseline, candidate);
     const GateReport gate =
         compare_runs(baseline, candidate, {options.accuracy}, waivers, time_now().substr(0, 10));
-    write_ci_files(candidate, options.files, directory, directory + "/report.html",
-                   gate_page(gate, baseline, candidate, directory), &gate);
     const auto style = style_of(STDOUT_FILENO, options.colour, options.ascii);
     write_out(printed(candidate, draw_gate(gate, baseline, candidate, directory, style), directory,
                       &gate));
+    write_ci_files(candidate, options.files, directory, directory + "/report.html",
+                   gate_page(gate, baseline, candidate, directory), &gate);
     return gate.exit;
 }
 

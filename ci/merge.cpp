@@ -236,12 +236,12 @@ int merge_command(const CommandOptions& options) {
     journal.finish(*whole.end);
     copy_failures(shards, options.out);
     if (whole.run.command == "certify") write_certificate(whole, options.out, key);
-    write_ci_files(whole, options.files, options.out, options.out + "/report.html");
     const ScreenStyle style = style_of(STDOUT_FILENO, options.colour, options.ascii);
     Screen after(style);
     after.line("merged: " + counted(static_cast<std::int64_t>(shards.size()), "shard") + " into " +
                clean(options.out));
     write_out(printed(whole, draw_check(whole, style, options.out) + after.text(), options.out));
+    write_ci_files(whole, options.files, options.out, options.out + "/report.html");
     return exit_of(whole);
 }
 

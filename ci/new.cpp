@@ -83,6 +83,20 @@ bool holds_text(const std::filesystem::path& path, const std::string& text) {
     return found.str() == text;
 }
 
+/// Words of C, C++ and Python, and modules that the examples import: no function or module of the
+/// user's can be called so.
+constexpr std::string_view taken_words =
+    " "
+    "alignas alignof and and_eq as asm assert async auto await bitand bitor bool break case "
+    "catch char class co_await co_return co_yield compl concept const consteval constexpr "
+    "constinit continue decltype def default del delete do double elif else enum except "
+    "explicit export extern false finally float for friend from global goto if import in "
+    "inline int is lambda long main mutable namespace new noexcept nonlocal not not_eq "
+    "nullptr numpy operator or or_eq pass private protected public raise register requires "
+    "restrict return short signed sizeof static struct switch template this throw torch "
+    "triton true try typedef typeid typename union unsigned using virtual void volatile while "
+    "with xor xor_eq yield ";
+
 void require_name(const std::string& name) {
     const auto fits = [](char c) {
         return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_';
@@ -90,6 +104,9 @@ void require_name(const std::string& name) {
     if (name.empty() || std::isdigit(name.front()) != 0 || !std::ranges::all_of(name, fits))
         throw BadInput("new " + name +
                        ": a name of small letters, digits and _, such as my_kernel");
+    if (taken_words.find(" " + name + " ") != std::string_view::npos)
+        throw BadInput("new " + name + ": a word that the language or an import has taken",
+                       {"a name such as my_" + name});
 }
 
 }  // namespace

@@ -262,6 +262,8 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     } catch (const CLI::CallForHelp&) {
         o.command = "help";
         const auto used = app.get_subcommands();
+        if (argv.front() == "help" && used.empty() && argv.size() > 1)
+            refuse_command(app, {argv[1]});
         o.help = fitted_help(used.empty() ? app.help() : used.front()->help("attest"));
         return o;
     } catch (const CLI::CallForVersion& version) {

@@ -196,6 +196,20 @@ class Trouble(unittest.TestCase):
         self.assertEqual(run.stderr.count("attest: "), 1, run.stderr)
         self.assertIn("no space left on device", run.stderr.replace("\n        ", " "))
 
+    def test_a_report_that_cannot_be_written_costs_no_screen(self):
+        reports = os.path.join(self.cwd, "reports")
+        os.mkdir(reports)
+        run = subprocess.Popen([ATTEST, "check", "mutant:M001", "--seed", "7", "--match", "masking.*", "--junit",
+                                "reports/laws.xml"], cwd=self.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=self.environment, text=True)
+        while not os.path.exists(self.path()):
+            time.sleep(0.01)
+        os.rmdir(reports)
+        screen, complaint = run.communicate(timeout=120)
+        self.assertEqual(run.returncode, 4, complaint)
+        self.assertIn("VIOLATED", screen)
+        self.assertIn("reports/laws.xml: No such file", complaint)
+
     def test_a_law_that_was_interrupted_is_resumed(self):
         self.attest("check", "cpu_naive", "--seed", "7", "--cases", "6", "--match", "reference.*", code=0)
         whole = self.records()

@@ -15,6 +15,7 @@ CASE = "b1 hq1 hkv1 tq2 tk1 d1 f32"
 WRONG = """
  | no command
 chekc | no command chekc; did you mean check?
+help|chekc | no command chekc; did you mean check?
 --bogus | no option --bogus
 -v | no option -v
 check | check: no kernel named
@@ -61,6 +62,8 @@ check|cpu_flash|--source|f.c:x | --source f.c:x: FILE:LINE
 check|cpu_flash|--out|/proc/none | --out /proc/none
 check|cpu_flash|--out|/dev/null | --out /dev/null
 check|cpu_flash|--junit|/proc/x.xml | --junit /proc/x.xml: cannot be written
+check|cpu_flash|--junit|/dev/null | --junit /dev/null: is no plain file
+check|cpu_flash|--summary|/dev/stdout | --summary /dev/stdout: is no plain file
 check|cpu_flash|--junit|none/x.xml | --junit none/x.xml: no folder none
 check|cpu_flash|--sarif| | --sarif needs a value
 check|cpu_flash|--resume|none | --resume none: has no result.jsonl
@@ -117,6 +120,8 @@ new | new: what kind, and what name?
 new|fortran|mine | new fortran: no kind of kernel
 new|c | new: what kind, and what name?
 new|c|My-Kernel | a name of small letters
+new|c|int | new int: a word that the language or an import has taken
+new|python|numpy | new numpy: a word
 completion | completion: no shell
 completion|fish | completion: no shell fish
 completion|bash|zsh | one argument too many for completion

@@ -56,6 +56,10 @@ std::string folder_of(const std::string& path) {
 }  // namespace
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {
+    struct stat there;
+    if (::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode) &&
+        !S_ISDIR(there.st_mode))
+        throw InternalError(path + ": is no plain file");
     // Beside the target, for rename() is atomic within one file system only.
     std::string temporary = path + ".XXXXXX";
     const auto fail = [&](bool created) {

@@ -48,6 +48,9 @@ TEST_F(Files, that_cannot_be_written_are_named_with_the_cause) {
     } catch (const InternalError& error) {
         EXPECT_EQ(std::string(error.what()), path("missing/f") + ": No such file or directory");
     }
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+    EXPECT_THROW(write_file_atomically(path("pipe"), "x"), InternalError);
+    ASSERT_TRUE(fs::remove(path("pipe")));
     fs::create_directories(folder_ / "taken");
     EXPECT_THROW(write_file_atomically(path("taken"), "x"), InternalError);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1)
