@@ -17,11 +17,12 @@ namespace attest::ci {
 std::string draw_junit(const RunReport& report, const std::string& directory,
                        const GateReport* gate = nullptr);
 
-/// SARIF 2.1.0: a rule a law, a result a cause; what is waived is suppressed.
+/// SARIF 2.1.0: a rule a law, a result a cause. Of a gate what is waived is suppressed, what is as
+/// in the baseline is unchanged, and what fails it and no law found is a notification.
 std::string draw_sarif(const RunReport& report, const std::string& directory,
                        const GateReport* gate = nullptr);
 
-/// GitLab's code quality report: an issue a cause; what is waived is for information.
+/// GitLab's code quality report: an issue a cause; what fails no gate is for information.
 std::string draw_code_quality(const RunReport& report, const std::string& directory,
                               const GateReport* gate = nullptr);
 

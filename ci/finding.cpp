@@ -168,6 +168,13 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
 }
 
 // A death tells itself; what has no name is told from nothing that has one.
+std::vector<std::string> proven_laws(const std::vector<RunFinding>& findings) {
+    std::vector<std::string> laws;
+    for (const RunFinding& f : findings)
+        if (f.proven) laws.insert(laws.end(), f.laws.begin(), f.laws.end());
+    return laws;
+}
+
 bool told_apart(const RunReport& report, const diagnosis::CauseReport& cause) {
     const diagnosis::CounterexampleReport* lead = report.counterexample(cause.lead);
     if (cause.known || lead == nullptr || lead->died()) return true;

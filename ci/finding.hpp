@@ -57,6 +57,9 @@ std::vector<RunFinding> findings_of(const RunReport& report, const std::string& 
 RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleReport& one,
                       const std::string& directory);
 
+/// The laws that broke, without those of failures that were not seen again.
+std::vector<std::string> proven_laws(const std::vector<RunFinding>& findings);
+
 /// A cause told from those before it; else what those leave unexplained, by them or by others.
 bool told_apart(const RunReport& report, const diagnosis::CauseReport& cause);
 

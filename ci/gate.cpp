@@ -206,12 +206,21 @@ std::string GateReport::waiver_of(const std::vector<std::string>& laws) const {
     return change != nullptr && change->kind == GateChange::Kind::waived ? change->waiver : "";
 }
 
-std::string GateReport::excuse_of(const std::string& law) const {
-    if (const std::string waiver = waiver_of({law}); !waiver.empty()) return "waived: " + waiver;
-    const GateChange* change = about({law});
+std::string GateReport::excuse_of(const std::vector<std::string>& laws) const {
+    if (const std::string waiver = waiver_of(laws); !waiver.empty()) return "waived: " + waiver;
+    const GateChange* change = about(laws);
     const bool before = change != nullptr && change->kind == GateChange::Kind::told &&
                         change->baseline == "violated";
     return before ? "as in the baseline" : "";
+}
+
+std::vector<const GateChange*> GateReport::losses(const std::vector<std::string>& violated) const {
+    std::vector<const GateChange*> list;
+    for (const GateChange& change : changes)
+        if (change.kind == GateChange::Kind::worse &&
+            std::ranges::find(violated, change.subject) == violated.end())
+            list.push_back(&change);
+    return list;
 }
 
 GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,

@@ -50,8 +50,10 @@ struct GateReport {
     const GateChange* about(const std::vector<std::string>& laws) const;
     /// Who waived what these laws found, why and until when; empty: nobody, or not all of it.
     std::string waiver_of(const std::vector<std::string>& laws) const;
-    /// Why a violated law fails no gate: a waiver's words, or that it is as in the baseline.
-    std::string excuse_of(const std::string& law) const;
+    /// Why what these laws found fails no gate: a waiver's words, or that it is as in the baseline.
+    std::string excuse_of(const std::vector<std::string>& laws) const;
+    /// What is worse and none of these violated laws made: less accurate, less taken, other claims.
+    std::vector<const GateChange*> losses(const std::vector<std::string>& violated) const;
 };
 
 /// Both runs have ended. Worst first, then as the laws stand. 1 where something is worse; 3 where

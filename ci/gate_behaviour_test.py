@@ -76,10 +76,12 @@ class Gate(unittest.TestCase):
         self.assertIn("nothing needs the waiver", unused.stdout)
 
     def alerts(self, gate, code):
-        """What SARIF says of its first result, code quality of each issue, and how many laws JUnit skips as waived."""
+        """What SARIF says of its first result and of what no law found, code quality of each issue, and how many laws JUnit skips as waived."""
         self.attest(*gate, "--sarif", "red.sarif", "--code-quality", "red.json", code=code)
         with open(os.path.join(self.cwd, "red.sarif"), encoding="utf-8") as file:
-            results = json.load(file)["runs"][0]["results"]
+            run = json.load(file)["runs"][0]
+        results, self.state = run["results"], run["results"][0]["baselineState"]
+        self.lost = [n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]]
         with open(os.path.join(self.cwd, "red.json"), encoding="utf-8") as file:
             issues = json.load(file)
         root = ElementTree.parse(os.path.join(self.cwd, "red.xml")).getroot()
@@ -89,8 +91,7 @@ class Gate(unittest.TestCase):
                 self.assertEqual(int(suite.get(count)), len(list(suite.iter(tag))), suite.get("name"))
         suppressed = [[f"{s['status']}: {s['justification']}" for s in r["suppressions"]] or ["open"] for r in results]
         self.assertEqual([s for s in suppressed if s != suppressed[0]], [])
-        return (suppressed[0], {i["severity"] + (": " + i["description"].partition(": attest")[0] if "waived" in i["description"] else "")
-                                for i in issues}, len([s for s in skipped if "violated, waived: known" in s.get("message")]))
+        return (suppressed[0], {(i["severity"] + ": " + i["description"].partition("attest ")[0]).rstrip(": ") for i in issues}, len([s for s in skipped if "violated, waived: known" in s.get("message")]))
 
     def test_github_and_junit_are_told_what_is_new(self):
         red = ["gate", "--baseline", "main", "--candidate", "mutant:M001", "--source", "mine.cu:7", "--junit", "red.xml", "--out", "told"]
@@ -114,6 +115,8 @@ class Gate(unittest.TestCase):
         self.assertIn("known (me", gate.find("testcase[@name='feature.rope']/skipped").get("message"))
         self.assertEqual((gate.get("failures"), gate.find("testcase[@name='nothing worse']") is None), ("0", False))
         self.assertEqual(self.alerts(lesser, code=1), (["open"], {"critical"}, 0))
+        self.assertEqual(self.state, "new")
+        self.assertIn("gate: feature.rope, declared → not declared", self.lost)
         waived = self.alerts([*lesser, "--waivers", self.waivers(law="*")], code=0)
         self.assertEqual(waived[0], ["accepted: known (me, until 2999-12-31)"])
         self.assertEqual(waived[1], {"info: waived: known (me, until 2999-12-31)"})
@@ -128,6 +131,8 @@ class Gate(unittest.TestCase):
         self.assertGreater(len(rows), 3)
         self.assertEqual([row for row in rows if not row.endswith("|")], [])
         lesser[2] = "told/candidate"
+        self.assertEqual(self.alerts(lesser, code=0), (["open"], {"info: as in the baseline"}, 0))
+        self.assertEqual(self.state, "unchanged")
         lines, gate = told(code=0)
         self.assertEqual({kind for kind, _, _ in lines}, {"notice"})
         self.assertTrue(any("as before" in place for _, place, _ in lines), lines)

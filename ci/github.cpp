@@ -147,23 +147,6 @@ std::vector<std::string> law_rows(const RunReport& report) {
     return rows;
 }
 
-bool is_about(const RunFinding& f, const GateChange& change) {
-    return std::ranges::find(f.laws, change.subject) != f.laws.end();
-}
-
-// What fails a gate and is no violation: less accurate, less taken, other claims.
-void add_losses(const RunReport& report, const std::vector<RunFinding>& findings,
-                const GateReport& gate, std::vector<std::string>& errors) {
-    for (const GateChange& change : gate.changes) {
-        const bool found = std::ranges::any_of(
-            findings, [&](const RunFinding& f) { return f.proven && is_about(f, change); });
-        if (change.kind == GateChange::Kind::worse && !found)
-            errors.push_back(command("error", source_of(report), "gate: " + change.subject,
-                                     change.baseline + " → " + change.candidate +
-                                         (change.says.empty() ? "" : "\n" + change.says)));
-    }
-}
-
 }  // namespace
 
 std::string headline(const RunReport& report) {
@@ -202,7 +185,11 @@ std::string draw_annotations(const RunReport& report, const std::string& directo
         else
             errors.push_back(command("error", place, f.title(), sentence(f)));
     }
-    if (gate != nullptr) add_losses(report, findings, *gate, errors);
+    if (gate != nullptr)
+        for (const GateChange* loss : gate->losses(proven_laws(findings)))
+            errors.push_back(command("error", source_of(report), "gate: " + loss->subject,
+                                     loss->baseline + " → " + loss->candidate +
+                                         (loss->says.empty() ? "" : "\n" + loss->says)));
     for (const Open& open : open_ends(report))
         warnings.push_back(command(
             "warning", std::nullopt,

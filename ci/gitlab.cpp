@@ -12,15 +12,15 @@ std::string draw_code_quality(const RunReport& report, const std::string& direct
         // line.
         const KernelPlace place =
             f.places.empty() ? KernelPlace{clean(report.run.kernel.typed), 1} : f.places.front();
-        const std::string waiver = gate == nullptr ? "" : gate->waiver_of(f.laws);
+        const std::string excuse = gate == nullptr ? "" : gate->excuse_of(f.laws);
         issues.push_back(
-            {{"description", (waiver.empty() ? "" : "waived: " + waiver + ": ") + "attest " +
-                                 f.title() + ": " + f.problem +
+            {{"description", (excuse.empty() ? "" : excuse + ": ") + "attest " + f.title() + ": " +
+                                 f.problem +
                                  (f.computes.empty() ? "" : "; it computes " + f.computes) +
                                  ". Replay: " + f.replay},
              {"check_name", "attest " + f.laws.front()},
              {"fingerprint", f.fingerprint},
-             {"severity", !waiver.empty() ? "info"
+             {"severity", !excuse.empty() ? "info"
                           : f.proven      ? "critical"
                                           : "minor"},
              {"location",

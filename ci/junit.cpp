@@ -96,7 +96,7 @@ std::string suite(const RunReport& report, const Family& family, const std::stri
     std::string cases;
     for (const search::LawReport* law : family.laws) {
         const bool violated = law->verdict.decision == law::Decision::violated;
-        const std::string excuse = gate && violated ? gate->excuse_of(law->law) : "";
+        const std::string excuse = gate && violated ? gate->excuse_of({law->law}) : "";
         cases += test_case(report, *law, directory, excuse);
         const bool fails = violated && excuse.empty();
         counts.add(

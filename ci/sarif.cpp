@@ -85,8 +85,10 @@ Record result_of(const RunReport& report, const RunFinding& f) {
     return result;
 }
 
-// What is open: laws that judged too little, and a run that was not whole.
-Record notices(const RunReport& report) {
+// What is open, laws that judged too little and a run that was not whole; of a gate, what fails it
+// and is no law's finding.
+Record notices(const RunReport& report, const std::vector<RunFinding>& findings,
+               const GateReport* gate) {
     Record list = Record::array();
     for (const search::LawReport& law : report.laws)
         if (law.verdict.decision == law::Decision::inconclusive)
@@ -96,6 +98,11 @@ Record notices(const RunReport& report) {
     const RunVerdict& v = report.end->verdict;
     if (v.decision == RunDecision::inconclusive || v.decision == RunDecision::not_complete)
         list.push_back({{"level", "error"}, {"message", message_of(headline(report))}});
+    if (gate == nullptr) return list;
+    for (const GateChange* loss : gate->losses(proven_laws(findings)))
+        list.push_back({{"level", "error"},
+                        {"message", message_of("gate: " + loss->subject + ", " + loss->baseline +
+                                               " → " + loss->candidate)}});
     return list;
 }
 
@@ -107,9 +114,14 @@ std::string draw_sarif(const RunReport& report, const std::string& directory,
     for (const std::string& word : report.run.argv) line += " " + shell_word(clean(word));
     const RunVerdict& v = report.end->verdict;
     Record results = Record::array();
-    for (const RunFinding& f : findings_of(report, directory)) {
+    const std::vector<RunFinding> findings = findings_of(report, directory);
+    for (const RunFinding& f : findings) {
         results.push_back(result_of(report, f));
-        if (gate != nullptr) results.back()["suppressions"] = suppressions(*gate, f);
+        if (gate == nullptr) continue;
+        const GateChange* change = gate->about(f.laws);
+        const bool before = change != nullptr && change->baseline == "violated";
+        results.back()["suppressions"] = suppressions(*gate, f);
+        results.back()["baselineState"] = before ? "unchanged" : "new";
     }
     const Record run{{"tool",
                       {{"driver",
@@ -125,7 +137,7 @@ std::string draw_sarif(const RunReport& report, const std::string& directory,
                         {"exitCode", v.exit},
                         {"commandLine", line},
                         {"startTimeUtc", report.run.started},
-                        {"toolExecutionNotifications", notices(report)}}}},
+                        {"toolExecutionNotifications", notices(report, findings, gate)}}}},
                      {"columnKind", "utf16CodeUnits"},
                      {"results", std::move(results)}};
     const Record log{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
