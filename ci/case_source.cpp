@@ -106,6 +106,14 @@ NamedCase by_path(const std::string& path) {
 
 }  // namespace
 
+const law::Property& law_named(const std::string& id, const std::string& option) {
+    if (const law::Property* law = law::find_property(id)) return *law;
+    std::vector<std::string> ids;
+    for (const law::Property& law : law::catalogue()) ids.push_back(law.id);
+    throw BadInput(option + id + ": no law of this name" + suggestion(id, ids),
+                   {"attest list laws shows them"});
+}
+
 std::vector<search::StoredFailure> stored_failures(const std::string& directory,
                                                    std::vector<std::string>& unread) {
     const KernelReport kernel = report_in(directory, unread).run.kernel;

@@ -6,6 +6,7 @@
 
 #include "ci/options.hpp"
 #include "kernels/interface/kernel_spec.hpp"
+#include "properties/law/property.hpp"
 #include "properties/search/confirmation.hpp"
 #include "properties/search/store.hpp"
 
@@ -20,6 +21,9 @@ struct NamedCase {
 
 /// BadInput where nothing is so called, or several stored cases begin so.
 NamedCase find_case(const std::string& text, const std::string& out_directory);
+
+/// The law of this id. BadInput with the nearest, after the option that named it.
+const law::Property& law_named(const std::string& id, const std::string& option = "--law ");
 
 /// The failures stored here, each with its kernel as it was typed where the run beside them tells.
 /// What could not be read goes into `unread`.

@@ -97,19 +97,38 @@ void end_explaining(Screen& s, search::SessionKernel& kernel, const Case& tried,
     write_out(s.text());
 }
 
+worker::CallResult refusal(std::string reason) {
+    worker::CallResult result;
+    result.outcome = worker::Outcome::refused;
+    result.reason = std::move(reason);
+    return result;
+}
+
+// The exit code: of the outcomes some say nothing against the kernel.
+int draw_no_answer(Screen& s, const worker::CallResult& result) {
+    using enum worker::Outcome;
+    const worker::Outcome how = result.outcome;
+    const bool wrong = how == error || how == crash || how == hang || how == memory;
+    const std::string mark =
+        s.symbol(wrong ? "✕ " : "◐ ", wrong ? "x " : "? ") + std::string(name(how));
+    s.line((wrong ? s.bad(mark) : s.warn(mark)) + "  " +
+           clean(result.fault ? result.fault->sentence : result.reason));
+    return wrong ? exit_violated : exit_inconclusive;
+}
+
 // A law may fail on calls it makes of the case, each of which is right or is another call.
 int explain_law(Screen& s, search::SessionKernel& kernel, const NamedCase& named,
                 const CommandOptions& options) {
     const std::string id = options.law.empty() ? named.law : options.law;
-    const law::Property* law = law::find_property(id);
-    if (law == nullptr) return exit_holds;
-    const search::CaseRecord record = search::try_case(kernel, *law, named.tried);
+    if (id.empty()) return exit_holds;
+    const law::Property& law = law_named(id);
+    const search::CaseRecord record = search::try_case(kernel, law, named.tried);
     if (record.verdict.decision != law::Decision::violated) {
         s.line(id + " " + std::string(name(record.verdict.decision)) + " of this case");
         return exit_holds;
     }
     s.line(s.bad(id + " is violated") +
-           " all the same, by calls that it makes of this case: " + law->statement);
+           " all the same, by calls that it makes of this case: " + law.statement);
     if (record.verdict.violation) {
         s.fact("problem", s.bold(clean(record.verdict.violation->problem)));
         draw_element(s, element_words(*record.verdict.violation));
@@ -131,6 +150,7 @@ int explain_command(const CommandOptions& options) {
         throw BadInput("explain: no case named",
                        {"attest explain CASE, such as a stored id or a line"});
     const NamedCase named = find_case(options.arguments.front(), options.out);
+    if (!options.law.empty()) law_named(options.law);
     const kernel::KernelSpec spec = kernel_for(named, options);
     search::SessionKernel kernel(spec, session_options(options));
     const Case tried = search::asked_of(kernel.manifest().features, named.tried);
@@ -150,34 +170,33 @@ int explain_command(const CommandOptions& options) {
     const bool supported = kernel.supports(p, &reason);
     const worker::CallResult result = supported ? kernel.forward(p, inputs) : worker::CallResult{};
     if (!supported || result.outcome != worker::Outcome::ok) {
-        const std::string what = !supported     ? "refused: " + reason
-                                 : result.fault ? result.fault->sentence
-                                                : result.reason;
-        s.line(s.warn(s.symbol("◐ ", "? ") +
-                      (supported ? std::string(name(result.outcome)) : std::string("refused"))) +
-               "  " + clean(what));
+        const int code = draw_no_answer(s, supported ? result : refusal(std::move(reason)));
         write_out(s.text());
-        return exit_inconclusive;
+        return code;
     }
     if (p.dropout.p > 0)
         inputs.put(Role::dropout_keep,
                    law::read_mask(search::KernelTrial(kernel, tried), p, inputs).keep);
     const Divergence divergence = find_divergence(kernel.manifest(), p, inputs, result.outputs);
-    const HeadView view = view_head(kernel, tried, inputs, result.outputs, divergence);
+    // A call of no sequence or no query has no output.
+    const bool empty = divergence.truth.output.empty();
+    const HeadView view =
+        empty ? HeadView() : view_head(kernel, tried, inputs, result.outputs, divergence);
     const std::string replay = "attest replay " + shell_word(clean(options.arguments.front())) +
                                " --kernel " + shell_word(clean(spec.text)) +
                                out_option(options.out);
     // Nobody hands backward a mask: its steps are not told apart from that of another mask.
-    const bool backward =
-        p.dropout.p == 0 && divergence.elements.empty() && explain_backward(s, kernel, tried);
-    if (!backward) draw_tables(s, tables(s, view), p, view.query, view.key);
+    const bool backward = !empty && p.dropout.p == 0 && divergence.elements.empty() &&
+                          explain_backward(s, kernel, tried);
+    if (!backward && !empty) draw_tables(s, tables(s, view), p, view.query, view.key);
     if (backward) {
         end_explaining(s, kernel, tried, replay);
         return exit_violated;
     }
     if (divergence.elements.empty()) {
-        s.line("every element agrees with the reference within its bound, the worst at " +
-               ratio_text(divergence.worst_ratio) + " of it");
+        s.line(empty ? "no query, and so no output to show"
+                     : "every element agrees with the reference within its bound, the worst at " +
+                           ratio_text(divergence.worst_ratio) + " of it");
         const int code = explain_law(s, kernel, named, options);
         write_out(s.text());
         return code;

@@ -107,6 +107,9 @@ std::vector<Step> steps_of(const HeadView& v, const Divergence& d) {
     std::vector<Step> steps;
     const oracle::RowDetail& row = v.row(v.query);
     const std::size_t q = static_cast<std::size_t>(v.query), k = static_cast<std::size_t>(v.key);
+    // Weights are read off with unit vectors for values: where the log-sum-exp is right they tell
+    // of these, and nothing of scores.
+    const bool scored = v.lse && value_text(row.lse) == value_text(*v.lse);
     if (!v.flat.empty()) {
         std::vector<std::int64_t> may, reads;
         for (std::int64_t j = 0; j < v.problem.len_kv; ++j) {
@@ -115,10 +118,11 @@ std::vector<Step> steps_of(const HeadView& v, const Divergence& d) {
             if (v.visible(v.query, j) && !dropped) may.push_back(j);
             if (v.flat[q][static_cast<std::size_t>(j)] != 0) reads.push_back(j);
         }
-        steps.push_back(step("visible keys", ranges_text(may), ranges_text(reads)));
+        steps.push_back(
+            step(scored ? "values read" : "visible keys", ranges_text(may), ranges_text(reads)));
     }
     const std::string place = std::to_string(v.query) + "," + std::to_string(v.key);
-    if (!v.weights.empty() && v.lse && v.problem.dropout.p == 0) {
+    if (!v.weights.empty() && v.lse && !scored && v.problem.dropout.p == 0) {
         // log P = S - L, so the scores are seen wherever the weight is not zero.
         double maximum = -infinite;
         for (const double weight : v.weights[q]) maximum = std::max(maximum, std::log(weight));

@@ -6,7 +6,6 @@
 #include "ci/commands.hpp"
 #include "ci/embedded.hpp"
 #include "ci/exit_code.hpp"
-#include "ci/suggest.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/draw.hpp"
 #include "reference/problem/errors.hpp"
@@ -19,13 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void require_law(const std::string& id, const Case& tried) {
-    std::vector<std::string> ids;
-    for (const law::Property& law : law::catalogue()) ids.push_back(law.id);
-    const law::Property* law = law::find_property(id);
-    if (law == nullptr)
-        throw BadInput("--law " + id + ": no law of this name" + suggestion(id, ids),
-                       {"attest list laws shows them"});
-    if (!search::in_space(*law, tried))
+    if (!search::in_space(law_named(id), tried))
         throw BadInput("--law " + id + ": is not tried on such a case",
                        {"attest replay CASE --kernel KERNEL shows the laws that are"});
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ci/case_source.hpp"
 #include "ci/commands.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/fixture.hpp"
@@ -89,13 +90,7 @@ bool shown(const CommandOptions& o, std::string_view id) {
 }
 
 int list_one_law(Screen& s, const std::string& id) {
-    const law::Property* law = law::find_property(id);
-    if (law == nullptr) {
-        std::vector<std::string> ids;
-        for (const law::Property& p : law::catalogue()) ids.push_back(p.id);
-        throw BadInput(id + ": no law of this name" + suggestion(id, ids),
-                       {"attest list laws shows them"});
-    }
+    const law::Property* law = &law_named(id, "");
     std::string catches;
     for (const kernel::Mutant& mutant : kernel::museum())
         if (std::find(mutant.must.begin(), mutant.must.end(), law->id) != mutant.must.end())

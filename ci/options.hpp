@@ -35,7 +35,7 @@ struct CommandOptions {
     std::int64_t shard_index = 0, shard_count = 1;
     std::string out = "attest-out";
     std::string python = "python3";
-    std::chrono::milliseconds timeout{10'000};
+    std::optional<std::chrono::milliseconds> timeout;
     bool unconfined = false;
     std::vector<std::string> variables;  ///< of the environment, given to the kernel too
     std::string resume;

@@ -38,7 +38,7 @@ TEST(Options, ReadsWhatIsTyped) {
     EXPECT_EQ(o.shard_index, 1);
     EXPECT_EQ(o.shard_count, 4);
     EXPECT_EQ(o.out, "here");
-    EXPECT_EQ(o.timeout.count(), 250);
+    EXPECT_EQ(o.timeout.value().count(), 250);
     EXPECT_TRUE(o.record_cases);
     EXPECT_TRUE(o.ascii);
 }

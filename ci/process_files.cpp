@@ -73,7 +73,7 @@ FileDigests kernel_files(const kernel::KernelSpec& spec, const worker::SessionOp
     campaign.kernel = spec;
     campaign.profile = load_profile("quick");
     campaign.session = options;
-    search::TimeLimit limit(options.timeout, search::patience_of(spec));
+    search::TimeLimit limit(options, search::patience_of(spec));
     auto loaded = std::make_unique<search::SessionKernel>(spec, options);
     const search::SessionKernel& session = *loaded;
     FileDigests files = process_files(session.process_id(), spec);

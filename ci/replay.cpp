@@ -14,7 +14,6 @@
 #include "ci/number.hpp"
 #include "ci/screen.hpp"
 #include "ci/session_options.hpp"
-#include "ci/suggest.hpp"
 #include "properties/law/property.hpp"
 #include "properties/search/capability.hpp"
 #include "properties/search/confirm.hpp"
@@ -33,13 +32,7 @@ std::vector<const law::Property*> laws_for(const NamedCase& named, const Command
                                            search::Kernel& kernel) {
     const std::string wanted = options.law.empty() ? named.law : options.law;
     if (!wanted.empty()) {
-        const law::Property* law = law::find_property(wanted);
-        std::vector<std::string> ids;
-        for (const law::Property& p : law::catalogue()) ids.push_back(p.id);
-        if (law == nullptr)
-            throw BadInput("--law " + wanted + ": no law of this name" + suggestion(wanted, ids),
-                           {"attest list laws shows them"});
-        return {law};
+        return {&law_named(wanted)};
     }
     std::vector<const law::Property*> laws;
     const search::Capability capability = search::declared_capability(kernel.manifest());
@@ -135,6 +128,9 @@ void put_aside(const search::StoredFailure& failure, const std::string& folder) 
 // Every stored failure of the kernel. What holds now leaves the list.
 int replay_stored(const CommandOptions& options) {
     const std::string folder = options.out + "/cases";
+    if (options.out != CommandOptions().out && !std::filesystem::is_directory(options.out))
+        throw BadInput("replay: --out " + clean(options.out) + ": no such folder",
+                       {"the folder of a run, whose cases/ holds what failed"});
     std::vector<std::string> unread;
     std::vector<search::StoredFailure> failures = stored_failures(options.out, unread);
     Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
@@ -145,7 +141,7 @@ int replay_stored(const CommandOptions& options) {
         return exit_holds;
     }
     const kernel::KernelSpec spec = kernel_of(failures, options);
-    search::TimeLimit limit(options.timeout, search::patience_of(spec));
+    search::TimeLimit limit(session_options(options), search::patience_of(spec));
     search::LimitedKernel kernel(
         std::make_unique<search::SessionKernel>(spec, session_options(options)), limit);
     kernel.set_timeout(limit.patient(0));  // each call decides
@@ -191,7 +187,7 @@ int replay_command(const CommandOptions& options) {
     worker::SessionOptions session = session_options(options);
     // Whoever watches the one call, a debugger or compute-sanitizer, hears of its end.
     session.farewell = std::chrono::seconds(5);
-    search::TimeLimit limit(options.timeout, search::patience_of(spec));
+    search::TimeLimit limit(session, search::patience_of(spec));
     search::LimitedKernel kernel(std::make_unique<search::SessionKernel>(spec, session), limit);
     kernel.set_timeout(limit.patient(0));  // the one call decides
     named.tried = search::asked_of(kernel.manifest().features, std::move(named.tried));

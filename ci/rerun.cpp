@@ -90,7 +90,7 @@ std::set<std::string> other_files(const RunReport& report, const FileDigests& no
 
 Rerun judged_again(const RunReport& report, const CommandOptions& options,
                    const search::CampaignOptions& campaign) {
-    search::TimeLimit limit(campaign.session.timeout, search::patience_of(campaign.kernel));
+    search::TimeLimit limit(campaign.session, search::patience_of(campaign.kernel));
     auto loaded = std::make_unique<search::SessionKernel>(campaign.kernel, campaign.session);
     search::LimitedKernel kernel(std::move(loaded), limit);
     std::vector<std::string> narrowed;

@@ -255,6 +255,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
     report = plan.earlier;
     report.run = run_header(plan, kernel.manifest());
     describe_process(report.run, kernel, plan);
+    require_same_kernel(plan, report.run);
     report.end.reset();
     Journal journal(run.directory, first_lines(report), "run with --resume " + run.directory);
 
@@ -272,7 +273,7 @@ FinishedRun run_and_record(const CommandOptions& options) {
         result.manifest = kernel.manifest();
         progress.clear();
         observer.rethrow();
-        search::TimeLimit limit(options.timeout, search::patience_of(plan.kernel));
+        search::TimeLimit limit(session_options(options), search::patience_of(plan.kernel));
         const search::KernelFactory another = [&]() -> std::unique_ptr<search::Kernel> {
             return limited(
                 std::make_unique<search::SessionKernel>(plan.kernel, session_options(options)),

@@ -48,4 +48,8 @@ std::string file_digest(const std::string& path);
 
 RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest);
 
+/// What an earlier kernel showed says nothing of another, nor what other laws judged: BadInput
+/// where a run that goes on was begun with either.
+void require_same_kernel(const RunPlan& plan, const RunHeader& now);
+
 }  // namespace attest::ci

@@ -197,6 +197,27 @@ RunPlan plan_run(const CommandOptions& options) {
     return plan;
 }
 
+void require_same_kernel(const RunPlan& plan, const RunHeader& now) {
+    if (plan.options.resume.empty()) return;
+    const RunHeader& begun = plan.earlier.run;
+    const KernelReport &before = begun.kernel, &after = now.kernel;
+    const auto other_file = [&](const auto& file) {
+        const auto then = before.libraries.find(file.first);
+        return then != before.libraries.end() && then->second != file.second;
+    };
+    std::string what;
+    if (begun.catalogue != now.catalogue)
+        what = "was begun by attest " + begun.attest_version + ", with other laws";
+    else if (before.sha256 != after.sha256 || before.manifest.sources != after.manifest.sources ||
+             before.manifest.name != after.manifest.name ||
+             before.manifest.version != after.manifest.version ||
+             std::ranges::any_of(after.libraries, other_file))
+        what = clean(after.typed) + " is another than the one that was judged there";
+    if (!what.empty())
+        throw BadInput("--resume " + plan.options.resume + ": " + what,
+                       {"begin another run in another --out"});
+}
+
 RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
     const CommandOptions& o = plan.options;
     RunHeader run{
@@ -223,6 +244,8 @@ RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
         .recorded = o.record_cases || o.command == "certify" || o.shard_count > 1,
         .threads = o.jobs,
         .own_profile = o.profile.ends_with(".json") ? file_text(o.profile) : ""};
+    if (o.timeout)
+        run.kernel.options.push_back("--timeout " + std::to_string(o.timeout->count()) + "ms");
     if (o.unconfined) run.kernel.options.push_back("--unconfined");
     for (const std::string& variable : o.variables)
         run.kernel.options.push_back("--env " + variable);

@@ -143,7 +143,8 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
         sum.decision = RunDecision::inconclusive;
     } else if (sum.holds == 0) {
         sum.decision = RunDecision::inconclusive;
-        sum.reason = "no law applies to this kernel";
+        sum.reason =
+            "no law of those that were asked for, and are in the profile, applies to the kernel";
     } else if (report.run.whole && coverage.undrawn > coverage.allowed) {
         sum.decision = RunDecision::inconclusive;
         sum.reason = counted(coverage.undrawn, "feature pair") +

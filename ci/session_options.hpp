@@ -10,7 +10,7 @@ namespace attest::ci {
 
 inline worker::SessionOptions session_options(const CommandOptions& options) {
     worker::SessionOptions session;
-    session.timeout = options.timeout;
+    if (options.timeout) session.timeout = session.silence = *options.timeout;
     session.confinement.confined = !options.unconfined;
     session.confinement.variables = options.variables;
     std::error_code none;  // then there is nothing to protect

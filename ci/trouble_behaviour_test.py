@@ -196,6 +196,29 @@ class Trouble(unittest.TestCase):
         self.assertEqual(run.stderr.count("attest: "), 1, run.stderr)
         self.assertIn("no space left on device", run.stderr.replace("\n        ", " "))
 
+    def test_another_kernel_does_not_go_on_with_a_run(self):
+        module = os.path.join(self.cwd, "mine.py")
+        shutil.copy(os.path.join(ROOT, "kernels", "examples", "numpy_attention.py"), module)
+        kernel = ["check", "python:mine:forward", "--match", "rank.*"]
+        self.attest(*kernel, "--seed", "7", "--cases", "6", code=0)
+        self.attest("check", "python:mine:forward", "--resume", "attest-out", code=0)
+        with open(module, "a", encoding="utf-8") as file:
+            file.write("# another\n")
+        refused = self.attest("check", "python:mine:forward", "--resume", "attest-out", code=2)
+        self.assertIn("is another than the one that was judged there", " ".join(refused.split()))
+
+    def test_a_python_kernel_without_what_it_lists_or_that_raises(self):
+        with open(os.path.join(self.cwd, "mine.py"), "w", encoding="utf-8") as file:
+            file.write('ATTEST = {"name": "mine", "version": "1", "formats": ["f32"], "gradients": ["q"]}\n'
+                       "def forward(problem, q, k, v, **tensors):\n    raise ValueError('no such tile')\n")
+        self.assertIn("mine has no function backward", self.attest("check", "python:mine:forward", code=2))
+        with open(os.path.join(self.cwd, "mine.py"), "a", encoding="utf-8") as file:
+            file.write("backward = forward\n")
+        line = "b1 hq1 hkv1 tq1 tk1 d1 f32"
+        self.assertIn("no such tile", self.attest("explain", line, "--kernel", "python:mine:forward", code=1))
+        for line in ("b0 hq1", "tq0", "hq2 tq0 tk3 d2 grad"):
+            self.assertIn("no query", self.attest("explain", line, "--kernel", "cpu_flash", code=0))
+
     def test_a_report_that_cannot_be_written_costs_no_screen(self):
         reports = os.path.join(self.cwd, "reports")
         os.mkdir(reports)

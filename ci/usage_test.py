@@ -15,6 +15,8 @@ CASE = "b1 hq1 hkv1 tq2 tk1 d1 f32"
 WRONG = """
  | no command
 chekc | no command chekc; did you mean check?
+replay|--out|nosuch | replay: --out nosuch: no such folder
+explain|b1 hq1 hkv1 tq1 tk1 d1 f32|--kernel|cpu_flash|--law|rank.scoresx | --law rank.scoresx: no law of this name; did you mean rank.scores?
 help|chekc | no command chekc; did you mean check?
 --bogus | no option --bogus
 -v | no option -v

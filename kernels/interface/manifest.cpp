@@ -103,15 +103,18 @@ void read_dialect(Section section, Dialect& d) {
     section.finish();
 }
 
+/// An exp that is off by a quarter of itself: of more the bounds compare nothing.
+constexpr double exp_ulp_most = 0x1p22;
+
 void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
     section.choose("accumulate", manifest_words::accumulate_words, n.accumulate);
     section.choose("weights", manifest_words::number_words, n.weights);
     section.choose("output", manifest_words::number_words, n.output);
-    section.positive_real("exp_ulp", n.exp_ulp);
+    section.positive_real("exp_ulp", n.exp_ulp, exp_ulp_most);
     for (const manifest_words::RoundedStep& step : manifest_words::steps)
         section.choose(step.key, manifest_words::number_words, n.*step.format);
     section.choose("operands", manifest_words::operand_words, n.operands);
-    section.positive_real("epsilon", n.epsilon);
+    section.positive_real("epsilon", n.epsilon, 1);
     section.flag("centred_keys", n.centred_keys);
     section.flag("centred_values", n.centred_values);
     section.count("tile", n.tile);
@@ -128,6 +131,23 @@ void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
     section.flag("matrix_unit", n.matrix_unit);
     section.count("dropout_levels", dropout_levels);
     section.finish();
+}
+
+/// A feature that nothing is asked without and that is never asked for leaves no problem.
+void require_listed(Section& top, const Manifest& m) {
+    const Takes& takes = m.takes;
+    FeatureSet had = m.features.with(Feature::mixed_formats);  // as the formats are listed
+    if (!takes.orders.empty()) had = had.with(Feature::layout);
+    if (!takes.dims.empty() || !takes[Quantity::dim_v].any()) had = had.with(Feature::dim_v);
+    if (!takes[Quantity::group].has(1)) had = had.with(Feature::gqa);
+    for (int f = 0; f < feature_count; ++f) {
+        const auto feature = static_cast<Feature>(f);
+        if (takes.always.has(feature) && !had.has(feature))
+            top.fail(
+                *top.find("takes"),
+                fmt::format("takes.always names {}, which features does not list", name(feature)),
+                "what is not listed is never asked for");
+    }
 }
 
 }  // namespace
@@ -154,6 +174,7 @@ Manifest parse_manifest(std::string_view json, std::string_view source_name) {
             top.fail(*takes, "takes.always names mixed_formats, and one format alone is listed",
                      "list every format that is mixed");
     }
+    if (m.takes.always != FeatureSet{}) require_listed(top, m);
     if (const Json* d = top.find("dialect")) {
         read_dialect(Section(source, *d, "dialect"), m.dialect);
     }

@@ -80,13 +80,13 @@ public:
         out = v->boolean;
     }
 
-    void positive_real(std::string_view key, double& out) {
+    void positive_real(std::string_view key, double& out, double most) {
         const Json* v = find(key);
         if (v == nullptr) return;
         const std::optional<double> number = parse_decimal(v->text);
-        if (v->kind != Json::Kind::number || !number || !(*number > 0) || !std::isfinite(*number)) {
+        if (v->kind != Json::Kind::number || !number || !(*number > 0))
             fail_value(*v, key, "a number above 0, such as 2 or 0.98");
-        }
+        if (*number > most) fail_value(*v, key, fmt::format("at most {}", most));
         out = *number;
     }
 

@@ -86,6 +86,17 @@ TEST(Manifest, EveryWordIsRead) {
     EXPECT_EQ(again.dialect, m.dialect);
 }
 
+TEST(Manifest, NothingIsAlwaysThereThatIsNeverAskedFor) {
+    const auto always = [](const std::string& takes) {
+        return error_of(R"({"name":"x","version":"1","formats":["f32"],"takes":)" + takes + "}");
+    };
+    EXPECT_NE(always(R"({"always":["causal"]})").find("takes.always names causal, which features"),
+              std::string::npos);
+    EXPECT_EQ(always(R"({"always":["layout"],"orders":["bthd"]})"), "");
+    EXPECT_EQ(always(R"({"always":["gqa"],"group":[2,4]})"), "");
+    EXPECT_EQ(always(R"({"always":["dim_v"],"dims":[[192,128]]})"), "");
+}
+
 TEST(Manifest, OneFormatAloneIsNotMixed) {
     const auto listing = [](const char* formats) {
         return std::string(R"({"name":"x","version":"1","features":["mixed_formats"],"formats":)") +
@@ -232,6 +243,9 @@ TEST(Manifest, WhatIsWrongIsSaid) {
     EXPECT_EQ(error_of(with(R"("numerics":{"exp_ulp":0})")),
               "./libmine.so: manifest:1:72: numerics.exp_ulp is 0 | a number above 0, such as 2 or "
               "0.98");
+    EXPECT_NE(error_of(with(R"("numerics":{"exp_ulp":1e300})")).find("at most 4194304"),
+              std::string::npos);
+    EXPECT_NE(error_of(with(R"("numerics":{"epsilon":2})")).find("at most 1"), std::string::npos);
     EXPECT_EQ(error_of(with(R"("numerics":{"deterministic":"yes"})")),
               "./libmine.so: manifest:1:78: numerics.deterministic is \"yes\" | true or false");
     EXPECT_EQ(

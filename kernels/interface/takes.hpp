@@ -120,6 +120,9 @@ std::optional<std::string> refusal(const Takes& takes, const Problem& problem);
 /// tensors, a pair of dimensions.
 FeatureSet inherent_features(const Takes& takes, const Problem& problem);
 
+/// Of every list that lacks a drawn number, a member by that number: all of them in turn. Of
+/// dimensions and of each sequence's lengths the nearest will do.
+void spread(Problem& problem, const Takes& takes);
 /// Moves batch and heads, and lengths, to some that are taken, before any feature is set. Queries
 /// stand to keys as `wanted`, or closer.
 void fit_heads(Problem& problem, const Takes& takes);

@@ -77,6 +77,20 @@ std::int64_t NumberSet::nearest(std::int64_t n) const noexcept {
     return std::max(n - n % multiple, smallest);
 }
 
+void spread(Problem& p, const Takes& takes) {
+    using enum Quantity;
+    // Those that no other number of the problem limits.
+    for (const Quantity q : {batch, heads_kv, group, len_q, len_kv, page_size, window_left,
+                             window_right, rope_offset, splits}) {
+        const NumberSet& numbers = takes[q];
+        if (numbers.only.empty()) continue;
+        quantities()[static_cast<std::size_t>(q)].each(p, [&](std::int64_t n) {
+            if (n < 1 || numbers.has(n)) return n;
+            return numbers.only[static_cast<std::size_t>(n) % numbers.only.size()];
+        });
+    }
+}
+
 void fit_heads(Problem& p, const Takes& takes) {
     for (const Quantity q : {Quantity::batch, Quantity::heads_kv, Quantity::group})
         quantities()[static_cast<std::size_t>(q)].each(

@@ -114,6 +114,7 @@ Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence,
     const Deviation& d = *s.deviation;
     Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
     found.deviation = std::make_shared<const Deviation>(d);
+    found.form_of = d.form_of;
     if (part == JudgedPart::lse && !d.formula) found.says = "in the log-sum-exp alone: " + d.says;
     if (d.declares) found.declared = d.declares(evidence.wrong.front().asked);
     tell_unwritten(found, evidence.wrong);
@@ -124,7 +125,8 @@ Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence,
     }
     found.refuted = !refuting.empty();
     if (!found.refuted) return found;
-    for (const Evidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
+    for (const Evidence& e : evidence.wrong)
+        if (count_call(d, e, part)) wrong.push_back(e.asked.problem);
     limit(found, scope_of(wrong, refuting));
     found.unlimited = !found.holds_in;
     return found;

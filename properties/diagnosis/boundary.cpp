@@ -4,6 +4,7 @@
 #include <boost/math/distributions/hypergeometric.hpp>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "properties/diagnosis/condition.hpp"
 
@@ -236,18 +237,34 @@ Boundary find_boundary(const std::vector<const std::vector<search::CaseRecord>*>
         boundary.inside_failed = found.inside_failed;
         boundary.outside_failed = failed - found.inside_failed;
         boundary.outside = of - found.inside;
+        if (always && !a.of_values && !b.of_values)
+            boundary.holds = [first = a.holds, second = b.holds](const Problem& p) {
+                const Case tried{.problem = p};
+                return first(tried) && second(tried);
+            };
         const std::string other = !a.other.empty()           ? a.other
                                   : b.quantity != a.quantity ? b.quantity
                                                              : std::string();
         if (!a.quantity.empty()) boundary.axes = {a.quantity, other.empty() ? "len_q" : other};
         if (boundary.axes[0] == boundary.axes[1]) boundary.axes[1] = "len_kv";
     } else {
-        boundary.says = failed == of ? "every one tried" : "no pattern found";
+        boundary.says = failed < of        ? "no pattern found"
+                        : laws.size() == 1 ? "all that its law tried"
+                                           : "all that its laws tried";
         boundary.inside = of;
         boundary.inside_failed = failed;
     }
     draw(boundary, cases);
     return boundary;
+}
+
+void Boundary::hear(const Problem& wrong) {
+    if (!holds || holds(wrong)) return;
+    found = false;
+    holds = {};
+    says = "no pattern found";
+    inside += std::exchange(outside, 0);
+    inside_failed += std::exchange(outside_failed, 0);
 }
 
 Boundary find_boundary(const std::vector<search::CaseRecord>& records, const Case* smallest) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ struct Boundary {
     std::int64_t inside_failed = 0, inside = 0, outside_failed = 0, outside = 0;  ///< cases
     std::vector<std::string> axes;                    ///< the two quantities it is drawn over
     std::vector<std::array<std::int64_t, 3>> points;  ///< x, y, 1 where a case there fails
+    /// Of a relation that every failing case fulfils, and that is of the problem alone.
+    std::function<bool(const Problem&)> holds{};
+
+    /// A call that no law drew, and in which the kernel is wrong as well: where it does not fulfil
+    /// the relation, no pattern was found.
+    void hear(const Problem& wrong);
 };
 
 /// A relation is reported where every failing case fulfils it, or else ("mostly") at least half

@@ -55,7 +55,7 @@ TEST(Boundary, FindsThePlantedRelation) {
               "only with a causal mask, when Tq ≠ Tk");
     EXPECT_EQ(says([](const Case& c) { return c.problem.format_q != Precision::f32; }),
               "only in f16, bf16");
-    EXPECT_EQ(says([](const Case&) { return true; }), "every one tried");
+    EXPECT_EQ(says([](const Case&) { return true; }), "all that its law tried");
 }
 
 TEST(Boundary, AShareIsToldAsOne) {
@@ -170,7 +170,7 @@ TEST(Boundary, TheSmallestCaseBelongsInside) {
 TEST(Boundary, NoCasesNoBoundary) {
     EXPECT_FALSE(find_boundary({}).found);
     const auto one = drawn(1, 1, [](const Case&) { return true; });
-    EXPECT_EQ(find_boundary(one).says, "every one tried");
+    EXPECT_EQ(find_boundary(one).says, "all that its law tried");
 }
 
 // Few failures of many cases: what the smallest case kept is asked by itself, and where that is by

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -70,36 +71,27 @@ void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& cou
         }
 }
 
-// Where a maximum starts too high, weights in f16 lose their bits where those in f32 vanish.
-constexpr std::string_view one_defect = "maximum_finite";
-
-void join_family(std::map<std::string, std::vector<std::size_t>>& elected) {
-    const auto own = [](const auto& entry) { return entry.first.starts_with(one_defect); };
-    const auto into = std::ranges::find_if(elected, own);
-    if (into == elected.end()) return;
-    std::vector<std::size_t> all;
-    for (const auto& entry : elected)
-        if (own(entry)) all.insert(all.end(), entry.second.begin(), entry.second.end());
-    std::ranges::sort(all);
-    const std::string id = into->first;
-    std::erase_if(elected, own);
-    elected[id] = std::move(all);
-}
-
-// The same defect in splits that are asked for and in those of the kernel's own accord.
-void join_own_splits(std::map<std::string, std::vector<std::size_t>>& elected) {
-    for (auto own = elected.begin(); own != elected.end();) {
-        const auto at = own->first.find("_own_");
-        const auto asked =
-            at == own->first.npos ? elected.end() : elected.find(own->first.substr(0, at));
-        if (asked == elected.end()) {
-            ++own;
-            continue;
+// Forms of one defect are one, under the name that most have: splits that are asked for and those
+// of the kernel's own accord.
+void join_forms(std::map<std::string, std::vector<std::size_t>>& elected,
+                const std::vector<CounterexampleReport>& counterexamples) {
+    std::map<std::string, std::vector<std::string>> forms;
+    for (const auto& [which, members] : elected) {
+        const Diagnosis& d = counterexamples[members.front()].diagnosis;
+        const bool backward = which.starts_with(of_backward);
+        forms[(backward ? of_backward : "") + (d.form_of.empty() ? d.id : d.form_of)].push_back(
+            which);
+    }
+    for (const auto& [defect, ids] : forms) {
+        const auto into = std::ranges::max_element(
+            ids, {}, [&](const std::string& which) { return elected[which].size(); });
+        std::vector<std::size_t>& all = elected[*into];
+        for (const std::string& which : ids) {
+            if (which == *into) continue;
+            std::ranges::copy(elected[which], std::back_inserter(all));
+            elected.erase(which);
         }
-        std::vector<std::size_t>& all = asked->second;
-        all.insert(all.end(), own->second.begin(), own->second.end());
         std::ranges::sort(all);
-        own = elected.erase(own);
     }
 }
 
@@ -129,8 +121,7 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     drop_steps_that_leave_something_open(counterexamples);
     cross_examine(counterexamples);
     auto elected = elect_explanations(counterexamples);
-    join_family(elected);
-    join_own_splits(elected);
+    join_forms(elected, counterexamples);
     Groups groups = deaths_and_unexplained(counterexamples);
     for (auto& [id, members] : elected) groups[{Group::Kind::deviation, id}] = std::move(members);
     join_groups(groups, counterexamples);
@@ -178,8 +169,15 @@ void tell_boundaries(const std::vector<CauseReport>& causes,
             records.insert(id == c.example.law ? records.begin() : records.end(), &law->records);
         }
         if (records.size() < 2) continue;
-        if (Boundary pooled = find_boundary(records, &c.example.smallest); pooled.found)
-            c.boundary = std::move(pooled);
+        Boundary pooled = find_boundary(records, &c.example.smallest);
+        for (const CounterexampleReport& other : counterexamples) {
+            if (other.cause != cause->id) continue;
+            pooled.hear(other.example.smallest.problem);
+            if (other.diagnosis.evidence)
+                for (const Evidence& e : other.diagnosis.evidence->wrong)
+                    pooled.hear(e.asked.problem);
+        }
+        if (pooled.found) c.boundary = std::move(pooled);
     }
 }
 

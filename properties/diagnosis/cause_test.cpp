@@ -91,19 +91,6 @@ TEST(Cause, StrayReadsBesideIgnoredStridesAreOneDefect) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
-TEST(Cause, AMaximumThatStartsTooHighIsOneDefectInAllFormats) {
-    const std::string line = "b1 hq1 hkv1 tq1 tk1 d1 f32";
-    std::vector<CounterexampleReport> all{
-        counterexample("reference.output", "maximum_finite", line),
-        counterexample("reference.lse", "maximum_finite", line),
-        counterexample("invariance.kernel_regression", "maximum_finite_f16", line),
-        counterexample("masking.causal", "causal_top_left", line),
-    };
-    const std::vector<CauseReport> causes = group_causes(all);
-    ASSERT_EQ(causes.size(), 2u);
-    EXPECT_EQ(causes[0].laws.size(), 3u);
-}
-
 TEST(Cause, AnExpThatWasShownTakesWhatLiesWithinItsBounds) {
     const std::string line = "b1 hq1 hkv1 tq1 tk2 d1 f32";
     std::vector<CounterexampleReport> all{

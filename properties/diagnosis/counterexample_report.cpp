@@ -116,6 +116,8 @@ CounterexampleReport counterexample_report(const search::LawResult& result,
     report.boundary = find_boundary(result.records, &c.smallest);
     if (kernel == nullptr || report.died()) return report;
     report.diagnosis = diagnose(*kernel, c, result.records);
+    if (const auto& evidence = report.diagnosis.evidence)
+        for (const Evidence& e : evidence->wrong) report.boundary.hear(e.asked.problem);
     if (Diagnosis& d = report.diagnosis; !d.known) {
         d.misread = misread(*kernel, c.smallest, d.backward ? Pass::backward : Pass::forward);
         if (d.misread.empty() && !d.backward) d.misread = unfollowed(*kernel, c.smallest);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "properties/law/property.hpp"
@@ -46,7 +47,15 @@ struct Deviation {
     std::function<std::string(const Specification&)> declares{};
 
     law::Tells tells = law::Tells::nothing;  ///< what a law has to tell to show it best
+
+    /// Of several forms of one defect, what they have in common; empty: it is none of several.
+    std::string form_of{};
 };
+
+inline Deviation as_form_of(std::string defect, Deviation deviation) {
+    deviation.form_of = std::move(defect);
+    return deviation;
+}
 
 /// All known deviations. Where two explain an output equally well, the earlier one is reported, so
 /// the more particular stand first.

@@ -40,6 +40,7 @@ struct Explanation {
     /// That it holds beside right numbers says little: whatever says more stands before it.
     bool general = false;
     std::shared_ptr<const Deviation> deviation{};  ///< of forward; none where it is of no list
+    std::string form_of{};                         ///< as the deviation's
 };
 
 struct Diagnosis : Explanation {

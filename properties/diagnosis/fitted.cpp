@@ -218,7 +218,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       mixed_lengths(),
                       shared_masks(),
                       lse_in_other_rows(),
-                      own_splits(evidence.wrong),
+                      own_splits(evidence),
                       in_some_channels(evidence)})
         list.insert(list.end(), part.begin(), part.end());
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {

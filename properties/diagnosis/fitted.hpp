@@ -118,7 +118,7 @@ std::vector<Deviation> queries_placed_in_parts();
 
 /// Splits of the kernel's own accord; of the calls in which it was wrong the smallest is asked
 /// (own_split_deviations.cpp).
-std::vector<Deviation> own_splits(const std::vector<Evidence>& wrong);
+std::vector<Deviation> own_splits(const AllEvidence& evidence);
 
 /// What is wrong from some channel on; the first call in which it was wrong is asked
 /// (some_channels.cpp).

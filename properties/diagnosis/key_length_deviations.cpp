@@ -121,7 +121,7 @@ std::vector<Deviation> key_length_deviations() {
     for (const std::int64_t tile : {8, 16, 32, 64, 128, 256}) list.push_back(tail_dropped(tile));
     list.push_back(split_tail_dropped(0));
     for (const std::int64_t own : {16, 32, 64, 128, 256, 512})
-        list.push_back(split_tail_dropped(own));
+        list.push_back(as_form_of("split_tail_dropped", split_tail_dropped(own)));
     for (const std::int64_t tile : {4, 8, 16, 32, 64, 128, 256})
         list.push_back(
             {.id = "tail_padded_" + std::to_string(tile),

@@ -54,8 +54,20 @@ TEST(Limits, WhatAllOfThemFulfilStays) {
 TEST(Limits, SplitsOfTheKernelsOwnAreThoseThatAreAskedFor) {
     std::vector<CounterexampleReport> all{named("reference.output", "lost", in_pages, false),
                                           named("masking.window", "lost_own_4", plain, false)};
+    all[1].diagnosis.form_of = "lost";
     EXPECT_EQ(group_causes(all).size(), 1u);
-    all[1].diagnosis.id = "found_own_4";
+    all[1].diagnosis.form_of = "found";
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
+TEST(Limits, AMaximumThatStartsTooHighIsOneDefectInAllFormats) {
+    std::vector<CounterexampleReport> all{
+        named("reference.output", "maximum_finite", plain, false),
+        named("reference.lse", "maximum_finite_f16", plain, false),
+        named("masking.causal", "causal_top_left", plain, false)};
+    for (CounterexampleReport& c : all)
+        c.diagnosis.form_of =
+            std::ranges::find(deviations(), c.diagnosis.id, &Deviation::id)->form_of;
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "properties/diagnosis/evidence.hpp"
 #include "properties/law/gradient_run.hpp"
 #include "properties/law/visibility.hpp"
 #include "properties/search/kernel_trial.hpp"
@@ -148,19 +149,22 @@ public:
         return found;
     }
 
-    std::string sentence(const law::Row& row, const Misreading& found) const {
+    /// of_values: the row's log-sum-exp is right, so that the keys that it sees are scored.
+    std::string sentence(const law::Row& row, const Misreading& found, bool of_values) const {
         std::string text = law::name_of(problem_, row);
+        const std::string what = of_values ? "the value of " : "";
         if (!found.read.empty()) {
             const Slot& s = found.read.front();
-            text += " reads " + name_of(row, s);
+            text += " reads " + what + name_of(row, s);
             if (is_own(row, s)) text += ", " + std::string(visible_.reason(row, s.key));
             text += more(found.read.size());
         }
         if (found.missed.empty()) return text;
         text += found.read.empty() ? " does not read " : ", and not ";
         if (found.missed.size() == found.seen && found.seen > 1)
-            return text + "any of the " + std::to_string(found.seen) + " keys it sees";
-        return text + name_of(row, found.missed.front()) + ", which it sees" +
+            return text + "any of the " + std::to_string(found.seen) +
+                   (of_values ? " values it is to read" : " keys it sees");
+        return text + what + name_of(row, found.missed.front()) + ", which it sees" +
                more(found.missed.size());
     }
 
@@ -185,17 +189,36 @@ private:
     oracle::RowDetails details_;
 };
 
-std::string misread_in(search::Kernel& kernel, const Case& c, Pass pass) {
+/// Of which rows the log-sum-exp is right, in the order of all_rows; of none where there is none.
+std::vector<bool> scored_rightly(search::Kernel& kernel, const Case& c) {
+    const kernel::Manifest& manifest = kernel.manifest();
+    if (!c.problem.want_lse) return {};
+    const search::KernelTrial trial(kernel, c);
+    const TensorSet& observed = trial.observed();
+    if (!observed.has(Role::lse)) return {};
+    const bound::Expected truth =
+        oracle::attend(c.problem, manifest.dialect, manifest.numerics, trial.inputs());
+    std::vector<bool> right;
+    for (std::size_t n = 0; n < truth.lse.size(); ++n)
+        right.push_back(bound::judge(observed[Role::lse].get(static_cast<std::int64_t>(n)),
+                                     truth.lse[n],
+                                     lse_format(c.problem)) != bound::Agreement::disagrees);
+    return right;
+}
+
+std::string misread_in(search::Kernel& kernel, const Case& c, Pass pass,
+                       const std::vector<bool>& scored) {
     const ReadingOfKernel reader(kernel, c);
     const std::optional<Reading> reading = reader.read(pass);
     if (!reading) return {};
     ReadingJudge judge(reader, c.problem, kernel.manifest().dialect);
     std::string first;
     std::size_t wrong = 0;
+    const bool right = scored.size() == reader.rows().size();
     for (std::size_t r = 0; r < reader.rows().size(); ++r) {
         const Misreading found = judge.judge(reader.rows()[r], (*reading)[r]);
         if (!found.any()) continue;
-        if (wrong++ == 0) first = judge.sentence(reader.rows()[r], found);
+        if (wrong++ == 0) first = judge.sentence(reader.rows()[r], found, right && scored[r]);
     }
     if (wrong > 1)
         first += "; " + std::to_string(wrong) + " of " + std::to_string(reader.rows().size()) +
@@ -217,8 +240,16 @@ std::string misread(search::Kernel& kernel, const Case& smallest, Pass pass) try
     if (!kernel.supports(own.problem, nullptr)) return {};
     Case flat = own;
     flat.values.tensors[Role::q] = {Fill::zeros, {}};
-    const std::string found = misread_in(kernel, flat, pass);
-    return found.empty() ? misread_in(kernel, own, pass) : found;
+    // Equal scores do not tell which keys they are of: those of the case itself do.
+    std::vector<bool> scored;
+    if (pass == Pass::forward) {
+        scored = scored_rightly(kernel, own);
+        const std::vector<bool> alike = scored_rightly(kernel, flat);
+        for (std::size_t n = 0; n < scored.size(); ++n)
+            scored[n] = n < alike.size() && scored[n] && alike[n];
+    }
+    const std::string found = misread_in(kernel, flat, pass, scored);
+    return found.empty() ? misread_in(kernel, own, pass, scored) : found;
 } catch (const search::NoAnswer&) {
     return {};
 } catch (const BadInput&) {

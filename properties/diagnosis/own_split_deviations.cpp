@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
@@ -20,9 +22,14 @@ struct OwnSplits {
     std::function<std::int64_t(std::int64_t keys)> of;
 };
 
+OwnSplits at_most(const OwnSplits& own, std::int64_t most) {
+    return {fmt::format("{}_most_{}", own.id, most), fmt::format("{}, at most {}", own.says, most),
+            [of = own.of, most](std::int64_t keys) { return std::min(of(keys), most); }};
+}
+
 std::vector<OwnSplits> ways_to_part() {
     std::vector<OwnSplits> list;
-    for (const std::int64_t each : {64, 128, 256, 512}) {
+    for (const std::int64_t each : {64, 128, 256, 512, 32, 16}) {
         list.push_back({fmt::format("each_{}", each),
                         fmt::format("split to {} keys of its own accord", each),
                         [each](std::int64_t keys) { return (keys + each - 1) / each; }});
@@ -33,7 +40,28 @@ std::vector<OwnSplits> ways_to_part() {
     for (const std::int64_t n : {2, 4, 8, 16})
         list.push_back({std::to_string(n), fmt::format("split into {} of its own accord", n),
                         [n](std::int64_t keys) { return std::min(n, keys); }});
+    for (const std::int64_t n : {2, 4, 8, 16})
+        for (const std::int64_t above : {32, 64, 128, 256, 512})
+            list.push_back({fmt::format("{}_above_{}", n, above),
+                            fmt::format("split into {} of its own accord above {} keys", n, above),
+                            [n, above](std::int64_t keys) { return keys > above ? n : 1; }});
+    for (std::size_t n = 0, uncapped = list.size(); n < uncapped; ++n)
+        for (const std::int64_t most : {4, 8, 16, 32}) list.push_back(at_most(list[n], most));
     return list;
+}
+
+/// Of ways that part the keys of every call alike the first.
+std::vector<OwnSplits> told_apart(std::vector<OwnSplits> ways, const AllEvidence& evidence) {
+    std::set<std::vector<std::int64_t>> seen;
+    std::erase_if(ways, [&](const OwnSplits& own) {
+        std::vector<std::int64_t> splits;
+        for (const auto* calls : {&evidence.wrong, &evidence.right})
+            for (const Evidence& e : *calls)
+                if (e.asked.problem.splits == 0)
+                    splits.push_back(std::max<std::int64_t>(own.of(e.asked.problem.len_kv), 1));
+        return !seen.insert(std::move(splits)).second;
+    });
+    return ways;
 }
 
 /// Rows of a key head's queries.
@@ -59,14 +87,17 @@ Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_mos
                 if (split.problem.splits < 2) return std::nullopt;
                 return predict(d, split, truth);
             },
-            .tells = d.tells};
+            .tells = d.tells,
+            .form_of = d.form_of.empty() ? d.id : d.form_of};
 }
 
 Deviation where_split(const Deviation& d) {
-    return formula_deviation(d.id + "_where_split", d.says + ", where keys are split",
-                             [d](const Specification& s, const bound::Expected& truth) {
-                                 return s.problem.splits < 2 ? std::nullopt : predict(d, s, truth);
-                             });
+    return as_form_of(d.id,
+                      formula_deviation(d.id + "_where_split", d.says + ", where keys are split",
+                                        [d](const Specification& s, const bound::Expected& truth) {
+                                            return s.problem.splits < 2 ? std::nullopt
+                                                                        : predict(d, s, truth);
+                                        }));
 }
 
 /// What has to do with splits, from all lists, and what may be forgotten where parts are merged.
@@ -74,8 +105,9 @@ std::vector<Deviation> deviations_of_splits() {
     std::vector<Deviation> list;
     const auto take = [&list](const auto& from) {
         for (const Deviation& d : from) {
-            if (d.id.find("split") != d.id.npos && !d.id.starts_with("split_tail_dropped"))
-                list.push_back(d);
+            // Those of split_tail_dropped that have splits of their own are listed.
+            const bool parts = d.form_of == "split_tail_dropped";
+            if (d.id.find("split") != d.id.npos && !parts) list.push_back(d);
             if (d.id == "lse_without_sink" || d.id == "sink_omitted" || d.id == "mask_ignored")
                 list.push_back(where_split(d));
         }
@@ -87,23 +119,42 @@ std::vector<Deviation> deviations_of_splits() {
     return list;
 }
 
+/// With the few smallest: most ways to part are no matter then.
+bool agrees_with_some(const Deviation& d, const std::vector<const Evidence*>& calls) {
+    constexpr std::size_t few = 4;
+    return std::all_of(
+        calls.begin(), calls.begin() + std::min(few, calls.size()),
+        [&d](const Evidence* e) { return agrees(d, *e) || !predict(d, e->asked, e->truth); });
+}
+
 }  // namespace
 
-std::vector<Deviation> own_splits(const std::vector<Evidence>& wrong) {
+std::vector<Deviation> own_splits(const AllEvidence& evidence) {
+    const std::vector<Evidence>& wrong = evidence.wrong;
     std::vector<Deviation> list;
-    // One that no way parts is explained by none of them.
-    const auto smallest = std::ranges::min_element(wrong, {}, [](const Evidence& e) {
-        return static_cast<std::int64_t>(e.truth.row_empty.size()) * e.asked.problem.len_kv;
+    std::vector<const Evidence*> calls;
+    for (const Evidence& e : wrong)
+        if (e.asked.problem.splits == 0) calls.push_back(&e);
+    std::ranges::stable_sort(calls, {}, [](const Evidence* e) {
+        return static_cast<std::int64_t>(e->truth.row_empty.size()) * e->asked.problem.len_kv;
     });
-    if (smallest == wrong.end() || smallest->asked.problem.len_kv < 2) return list;
+    if (calls.empty()) return list;
     std::int64_t rows = 1;
-    for (const Evidence& e : wrong) rows = std::max(rows, rows_of_group(e.asked.problem));
-    for (const Deviation& d : deviations_of_splits())
-        for (const OwnSplits& own : ways_to_part())
-            for (const std::int64_t rows_most : {std::int64_t{0}, power_of_two_at_least(rows)}) {
-                Deviation mine = parted(d, own, rows_most);
-                if (agrees(mine, *smallest)) list.push_back(std::move(mine));
-            }
+    for (const Evidence* e : calls) rows = std::max(rows, rows_of_group(e->asked.problem));
+    const std::vector<OwnSplits> ways = told_apart(ways_to_part(), evidence);
+    const std::int64_t keys = calls.front()->asked.problem.len_kv;
+    for (const Deviation& d : deviations_of_splits()) {
+        // What so many splits do to the smallest call; one that no way parts is explained by none.
+        std::map<std::int64_t, bool> explained;
+        for (const OwnSplits& own : ways) {
+            const auto [known, is_new] = explained.emplace(own.of(keys), false);
+            if (is_new) known->second = agrees(parted(d, own, 0), *calls.front());
+            if (!known->second) continue;
+            for (const std::int64_t rows_most : {std::int64_t{0}, power_of_two_at_least(rows)})
+                if (Deviation mine = parted(d, own, rows_most); agrees_with_some(mine, calls))
+                    list.push_back(std::move(mine));
+        }
+    }
     return list;
 }
 

@@ -197,6 +197,7 @@ std::vector<Deviation> sinks_of_splits() {
                 }
                 return WeightChange{{}, std::log1p((std::max(splits, 1.0) - 1) * share)};
             }));
+    for (Deviation& d : all) d.form_of = "sink_each_split";
     return all;
 }
 

@@ -82,8 +82,10 @@ Judgement memory_does_not_show(const Trial& trial) {
     const Run first(trial);
     Judgement sum;
     for (std::int64_t n = calls_again(trial, 1); n > 0 && !sum.violated(); --n)
-        sum = merge(std::move(sum), repeat(first, trial.numerics().deterministic,
-                                           " changes with what lies in memory around the tensors"));
+        sum =
+            merge(std::move(sum),
+                  repeat(first, trial.numerics().deterministic,
+                         " changes when the call is made again, its tensors elsewhere in memory"));
     return sum;
 }
 

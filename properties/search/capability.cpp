@@ -80,16 +80,26 @@ bool is_affordable(const Sizes& sizes, const Capability& capability) {
     return !capability.simulated || products <= products_max;
 }
 
-/// What is known, and the large head dimensions of the manifest's own lists.
+/// What is known, and of the manifest's own lists the large head dimensions and every number of
+/// sequences, heads and tokens: few cases would be drawn with the large ones.
 std::vector<Sizes> outliers_for(const kernel::Takes& takes) {
     using enum kernel::Quantity;
     std::vector<Sizes> list = known_outliers();
     const auto add = [&](SizeAxis axis, const kernel::NumberSet& numbers) {
+        const bool dims = axis == SizeAxis::dim_qk || axis == SizeAxis::dim_v;
+        const std::int64_t common = dims ? dim_common : 1;
         for (const std::int64_t n : numbers.only)
-            if (n > dim_common) list.push_back({{axis, n}});
+            if (n > common) list.push_back({{axis, n}});
     };
     add(SizeAxis::dim_qk, takes[dim_qk]);
     add(SizeAxis::dim_v, takes[dim_v]);
+    add(SizeAxis::batch, takes[batch]);
+    add(SizeAxis::len_q, takes[len_q]);
+    add(SizeAxis::len_kv, takes[len_kv]);
+    for (const std::int64_t n : takes[heads_kv].only)
+        if (n > 1)
+            list.push_back(
+                {{SizeAxis::heads_q, n * takes[group].nearest(1)}, {SizeAxis::heads_kv, n}});
     for (const kernel::DimPair& pair : takes.dims)
         if (std::max(pair.qk, pair.v) > dim_common)
             list.push_back({{SizeAxis::dim_qk, pair.qk}, {SizeAxis::dim_v, pair.v}});

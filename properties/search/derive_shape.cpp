@@ -60,6 +60,14 @@ void set_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool square)
     if (plan.features.has(Feature::cache) && p.len_q > p.len_kv) std::swap(p.len_q, p.len_kv);
 }
 
+/// Of lengths that are listed, each in turn, up to the longest that are drawn.
+void spread_lengths(Problem& p, const ShapePlan& plan) {
+    using enum kernel::Quantity;
+    kernel::spread(p, plan.takes);
+    for (const auto& [len, of] : {std::pair{&p.len_q, len_q}, {&p.len_kv, len_kv}})
+        if (*len > plan.len_max) *len = plan.takes[of].nearest(plan.len_max);
+}
+
 /// One sequence, and no more heads than the features need. A grouped case keeps two key/value heads
 /// as long as it can: with one, every mapping of heads is right.
 void give_up_heads(Problem& p, bool grouped, const ShapePlan& plan) {
@@ -92,8 +100,10 @@ void give_up_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool squ
         p.len_q = p.len_kv = std::max(std::min(side, p.len_kv), std::int64_t{1});
         return;
     }
-    const bool queries_first =
-        raw.size == Size::long_keys || (raw.size != Size::long_queries && raw.queries_first);
+    using enum kernel::Quantity;
+    const bool keys_listed = !plan.takes[len_kv].only.empty() && plan.takes[len_q].only.empty();
+    const bool queries_first = raw.size == Size::long_keys || (raw.size != Size::long_queries &&
+                                                               (raw.queries_first || keys_listed));
     std::int64_t& first = queries_first ? p.len_q : p.len_kv;
     std::int64_t& second = queries_first ? p.len_kv : p.len_q;
     shorten(p, first, std::max(second, least), plan.scores_max);
@@ -117,8 +127,10 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     p.batch = f.has(documents) ? 1 : raw.batch;
     p.heads_kv = raw.heads_kv;
     p.heads_q = raw.heads_kv * (grouped ? raw.group : 1);
+    kernel::spread(p, plan.takes);
     kernel::fit_heads(p, plan.takes);
     set_lengths(p, raw, plan, square);
+    spread_lengths(p, plan);
     ShapePlan wanted = plan;
     wanted.scores_max =
         std::min(scores_wanted(raw, plan.scores_max), plan.work_max / plan.dim_least);

@@ -235,6 +235,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
         p.dropout.seed = counter_bits(own, dropout_stream, 0) >> 40;
         p.dropout.p = taken_rate(p.dropout.p, s.capability.dropout_levels);
     }
+    kernel::spread(p, s.capability.takes);
     fit(p, s.capability);
     if (!outlier) meet_an_edge(p, raw, s.capability);
     // Backward recomputes the weights from the log-sum-exp where the kernel has one.

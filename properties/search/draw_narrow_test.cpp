@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "properties/search/campaign_test.hpp"
 #include "properties/search/coverage.hpp"
@@ -104,6 +106,39 @@ TEST_P(LittleTaking, IsAskedForEveryPairOfItsFeatures) {
         EXPECT_EQ(undrawn, "") << name(report.format);
         EXPECT_LT(report.impossible.size(), report.pairs.size() / 2);
     }
+}
+
+// A probe of lengths and heads that asks about others must not stand before what is listed.
+TEST(Listed, EveryNumberIsDrawn) {
+    KernelPlan plan{};
+    plan.manifest = full_manifest();
+    kernel::Takes& takes = plan.manifest.takes;
+    takes[batch].only = {1, 6};
+    takes[heads_kv].only = {2, 12, 32};
+    takes[len_q].only = {1, 77};
+    takes[len_kv].only = {64, 100, 777};
+    takes[page_size].only = {24, 48};
+    takes[window_left].only = {-1, 17, 1000};
+    plan.refuses = [takes](const Problem& p) { return kernel::refusal(takes, p).has_value(); };
+    PlantedKernel kernel(plan);
+    std::vector<std::string> narrowed;
+    const Capability capability = probed_capability(kernel, narrowed);
+    const law::Property law = zero_law("draw.listed");
+    std::map<std::string, std::set<std::int64_t>> met;
+    for (std::int64_t n = 0; n < 1000; ++n)
+        if (const auto c = draw({law, capability, Profile{}}, 1, n, n % 4)) {
+            const Problem& p = c->problem;
+            met["batch"].insert(p.batch);
+            met["heads_kv"].insert(p.heads_kv);
+            met["len_q"].insert(p.len_q);
+            met["len_kv"].insert(p.len_kv);
+            if (p.cache.page_size > 0) met["page_size"].insert(p.cache.page_size);
+            met["window_left"].insert(p.mask.window.left);
+        }
+    const std::map<std::string, std::set<std::int64_t>> all = {
+        {"batch", {1, 6}},          {"heads_kv", {2, 12, 32}}, {"len_q", {1, 77}},
+        {"len_kv", {64, 100, 777}}, {"page_size", {24, 48}},   {"window_left", {-1, 17, 1000}}};
+    EXPECT_EQ(met, all);
 }
 
 TEST(LittleTaken, WhatALawCannotAffordIsSaidInNumbers) {

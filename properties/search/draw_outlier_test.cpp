@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "properties/search/draw_case_test.hpp"
 #include "properties/search/features.hpp"
@@ -110,6 +111,17 @@ TEST(Outlier, TheFarKeysAreSeen) {
         EXPECT_TRUE(c->problem.mask.lens_kv.empty() && !c->problem.mask.window.limited())
             << print(*c);
     }
+}
+
+TEST(Outlier, HeadsBetweenTheUsualOnesAreDrawnToo) {
+    std::set<std::int64_t> met;
+    const Capability capability = declared_capability(full_manifest());
+    const law::Property law = zero_law("outlier.heads");
+    for (std::int64_t k = 0; k < 2000; ++k)
+        if (const auto c = draw({law, capability, Profile{}}, 1, k, 0))
+            met.insert(c->problem.heads_kv);
+    for (const std::int64_t heads : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32})
+        EXPECT_TRUE(met.contains(heads)) << heads;
 }
 
 TEST(Outlier, OnlyWhatTheKernelTakesIsDrawnAndPromised) {

@@ -147,7 +147,7 @@ void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Support
     const std::int64_t group = group_size(p);
     g.batches = taken_of({1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33},
                          [&](std::int64_t n) { return takes(with(n, p.heads_kv, group)); });
-    g.heads_kv = taken_of({1, 2, 3, 4, 8, 16, 32, 64},
+    g.heads_kv = taken_of({1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64},
                           [&](std::int64_t n) { return takes(with(p.batch, n, group)); });
     if (features.has(Feature::gqa))
         g.groups = taken_of({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 128},
@@ -200,6 +200,17 @@ Geometry probed_geometry(const Problem& taken, FeatureSet features, const Suppor
     ask_heads(g, taken, features, takes);
     if (features.has(Feature::paged)) ask_pages(g, taken, takes);
     return g;
+}
+
+void leave_to_lists(Geometry& g, const kernel::Takes& takes) {
+    using enum kernel::Quantity;
+    const auto listed = [&takes](kernel::Quantity q) { return !takes[q].only.empty(); };
+    if (listed(batch)) g.batches.clear();
+    if (listed(heads_kv)) g.heads_kv.clear();
+    if (listed(group)) g.groups.clear();
+    if (listed(page_size)) g.page_sizes.clear();
+    if (listed(len_q)) g.len_q = {};
+    if (listed(len_kv)) g.len_kv = {};
 }
 
 void snap(Problem& p, const Geometry& g, bool cached) {

@@ -40,6 +40,10 @@ using Supports = std::function<bool(const Problem&)>;
 /// they are among `features`.
 Geometry probed_geometry(const Problem& taken, FeatureSet features, const Supports& takes);
 
+/// What the manifest lists, number by number, is not for the probe to narrow: it asked about
+/// others.
+void leave_to_lists(Geometry& geometry, const kernel::Takes& takes);
+
 /// Moves a shape to one the kernel takes. For before its features are set: lengths change.
 void snap(Problem& shape, const Geometry& geometry, bool cached);
 

@@ -90,7 +90,8 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits) {
                                            return cap > 0 ? std::min(b, cap) : b;
                                        })),
         gen::set(&Raw::heads_kv,
-                 gen::weightedElement<std::int64_t>({{10, 1}, {10, 2}, {4, 3}, {2, 4}, {1, 8}})),
+                 gen::weightedElement<std::int64_t>(
+                     {{10, 1}, {10, 2}, {4, 3}, {2, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}})),
         gen::set(&Raw::group,
                  gen::weightedElement<std::int64_t>(
                      {{4, 2}, {4, 3}, {2, 4}, {2, 5}, {2, 6}, {1, 7}, {2, 8}, {1, 12}, {1, 16}})),

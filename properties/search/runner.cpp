@@ -29,7 +29,7 @@ public:
         : factory_(factory),
           options_(options),
           observer_(observer),
-          limit_(options.session.timeout, patience_of(options.kernel)),
+          limit_(options.session, patience_of(options.kernel)),
           bench_(options, capability_, limit_),
           state_(laws, options),
           workers_(static_cast<std::size_t>(std::max(options.jobs, 1))) {}

@@ -51,15 +51,23 @@ Sizes sizes_of(const Problem& p) {
         {dim_v, value_dim(p)},  {documents, static_cast<std::int64_t>(p.mask.documents_q.size())}};
 }
 
-// Llama 70B has 64 heads in groups of 8, DeepSeek's latent attention 128 over one and 576 channels
-// beside 512, or 192 beside 128; MiniCPM3 96 beside 64; Gemma 256 channels.
+// GPT-2 has 12 heads, Llama 7B 32; Llama 70B has 64 heads in groups of 8, DeepSeek's latent
+// attention 128 over one and 576 channels beside 512, or 192 beside 128; MiniCPM3 96 beside 64;
+// Gemma 256 channels.
 const std::vector<Sizes>& known_outliers() {
     using enum SizeAxis;
     static const std::vector<Sizes> all = [] {
         std::vector<Sizes> list;
         for (const std::int64_t n : {5, 9, 17, 33}) list.push_back({{batch, n}});
-        for (const auto& [q, kv] :
-             {std::pair{32, 8}, {33, 11}, {40, 8}, {64, 8}, {64, 64}, {128, 1}})
+        for (const auto& [q, kv] : {std::pair{32, 8},
+                                    {33, 11},
+                                    {40, 8},
+                                    {64, 8},
+                                    {12, 12},
+                                    {16, 16},
+                                    {32, 32},
+                                    {64, 64},
+                                    {128, 1}})
             list.push_back({{heads_q, q}, {heads_kv, kv}});
         for (const std::int64_t n : {385, 769, 1537, 3073, 6145}) list.push_back({{len_q, n}});
         for (const std::int64_t n :

@@ -75,7 +75,8 @@ TimeLimit::milliseconds TimeLimit::patient(double products) const noexcept {
 }
 
 /// A quarter of the limit, and six tenths where it decides, of compiled code; twice that where
-/// calls compile, which may wait for one another; and never near what a good call has taken. On
+/// calls compile, which may wait for one another; and never near what a good call has taken, nor
+/// below what was stated where it decides. On
 /// top, until the kernel's speed is known, what one takes that makes a million products a second:
 /// one built with every check, or in a language that is interpreted.
 TimeLimit::milliseconds TimeLimit::silence(double products, bool deciding) const noexcept {
@@ -85,7 +86,8 @@ TimeLimit::milliseconds TimeLimit::silence(double products, bool deciding) const
     const double own = times * (deciding ? share_deciding : share) * full_;
     const double good = patience * std::max(longest_good_.load(), longest_start_.load());
     const double unknown = slowest_product_ > 0 ? 0 : slow_product * products;
-    return to_milliseconds(std::max(own, good) + unknown + arithmetic(products));
+    const double stated = deciding ? silence_ : 0;
+    return to_milliseconds(std::max({own, good, stated}) + unknown + arithmetic(products));
 }
 
 TimeLimit::milliseconds TimeLimit::to_confirm() const noexcept {

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <string>
 
+#include "kernels/worker/session.hpp"
 #include "reference/problem/problem.hpp"
 
 namespace attest::search {
@@ -32,8 +33,11 @@ public:
 
     /// patience: by how much longer a call may take that decides whether the kernel hangs, and the
     /// first call of a process. More where calls compile.
-    explicit TimeLimit(milliseconds full, int patience = 2)
-        : full_(seconds_of(full)), patience_(patience) {}
+    /// silence: how long a call that decides may show no sign of life at the least.
+    explicit TimeLimit(milliseconds full, int patience = 2, milliseconds silence = milliseconds(0))
+        : full_(seconds_of(full)), silence_(seconds_of(silence)), patience_(patience) {}
+    TimeLimit(const worker::SessionOptions& session, int patience)
+        : TimeLimit(session.timeout, patience, session.silence) {}
 
     milliseconds full() const noexcept { return to_milliseconds(full_); }
 
@@ -73,6 +77,7 @@ private:
     double now() const noexcept;
 
     std::atomic<double> full_;
+    const double silence_;
     const int patience_;
     std::atomic<double> longest_good_{0};     ///< of the calls that were not first
     std::atomic<double> longest_start_{0};    ///< of those that were

@@ -58,6 +58,10 @@ TEST(TimeLimit, WithoutASignOfLifeItIsShorter) {
     EXPECT_EQ(compiled.silence(0, false), milliseconds(2'500));
     EXPECT_EQ(compiled.silence(0, true), milliseconds(6'000));
     EXPECT_EQ(other.silence(0, false), milliseconds(5'000));
+    // A limit that was asked for is waited for by the call that decides.
+    const TimeLimit stated(full, compiled_patience, full);
+    EXPECT_EQ(stated.silence(0, false), milliseconds(2'500));
+    EXPECT_EQ(stated.silence(0, true), milliseconds(10'000));
     EXPECT_EQ(other.silence(0, true), milliseconds(12'000));
     // Of 1e6 products a second, and four times 1e8 of them, as a slow kernel may be.
     EXPECT_EQ(compiled.silence(1e6, false), milliseconds(3'540));

@@ -17,6 +17,49 @@ double bin_of(double weight, Precision format) {
     return std::ldexp(std::floor(std::ldexp(mantissa, bits)), exponent - bits);
 }
 
+/// Addends that hardly differ round alike: by how much n of them, one after another, are off in the
+/// sums of one binade, where that is most; the largest partial sum is `top`, each is known to `ua`.
+double biased_by(std::span<const double> addends, double top, double ua) {
+    double largest = 0, most = 0;
+    for (const double a : addends) largest = std::max(largest, std::abs(a));
+    if (!(largest > 0) || !std::isfinite(top)) return 0;
+    for (double grid = 2 * ua * std::ldexp(1.0, std::ilogb(top)); grid >= 2 * ua * largest;
+         grid /= 2) {
+        double error = 0;
+        for (const double a : addends) error += a - grid * std::nearbyint(a / grid);
+        most = std::max(most, std::abs(error));
+    }
+    return most;
+}
+
+/// How far roundings of one sign take the sums of a row of many keys; 0 of fewer, whose n/4 stay
+/// within the root of their squares, 3.8 sqrt(2 n).
+class OneSided {
+public:
+    OneSided(const RowFacts& facts, std::size_t keys, double ua)
+        : facts_(facts), sum_(std::exp(facts.lse - facts.max)), ua_(ua) {
+        constexpr std::size_t many = 256;
+        if (keys < many) return;
+        addends_.resize(keys);
+        for (std::size_t j = 0; j < keys; ++j) addends_[j] = sum_ * facts.weight[j];
+        of_sum_ = biased_by(addends_, sum_, ua) / sum_;
+    }
+    /// What is added up is not p v but p l v, in the frame of the row's maximum.
+    void add(std::size_t j, double v) {
+        if (!addends_.empty()) addends_[j] = sum_ * facts_.weight[j] * v;
+    }
+    /// Of an output of this size, once all of its keys are added; w1: the sum of their sizes.
+    double of_output(double size, double w1) const {
+        if (addends_.empty()) return 0;
+        return of_sum_ * size + biased_by(addends_, sum_ * w1, ua_) / sum_;
+    }
+
+private:
+    const RowFacts& facts_;
+    double sum_, ua_, of_sum_ = 0;
+    std::vector<double> addends_;
+};
+
 }  // namespace
 
 double azuma_factor(double delta) noexcept {
@@ -90,11 +133,12 @@ void ProbableRow::square_groups(std::span<const std::int64_t> visible, const dou
 // E_b = sys + lambda sqrt(B2):
 //   B2 = groups of scores + groups of roundings + R (exp_error S1)^2 + (ua srms sigma)^2
 //        + h_O (ua w1)^2 + h_l (ua O)^2 + (2.5 ua O)^2,
-//   sys = 3 ua srms sigma + ua |m| S1 + X (w1 + |O|) + stagnation,
+//   sys = 3 ua srms sigma + ua |m| S1 + X (w1 + |O|) + max(stagnation, one-sided roundings),
 // S1 = sum p |v - O|, sigma^2 = sum p (v - O)^2, w1 = sum p |v|, srms^2 = sum p (m - s)^2.
 // Constants that are rounded (scale, log2(e)) err one way for all keys: sys. So do addends too
 // small to register in a long sum: all keys with p < 8 ua count min(p, ua)(|v| + |O|), without
-// which the model fails (measured: one dominant key and thousands of keys below ua).
+// which the model fails (measured: one dominant key and thousands of keys below ua). And addends
+// that hardly differ, as of 98,305 keys with flat scores, are all rounded the same way.
 void ProbableRow::bound(const RowFacts& facts, std::span<const std::int64_t> visible,
                         const double* values, std::int64_t stride, std::span<const double> exact,
                         double factor, std::span<double> worst_case) {
@@ -129,6 +173,7 @@ void ProbableRow::bound(const RowFacts& facts, std::span<const std::int64_t> vis
         model_.may_split
             ? std::expm1(8 * ua * (score_max + std::log(n) + 2) + 6 * model_.exp_error + 4 * ua)
             : 0;
+    OneSided one_sided(facts, keys, ua);
     for (std::size_t c = 0; c < columns; ++c) {
         double s1 = 0, variance = 0, w1 = 0, stagnant = 0, total = 0;
         const double exact_c = scale_ * exact[c], size = std::abs(exact_c);
@@ -141,14 +186,16 @@ void ProbableRow::bound(const RowFacts& facts, std::span<const std::int64_t> vis
             w1 += p * std::abs(v);
             total += std::abs(v);
             if (p < 8 * ua) stagnant += std::min(p, ua) * (std::abs(v) + size);
+            one_sided.add(j, v);
         }
         const auto squared = [](double x) { return x * x; };
         const double sigma = std::sqrt(variance);
         const double b2 = square_[c] + rises * squared(model_.exp_error * s1) +
                           squared(ua * srms * sigma) + (n + rises + 4) * squared(ua * w1) +
                           (n + rises + 1) * squared(ua * size) + squared(2.5 * ua * size);
-        const double systematic =
-            3 * ua * srms * sigma + ua * std::abs(facts.max) * s1 + merge * (w1 + size) + stagnant;
+        const double systematic = 3 * ua * srms * sigma + ua * std::abs(facts.max) * s1 +
+                                  merge * (w1 + size) +
+                                  std::max(stagnant, one_sided.of_output(size, w1));
         double error = (systematic + factor * std::sqrt(b2)) *
                        (1 + 2 * (relative + (n + rises) * ua + model_.up));
         // Back at its own scale, rounded up.

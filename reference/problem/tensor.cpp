@@ -84,6 +84,14 @@ void widen_all(const std::byte* from, std::span<double> out, F widen_one) {
 
 }  // namespace
 
+// Of bytes std::vector's own comparison takes one at a time.
+bool Tensor::operator==(const Tensor& other) const noexcept {
+    return type_ == other.type_ && shape_ == other.shape_ &&
+           storage_.size() == other.storage_.size() &&
+           (storage_.empty() ||
+            std::memcmp(storage_.data(), other.storage_.data(), storage_.size()) == 0);
+}
+
 std::string_view name(Role role) noexcept {
     return attest_role_name(static_cast<int>(role));
 }

@@ -60,7 +60,7 @@ public:
     /// Writes them; as set(), one by one.
     void narrow(std::int64_t first, std::span<const double> values);
 
-    bool operator==(const Tensor&) const = default;  ///< same type, shape and bits
+    bool operator==(const Tensor& other) const noexcept;  ///< same type, shape and bits
 
 private:
     ElementType type_ = ElementType::f32;

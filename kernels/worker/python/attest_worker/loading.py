@@ -124,6 +124,12 @@ class Kernel:
         gradients = manifest.get("gradients")
         method, *more = gradients if isinstance(gradients, dict) else [gradients]
         if not isinstance(method, str) or more:
+            if gradients and not callable(self.backward):
+                raise LoadError(
+                    f"{module.__name__} has no function backward\n"
+                    "its manifest lists gradients; of a forward alone PyTorch or JAX makes them: "
+                    '"gradients": "autograd" or "vjp"'
+                )
             return manifest
         from attest_worker import derived
 
