@@ -159,10 +159,12 @@ void draw_element(Screen& s, const ElementWords& words) {
 }
 
 std::string replay_line(const KernelReport& kernel, const std::string& id,
-                        const std::string& directory) {
+                        const std::string& directory, worker::Outcome how) {
     std::string command =
         "attest replay " + search::short_id(id) + " --kernel " + shell_word(clean(kernel.typed));
-    for (const std::string& option : kernel.options) command += " " + clean(option);
+    for (const std::string& option : kernel.options)
+        if (how == worker::Outcome::hang || !option.starts_with("--timeout"))
+            command += " " + clean(option);
     return command + out_option(directory);
 }
 
@@ -216,8 +218,8 @@ void draw_unproven(Screen& screen, const RunReport& report, const std::string& d
         const search::LawReport* law = report.law(c.example.law);
         screen.fact("confirmed", law != nullptr ? "no: it " + clean(law->verdict.reason.text)
                                                 : confirmation_text(c.example.confirmed));
-        screen.fact("replay",
-                    screen.command(replay_line(report.run.kernel, c.example.id, directory)));
+        screen.fact("replay", screen.command(replay_line(report.run.kernel, c.example.id, directory,
+                                                         c.example.outcome)));
         screen.line();
     }
     if (more == 0) return;

@@ -31,8 +31,8 @@ std::string resume_line(const RunHeader& run, const std::string& directory);
 /// " --out DIR"; empty where it is the folder that nobody need name.
 std::string out_option(const std::string& directory);
 
-/// "attest replay 94d22f --kernel ./libmine.so".
+/// "attest replay 94d22f --kernel ./libmine.so"; of a hang with the limit that was asked for.
 std::string replay_line(const KernelReport& kernel, const std::string& id,
-                        const std::string& directory);
+                        const std::string& directory, worker::Outcome how);
 
 }  // namespace attest::ci

@@ -157,7 +157,7 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
     out.problem = clean(one.violation().problem);
     out.smallest = clean(print(one.example.smallest));
     out.confirmed = confirmation_text(one.example.confirmed);
-    out.replay = replay_line(report.run.kernel, one.example.id, directory);
+    out.replay = replay_line(report.run.kernel, one.example.id, directory, one.example.outcome);
     if (one.example.outcome == worker::Outcome::ok) out.element = element_words(one.violation());
     say_diagnosis(one, out);
     say_boundary(one.boundary, out);

@@ -212,13 +212,13 @@ bool make_folder(const std::string& folder) {
                                         (remedy.empty() ? "" : "; " + remedy)});
 }
 
-/// What holds the kernel's process in and, where the run is recorded, what it is made of.
+/// What holds the kernel's process in, and what it is made of; unrecorded, its Python module.
 void describe_process(RunHeader& run, const search::SessionKernel& kernel, const RunPlan& plan) {
     for (std::size_t n = 0; n < worker::barrier_names.size(); ++n)
         if (kernel.barriers().has(static_cast<worker::Barrier>(n)))
             run.kernel.barriers.emplace_back(worker::barrier_names[n]);
-    if (run.recorded)
-        run.kernel.libraries = kernel_files(plan.kernel, session_options(plan.options));
+    run.kernel.libraries = run.recorded ? kernel_files(plan.kernel, session_options(plan.options))
+                                        : process_files(0, plan.kernel);
 }
 
 // As the campaign's own kernels were.

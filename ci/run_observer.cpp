@@ -64,7 +64,8 @@ void RunObserver::on_law(const search::LawResult& result) {
         const Case& smallest = result.counterexample->smallest;
         progress_.say(result.property->id + " is violated, seen again in a fresh process");
         progress_.say(replay_line(report_.run.kernel,
-                                  search::short_id(smallest, result.property->id), options_.out));
+                                  search::short_id(smallest, result.property->id), options_.out,
+                                  result.counterexample->outcome));
     }
     if (result.counterexample || decision == law::Decision::not_run) return;
     if (decision == law::Decision::violated) return;

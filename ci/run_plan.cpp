@@ -201,17 +201,20 @@ void require_same_kernel(const RunPlan& plan, const RunHeader& now) {
     if (plan.options.resume.empty()) return;
     const RunHeader& begun = plan.earlier.run;
     const KernelReport &before = begun.kernel, &after = now.kernel;
-    const auto other_file = [&](const auto& file) {
-        const auto then = before.libraries.find(file.first);
-        return then != before.libraries.end() && then->second != file.second;
+    // Of what it is made of, the files of both: more are imported, and loaded, by later calls.
+    const auto differ = [](const auto& then, const auto& files) {
+        return std::ranges::any_of(files, [&then](const auto& file) {
+            const auto known = then.find(file.first);
+            return known != then.end() && known->second != file.second;
+        });
     };
     std::string what;
     if (begun.catalogue != now.catalogue)
         what = "was begun by attest " + begun.attest_version + ", with other laws";
-    else if (before.sha256 != after.sha256 || before.manifest.sources != after.manifest.sources ||
-             before.manifest.name != after.manifest.name ||
+    else if (before.sha256 != after.sha256 || before.manifest.name != after.manifest.name ||
              before.manifest.version != after.manifest.version ||
-             std::ranges::any_of(after.libraries, other_file))
+             differ(before.manifest.sources, after.manifest.sources) ||
+             differ(before.libraries, after.libraries))
         what = clean(after.typed) + " is another than the one that was judged there";
     if (!what.empty())
         throw BadInput("--resume " + plan.options.resume + ": " + what,

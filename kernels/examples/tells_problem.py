@@ -16,3 +16,6 @@ def supports(problem):
 
 def forward(problem, q, k, v, **tensors):
     raise AssertionError("supports() refused everything")
+
+
+backward = forward

@@ -42,6 +42,9 @@ TEST(Diagnose, ASoftCapOverAlibiIsNamed) {
     });
     search::Counterexample c;
     c.smallest = c.found.tried = parse_case("b1 hq2 hkv2 tq5 tk5 d4 softcap 0.5 alibi f32");
+    EXPECT_EQ(diagnose(late, c, {}).id, "softcap_over_alibi");
+    c.smallest = c.found.tried =
+        parse_case("b1 hq2 hkv2 tq5 tk5 d4 mask additive softcap 0.5 alibi f32");
     EXPECT_EQ(diagnose(late, c, {}).id, "softcap_other_place");
 }
 

@@ -100,9 +100,10 @@ TEST(Misread, ValuesOfAnotherHead) {
                                            std::int64_t c) { return v.at(b, 0, j, c); }));
         return own;
     });
-    EXPECT_EQ(read_by(first_head, "b1 hq2 hkv2 tq1 tk1 d1 f32"),
-              "query 0 of head 1 reads key 0 of key head 0, and not key 0 of key head 1, which it "
-              "sees");
+    EXPECT_EQ(
+        read_by(first_head, "b1 hq2 hkv2 tq1 tk1 d1 f32"),
+        "query 0 of head 1 reads the value of key 0 of key head 0, and not the value of key 0 "
+        "of key head 1, which it sees");
 }
 
 TEST(Misread, WeightsThatAreOtherNumbersMisreadNothing) {

@@ -86,8 +86,8 @@ Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
 }
 
 /// Where weights are rounded: exp(S - m), with the sum made of them as they were or as they are,
-/// or after the division.
-enum class RoundedWeights : std::uint8_t { output, both, divided };
+/// or after the division; or in the sum alone.
+enum class RoundedWeights : std::uint8_t { output, both, divided, sum };
 
 // Kernels take weights by the maximum so far: that of the keys, or of the split, from the first key
 // on that has it. None where that is no key of the first tile.
@@ -161,12 +161,17 @@ std::optional<WeightChange> rounded_in_parts(Precision format, RoundedWeights wh
             change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
         }
     }
+    if (where == RoundedWeights::sum) {
+        change.denominator = log_sum_change(row, change.numerator);
+        change.numerator.assign(row.scores.size(), 0);
+    }
     return change;
 }
 
 Deviation weights_rounded(RoundsTo narrow, RoundedWeights where, Splits splits) {
-    const char* ids[] = {"", "_and_sum", "_divided"};
-    const char* says[] = {", their sum not", " in both sums", " after the division"};
+    const char* ids[] = {"", "_and_sum", "_divided", "_in_sum"};
+    const char* says[] = {", their sum not", " in both sums", " after the division",
+                          " in their sum alone"};
     const auto n = static_cast<std::size_t>(where);
     return rounded_step(
         "weights_rounded_" + id_of(narrow) + ids[n] + (splits == Splits::asked ? "_by_split" : ""),
@@ -177,7 +182,9 @@ Deviation weights_rounded(RoundsTo narrow, RoundedWeights where, Splits splits) 
             for (const auto& parts : ways_to_split(s.problem, span, splits)) {
                 const auto keys = by_first_tile(row, parts);
                 auto own = keys ? rounded_in_parts(format, where, row, *keys) : std::nullopt;
-                if (!own || (change && own->numerator != change->numerator)) return std::nullopt;
+                if (!own || (change && (own->numerator != change->numerator ||
+                                        own->denominator != change->denominator)))
+                    return std::nullopt;
                 change = std::move(own);
             }
             return change;
@@ -185,10 +192,13 @@ Deviation weights_rounded(RoundsTo narrow, RoundedWeights where, Splits splits) 
 }
 
 Deviation weights_rounded_in_tiles(RoundsTo narrow, RoundedWeights where, std::int64_t tile) {
-    const bool both = where == RoundedWeights::both;
+    const char* ids[] = {"_", "_and_sum_", "_divided_", "_in_sum_"};
+    const char* says[] = {", their sum not", " in both sums", " after the division",
+                          " in their sum alone"};
+    const auto n = static_cast<std::size_t>(where);
     return rounded_step(
-        "weights_rounded_" + id_of(narrow) + (both ? "_and_sum_" : "_") + std::to_string(tile),
-        "weights rounded to " + words_of(narrow) + (both ? " in both sums" : ", their sum not") +
+        "weights_rounded_" + id_of(narrow) + ids[n] + std::to_string(tile),
+        "weights rounded to " + words_of(narrow) + says[n] +
             ", by the maximum so far in tiles of " + std::to_string(tile) + " keys",
         narrow,
         [where, tile](Precision format, const Specification& s, const oracle::RowDetail& row,
@@ -230,8 +240,8 @@ std::vector<Deviation> rounding_deviations() {
         for (const RoundedScores which :
              {RoundedScores::final, RoundedScores::scaled, RoundedScores::products})
             list.push_back(scores_rounded(narrow, which));
-        for (const RoundedWeights where :
-             {RoundedWeights::output, RoundedWeights::both, RoundedWeights::divided})
+        for (const RoundedWeights where : {RoundedWeights::output, RoundedWeights::both,
+                                           RoundedWeights::divided, RoundedWeights::sum})
             list.push_back(weights_rounded(narrow, where, Splits::any));
     }
     for (const Precision format : narrow_formats) {
@@ -258,7 +268,8 @@ std::vector<Deviation> weights_of_splits_rounded() {
 std::vector<Deviation> weights_of_tiles_rounded() {
     std::vector<Deviation> list;
     for (const RoundsTo narrow : narrow_or_own)
-        for (const RoundedWeights where : {RoundedWeights::output, RoundedWeights::both})
+        for (const RoundedWeights where :
+             {RoundedWeights::output, RoundedWeights::both, RoundedWeights::sum})
             for (const std::int64_t tile : {16, 32, 64, 128})
                 list.push_back(weights_rounded_in_tiles(narrow, where, tile));
     return list;

@@ -161,16 +161,16 @@ Deviation of_other_cap(const OtherCap& other) {
 }  // namespace
 
 std::vector<Deviation> softcap_deviations() {
-    std::vector<Deviation> list = caps_misplaced();
-    for (const OtherCap& other : other_caps) list.push_back(of_other_cap(other));
+    // What moves one of two biases stands before what moves both: where there is one they agree.
+    std::vector<Deviation> list;
     list.push_back(capped_otherwise(
-        "softcap_over_alibi", "a soft cap over scores and ALiBi, with the mask behind it",
-        has_alibi_to_move,
+        "softcap_over_alibi", "a soft cap over scores and ALiBi", has_alibi_to_move,
         [](const Uncapped& x, double cap) { return cap_of(x.score + x.alibi, cap) + x.mask; }));
     list.push_back(capped_otherwise(
-        "softcap_over_bias_tensor",
-        "a soft cap over scores and additive mask, with ALiBi behind it", has_tensor_to_move,
+        "softcap_over_bias_tensor", "a soft cap over scores and additive mask", has_tensor_to_move,
         [](const Uncapped& x, double cap) { return cap_of(x.score + x.mask, cap) + x.alibi; }));
+    for (Deviation& d : caps_misplaced()) list.push_back(std::move(d));
+    for (const OtherCap& other : other_caps) list.push_back(of_other_cap(other));
     list.push_back(capped_otherwise("softcap_clipped", "scores clipped at the cap, without a tanh",
                                     has_cap_before_bias, [](const Uncapped& x, double cap) {
                                         return std::clamp(x.score, -cap, cap) + x.alibi + x.mask;

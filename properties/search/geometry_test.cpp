@@ -137,10 +137,12 @@ class Declared : public ::testing::TestWithParam<Declaration> {};
 
 // What the manifest says is drawn, and nothing else: no draw is refused, and hardly one is dropped.
 TEST_P(Declared, NoDrawIsWasted) {
-    kernel::Manifest manifest =
-        kernel::parse_manifest(std::string(R"({"name":"x","version":"1","formats":)") +
-                                   GetParam().formats + R"(,"takes":)" + GetParam().takes + "}",
-                               "x");
+    kernel::Manifest manifest = kernel::parse_manifest(
+        std::string(R"({"name":"x","version":"1","features":["causal",)"
+                    R"("gqa","cache","paged","lens_q","lens_kv","documents",)"
+                    R"("alibi","rope","keys_rotated"],"formats":)") +
+            GetParam().formats + R"(,"takes":)" + GetParam().takes + "}",
+        "x");
     manifest.features =
         manifest_of().features.without(Feature::mixed_formats) | manifest.takes.always;
     if (!manifest.takes.orders.empty())
