@@ -31,7 +31,7 @@ NOT_RUN = {
         "needs ONNX Runtime from a package registry; adapters_test.py runs it where that is",
     "PYTHONPATH=kernels/adapters ci/attest check python:torch_sdpa.math --python .venv/bin/python --profile quick --seed 31":
         "needs PyTorch from a package registry; adapters_test.py runs it where that is",
-    "● HOLDS   81 laws, 9 533 cases, 52.4 million elements, 37.3 s   exit 0": "is printed by PyTorch's adapter",
+    "● HOLDS   81 laws, 9 533 cases, 52.3 million elements, 27.9 s   exit 0": "is printed by PyTorch's adapter",
     "  sanitizer       memcheck: Invalid __global__ write of size 4 bytes at": "needs a GPU and compute-sanitizer",
     "strategy: {fail-fast: false, matrix: {part: [0, 1, 2, 3]}}": "is for GitHub's runner",
     "on: {push: {branches: [main]}, pull_request: {}}": "is for GitHub's runner; actions_test.py runs what it runs",
