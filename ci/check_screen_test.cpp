@@ -83,6 +83,16 @@ TEST(CheckScreen, LooksAsDesigned) {
             }
 }
 
+TEST(CheckScreen, AHangIsReplayedWithItsLimit) {
+    KernelReport kernel;
+    kernel.typed = "./mine.so";
+    kernel.options = {"--timeout 2000ms", "--unconfined"};
+    EXPECT_EQ(replay_line(kernel, "2b9a441d", "attest-out", worker::Outcome::hang),
+              "attest replay 2b9a441d --kernel ./mine.so --timeout 2000ms --unconfined");
+    EXPECT_EQ(replay_line(kernel, "2b9a441d", "attest-out", worker::Outcome::ok),
+              "attest replay 2b9a441d --kernel ./mine.so --unconfined");
+}
+
 TEST(CheckScreen, ADoubtIsToldAndFailsNothing) {
     RunReport report = golden_report("check_pass");
     const RunVerdict without = verdict_of(report, false);

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "ci/number.hpp"
+#include "properties/diagnosis/evidence.hpp"
 #include "properties/diagnosis/picture.hpp"
 
 namespace attest::ci {
@@ -14,10 +15,6 @@ namespace attest::ci {
 namespace {
 
 constexpr std::int64_t weights_read_max = 256;  // keys: one call of the kernel for dim_v of them
-
-Precision lse_format(const Problem& p) {
-    return p.format_q == Precision::f64 ? Precision::f64 : Precision::f32;
-}
 
 void compare(const Tensor& observed, const std::vector<bound::ExpectedElement>& expected,
              Precision format, Divergence& d) {
@@ -63,7 +60,7 @@ Divergence find_divergence(const kernel::Manifest& manifest, const Problem& prob
     if (!d.elements.empty() || !observed.has(Role::lse)) return d;
     const Divergence outputs = d;
     d.of = 0;
-    compare(observed[Role::lse], d.truth.lse, lse_format(problem), d);
+    compare(observed[Role::lse], d.truth.lse, diagnosis::lse_format(problem), d);
     d.lse = !d.elements.empty();
     if (!d.lse) d.of += outputs.of;
     return d;

@@ -15,8 +15,9 @@ namespace {
 
 void add_kernel_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     app.add_option("--python", o.python, "interpreter for python: kernels");
-    app.add_option("--timeout", t.timeout,
-                   "limit of one call of the kernel (10s, 6s without a sign of life)");
+    app.add_option(
+        "--timeout", t.timeout,
+        "limit of one call of the kernel (10s; 6s for compiled code without a sign of life)");
     app.add_option("--env", o.variables,
                    "a variable of the environment that the kernel is given too; may be repeated")
         ->allow_extra_args(false);

@@ -167,6 +167,20 @@ TEST(Boundary, TheSmallestCaseBelongsInside) {
     EXPECT_FALSE(find_boundary(records, &outside).found);
 }
 
+TEST(Boundary, AWrongCallBesideTheCasesRefutes) {
+    const auto records = drawn(500, 7, [](const Case& c) { return c.problem.softcap > 0; });
+    Boundary boundary = find_boundary(records);
+    ASSERT_TRUE(boundary.found);
+    const std::int64_t cases = boundary.inside + boundary.outside;
+    boundary.hear(parse_case("b1 hq1 hkv1 tq1 tk1 d1 softcap 1 f32").problem);
+    EXPECT_EQ(boundary.says, "only with a soft cap");
+    boundary.hear(parse_case("b1 hq1 hkv1 tq1 tk1 d1 f32").problem);
+    EXPECT_FALSE(boundary.found);
+    EXPECT_EQ(boundary.says, "no pattern found");
+    EXPECT_EQ(boundary.inside, cases);
+    EXPECT_EQ(boundary.outside, 0);
+}
+
 TEST(Boundary, NoCasesNoBoundary) {
     EXPECT_FALSE(find_boundary({}).found);
     const auto one = drawn(1, 1, [](const Case&) { return true; });

@@ -93,6 +93,8 @@ constexpr Played plays[] = {
     {"weights_rounded_bf16_and_sum_64",
      "b1 hq1 hkv1 tq2 tk150 d1 scale 0.01 f32 q ones k steep v index"},
     {"merge_rounded_bf16", "b1 hq2 hkv2 tq3 tk20 d4 splits 3 f32"},
+    {"weights_rounded_bf16_in_sum_64",
+     "b1 hq1 hkv1 tq2 tk150 d1 scale 0.01 f32 q ones k steep v index"},
     {"merge_maxima_rounded_own_and_sum", "b1 hq2 hkv2 tq3 tk20 d4 splits 3 f16"},
     {"splits_end_2", "b1 hq1 hkv1 tq2 tk20 d4 splits 5 f32"},
     {"rope_odd_pairs_backwards", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},
@@ -157,6 +159,21 @@ INSTANTIATE_TEST_SUITE_P(Each, Unlisted, testing::ValuesIn(plays), [](const auto
     std::ranges::replace(name, '-', 'm');
     return name;
 });
+
+TEST(OwnSplits, OfSoManyKeysEachAndAtMostSoMany) {
+    const Deviation each = *std::ranges::find(deviations(), "sink_each_split", &Deviation::id);
+    const auto answer = [each](const Specification& s, const bound::Expected& truth) {
+        Specification split = s;
+        if (s.problem.splits == 0)
+            split.problem.splits = std::clamp<std::int64_t>(s.problem.len_kv / 32, 1, 8);
+        const std::optional<bound::Expected> e = predict(each, split, truth);
+        return e ? *e : truth;
+    };
+    const Diagnosis d = diagnosed_of(answer, "b1 hq2 hkv2 tq2 tk64 d4 sink f32");
+    EXPECT_EQ(d.form_of, "sink_each_split");
+    EXPECT_TRUE(d.says.starts_with("the sink once for each split; split to 32 keys and more"))
+        << d.says;
+}
 
 }  // namespace
 }  // namespace attest::diagnosis

@@ -76,9 +76,9 @@ TimeLimit::milliseconds TimeLimit::patient(double products) const noexcept {
 
 /// A quarter of the limit, and six tenths where it decides, of compiled code; twice that where
 /// calls compile, which may wait for one another; and never near what a good call has taken, nor
-/// below what was stated where it decides. On
-/// top, until the kernel's speed is known, what one takes that makes a million products a second:
-/// one built with every check, or in a language that is interpreted.
+/// below what was stated where it decides. On top, until the kernel's speed is known, what one
+/// takes that makes a million products a second: one built with every check, or in a language that
+/// is interpreted.
 TimeLimit::milliseconds TimeLimit::silence(double products, bool deciding) const noexcept {
     // The numbers of the sentences above.
     constexpr double share = 0.25, share_deciding = 0.6, slow_product = 1e-6, patience = 4;

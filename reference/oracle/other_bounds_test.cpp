@@ -176,6 +176,24 @@ TEST(bound_b, no_correct_kernel_violates_it_and_it_is_sharper_in_long_rows) {
                 in_long_rows.median());
 }
 
+TEST(bound_b, holds_where_a_long_sum_rounds_one_way) {
+    Case c;
+    c.problem.len_kv = 98305;
+    c.problem.dim_qk = 2;
+    c.values.kind = ValueKind::flat;
+    Emulation how;
+    for (const std::uint64_t seed : {1ULL, 7ULL, 3347451ULL}) {
+        c.values.seed = seed;
+        const TensorSet inputs = make_inputs(c);
+        const bound::Expected e = attend_probable(c.problem, {}, declared(how), inputs, 1e-9);
+        const Observed seen = emulate(c, {}, inputs, how);
+        for (std::size_t n = 0; n < seen.output.size(); ++n)
+            EXPECT_NE(bound::judge(seen.output[n], e.output[n], Precision::f32),
+                      bound::Agreement::disagrees)
+                << seed << " " << n;
+    }
+}
+
 TEST(bound_b, azuma_factor_is_the_derived_one) {
     EXPECT_NEAR(bound::azuma_factor(1e-12), 4.345, 1e-3);
 }
