@@ -6,6 +6,7 @@
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
 #include "ci/record.hpp"
+#include "ci/run_words.hpp"
 #include "ci/screen.hpp"
 #include "properties/law/property.hpp"
 #include "reference/problem/digest.hpp"

@@ -3,6 +3,7 @@
 #include "ci/certificate.hpp"
 #include "ci/number.hpp"
 #include "ci/page_parts.hpp"
+#include "ci/run_words.hpp"
 #include "ci/screen.hpp"
 #include "reference/problem/digest.hpp"
 

@@ -6,6 +6,7 @@
 #include "ci/certificate_files.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
+#include "ci/run_words.hpp"
 
 namespace attest::ci {
 
@@ -223,7 +224,7 @@ std::string draw_check(const RunReport& report, const ScreenStyle& style,
     if (v.decision != RunDecision::violated) draw_doubts(s, report);
     draw_inconclusive(s, report);
     draw_trouble(s, *report.end);
-    if (report.end->interrupted || v.cut > 0) draw_kept(s, report, directory);
+    if (was_ended_early(report)) draw_kept(s, report, directory);
     draw_verdict(s, report, directory);
     return s.text();
 }

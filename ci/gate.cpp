@@ -7,6 +7,7 @@
 #include "ci/finding.hpp"
 #include "ci/number.hpp"
 #include "ci/record.hpp"
+#include "ci/run_words.hpp"
 #include "ci/screen.hpp"
 #include "properties/search/glob.hpp"
 
@@ -22,6 +23,9 @@ struct GateComparison : GateChanges {
     const GateLimits& limits;
     bool mended = false;           ///< a law that was violated is not any more
     std::int64_t other_draws = 0;  ///< laws whose cases were others, so that errors do not compare
+    /// The law whose failure ended the candidate's others early, and how many had fewer cases so.
+    const search::LawReport* stopped_by = nullptr;
+    std::int64_t stopped = 0;
 };
 
 bool judged(const search::LawReport& law) {
@@ -75,12 +79,16 @@ void compare_verdicts(GateComparison& c, const search::LawReport& before,
     }
 }
 
-// A candidate that did what was planned has judged enough, whatever the baseline's store held.
+// A candidate that did what was planned has judged enough, whatever the baseline's store held. Of
+// one that was stopped early by a failure, each law behind it has fewer: that is said once.
 void compare_cases(GateComparison& c, const search::LawReport& before,
                    const search::LawReport& after) {
     const RunHeader& run = c.candidate.run;
     const std::int64_t planned = run.cases.value_or(run.profile.cases_per_law);
-    if (after.cases < before.cases && after.cases < planned)
+    if (!(after.cases < before.cases && after.cases < planned)) return;
+    if (c.stopped_by != nullptr)
+        ++c.stopped;
+    else
         c.add(Kind::worse, after.law, counted(before.cases, "case"), counted(after.cases, "case"),
               "fewer cases judged");
 }
@@ -100,6 +108,7 @@ bool same_draws(const GateComparison& c, const search::LawReport& before,
 void compare_accuracy(GateComparison& c, const search::LawReport& before,
                       const search::LawReport& after) {
     if (!before.ratios || !after.ratios) return;
+    if (c.stopped_by != nullptr && after.cases < before.cases) return;
     if (!same_draws(c, before, after)) {
         ++c.other_draws;
         return;
@@ -172,56 +181,26 @@ void apply(const std::vector<Waiver>& waivers, const std::string& kernel, const 
     }
 }
 
-bool was_whole(const RunReport& report) {
-    return report.end->verdict.decision != RunDecision::not_complete && !report.end->interrupted &&
-           report.end->verdict.cut == 0;
+// Why this run leaves the gate open; empty: it is whole.
+std::string cut_text(const char* which, const RunReport& report) {
+    if (!was_ended_early(report)) return {};
+    const std::int64_t cut = report.end->verdict.cut;
+    return "the " + std::string(which) + " is not complete: " +
+           (report.end->interrupted ? "it was interrupted" : "it was ended before its time") +
+           (cut > 0 ? ", and " + counted(cut, "law") + " did not run" : "");
+}
+
+void say_undecided(const GateComparison& c, GateReport& out) {
+    for (const std::string& why :
+         {cut_text("baseline", c.baseline), cut_text("candidate", c.candidate)})
+        if (!why.empty()) out.undecided.push_back(why);
+    if (out.compared == 0) out.undecided.push_back("no law was judged by both");
+    if (c.stopped > 0)
+        out.undecided.push_back("the candidate tried fewer cases of " + counted(c.stopped, "law") +
+                                " than the baseline: " + fewer_cases_text(c.candidate));
 }
 
 }  // namespace
-
-void GateChanges::add(GateChange::Kind kind, std::string subject, std::string before,
-                      std::string after, std::string says, std::string cause) {
-    list.push_back({kind,
-                    std::move(subject),
-                    std::move(before),
-                    std::move(after),
-                    std::move(says),
-                    std::move(cause),
-                    {}});
-}
-
-std::int64_t GateReport::count(GateChange::Kind kind) const {
-    return std::ranges::count(changes, kind, &GateChange::kind);
-}
-
-const GateChange* GateReport::about(const std::vector<std::string>& laws) const {
-    const auto at = std::ranges::find_if(changes, [&](const GateChange& change) {
-        return std::ranges::find(laws, change.subject) != laws.end();
-    });
-    return at == changes.end() ? nullptr : &*at;
-}
-
-std::string GateReport::waiver_of(const std::vector<std::string>& laws) const {
-    const GateChange* change = about(laws);
-    return change != nullptr && change->kind == GateChange::Kind::waived ? change->waiver : "";
-}
-
-std::string GateReport::excuse_of(const std::vector<std::string>& laws) const {
-    if (const std::string waiver = waiver_of(laws); !waiver.empty()) return "waived: " + waiver;
-    const GateChange* change = about(laws);
-    const bool before = change != nullptr && change->kind == GateChange::Kind::told &&
-                        change->baseline == "violated";
-    return before ? "as in the baseline" : "";
-}
-
-std::vector<const GateChange*> GateReport::losses(const std::vector<std::string>& violated) const {
-    std::vector<const GateChange*> list;
-    for (const GateChange& change : changes)
-        if (change.kind == GateChange::Kind::worse &&
-            std::ranges::find(violated, change.subject) == violated.end())
-            list.push_back(&change);
-    return list;
-}
 
 GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
                         const GateLimits& limits, const std::vector<Waiver>& waivers,
@@ -232,6 +211,7 @@ GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
         return before != nullptr && before->verdict.decision == law::Decision::violated &&
                after.verdict.decision == law::Decision::holds;
     });
+    c.stopped_by = stopped_by(candidate);
     GateReport out;
     for (const search::LawReport& after : candidate.laws) {
         const search::LawReport* before = baseline.law(after.law);
@@ -251,12 +231,13 @@ GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
         c.add(Kind::told, "accuracy", "", "not compared",
               "of " + counted(c.other_draws, "law") +
                   ": what the kernels take differs, so that their cases do too");
+    say_undecided(c, out);
     out.changes = std::move(c.list);
     apply(waivers, candidate.run.kernel.manifest.name, today, out);
     std::ranges::stable_sort(out.changes, {}, &GateChange::kind);
     if (out.count(Kind::worse) > 0)
         out.exit = exit_violated;
-    else if (!was_whole(baseline) || !was_whole(candidate) || out.compared == 0)
+    else if (!out.undecided.empty())
         out.exit = exit_inconclusive;
     return out;
 }

@@ -44,6 +44,8 @@ struct GateReport {
     std::vector<GateChange> changes;  ///< what fails first
     std::vector<std::string> notes;   ///< waivers that are expired, or that nothing needed
     std::int64_t compared = 0;        ///< laws that both judged
+    /// Why "nothing worse" cannot be said, in sentences, and what would help; empty: it can.
+    std::vector<std::string> undecided{}, remedies{};
     int exit = 0;
     std::int64_t count(GateChange::Kind kind) const;
     /// The hardest of the changes that these laws made; none: the gate says nothing of them.
@@ -57,7 +59,7 @@ struct GateReport {
 };
 
 /// Both runs have ended. Worst first, then as the laws stand. 1 where something is worse; 3 where
-/// nothing is, but one of them was cut.
+/// nothing is, but one of them was cut. The remedies are the caller's, who knows the folders.
 GateReport compare_runs(const RunReport& baseline, const RunReport& candidate,
                         const GateLimits& limits, const std::vector<Waiver>& waivers,
                         const std::string& today);

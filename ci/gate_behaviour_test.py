@@ -148,6 +148,18 @@ class Gate(unittest.TestCase):
         self.assertIn("nothing was compared", run.communicate(timeout=300)[0])
         self.assertEqual((run.returncode, os.path.exists(os.path.join(self.cwd, "stopped", "candidate"))), (3, False))
 
+    def test_a_baseline_that_was_cut_says_why_nothing_is_decided_and_what_would_help(self):
+        with open(os.path.join(self.cwd, "main", "result.jsonl"), encoding="utf-8") as file:
+            lines = [line for line in file if json.loads(line)["record"] != "end" and "masking.poison" not in line]
+        os.makedirs(os.path.join(self.cwd, "cut"))
+        with open(os.path.join(self.cwd, "cut", "result.jsonl"), "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        gate = self.attest("gate", "--baseline", "cut", "--candidate", "main", "--summary", "cut.txt", code=3).stdout
+        self.assertIn("undecided  the baseline is not complete: it was interrupted", gate)
+        self.assertIn("remedy     attest check --resume cut\n", gate)
+        with open(os.path.join(self.cwd, "cut.txt"), encoding="utf-8") as file:
+            self.assertIn("undecided: the baseline is not complete", file.read())
+
     def test_two_kernels_get_the_same_cases(self):
         self.attest("gate", "--baseline", "cpu_flash", "--candidate", "cpu_flash", "--match", "masking.causal",
                     "--cases", "5", "--out", "both", code=0)

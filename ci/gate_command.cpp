@@ -4,13 +4,16 @@
 
 #include <filesystem>
 
+#include "ci/check_screen.hpp"
 #include "ci/ci_files.hpp"
 #include "ci/commands.hpp"
+#include "ci/escape.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/gate_screen.hpp"
 #include "ci/machine.hpp"
 #include "ci/recorded_run.hpp"
 #include "ci/run.hpp"
+#include "ci/run_words.hpp"
 #include "kernels/interface/kernel_spec.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -90,6 +93,19 @@ void require_same_cases(const RunReport& baseline, const RunReport& candidate) {
              clean(baseline.run.kernel.typed) + " --seed " + std::to_string(candidate.run.seed)});
 }
 
+// The commands that bring to an end what was cut, and judge by all cases what was stopped early.
+std::vector<std::string> remedies_of(const CommandOptions& gate, const RunReport& baseline,
+                                     const std::string& before, const RunReport& candidate,
+                                     const std::string& after) {
+    std::vector<std::string> commands;
+    if (was_ended_early(baseline)) commands.push_back(resume_line(baseline.run, before));
+    if (was_ended_early(candidate)) commands.push_back(resume_line(candidate.run, after));
+    if (commands.empty() && stopped_by(candidate) != nullptr)
+        commands.push_back("attest gate --baseline " + shell_word(clean(gate.baseline)) +
+                           " --candidate " + shell_word(clean(candidate.run.kernel.typed)));
+    return commands;
+}
+
 }  // namespace
 
 int gate_command(const CommandOptions& options) {
@@ -101,10 +117,10 @@ int gate_command(const CommandOptions& options) {
     prepare_ci_files(options.files);
     const std::vector<Waiver> waivers =
         options.waivers.empty() ? std::vector<Waiver>() : load_waivers(options.waivers);
-    std::string directory = options.out + "/candidate", ignored;
+    std::string directory = options.out + "/candidate", before = options.out + "/baseline";
     RunReport baseline, candidate;
     const bool first = is_recorded(options.baseline), second = is_recorded(options.candidate);
-    if (first) baseline = read_run(options.baseline, ignored);
+    if (first) baseline = read_run(options.baseline, before);
     if (second) candidate = read_run(options.candidate, directory);
     const CommandOptions cases = cases_of(options, first    ? &baseline
                                                    : second ? &candidate
@@ -120,8 +136,10 @@ int gate_command(const CommandOptions& options) {
         candidate =
             run_and_record(check_options(options, cases, options.candidate, "candidate")).report;
     require_same_cases(baseline, candidate);
-    const GateReport gate =
+    GateReport gate =
         compare_runs(baseline, candidate, {options.accuracy}, waivers, time_now().substr(0, 10));
+    if (!gate.undecided.empty())
+        gate.remedies = remedies_of(options, baseline, before, candidate, directory);
     const auto style = style_of(STDOUT_FILENO, options.colour, options.ascii);
     write_out(printed(candidate, draw_gate(gate, baseline, candidate, directory, style), directory,
                       &gate));

@@ -101,6 +101,9 @@ std::string draw_gate(const GateReport& gate, const RunReport& baseline, const R
     for (const RunFinding& f : new_findings(gate, candidate, directory)) draw_finding(s, f);
     for (const std::string& note : gate.notes) s.line(s.warn("waivers") + "   " + note, 10);
     if (!gate.notes.empty()) s.line();
+    for (const std::string& why : gate.undecided) s.line(s.warn("undecided") + "  " + why, 11);
+    for (const std::string& remedy : gate.remedies) s.line("remedy     " + s.command(remedy), 11);
+    if (!gate.undecided.empty()) s.line();
     const std::string verdict = verdict_of(gate);
     s.line((gate.exit == exit_violated ? s.bad(s.symbol("✕ ", "") + verdict)
             : gate.exit == exit_holds  ? s.bold(s.symbol("● ", "") + verdict)
@@ -125,6 +128,9 @@ std::string gate_page(const GateReport& gate, const RunReport& baseline, const R
                 " | " + markdown_escaped(change.says) +
                 (change.waiver.empty() ? "" : " waived: " + markdown_escaped(change.waiver)) +
                 " |\n";
+    for (const std::string& why : gate.undecided)
+        text += "\n- undecided: " + markdown_escaped(why) + "\n";
+    for (const std::string& remedy : gate.remedies) text += "\n```\n" + remedy + "\n```\n";
     for (const std::string& note : gate.notes) text += "\n- " + markdown_escaped(note) + "\n";
     return text;
 }

@@ -122,7 +122,30 @@ TEST(Gate, ARunThatWasCutDecidesNothing) {
     RunReport cut = recorded("check_pass");
     cut.end->interrupted = true;
     EXPECT_EQ(compare(recorded("check_pass"), cut).exit, exit_inconclusive);
+    EXPECT_EQ(compare(recorded("check_pass"), cut).undecided,
+              std::vector<std::string>{"the candidate is not complete: it was interrupted"});
     EXPECT_EQ(compare(cut, recorded("check_fail")).exit, exit_violated);
+}
+
+// What a failure that both have left untried is said once, and is no loss of the kernel's.
+TEST(Gate, WhatAttestStoppedItselfIsOneReasonAndNoLoss) {
+    RunReport whole = recorded("check_fail");
+    whole.run.cases.reset();
+    whole.run.seconds.reset();
+    RunReport stopped = whole;
+    for (search::LawReport& law : stopped.laws) {
+        law.cases = std::min<std::int64_t>(law.cases, 40);
+        law.largest[search::SizeAxis::len_kv] /= 2;
+    }
+    const GateReport gate = compare(whole, stopped);
+    EXPECT_EQ(worse(gate), std::vector<std::string>());
+    EXPECT_EQ(gate.exit, exit_inconclusive);
+    ASSERT_EQ(gate.undecided.size(), 1u);
+    EXPECT_NE(gate.undecided[0].find("reference.output, which failed; --cases 120 tries all"),
+              std::string::npos)
+        << gate.undecided[0];
+    stopped.run.cases = 120;  // then it was not attest that stopped
+    EXPECT_GT(worse(compare(whole, stopped)).size(), 40u);
 }
 
 TEST(Gate, AWaiverIsShownAndExpires) {

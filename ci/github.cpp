@@ -3,6 +3,7 @@
 #include "ci/ci_formats.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
+#include "ci/run_words.hpp"
 #include "ci/screen.hpp"
 
 namespace attest::ci {

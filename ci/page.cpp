@@ -8,6 +8,7 @@
 #include "ci/number.hpp"
 #include "ci/page_parts.hpp"
 #include "ci/record.hpp"
+#include "ci/run_words.hpp"
 #include "ci/screen.hpp"
 
 namespace attest::ci {

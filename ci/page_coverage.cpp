@@ -4,6 +4,7 @@
 
 #include "ci/number.hpp"
 #include "ci/page_parts.hpp"
+#include "ci/run_words.hpp"
 
 namespace attest::ci {
 

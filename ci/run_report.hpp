@@ -33,9 +33,6 @@ struct KernelReport {
     std::map<std::string, std::string> libraries{};
 };
 
-/// The barriers that its process was not held in by, "proc, files"; empty of what is built in.
-std::string absent_barriers(const KernelReport& kernel);
-
 /// What was asked for.
 struct RunHeader {
     std::string command;
@@ -129,22 +126,9 @@ SizeReport sizes_of(const RunReport& report);
 /// How many of such runs accuse or suspect a correct kernel by chance, at most, by its cases.
 double chance_of(const RunReport& report);
 
-/// What no law of this run judged, of what a kernel may offer or this one declares.
-std::string unjudged(const RunReport& report);
-/// How often the kernel gave each reason for a refusal.
-std::map<std::string, std::int64_t> refusals_of(const RunReport& report);
-
-/// "b 33, hq 128, tq 6 145", nothing of an axis that says none; and "1/3".
-std::string sizes_text(const search::Sizes& sizes);
-std::string shard_text(const RunHeader& run);
-/// "8 laws not applicable, 1 law left out; 6.3 % of draws redrawn". Each of the others is empty
-/// where there is none: the share the kernel refused, chance_of(), and why there were fewer cases.
-std::string skipped_text(const RunVerdict& verdict);
-std::string refused_text(const RunReport& report);
-std::string chance_text(const RunReport& report);
-std::string fewer_cases_text(const RunReport& report);
-
 /// Whether a law that did not run was cut off: by an interruption or the end of the time.
 bool was_cut(const search::LawReport& law);
+/// Whether the run left laws, or cases of one, that it was to judge.
+bool was_ended_early(const RunReport& report);
 
 }  // namespace attest::ci

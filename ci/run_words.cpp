@@ -1,0 +1,129 @@
+#include "ci/run_words.hpp"
+
+#include <algorithm>
+
+#include "ci/number.hpp"
+#include "kernels/worker/confinement.hpp"
+#include "properties/search/campaign.hpp"
+#include "properties/search/capability.hpp"
+
+namespace attest::ci {
+
+std::string chance_text(const RunReport& report) {
+    const double chance = chance_of(report);
+    if (chance == 0) return {};
+    return "statistics accuse or suspect a correct kernel in at most " + bound_text(chance) +
+           " of such runs";
+}
+
+std::string unjudged(const RunReport& report) {
+    const auto of_backward = [](const search::LawReport& law) {
+        const law::Property* property = law::find_property(law.law);
+        return property != nullptr && property->needs.backward && law.cases > 0;
+    };
+    const bool judged = std::ranges::any_of(report.laws, of_backward);
+    const auto of_dropout = [](const search::LawReport& law) {
+        const law::Property* property = law::find_property(law.law);
+        return property != nullptr && property->cases.require.has(Feature::dropout) &&
+               law.cases > 0;
+    };
+    const bool dropout = report.run.kernel.manifest.features.has(Feature::dropout) &&
+                         std::ranges::none_of(report.laws, of_dropout);
+    return std::string(judged ? "append" : "backward, append") + (dropout ? ", dropout" : "");
+}
+
+std::string sizes_text(const search::Sizes& sizes) {
+    std::string text;
+    for (int n = 0; n < search::size_axis_count; ++n) {
+        const auto axis = static_cast<search::SizeAxis>(n);
+        if (sizes[axis] == 0) continue;
+        text.append(text.empty() ? "" : ", ").append(search::short_name(axis));
+        text += " " + count_text(sizes[axis]);
+    }
+    return text;
+}
+
+std::string absent_barriers(const KernelReport& kernel) {
+    const bool asked = std::ranges::find(kernel.options, "--unconfined") != kernel.options.end();
+    // Earlier records say nothing of it.
+    if (kernel.interface == kernel::KernelInterface::builtin || (kernel.barriers.empty() && !asked))
+        return {};
+    std::string names;
+    for (const std::string_view barrier : worker::barrier_names)
+        if (std::ranges::find(kernel.barriers, barrier) == kernel.barriers.end())
+            names.append(names.empty() ? "" : ", ").append(barrier);
+    return names;
+}
+
+std::string skipped_text(const RunVerdict& v) {
+    std::string text =
+        v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
+    if (v.not_run > v.cut) text += ", " + counted(v.not_run - v.cut, "law") + " left out";
+    if (v.cases + v.discarded > 0)
+        text += "; " +
+                share_text(static_cast<double>(v.discarded) /
+                           static_cast<double>(v.cases + v.discarded)) +
+                " of draws redrawn";
+    return text;
+}
+
+std::string shard_text(const RunHeader& run) {
+    return std::to_string(run.shard_index) + "/" + std::to_string(run.shard_count);
+}
+
+std::map<std::string, std::int64_t> refusals_of(const RunReport& report) {
+    std::map<std::string, std::int64_t> sum;
+    for (const search::LawReport& law : report.laws)
+        for (const auto& [reason, count] : law.refusals) sum[reason] += count;
+    return sum;
+}
+
+std::string refused_text(const RunReport& report) {
+    std::int64_t refused = 0, judged = 0;
+    for (const search::LawReport& law : report.laws) {
+        judged += law.cases;
+        refused += law.refused;
+    }
+    if (refused == 0) return {};
+    return share_text(static_cast<double>(refused) / static_cast<double>(refused + judged)) +
+           " of the draws, by the kernel" + search::commonest(refusals_of(report));
+}
+
+namespace {
+
+/// Of each law, by what the kernel takes.
+std::int64_t cases_afforded(const RunReport& report) {
+    return search::cases_afforded(report.run.profile.cases_per_law,
+                                  report.run.kernel.manifest.takes);
+}
+
+}  // namespace
+
+const search::LawReport* stopped_by(const RunReport& report) {
+    const auto first = std::ranges::find_if(report.laws, [](const search::LawReport& law) {
+        return law.verdict.decision == law::Decision::violated ||
+               law.verdict.reason.kind == law::Reason::Kind::flaky;
+    });
+    const auto whole = [](const search::LawReport& law) {
+        return law.cases > search::cases_once_violated;
+    };
+    const bool cut = first != report.laws.end() &&
+                     search::cases_once_violated < cases_afforded(report) &&
+                     std::none_of(first + 1, report.laws.end(), whole);
+    return cut && !report.run.cases && !report.run.seconds ? &*first : nullptr;
+}
+
+std::string fewer_cases_text(const RunReport& report) {
+    const search::LawReport* first = stopped_by(report);
+    const std::int64_t all = report.run.profile.cases_per_law, few = cases_afforded(report);
+    if (report.run.cases || report.run.seconds || (first == nullptr && few == all)) return {};
+    const std::string tries_all = "; --cases " + std::to_string(all) + " tries all";
+    if (first == nullptr)
+        return "at most " + count_text(few) +
+               " cases of each law: the smallest problem that the kernel takes is large" +
+               tries_all;
+    return "at most " + count_text(search::cases_once_violated) + " cases of each law after " +
+           first->law + ", which failed" + tries_all;
+}
+
+}  // namespace attest::ci
