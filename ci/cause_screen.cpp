@@ -145,7 +145,7 @@ void draw_cause(Screen& s, const RunFinding& f, std::size_t causes, bool first) 
             if (other != law) also += (also.empty() ? "" : ", ") + other;
         s.fact("also broken", also);
     }
-    s.fact("replay", s.command(f.replay));
+    s.to_copy("replay", f.replay);
     s.line();
 }
 
@@ -158,14 +158,25 @@ void draw_element(Screen& s, const ElementWords& words) {
                            (words.times.empty() ? "" : "   " + s.bad(words.times)));
 }
 
-std::string replay_line(const KernelReport& kernel, const std::string& id,
-                        const std::string& directory, worker::Outcome how) {
-    std::string command =
-        "attest replay " + search::short_id(id) + " --kernel " + shell_word(clean(kernel.typed));
+namespace {
+
+std::string replay_words(const KernelReport& kernel, const std::string& what, worker::Outcome how) {
+    std::string command = "attest replay " + what + " --kernel " + shell_word(clean(kernel.typed));
     for (const std::string& option : kernel.options)
         if (how == worker::Outcome::hang || !option.starts_with("--timeout"))
             command += " " + clean(option);
-    return command + out_option(directory);
+    return command;
+}
+
+}  // namespace
+
+std::string replay_line(const KernelReport& kernel, const std::string& id,
+                        const std::string& directory, worker::Outcome how) {
+    return replay_words(kernel, search::short_id(id), how) + out_option(directory);
+}
+
+std::string replay_line(const KernelReport& kernel, const Case& tried, const std::string& law) {
+    return replay_words(kernel, shell_word(print(tried)), worker::Outcome::ok) + " --law " + law;
 }
 
 std::string out_option(const std::string& directory) {
@@ -218,8 +229,8 @@ void draw_unproven(Screen& screen, const RunReport& report, const std::string& d
         const search::LawReport* law = report.law(c.example.law);
         screen.fact("confirmed", law != nullptr ? "no: it " + clean(law->verdict.reason.text)
                                                 : confirmation_text(c.example.confirmed));
-        screen.fact("replay", screen.command(replay_line(report.run.kernel, c.example.id, directory,
-                                                         c.example.outcome)));
+        screen.to_copy("replay",
+                       replay_line(report.run.kernel, c.example.id, directory, c.example.outcome));
         screen.line();
     }
     if (more == 0) return;

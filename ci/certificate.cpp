@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ci/check_screen.hpp"
+#include "ci/doubt.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
 #include "ci/record.hpp"
@@ -110,8 +111,7 @@ std::string laws_table(const std::vector<search::LawReport>& laws) {
                 " | " + std::string(name(v.decision)) +
                 (v.decision == law::Decision::inconclusive ? ": " + markdown_escaped(v.reason.text)
                                                            : "") +
-                (v.doubt ? "; " + std::string(name(v.doubt->violation_class)) + ": " +
-                               markdown_escaped(v.doubt->problem)
+                (v.doubt ? ", but " + decision_text(law) + ": " + markdown_escaped(v.doubt->problem)
                          : "") +
                 " | " + count_text(law.cases) + " | " + share_text(missed_share(law)) + " | " +
                 nearest_text(law) + " | " + sizes_text(law.largest) + " |\n";
@@ -188,10 +188,13 @@ std::string Certificate::title() const {
         return count_text(v.ran()) + " of " +
                counted(static_cast<std::int64_t>(report.laws.size()), "law") + " judged, " +
                verdict + ": not a certificate";
+    const std::string passed = let_pass_text(report), suspected = suspected_text(report);
+    const std::string doubt = suspected.empty() ? "" : "; " + suspected;
     if (!report.run.own_profile.empty())
         return verdict + " under a profile of its own, " + clean(report.run.profile.name) +
-               ", which is not one of attest's";
-    return verdict + " under profile " + clean(report.run.profile.name);
+               ", which is not one of attest's" + (passed.empty() ? "" : " and " + passed) + doubt;
+    return verdict + " under profile " + clean(report.run.profile.name) +
+           (passed.empty() ? "" : ", which " + passed) + doubt;
 }
 
 std::string certificate_page(const Certificate& c) {
@@ -222,7 +225,12 @@ std::string certificate_page(const Certificate& c) {
                     markdown_escaped(one.example.law) +
                     "; confirmed: " + markdown_escaped(confirmation_text(one.example.confirmed)) +
                     ")";
-    if (!c.report.counterexamples.empty()) page += "\n";
+    const std::vector<RunDoubt> doubts = doubts_of(c.report);
+    for (const RunDoubt& doubt : doubts)
+        page += "\n- **" + decision_text(*doubt.law) + "**: " + markdown_escaped(doubt.problem) +
+                " (" + markdown_escaped(doubt.law->law) +
+                (doubt.share.empty() ? "" : ", " + doubt.share) + ")";
+    if (!c.report.counterexamples.empty() || !doubts.empty()) page += "\n";
     page += "\n## What was judged\n\n" + table_of(facts.kernel);
     page += "\n## Made with\n\n" + table_of(made_with(c)) + "\n## On which machine\n\n" +
             table_of(facts.machine);

@@ -1,6 +1,7 @@
 // certificate.html: the certificate as a document, for a screen and for paper.
 
 #include "ci/certificate.hpp"
+#include "ci/doubt.hpp"
 #include "ci/number.hpp"
 #include "ci/page_parts.hpp"
 #include "ci/run_words.hpp"
@@ -14,13 +15,12 @@ namespace {
 Html verdict_section(const Certificate& c) {
     const RunHeader& run = c.report.run;
     const RunVerdict& v = c.report.end->verdict;
-    const std::string_view mark =
-        v.decision == RunDecision::not_complete ? "not_run" : name(v.decision);
+    const std::string_view mark = mark_word(c.report);
     Html out;
     out << "<section aria-label=\"verdict\">\n<h1><span class=\"verdict "
-        << (v.decision == RunDecision::violated             ? Literal("bad")
-            : v.decision == RunDecision::holds && c.whole() ? Literal("good")
-                                                            : Literal("warn"))
+        << (v.decision == RunDecision::violated ? Literal("bad")
+            : mark == "holds" && c.whole()      ? Literal("good")
+                                                : Literal("warn"))
         << "\">" << mark_of(mark) << "</span>" << Text{run.kernel.manifest.name} << " "
         << Text{run.kernel.manifest.version} << ": " << Text{c.title()}
         << "</h1>\n<p class=\"lead\">";
@@ -36,6 +36,9 @@ Html verdict_section(const Certificate& c) {
     for (const diagnosis::CauseReport& cause : c.report.causes)
         out << "<p><b class=\"bad\">violated</b>: " << Text{cause.title} << " ("
             << Text{counted(static_cast<std::int64_t>(cause.laws.size()), "law")} << ")</p>\n";
+    for (const RunDoubt& doubt : doubts_of(c.report))
+        out << "<p><b class=\"warn\">" << Text{decision_text(*doubt.law)}
+            << "</b>: " << Text{doubt.problem} << " (" << Text{doubt.law->law} << ")</p>\n";
     if (!v.reason.empty()) out << "<p>" << Text{v.reason, 1200} << "</p>\n";
     return out << family_marks(c.report) << "</section>\n";
 }

@@ -22,7 +22,8 @@ Record law_entry(const search::LawReport& law) {
     Record entry{{"statement", full_statement(law)}, {"worst", nullptr}};
     copy(record_of(law), entry,
          {"law", "compares", "verdict", "reason", "cases", "discarded", "refused", "elements",
-          "worst", "statistic", "pooled", "doubt", "counterexample", "largest", "promised"});
+          "worst", "statistic", "pooled", "doubt", "doubted", "counterexample", "largest",
+          "promised"});
     entry["missed_share"] = missed_share(law);
     return entry;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ci/certificate_files.hpp"
+#include "ci/doubt.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
 #include "ci/run_words.hpp"
@@ -12,7 +13,7 @@ namespace attest::ci {
 
 namespace {
 
-constexpr std::size_t nearest_shown = 3, inconclusive_shown = 8;
+constexpr std::size_t nearest_shown = 3, inconclusive_shown = 8, doubts_shown = 8;
 
 void draw_head(Screen& s, const RunHeader& run) {
     const KernelReport& kernel = run.kernel;
@@ -121,19 +122,24 @@ void draw_inconclusive(Screen& s, const RunReport& report) {
     if (!order.empty() || !whole.empty()) s.line();
 }
 
-// What a statistic or a declaration casts doubt on, but fails no gate of this profile.
+// What a statistic or a declaration casts doubt on, or the profile lets pass.
 void draw_doubts(Screen& s, const RunReport& report) {
-    bool any = false;
-    for (const search::LawReport& law : report.laws) {
-        const auto& doubt = law.verdict.doubt;
-        if (!doubt) continue;
-        any = true;
-        std::string line = law.law + ": " + clean(doubt->problem);
-        if (const auto& statistic = law.verdict.statistic)
-            line += " (false-positive rate " + value_text(statistic->false_positive_rate) + ")";
-        s.line(s.warn(s.pad(name(doubt->violation_class), 9)) + " " + line, 10);
+    const std::vector<RunDoubt> doubts = doubts_of(report);
+    for (std::size_t n = 0; n < doubts.size() && n < doubts_shown; ++n) {
+        const RunDoubt& doubt = doubts[n];
+        s.line(s.warn(s.symbol("◇ ", "! ") + doubt.word) + "  " + s.bold(doubt.law->law) +
+               (doubt.share.empty() ? "" : ", " + doubt.share));
+        s.fact("problem", doubt.problem);
+        if (!doubt.tried.empty()) s.fact("case", doubt.tried);
+        if (!doubt.replay.empty()) s.to_copy("replay", doubt.replay);
+        s.line();
     }
-    if (any) s.line();
+    std::string rest;
+    for (std::size_t n = doubts_shown; n < doubts.size(); ++n)
+        rest += (rest.empty() ? "" : ", ") + doubts[n].law->law + " " + doubts[n].word;
+    if (rest.empty()) return;
+    s.fact("and", rest);
+    s.line();
 }
 
 // What ended the run before its time, and which stored failures it could not read.
@@ -149,7 +155,7 @@ void draw_kept(Screen& s, const RunReport& report, const std::string& directory)
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
                "/result.jsonl",
            12);
-    s.line("  resume    " + s.command(resume_line(report.run, directory)), 12);
+    s.to_copy("resume", resume_line(report.run, directory), 10);
     s.line();
 }
 
@@ -165,9 +171,17 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
     const std::string cases = counted(v.cases, "case");
     std::string line;
     if (v.decision == RunDecision::holds) {
-        line = s.bold(s.symbol("● ", "") + "HOLDS" + shard_words(report.run)) + "   " +
-               counted(v.holds, "law") + ", " + cases + ", " + large_count_text(v.elements) +
-               " elements, " + time + tail;
+        const std::string passed = let_pass_text(report), suspected = suspected_text(report);
+        std::string title = s.bold(s.symbol("● ", "") + "HOLDS" + shard_words(report.run));
+        if (!passed.empty()) {
+            s.line(s.warn(s.symbol("◇ ", "! ") + "HOLDS" + shard_words(report.run) +
+                          " under profile " + clean(report.run.profile.name) + ", which " +
+                          passed));
+            title.clear();
+        }
+        line = title + (title.empty() ? "  " : "   ") + counted(v.holds, "law") + ", " + cases +
+               ", " + large_count_text(v.elements) + " elements, " + time +
+               (suspected.empty() ? "" : ", " + suspected) + tail;
     } else if (v.decision == RunDecision::violated) {
         const std::string begin = s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " +
                                   count_text(v.violated) + " of " + counted(v.ran(), "law") + ", " +

@@ -34,5 +34,7 @@ std::string out_option(const std::string& directory);
 /// "attest replay 94d22f --kernel ./libmine.so"; of a hang with the limit that was asked for.
 std::string replay_line(const KernelReport& kernel, const std::string& id,
                         const std::string& directory, worker::Outcome how);
+/// Of a case that is not stored, by one law.
+std::string replay_line(const KernelReport& kernel, const Case& tried, const std::string& law);
 
 }  // namespace attest::ci

@@ -103,9 +103,39 @@ TEST(CheckScreen, ADoubtIsToldAndFailsNothing) {
     report = ended(report);
     EXPECT_EQ(report.end->verdict.exit, without.exit);
     const std::string text = draw_check(report, {120, false, false}, "attest-out");
-    const std::string line = "suspect   " + report.laws[0].law +
-                             ": the temperature is off by 2.4e-4 (false-positive rate 3e-8)";
-    EXPECT_NE(text.find(line), std::string::npos) << text;
+    for (const std::string& line :
+         {"! suspected  " + report.laws[0].law + "\n",
+          std::string("the temperature is off by 2.4e-4 (false-positive rate 3e-8)\n"),
+          std::string(", 1 law is suspected   exit 0\n"), std::string(" doubted")})
+        EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+// A verdict claims nothing more than what was looked at, and names where it was seen.
+TEST(CheckScreen, WhatTheProfileLetsPassStandsInTheVerdict) {
+    RunReport report = golden_report("check_pass");
+    report.run.profile.name = "lax";
+    report.run.profile.fails = {"violation"};
+    for (const int n : {0, 1}) {
+        search::LawReport& law = report.laws[static_cast<std::size_t>(n)];
+        law.verdict.doubt.emplace().problem = "query 0 reads key 0";
+        law.verdict.doubt->violation_class = law::ViolationClass::structure;
+        law.doubted.emplace().cases = 3;
+    }
+    std::string text = draw_check(ended(report), {80, false, false}, "attest-out");
+    EXPECT_NE(
+        text.find("! HOLDS under profile lax, which fails violation alone: 2 laws are violated\n"),
+        std::string::npos)
+        << text;
+    EXPECT_NE(
+        text.find("  replay          attest replay '" + print(report.laws[0].doubted->first) +
+                  "' --kernel " + report.run.kernel.typed + " --law " + report.laws[0].law + "\n"),
+        std::string::npos)
+        << text;
+    EXPECT_EQ(text.find("\nHOLDS"), std::string::npos);
+    report.run.profile.fails.clear();
+    text = draw_check(ended(report), {80, false, false}, "attest-out");
+    EXPECT_NE(text.find("lax, which fails nothing: 2 laws are violated\n"), std::string::npos)
+        << text;
 }
 
 TEST(CheckScreen, SaysWhatTheKernelRefusedAndWhyThereAreFewerCases) {
@@ -155,7 +185,8 @@ TEST(CheckScreen, HostileTextIsHarmless) {
         EXPECT_TRUE(c == '\n' || (byte >= 0x20 && byte < 0x7F)) << static_cast<int>(byte);
     }
     std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+    for (std::string line; std::getline(lines, line);)
+        EXPECT_TRUE(line.size() <= 80u || line.starts_with("  replay ")) << line;
 }
 
 TEST(RunVerdict, WorstFirst) {

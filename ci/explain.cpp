@@ -93,7 +93,7 @@ void draw_diagnosis(Screen& s, search::SessionKernel& kernel, const Case& tried)
 void end_explaining(Screen& s, search::SessionKernel& kernel, const Case& tried,
                     const std::string& replay) {
     draw_diagnosis(s, kernel, tried);
-    s.line("  next: " + s.command(replay), 4);
+    s.to_copy("next:", replay, 6);
     write_out(s.text());
 }
 

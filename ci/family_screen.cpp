@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ci/check_screen.hpp"
+#include "ci/doubt.hpp"
 #include "ci/number.hpp"
 #include "properties/search/glob.hpp"
 
@@ -23,6 +24,12 @@ std::string tail_of(const Screen& s, const Family& f) {
         return s.bad(count_text(n) + " violated");
     if (const std::int64_t n = f.count(law::Decision::inconclusive))
         return s.warn(count_text(n) + " inconclusive");
+    const auto is_doubted = [](const search::LawReport* law) {
+        return mark_word(*law) == "doubted";
+    };
+    if (const auto n = std::ranges::count_if(f.laws, is_doubted))
+        return s.warn(count_text(n) + " " +
+                      decision_text(**std::ranges::find_if(f.laws, is_doubted)));
     double worst = -1;
     bool bits = true;
     for (const search::LawReport* law : f.laws) {
@@ -52,7 +59,7 @@ void draw_family(Screen& s, const RunHeader& run, const Family& f) {
     std::int64_t cases = 0;
     for (const search::LawReport* law : f.laws) {
         if (!is_selected(run, *law)) continue;
-        marks += s.mark(name(law->verdict.decision));
+        marks += s.mark(mark_word(*law));
         cases += law->cases;
     }
     if (marks.empty()) return;
@@ -76,16 +83,15 @@ void draw_family(Screen& s, const RunHeader& run, const Family& f) {
 void draw_families(Screen& s, const RunReport& report) {
     for (const Family& f : families_of(report)) draw_family(s, report.run, f);
     std::string marks;
-    for (const law::Decision decision :
-         {law::Decision::holds, law::Decision::violated, law::Decision::inconclusive,
-          law::Decision::not_run, law::Decision::not_applicable}) {
+    for (const std::string_view word :
+         {"holds", "doubted", "violated", "inconclusive", "not_run", "not_applicable"}) {
         const auto same = [&](const search::LawReport& law) {
-            return is_selected(report.run, law) && law.verdict.decision == decision;
+            return is_selected(report.run, law) && mark_word(law) == word;
         };
         if (std::ranges::none_of(report.laws, same)) continue;
-        std::string word(name(decision));
-        std::replace(word.begin(), word.end(), '_', ' ');
-        marks += (marks.empty() ? "" : "  ") + s.mark(name(decision)) + " " + s.dim(word);
+        std::string shown(word);
+        std::replace(shown.begin(), shown.end(), '_', ' ');
+        marks += (marks.empty() ? "" : "  ") + s.mark(word) + " " + s.dim(shown);
     }
     s.line();
     s.line("  " + s.dim("marks") + " " + marks);

@@ -218,7 +218,7 @@ std::string reason_text(const search::LawReport& law) {
 std::vector<const search::LawReport*> nearest_laws(const RunReport& report, std::size_t most) {
     std::vector<const search::LawReport*> laws;
     for (const search::LawReport& law : report.laws)
-        if (law.verdict.decision == law::Decision::holds && law.ratios &&
+        if (law.verdict.decision == law::Decision::holds && !law.verdict.doubt && law.ratios &&
             law.ratios->worst.ratio > 0)
             laws.push_back(&law);
     std::ranges::stable_sort(laws, std::greater(),

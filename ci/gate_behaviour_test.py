@@ -35,7 +35,7 @@ class Gate(unittest.TestCase):
         if code is not None:
             assert run.returncode == code, f"{arguments}: {run.returncode}\n{run.stdout}{run.stderr}"
         for line in (run.stdout + run.stderr).splitlines():
-            assert len(line) <= 80 or line.startswith("::"), line
+            assert len(line) <= 80 or line.startswith("::") or re.match("  [a-z]+ +attest ", line), line  # commands are copied
         return run
 
     def waivers(self, **changes):

@@ -66,7 +66,7 @@ void draw_finding(Screen& s, const RunFinding& f) {
     s.line(s.bad(s.symbol("✕ ", "X ")) + s.bold(f.title()));
     s.fact("problem", f.problem);
     if (!f.computes.empty()) s.fact("it computes", f.computes);
-    s.fact("replay", s.command(f.replay));
+    s.to_copy("replay", f.replay);
     s.line();
 }
 
@@ -101,8 +101,8 @@ std::string draw_gate(const GateReport& gate, const RunReport& baseline, const R
     for (const RunFinding& f : new_findings(gate, candidate, directory)) draw_finding(s, f);
     for (const std::string& note : gate.notes) s.line(s.warn("waivers") + "   " + note, 10);
     if (!gate.notes.empty()) s.line();
-    for (const std::string& why : gate.undecided) s.line(s.warn("undecided") + "  " + why, 11);
-    for (const std::string& remedy : gate.remedies) s.line("remedy     " + s.command(remedy), 11);
+    for (const std::string& why : gate.undecided) s.fact("undecided", why, 11);
+    for (const std::string& remedy : gate.remedies) s.to_copy("remedy", remedy, 11);
     if (!gate.undecided.empty()) s.line();
     const std::string verdict = verdict_of(gate);
     s.line((gate.exit == exit_violated ? s.bad(s.symbol("✕ ", "") + verdict)

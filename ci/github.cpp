@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ci/ci_formats.hpp"
+#include "ci/doubt.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
 #include "ci/run_words.hpp"
@@ -139,7 +140,7 @@ std::vector<std::string> law_rows(const RunReport& report) {
     for (const search::LawReport& law : report.laws) {
         const bool decided = law.verdict.decision == law::Decision::holds ||
                              law.verdict.decision == law::Decision::violated;
-        std::string words = decided ? std::string(name(law.verdict.decision)) : reason_text(law);
+        std::string words = decided ? decision_text(law) : reason_text(law);
         if (law.verdict.decision == law::Decision::violated) words = "**violated**";
         rows.push_back("| " + code(law.law) + " | " + (decided ? words : markdown_escaped(words)) +
                        " | " + count_text(law.cases) + " | " +
@@ -156,9 +157,16 @@ std::string headline(const RunReport& report) {
     if (v.decision == RunDecision::violated)
         return kernel + " breaks " + count_text(v.violated) + " of " + counted(v.ran(), "law") +
                ", " + causes_text(report) + (v.cut > 0 ? ", not complete" : "");
-    if (v.decision == RunDecision::holds)
-        return kernel + " keeps all " + counted(v.holds, "law") + " that apply" +
-               (report.run.shard_count == 1 ? "" : ", in shard " + shard_text(report.run));
+    if (v.decision == RunDecision::holds) {
+        const std::string passed = let_pass_text(report), suspected = suspected_text(report);
+        const std::string shard =
+            report.run.shard_count == 1 ? "" : ", in shard " + shard_text(report.run);
+        const std::string doubt = suspected.empty() ? "" : "; " + suspected;
+        if (!passed.empty())
+            return kernel + " passes profile " + clean(report.run.profile.name) + ", which " +
+                   passed + shard + doubt;
+        return kernel + " keeps all " + counted(v.holds, "law") + " that apply" + shard + doubt;
+    }
     if (v.decision == RunDecision::not_complete)
         return kernel + " was not judged whole: " + count_text(v.holds) + " hold, " +
                count_text(v.cut) + " not run";
@@ -199,6 +207,10 @@ std::string draw_annotations(const RunReport& report, const std::string& directo
                                       : "") +
                 " inconclusive",
             open.reason));
+    for (const RunDoubt& doubt : doubts_of(report))
+        warnings.push_back(
+            command("warning", std::nullopt, doubt.law->law + " " + decision_text(*doubt.law),
+                    doubt.problem + (doubt.replay.empty() ? "" : "\nreplay: " + doubt.replay)));
     const RunVerdict& v = report.end->verdict;
     if (v.decision == RunDecision::not_complete || !v.reason.empty())
         warnings.push_back(command("warning", std::nullopt, "undecided", headline(report)));
@@ -237,6 +249,11 @@ std::string draw_summary(const RunReport& report, const std::string& directory,
         if (!f.proven)
             page.add("**Not seen again**: " + markdown_escaped(f.problem) + " (" +
                      code(f.laws.front()) + ")\n\n");
+    for (const RunDoubt& doubt : doubts_of(report))
+        page.add("**" + decision_text(*doubt.law) + "**: " + code(doubt.law->law) +
+                 (doubt.share.empty() ? "" : ", " + doubt.share) + ": " +
+                 markdown_escaped(doubt.problem) + "\n\n" +
+                 (doubt.replay.empty() ? "" : "```\n" + doubt.replay + "\n```\n\n"));
     for (const Open& open : open_ends(report))
         page.add(
             "**Inconclusive**: " + code(open.laws.front()) +

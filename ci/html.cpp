@@ -47,6 +47,9 @@ Html mark_of(std::string_view verdict) {
     else if (verdict == "violated")
         out << "<path d=\"M1 1L9 9M9 1L1 9\" stroke=\"var(--bad)\" stroke-width=\"2.4\" "
             << "fill=\"none\"/>";
+    else if (verdict == "doubted")
+        out << "<path d=\"M5 1L9 5L5 9L1 5Z\" fill=\"none\" stroke=\"var(--warn)\" "
+            << "stroke-width=\"1.6\"/>";
     else if (verdict == "inconclusive")
         out << "<circle cx=\"5\" cy=\"5\" r=\"4\" fill=\"none\" stroke=\"var(--warn)\" "
             << "stroke-width=\"1.6\"/><path d=\"M5 1A4 4 0 0 1 5 9Z\" fill=\"var(--warn)\"/>";

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ci/ci_formats.hpp"
+#include "ci/doubt.hpp"
 #include "ci/escape.hpp"
 
 namespace attest::ci {
@@ -57,6 +58,16 @@ std::string failure(const RunReport& report, const search::LawReport& law,
            facts(f) + "</failure>";
 }
 
+// Of what fails no test.
+std::string doubt_text(const RunDoubt& doubt) {
+    const std::string problem = decision_text(*doubt.law) + ": " + doubt.problem;
+    std::string text = xml_escaped(problem, 1000) + "\n";
+    if (!doubt.tried.empty())
+        text += xml_escaped("case, " + doubt.share + ": " + doubt.tried, 5000) + "\n";
+    if (!doubt.replay.empty()) text += "replay: " + xml_escaped(doubt.replay, 5000) + "\n";
+    return "<system-out>" + text + "</system-out>";
+}
+
 std::string test_case(const RunReport& report, const search::LawReport& law,
                       const std::string& directory, const std::string& excuse) {
     std::string inside, source;
@@ -66,6 +77,8 @@ std::string test_case(const RunReport& report, const search::LawReport& law,
         inside = failure(report, law, directory, source);
     else if (law.verdict.decision != law::Decision::holds)
         inside = "<skipped" + attribute("message", reason_text(law)) + "/>";
+    for (const RunDoubt& doubt : doubts_of(report))
+        if (doubt.law == &law) inside += doubt_text(doubt);
     std::string text = "  <testcase" + attribute("classname", "attest." + law.family()) +
                        attribute("name", law.law.substr(law.law.find('.') + 1)) +
                        attribute("time", seconds(law.seconds)) + source;

@@ -4,6 +4,7 @@
 
 #include "ci/check_screen.hpp"
 #include "ci/ci_formats.hpp"
+#include "ci/doubt.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
 #include "ci/page_parts.hpp"
@@ -19,10 +20,6 @@ std::string decision_word(const RunReport& report) {
     std::string word(name(report.end->verdict.decision));
     std::ranges::replace(word, '_', ' ');
     return word;
-}
-
-std::string_view mark_name(RunDecision decision) {
-    return decision == RunDecision::not_complete ? "not_run" : name(decision);
 }
 
 // One line a cause: what, when, how many laws.
@@ -82,6 +79,20 @@ Html open_reasons(const RunReport& report) {
     return Html() << "<ul class=\"dim\">\n" << out << "</ul>\n";
 }
 
+// What the profile does not fail, and where it was seen.
+Html doubts(const RunReport& report) {
+    Html out;
+    for (const RunDoubt& doubt : doubts_of(report)) {
+        out << "<div class=\"banner\"><p>" << Text{decision_text(*doubt.law)} << ": <code>"
+            << Text{doubt.law->law} << "</code>"
+            << Text{doubt.share.empty() ? "" : ", " + doubt.share} << ". " << Text{doubt.problem}
+            << "</p>";
+        if (!doubt.replay.empty()) out << command_of(doubt.replay);
+        out << "</div>\n";
+    }
+    return out;
+}
+
 Html verdict_section(const RunReport& report, const std::vector<RunFinding>& findings,
                      const std::string& directory) {
     const RunVerdict& v = report.end->verdict;
@@ -100,17 +111,17 @@ Html verdict_section(const RunReport& report, const std::vector<RunFinding>& fin
             << command_of(resume_line(report.run, directory)) << "</div>\n";
     out << "<h1><span class=\"verdict "
         << (v.decision == RunDecision::violated ? Literal("bad")
-            : v.decision == RunDecision::holds  ? Literal("good")
+            : mark_word(report) == "holds"      ? Literal("good")
                                                 : Literal("warn"))
-        << "\">" << mark_of(mark_name(v.decision)) << Text{word}
+        << "\">" << mark_of(mark_word(report)) << Text{word}
         << "</span>: " << Text{headline(report)} << "</h1>\n";
     if (!findings.empty()) out << causes_lead(findings);
     if (const auto near = nearest_laws(report, 1); findings.empty() && !near.empty())
         out << "<p class=\"lead\">Nearest to its bound: <code>" << Text{near.front()->law}
             << "</code>, " << Text{ratio_text(near.front()->ratios->worst.ratio)}
             << " of it.</p>\n";
-    return out << open_reasons(report) << family_marks(report) << counts_line(report)
-               << "</section>\n";
+    return out << doubts(report) << open_reasons(report) << family_marks(report)
+               << counts_line(report) << "</section>\n";
 }
 
 Html run_section(const RunReport& report) {

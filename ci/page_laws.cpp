@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ci/doubt.hpp"
 #include "ci/number.hpp"
 #include "ci/page_parts.hpp"
 
@@ -131,7 +132,7 @@ Html law_row(const search::LawReport& law) {
             : was_judged(law)                   ? Literal("")
                                                 : Literal(" class=\"na\""))
         << " data-s=\"" << (was_judged(law) ? Literal("ran ") : Literal("skipped "))
-        << Text{name(decision)} << "\"><td class=\"v\">" << mark_of(name(decision))
+        << Text{name(decision)} << "\"><td class=\"v\">" << mark_of(mark_word(law))
         << "</td><td class=\"law\" data-v=\"" << Text{law.law} << "\"><span class=\"id\">"
         << Text{law.law.substr(law.law.find('.') + 1)} << "</span> <span class=\"st hide-s\">"
         << Text{law.statement} << "</span></td>";
@@ -173,8 +174,7 @@ Html family_marks(const RunReport& report) {
             << (bad ? Literal("</b>") : Literal("")) << "</span>";
         for (const search::LawReport* law : family.laws)
             out << "<span class=\"m\" data-tip=\"" << Text{law->law} << ": "
-                << Text{name(law->verdict.decision)} << "\">"
-                << mark_of(name(law->verdict.decision)) << "</span>";
+                << Text{decision_text(*law)} << "\">" << mark_of(mark_word(*law)) << "</span>";
         out << "</li>\n";
     }
     return out << "</ul>\n";

@@ -125,6 +125,7 @@ inline search::LawReport law() {
     if (coin()) {
         v.doubt.emplace().violation_class = one_of<law::ViolationClass>(3);
         v.doubt->problem = text();
+        if (coin()) law.doubted = search::Doubted{count(), a_case()};
     }
     for (std::int64_t* n : {&law.cases, &law.discarded, &law.refused, &law.violated}) *n = count();
     law.seconds = real();

@@ -128,6 +128,12 @@ void fields(V& v, law::ScoreSample& s) {
     v("count", s.count);
 }
 
+template <typename V>
+void fields(V& v, search::Doubted& doubted) {
+    v("cases", doubted.cases);
+    v("line", doubted.first);
+}
+
 /// Listed in record_counterexample.cpp.
 class RecordReader;
 class RecordWriter;

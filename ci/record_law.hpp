@@ -89,6 +89,7 @@ void fields(V& v, search::LawReport& law) {
     v.unless_empty("statistic", verdict.statistic);
     v.unless_empty("pooled", verdict.pooled);
     v.unless_empty("doubt", verdict.doubt);
+    v.unless_empty("doubted", law.doubted);
     v.unless_empty("counterexample", law.counterexample);
     v.unless_empty("cause", law.cause);
 }

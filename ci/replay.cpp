@@ -57,13 +57,19 @@ void draw_violation(Screen& s, const search::CaseRecord& record) {
 
 void draw_law(Screen& s, const law::Property& law, const search::CaseRecord& record) {
     const law::Verdict& v = record.verdict;
-    const std::string mark = s.mark(name(v.decision)) + " " + s.pad(law.id, 28);
+    const std::string mark =
+        s.mark(v.doubt ? "doubted" : name(v.decision)) + " " + s.pad(law.id, 28);
     switch (v.decision) {
         case law::Decision::violated:
             s.line(mark + " " + s.bad("violated"));
             draw_violation(s, record);
             break;
         case law::Decision::holds:
+            if (v.doubt) {
+                s.line(mark + " " + s.warn("suspected"));
+                s.fact("problem", clean(v.doubt->problem));
+                break;
+            }
             s.line(mark + " holds" +
                    (law.compares == law::Compares::bound
                         ? s.dim(", " + ratio_text(v.worst_ratio) + " of the bound")
@@ -207,9 +213,14 @@ int replay_command(const CommandOptions& options) {
         s.line(s.dim("after " +
                      counted(static_cast<std::int64_t>(named.before.size()), "other case")));
     s.line();
-    std::int64_t violated = 0, holds = 0;
+    std::int64_t violated = 0, holds = 0, suspected = 0;
+    // What is improbable fails no run, unless its profile said so: then the case was stored.
+    const bool stored = !named.law.empty();
     for (const law::Property* law : laws) {
-        const search::CaseRecord record = try_named(kernel, *law, named);
+        search::CaseRecord record = try_named(kernel, *law, named);
+        if (!stored)
+            record.verdict = law::graded(std::move(record.verdict), search::Profile().fails);
+        suspected += record.verdict.doubt.has_value();
         violated += record.verdict.decision == law::Decision::violated;
         holds += record.verdict.decision == law::Decision::holds;
         draw_law(s, *law, record);
@@ -221,7 +232,8 @@ int replay_command(const CommandOptions& options) {
         s.line(s.bad(s.symbol("✕ ", "") + "VIOLATED") + "   " + count_text(violated) + " of " +
                counted(static_cast<std::int64_t>(laws.size()), "law") + tail);
     else if (holds > 0)
-        s.line(s.bold(s.symbol("● ", "") + "HOLDS") + "   " + counted(holds, "law") + tail);
+        s.line(s.bold(s.symbol("● ", "") + "HOLDS") + "   " + counted(holds, "law") +
+               (suspected == 0 ? "" : ", " + count_text(suspected) + " suspected") + tail);
     else
         s.line(s.warn(s.symbol("◐ ", "? ") + "INCONCLUSIVE") + "   nothing was judged" + tail);
     write_out(s.text());

@@ -179,6 +179,7 @@ std::string Screen::symbol(std::string_view unicode, std::string_view ascii) con
 std::string Screen::mark(std::string_view verdict) const {
     if (verdict == "holds") return dim(symbol("●", "."));
     if (verdict == "violated") return bad(symbol("✕", "X"));
+    if (verdict == "doubted") return warn(symbol("◇", "!"));
     if (verdict == "inconclusive") return warn(symbol("◐", "?"));
     if (verdict == "not_run") return dim(symbol("○", "o"));
     return dim(symbol("·", "-"));
@@ -234,6 +235,10 @@ void Screen::line(std::string_view text, int hanging) {
         indent.assign(static_cast<std::size_t>(hanging), ' ');
         room = style_.width - hanging;
     } while (!rest.empty());
+}
+
+void Screen::to_copy(std::string_view key, std::string_view command, int key_width) {
+    text_ += "  " + pad(dim(key), key_width) + this->command(command) + "\n";
 }
 
 void Screen::fact(std::string_view key, std::string_view value, int key_width) {

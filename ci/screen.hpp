@@ -1,7 +1,7 @@
 #pragma once
-// A screen of text: lines that are never wider than the screen, painted in the sixteen named
-// colours or not, in Unicode or in ASCII. Text from outside (kernel names, reasons, paths) goes
-// through clean() before it is shown.
+// A screen of text: lines that are never wider than the screen, but for commands to copy, painted
+// in the sixteen named colours or not, in Unicode or in ASCII. Text from outside (kernel names,
+// reasons, paths) goes through clean() before it is shown.
 
 #include <string>
 #include <string_view>
@@ -51,6 +51,8 @@ public:
     void line(std::string_view text = {}, int hanging = 8);
     /// "  key             value", the value wrapped into its own column.
     void fact(std::string_view key, std::string_view value, int key_width = 16);
+    /// A command behind its key, in one line however wide, so that it can be copied.
+    void to_copy(std::string_view key, std::string_view command, int key_width = 16);
 
     const std::string& text() const noexcept { return text_; }
 

@@ -174,7 +174,9 @@ Verdict merge(Verdict a, const Verdict& b) {
     merged.elements += b.elements;
     merged.undecided += b.undecided;
     if (!merged.violation) merged.violation = b.violation;
-    if (!merged.doubt) merged.doubt = b.doubt;
+    const bool doubted_more =
+        b.doubt && (!merged.doubt || b.doubt->violation_class < merged.doubt->violation_class);
+    if (doubted_more) merged.doubt = b.doubt;
     const bool b_is_nearer =
         b.statistic && (!merged.statistic || strain(*b.statistic) > strain(*merged.statistic));
     if (b_is_nearer) merged.statistic = b.statistic;

@@ -143,7 +143,7 @@ Verdict not_run(Reason reason);
 Verdict graded(Verdict verdict, std::span<const std::string> fails);
 
 /// Worst first; sums the counts, keeps the largest ratio (a NaN ratio is the largest), the first
-/// violation and the first doubt.
+/// violation and the first doubt of the worst class.
 Verdict merge(Verdict a, const Verdict& b);
 
 }  // namespace attest::law

@@ -56,6 +56,19 @@ std::optional<law::Reason> too_little(const LawResult& law, const Profile& profi
     return std::nullopt;
 }
 
+std::optional<Doubted> doubted_cases(const LawResult& law) {
+    const CaseRecord* worst = nullptr;
+    std::int64_t cases = 0;
+    for (const CaseRecord& record : law.records) {
+        const auto& doubt = record.verdict.doubt;
+        if (!doubt) continue;
+        ++cases;
+        if (worst == nullptr || doubt->violation_class < worst->verdict.doubt->violation_class)
+            worst = &record;
+    }
+    return worst == nullptr ? std::nullopt : std::optional(Doubted{cases, worst->tried});
+}
+
 /// Where the cases hold one by one, what they say together is told beside it.
 void pool_cases(LawResult& law) {
     if (law.property == nullptr || law.property->pool == nullptr) return;
@@ -117,6 +130,7 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
         }
     }
     law.verdict = std::move(merged);
+    law.doubted = doubted_cases(law);
     pool_cases(law);
 }
 

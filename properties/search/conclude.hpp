@@ -13,6 +13,12 @@
 
 namespace attest::search {
 
+/// The cases in which a law found what does not fail here (Verdict::doubt), by the worst of these.
+struct Doubted {
+    std::int64_t cases = 0;
+    Case first;
+};
+
 /// What the cases of one law came to. cases: judged. discarded: draws outside the law's
 /// precondition, or in which it found nothing to compare. refused: draws the kernel said no to;
 /// refusals counts its reasons. Both are drawn again under the same number, so they are not lost
@@ -22,6 +28,7 @@ struct LawTotals {
     std::int64_t cases = 0, discarded = 0, refused = 0, violated = 0;
     double seconds = 0;
     std::map<std::string, std::int64_t> refusals;
+    std::optional<Doubted> doubted;  ///< none also of a doubt that all cases together cast
     /// Along each axis, each for itself: what its cases had, and what the profile promised of those
     /// it and the kernel can follow.
     Sizes largest, promised;
