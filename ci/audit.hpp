@@ -59,6 +59,8 @@ struct BugAudit {
     std::int64_t killers() const;
     /// What must not be: no law sees it, a law of its row does not, an equivalent is accused.
     std::string fault() const;
+    /// No law of its row was tried, and none sees it: no fault where the laws are a selection.
+    bool beyond() const;
 };
 
 /// A kernel that is right, as others see it.
@@ -80,7 +82,8 @@ struct AuditReport {
     std::int64_t caught_by_peers(std::size_t rule) const;
     /// Laws that were tried and see none of these bugs.
     std::vector<std::string> idle_laws() const;
-    bool faultless() const;
+    /// `chosen`: the laws are a selection.
+    bool faultless(bool chosen) const;
 };
 
 /// None where it was interrupted.

@@ -50,8 +50,9 @@ void write_line(const std::string& text, int hanging) {
 std::string line_of(const BugAudit& bug) {
     std::string text = fmt::format("{:<9} {:<4} ", bug.bug, bug.bug_class);
     if (const LawOnBug* first = bug.quickest())
-        text += fmt::format("{:>3} laws  {:<28} {:>3} cases {:>7}  ", bug.killers(), first->law,
-                            first->cases, time_text(first->seconds));
+        text += fmt::format("{:>3} {:<4}  {:<28} {:>3} {:<5} {:>7}  ", bug.killers(),
+                            bug.killers() == 1 ? "law" : "laws", first->law, first->cases,
+                            first->cases == 1 ? "case" : "cases", time_text(first->seconds));
     else
         text += fmt::format("{:<53}  ", bug.equivalent ? "equivalent: holds" : "no law");
     for (const std::int64_t rejected : bug.peers.rejected) text += rejected > 0 ? '+' : '-';
@@ -85,8 +86,8 @@ struct Work {
 };
 
 void write_summary(const AuditReport& report) {
-    std::string text =
-        fmt::format("{} of {} planted bugs seen by a law", report.caught(), report.planted());
+    std::string text = fmt::format("{} of {} seen by a law", report.caught(),
+                                   counted(report.planted(), "planted bug"));
     for (std::size_t rule = 0; rule < peer_rule_count; ++rule)
         text += fmt::format("; {} by {}", report.caught_by_peers(rule), peer_rules[rule]);
     write_out("\n");
@@ -143,8 +144,8 @@ int audit_command(const CommandOptions& options) {
     if (all)
         for (const char* kernel : {"cpu_flash_plain", "cpu_decode"})
             report.right.push_back(audit_right(kernel, work.options));
-    // Where the laws are chosen a bug may be beyond all of them.
-    const bool faultless = !options.match.empty() || report.faultless();
+    // Where the laws are chosen a bug may be beyond all of them; not so if its row names one.
+    const bool chosen = !options.match.empty(), faultless = report.faultless(chosen);
     const std::string path = options.out + "/audit.jsonl";
     write_file_atomically(path, audit_records(report));
     if (!work.error.empty()) throw InternalError("audit of " + work.error);
@@ -154,8 +155,18 @@ int audit_command(const CommandOptions& options) {
         return faultless ? exit_inconclusive : exit_violated;
     }
     write_summary(report);
+    if (const auto beyond = std::ranges::count_if(report.bugs, &BugAudit::beyond);
+        chosen && beyond > 0)
+        write_line(counted(beyond, "planted bug") + " beyond the chosen laws (--match): " +
+                       (beyond == 1 ? "its row names" : "their rows name") + " none of them",
+                   2);
     write_line(fmt::format("records: {}; attest report {} draws a page of them", path, path), 2);
-    return faultless ? exit_holds : exit_violated;
+    const int code = faultless ? exit_holds : exit_violated;
+    write_out((faultless ? "no fault   exit "
+                         : "a planted bug escaped a law, or a right kernel "
+                           "was accused   exit ") +
+              std::to_string(code) + "\n");
+    return code;
 }
 
 }  // namespace attest::ci

@@ -30,6 +30,12 @@ bool is_id(std::string_view text) {
            text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// Too short to be meant for one, but no word of a line either: those begin with a letter.
+bool is_short_id(std::string_view text) {
+    return !text.empty() && text.size() < 4 && text[0] >= '0' && text[0] <= '9' &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string read_whole(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
@@ -126,6 +132,14 @@ std::vector<search::StoredFailure> stored_failures(const std::string& directory,
 NamedCase find_case(const std::string& text, const std::string& out_directory) {
     if (text.ends_with(".json")) return by_path(text);
     if (is_id(text)) return by_id(text, out_directory);
+    std::error_code none;
+    if (fs::exists(text, none))
+        throw BadInput(text + ": this is no case file",
+                       {"a case file ends in .json; else a stored id, a fixture's name or a line"});
+    if (is_short_id(text)) {
+        std::vector<std::string> unread;
+        if (!stored(text, out_directory, unread).empty()) return by_id(text, out_directory);
+    }
     std::vector<std::string> names;
     for (const auto& [name, fixture] : builtin_fixtures()) {
         if (name == text) return {fixture.tried, "", "", {}};

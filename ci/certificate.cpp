@@ -184,6 +184,9 @@ std::string Certificate::title() const {
     std::string verdict(name(v.decision));
     std::replace(verdict.begin(), verdict.end(), '_', ' ');
     if (was_swapped(report)) return "its file was replaced during the run: not a certificate";
+    if (!whole() && report.run.shard_count != 1)
+        return "shard " + shard_text(report.run) + ", " + verdict +
+               ": a part of a campaign, not a certificate; attest merge joins the parts";
     if (!whole())
         return count_text(v.ran()) + " of " +
                counted(static_cast<std::int64_t>(report.laws.size()), "law") + " judged, " +

@@ -152,6 +152,7 @@ void draw_trouble(Screen& s, const RunEnd& end) {
 
 void draw_kept(Screen& s, const RunReport& report, const std::string& directory) {
     const RunVerdict& v = report.end->verdict;
+    if (const std::string why = stopped_text(report); !why.empty()) s.fact("stopped", why, 10);
     s.line("  kept      results of " + counted(v.cases, "case") + " in " + clean(directory) +
                "/result.jsonl",
            12);
@@ -195,9 +196,11 @@ void draw_verdict(Screen& s, const RunReport& report, const std::string& directo
                (v.holds == 1 ? " holds" : " hold") + " so far, " + count_text(v.cut) +
                " not run   " + time + tail;
     } else {
-        line = s.warn(s.symbol("◐ ", "? ") + "INCONCLUSIVE") + "   " + counted(v.holds, "law") +
-               (v.holds == 1 ? " holds" : " hold") + ", " + count_text(v.inconclusive) +
-               " inconclusive   " + time + tail;
+        line = s.warn(s.symbol("◐ ", "? ") + "INCONCLUSIVE") + "   " +
+               (v.ran() == 0 ? "no law was judged"
+                             : counted(v.holds, "law") + (v.holds == 1 ? " holds" : " hold")) +
+               (v.inconclusive > 0 ? ", " + count_text(v.inconclusive) + " inconclusive" : "") +
+               "   " + time + tail;
     }
     const std::string where = "report: " + clean(directory) + "/result.jsonl";
     if (v.decision == RunDecision::not_complete) {

@@ -4,45 +4,14 @@
 
 #include <sstream>
 
-#include "ci/golden.hpp"
-#include "ci/record.hpp"
+#include "ci/golden_runs_test.hpp"
+#include "ci/run_words.hpp"
 
 namespace attest::ci {
 namespace {
 
-RunReport golden_report(const std::string& name) {
-    return read_records(golden_directory() + "/" + name + ".jsonl");
-}
-
-/// As at the end of a run that found this.
-RunReport ended(RunReport report, bool interrupted = false) {
-    report.end->interrupted = interrupted;
-    report.end->verdict = verdict_of(report, interrupted);
-    return report;
-}
-
-// The run of check_pass, interrupted after the ninth family.
-RunReport interrupted() {
-    RunReport report = golden_report("check_pass");
-    bool cut = false;
-    for (search::LawReport& law : report.laws) {
-        cut = cut || law.family() == "invariance";
-        if (!cut || law.verdict.decision != law::Decision::holds) continue;
-        law.verdict = law::not_run(law::Reason(law::Reason::Kind::interrupted));
-        law.cases = 0;
-    }
-    return ended(report, true);
-}
-
-RunReport inconclusive_run() {
-    RunReport report = golden_report("check_pass");
-    for (search::LawReport& law : report.laws)
-        if (law.family() == "reference" && law.verdict.decision == law::Decision::holds) {
-            law.verdict.decision = law::Decision::inconclusive;
-            law.verdict.reason = "every one of 306 draws was refused: \"head dim 64 only\"";
-        }
-    return ended(report);
-}
+using golden_runs::ended, golden_runs::golden_report, golden_runs::inconclusive_run;
+using golden_runs::interrupted;
 
 struct Screenshot {
     const char* name;
@@ -189,68 +158,56 @@ TEST(CheckScreen, HostileTextIsHarmless) {
         EXPECT_TRUE(line.size() <= 80u || line.starts_with("  replay ")) << line;
 }
 
-TEST(RunVerdict, WorstFirst) {
-    const RunReport pass = golden_report("check_pass"), fail = golden_report("check_fail");
-    EXPECT_EQ(verdict_of(pass, false).exit, 0);
-    EXPECT_EQ(verdict_of(fail, false).exit, 1);
-    EXPECT_EQ(verdict_of(fail, true).exit, 1);
-    EXPECT_EQ(verdict_of(pass, true).decision, RunDecision::not_complete);
-    EXPECT_EQ(verdict_of(interrupted(), false).exit, 3);
-    EXPECT_EQ(verdict_of(inconclusive_run(), false).decision, RunDecision::inconclusive);
-    RunReport nothing = pass;
-    for (search::LawReport& law : nothing.laws)
-        law.verdict.decision = law::Decision::not_applicable;
-    EXPECT_EQ(verdict_of(nothing, false).exit, 3);
-    EXPECT_EQ(verdict_of(RunReport{}, false).exit, 3);
+// Why a run stopped stands in a whole sentence, and nobody is said to have interrupted it who did
+// not.
+TEST(CheckScreen, SaysWhyItStopped) {
+    using Kind = law::Reason::Kind;
+    const auto stopped = [](Kind kind, bool until_first, bool by_hand) {
+        RunReport report = interrupted();
+        report.run.until_first = until_first;
+        for (search::LawReport& law : report.laws)
+            if (was_cut(law)) law.verdict.reason = law::Reason(kind);
+        return stopped_text(ended(std::move(report), by_hand));
+    };
+    EXPECT_EQ(stopped(Kind::interrupted, false, true),
+              "the run was interrupted, and 30 laws were not tried");
+    EXPECT_EQ(stopped(Kind::interrupted, true, true),
+              "the run was interrupted, and 30 laws were not tried");
+    EXPECT_EQ(stopped(Kind::interrupted, true, false),
+              "-x ended the run with its first violation, and 30 laws were not tried");
+    EXPECT_EQ(stopped(Kind::time_spent, false, false),
+              "the time (--time) was spent, and 30 laws were not tried");
+    EXPECT_EQ(stopped(Kind::always_dead, false, false),
+              "attest stopped early: every case of the laws before ended without an answer to "
+              "judge, and 30 laws were not tried, since they could only repeat that");
+    EXPECT_EQ(stopped_text(ended(golden_report("check_pass"))), "");
 }
 
-TEST(RunVerdict, HangsOnNoSentence) {
-    for (const RunReport& report :
-         {golden_report("check_pass"), interrupted(), inconclusive_run()}) {
-        const RunVerdict told = verdict_of(report, false);
-        RunReport retold = report;
-        for (search::LawReport& law : retold.laws) law.verdict.reason.text = "in other words";
-        EXPECT_EQ(verdict_of(retold, false), told);
-    }
-    // What was cut stays cut, whatever its sentence looks like.
-    RunReport cut = interrupted();
-    for (search::LawReport& law : cut.laws)
-        if (was_cut(law)) law.verdict.reason.text = "not in profile quick";
-    EXPECT_EQ(verdict_of(cut, false).cut, verdict_of(interrupted(), false).cut);
-    EXPECT_GT(verdict_of(cut, false).cut, 0);
+TEST(CheckScreen, NothingIsSoManyTimesABoundOfZero) {
+    law::Violation junk;
+    junk.index = {0};
+    junk.observed = 12345;
+    junk.ratio = 1.4e45;
+    EXPECT_EQ(element_words(junk).line(), "12345   expected 0   bound: exact");
+    junk.bound = 0.5;
+    EXPECT_EQ(element_words(junk).line(),
+              "12345   expected 0   bound 0.5   1.4e45 times the bound");
 }
 
-TEST(RunVerdict, PairsNeverDrawnCountInAWholeRunAlone) {
+TEST(CheckScreen, AReasonIsWrappedAndNotCut) {
     RunReport report = golden_report("check_pass");
-    for (search::CoverageReport& coverage : report.coverage) coverage.allowed = 1;
-    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
-    report.run.whole = true;
-    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::inconclusive);
-}
-
-// One law that got there is enough: others may have limits of their own.
-TEST(RunVerdict, APromisedSizeThatNoLawReachedCountsInAWholeRunAlone) {
-    RunReport report = golden_report("check_pass");
-    report.run.whole = true;
-    ASSERT_EQ(verdict_of(report, false).decision, RunDecision::holds);
-    const search::LawReport* last = nullptr;
-    for (search::LawReport& law : report.laws) {
-        if (law.largest.empty()) continue;
-        if (last == nullptr)
-            last = &law;
-        else
-            law.largest[search::SizeAxis::len_kv] = 300;
-    }
-    ASSERT_NE(last, nullptr);
-    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
+    const std::string why =
+        "the law affords 65 536 scores a case and the kernel takes no fewer "
+        "than a million of them at once";
     for (search::LawReport& law : report.laws)
-        if (!law.largest.empty()) law.largest[search::SizeAxis::len_kv] = 300;
-    const RunVerdict verdict = verdict_of(report, false);
-    EXPECT_EQ(verdict.decision, RunDecision::inconclusive);
-    EXPECT_EQ(verdict.reason,
-              "of the sizes that the profile promises these were never judged: tk 98 305");
-    report.run.whole = false;
-    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
+        if (law.family() == "position") law.verdict = law::not_applicable(law::Reason(why));
+    const std::string text = draw_check(ended(std::move(report)), {80, false, false}, "out");
+    std::string words;
+    for (const char c : text)
+        if (c != ' ' && c != '\n') words += c;
+    EXPECT_NE(words.find("scoresacaseandthekerneltakesnofewerthanamillionofthematonce"),
+              std::string::npos)
+        << text;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "ci/commands.hpp"
@@ -36,7 +37,15 @@ void print_error(std::string_view line, const std::vector<std::string>& details)
     std::fputs(screen.text().c_str(), stderr);
 }
 
+/// --env of a variable that is not there gives the kernel nothing.
+void tell_unset(const CommandOptions& options) {
+    for (const std::string& name : options.variables)
+        if (std::getenv(name.c_str()) == nullptr)
+            print_error("--env " + name + ": is not set here, so the kernel is not given it", {});
+}
+
 int run(const CommandOptions& options) {
+    tell_unset(options);
     if (options.command == "help") {
         write_out(options.help);
         return exit_holds;

@@ -71,7 +71,8 @@ void draw_differing(Screen& s, const Problem& p, const Divergence& d) {
         names += (names.empty() ? "" : ", ") + element_text(p, d.lse, d.elements[n]);
     if (d.elements.size() > 3) names += ", ...";
     s.line("  " + count_text(static_cast<std::int64_t>(d.elements.size())) + " of " +
-           counted(d.of, "element") + " differ: " + names);
+           counted(d.of, "element") + (d.elements.size() == 1 ? " differs: " : " differ: ") +
+           names);
 }
 
 void draw_diagnosis(Screen& s, search::SessionKernel& kernel, const Case& tried) {
@@ -111,8 +112,11 @@ int draw_no_answer(Screen& s, const worker::CallResult& result) {
     const bool wrong = how == error || how == crash || how == hang || how == memory;
     const std::string mark =
         s.symbol(wrong ? "✕ " : "◐ ", wrong ? "x " : "? ") + std::string(name(how));
+    // Some reasons begin with the word itself.
+    const std::string says = clean(result.fault ? result.fault->sentence : result.reason),
+                      again = std::string(name(how)) + ": ";
     s.line((wrong ? s.bad(mark) : s.warn(mark)) + "  " +
-           clean(result.fault ? result.fault->sentence : result.reason));
+           (says.starts_with(again) ? says.substr(again.size()) : says));
     return wrong ? exit_violated : exit_inconclusive;
 }
 
@@ -158,7 +162,8 @@ int explain_command(const CommandOptions& options) {
 
     Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
     s.line(s.bold("attest explain") + "  " + clean(kernel.manifest().name) + " " +
-           clean(kernel.manifest().version) + "  " + s.dim(clean(spec.text)));
+           clean(kernel.manifest().version) +
+           (spec.text == kernel.manifest().name ? "" : "  " + s.dim(clean(spec.text))));
     s.line();
     const double scale = effective_scale(p);
     s.line(s.bold(print(p)) + "   scale " + value_text(scale) + " (" + hex_text(scale) + ")", 2);

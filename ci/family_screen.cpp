@@ -74,8 +74,7 @@ void draw_family(Screen& s, const RunHeader& run, const Family& f) {
                tail_of(s, f));
         return;
     }
-    s.line(left + "  " +
-           s.dim(s.cut(clean(why_nothing_ran(run, f)), s.style().width - columns_of(left) - 2)));
+    s.line(left + "  " + s.dim(clean(why_nothing_ran(run, f))), columns_of(left) + 2);
 }
 
 }  // namespace

@@ -123,8 +123,10 @@ ElementWords element_words(const law::Violation& v) {
     }
     if (v.bound_kind == law::BoundKind::derived) {
         // Of a NaN or an infinity that is expected nothing is within a bound.
-        if (std::isfinite(v.expected)) words.bound = "bound " + bound_text(v.bound);
-        if (v.ratio > 1 && std::isfinite(v.ratio))
+        if (std::isfinite(v.expected))
+            words.bound = v.bound == 0 ? "bound: exact" : "bound " + bound_text(v.bound);
+        // Of a bound of 0 nothing is so many times as large.
+        if (v.bound > 0 && v.ratio > 1 && std::isfinite(v.ratio))
             words.times = ratio_text(v.ratio) + " times the bound";
     } else if (v.bound_kind == law::BoundKind::statistic) {
         words.bound = "threshold " + bound_text(v.bound);

@@ -46,6 +46,9 @@ int fixture_command(const CommandOptions& o) {
     if (!path.ends_with(".json")) throw BadInput(path + ": a fixture is a .json file", usage);
     if (!o.replace && fs::exists(path))
         throw BadInput(path + ": exists", {"--replace writes over it"});
+    const fs::path folder = fs::path(path).parent_path();
+    if (!folder.empty() && !fs::is_directory(folder))
+        throw BadInput(path + ": " + folder.string() + " is no folder", usage);
     const fixtures::Fixture fixture{o.story, o.match, find_case(o.arguments.back(), o.out).tried};
     for (const std::string& law : fixture.laws) require_law(law, fixture.tried);
     write_file_atomically(path, to_json(fixture));

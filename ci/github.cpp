@@ -170,8 +170,10 @@ std::string headline(const RunReport& report) {
     if (v.decision == RunDecision::not_complete)
         return kernel + " was not judged whole: " + count_text(v.holds) + " hold, " +
                count_text(v.cut) + " not run";
-    return kernel + " could not be judged: " + count_text(v.holds) + " hold, " +
-           count_text(v.inconclusive) + " inconclusive" +
+    return kernel + " could not be judged: " +
+           (v.ran() == 0
+                ? "no law was tried"
+                : count_text(v.holds) + " hold, " + count_text(v.inconclusive) + " inconclusive") +
            (v.reason.empty() ? "" : "; " + clean(v.reason));
 }
 

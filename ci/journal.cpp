@@ -49,6 +49,7 @@ Journal::Journal(const std::string& directory, const std::vector<std::string>& f
         ::unlink(beside.c_str());
         throw;
     }
+    kept_ = true;
     const bool replaces = std::filesystem::exists(path_, error);
     if (::rename(beside.c_str(), path_.c_str()) != 0)
         throw OutputFailed(path_ + ": " + std::strerror(errno), {});
@@ -72,7 +73,7 @@ void Journal::write_line(const std::string& line) {
                 errno == ENOSPC ? "no space left on device" : std::strerror(errno);
             [[maybe_unused]] const int taken_back = ::ftruncate(file_, bytes_);
             throw OutputFailed(path_ + ": " + cause + " after " + count_text(lines_) + " records",
-                               {"free space and " + remedy_});
+                               {"free space and " + (kept_ ? remedy_ : "run it again")});
         }
         done += static_cast<std::size_t>(n);
     }

@@ -49,6 +49,7 @@ private:
     std::string path_, remedy_;
     int file_ = -1, lock_ = -1;
     std::int64_t lines_ = 0, bytes_ = 0;
+    bool kept_ = false;  ///< the file is there, with its first lines
     std::unique_ptr<Digest> digest_;
 };
 

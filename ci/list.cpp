@@ -89,7 +89,17 @@ bool shown(const CommandOptions& o, std::string_view id) {
     return search::selected(o.match, id);
 }
 
+// A family or a glob, where a law was to be named.
+void refuse_part(const std::string& part) {
+    const std::string glob = part.find('*') == std::string::npos ? part + ".*" : part;
+    for (const law::Property& law : law::catalogue())
+        if (search::matches(glob, law.id))
+            throw BadInput("list laws " + part + ": no law of this name",
+                           {"--match \"" + glob + "\" shows a part"});
+}
+
 int list_one_law(Screen& s, const std::string& id) {
+    if (law::find_property(id) == nullptr) refuse_part(id);
     const law::Property* law = &law_named(id, "");
     std::string catches;
     for (const kernel::Mutant& mutant : kernel::museum())

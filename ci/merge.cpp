@@ -39,7 +39,10 @@ Shard read_shard(const std::string& argument) {
     sealed_digest(shard.path + "/result.jsonl", file_text(shard.path + "/result.jsonl"));
     if (const std::string why = not_countable(shard.report); !why.empty())
         refuse(clean(shard.path) + ": " + why,
-               resume_line(shard.report.run, shard.path) + " ends what was cut; else run it again");
+               was_ended_early(shard.report)
+                   ? resume_line(shard.report.run, shard.path) + " ends what was cut"
+                   : "run it again: attest certify " + clean(shard.report.run.kernel.typed) +
+                         " --shard i/n");
     return shard;
 }
 

@@ -141,6 +141,7 @@ int new_command(const CommandOptions& options) {
         write_file_atomically(path, text);
         said += "wrote " + path + "\n";
     }
+    if (files.empty()) said += "nothing written: these files are there, as they would be\n";
     said += "next:\n";
     for (const std::string_view line : kind->then)
         said += "  " + replaced(std::string(line), "@", name) + "\n";

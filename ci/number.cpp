@@ -111,6 +111,9 @@ std::string time_text(double seconds) {
     if (seconds < 0.0095) return fmt::format("{:.1f} ms", seconds * 1e3);
     if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
     if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
+    const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+    if (seconds < 9.5 * 60 && whole % 60 != 0)
+        return fmt::format("{} min {} s", whole / 60, whole % 60);
     if (seconds < 120 * 60) return fmt::format("{:.0f} min", seconds / 60);
     return fmt::format("{:.1f} h", seconds / 3600);
 }

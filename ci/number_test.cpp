@@ -75,6 +75,9 @@ TEST(Number, CountsTimesShares) {
     EXPECT_EQ(time_text(0.031), "31 ms");
     EXPECT_EQ(time_text(0.0031), "3.1 ms");
     EXPECT_EQ(time_text(6.91), "6.9 s");
+    EXPECT_EQ(time_text(100), "1 min 40 s");
+    EXPECT_EQ(time_text(140.4), "2 min 20 s");
+    EXPECT_EQ(time_text(180), "3 min");
     EXPECT_EQ(time_text(840), "14 min");
     EXPECT_EQ(time_text(3 * 3600), "3.0 h");
     EXPECT_EQ(share_text(0.019), "1.9 %");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -22,8 +23,10 @@ double parse_duration(const std::string& option, const std::string& text) {
                                         : 0;
     const auto number = parse_decimal(std::string_view(text).substr(0, unit));
     constexpr double seconds_max = 1e9;  // thirty years, which every clock can count
-    if (factor == 0 || !number || !(*number > 0) || !(*number * factor <= seconds_max))
+    if (factor == 0 || !number)
         throw BadInput(option + " " + text + ": a number and a unit, such as 60s or 5m");
+    if (!(*number > 0) || !(*number * factor <= seconds_max))
+        throw BadInput(option + " " + text + ": more than 0s, and at most 277777h");
     return *number * factor;
 }
 
@@ -108,14 +111,22 @@ namespace {
 
 std::int64_t parse_count(const std::string& option, const std::string& text) {
     const auto value = parse_integer<std::int64_t>(text);
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    if (!value && digits)
+        throw BadInput(option + " " + text + ": a whole number from 1 to " +
+                       std::to_string(std::numeric_limits<std::int64_t>::max()));
     if (!value || *value < 1) throw BadInput(option + " " + text + ": a whole number, at least 1");
     return *value;
 }
 
 }  // namespace
 
+std::string default_profile(const std::string& command) {
+    return command == "certify" ? "serving" : "quick";
+}
+
 void convert(CommandOptions& o, const TypedOptions& t) {
-    o.profile = !t.profile.empty() ? t.profile : o.command == "certify" ? "serving" : "quick";
+    o.profile = !t.profile.empty() ? t.profile : default_profile(o.command);
     if (t.seed == "random") {
         o.seed_random = true;
     } else if (!t.seed.empty()) {

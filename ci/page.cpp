@@ -106,8 +106,8 @@ Html verdict_section(const RunReport& report, const std::vector<RunFinding>& fin
                     report.run.catalogue_laws - static_cast<std::int64_t>(report.laws.size()), 0);
     if (report.end->interrupted || v.cut > 0)
         out << "<div class=\"banner\"><p>Not complete: "
-            << Text{not_run > 0 ? count_text(not_run) + " laws were not run" : "it was cut"}
-            << ". What was found so far stands.</p>"
+            << Text{not_run > 0 ? count_text(not_run) + " laws were not run" : "it was cut"} << ". "
+            << Text{stopped_text(report) + "."} << " What was found so far stands.</p>"
             << command_of(resume_line(report.run, directory)) << "</div>\n";
     out << "<h1><span class=\"verdict "
         << (v.decision == RunDecision::violated ? Literal("bad")

@@ -61,7 +61,7 @@ class Bytes(Audited, page_test.PageTest):
     def test_its_screen_is_no_wider_than_a_screen(self):
         run = subprocess.run([page_test.ATTEST, "audit", "C02", "--match", "reference.output", "--cases", "1"], cwd=self.cwd, check=True,
                              capture_output=True, text=True, env=dict(os.environ, COLUMNS="80"))
-        self.assertIn("1 of 1 planted bugs seen by a law", run.stdout)
+        self.assertIn("1 of 1 planted bug seen by a law", run.stdout)
         self.assertEqual([line for line in run.stdout.splitlines() if len(line) > 80], [])
 
 

@@ -92,7 +92,7 @@ void Progress::on_violation(const law::Property& law) {
     violated_.push_back(law.id);
     // A log tells of the first one only: the rest comes with the result.
     if (!terminal_ && violated_.size() == 1)
-        show(fmt::format("{} violated after {} cases, shrinking", law.id, count_text(cases_)));
+        show(fmt::format("{} violated after {}, shrinking", law.id, counted(cases_, "case")));
 }
 
 void Progress::on_shrink(const law::Property& law, std::int64_t evaluation, const Case& tried) {

@@ -207,7 +207,8 @@ int replay_command(const CommandOptions& options) {
 
     Screen s(style_of(STDOUT_FILENO, options.colour, options.ascii));
     s.line(s.bold("attest replay") + "  " + clean(kernel.manifest().name) + " " +
-           clean(kernel.manifest().version) + "  " + s.dim(clean(spec.text)));
+           clean(kernel.manifest().version) +
+           (spec.text == kernel.manifest().name ? "" : "  " + s.dim(clean(spec.text))));
     s.line(print(named.tried), 2);
     if (!named.before.empty())
         s.line(s.dim("after " +

@@ -5,6 +5,7 @@
 
 #include "ci/number.hpp"
 #include "ci/run_words.hpp"
+#include "properties/search/glob.hpp"
 
 namespace attest::ci {
 
@@ -88,6 +89,24 @@ search::Sizes missed(const SizeReport& sizes) {
     return none;
 }
 
+// Why no law was judged.
+std::string nothing_applies(const RunReport& report) {
+    const search::LawReport* first = nullptr;
+    std::int64_t asked = 0, left_out = 0;
+    for (const search::LawReport& law : report.laws) {
+        if (!search::selected(report.run.match, law.law)) continue;
+        ++asked;
+        if (law.verdict.reason.kind != law::Reason::Kind::not_in_profile) continue;
+        if (left_out++ == 0) first = &law;
+    }
+    if (first == nullptr || left_out < asked)
+        return "no law of those that were asked for, and are in the profile, applies to the kernel";
+    return "profile " + report.run.profile.name + " leaves out " + first->law +
+           (left_out > 1 ? " and " + counted(left_out - 1, "more law") + " that were asked for"
+                         : ", which was asked for") +
+           ": another profile (attest list profiles) has it, or one of your own";
+}
+
 }  // namespace
 
 RunVerdict verdict_of(const RunReport& report, bool interrupted) {
@@ -112,8 +131,7 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
         sum.decision = RunDecision::inconclusive;
     } else if (sum.holds == 0) {
         sum.decision = RunDecision::inconclusive;
-        sum.reason =
-            "no law of those that were asked for, and are in the profile, applies to the kernel";
+        sum.reason = nothing_applies(report);
     } else if (report.run.whole && coverage.undrawn > coverage.allowed) {
         sum.decision = RunDecision::inconclusive;
         sum.reason = counted(coverage.undrawn, "feature pair") +

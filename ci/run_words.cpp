@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ci/number.hpp"
+#include "ci/screen.hpp"
 #include "kernels/worker/confinement.hpp"
 #include "properties/search/campaign.hpp"
 #include "properties/search/capability.hpp"
@@ -113,10 +114,45 @@ const search::LawReport* stopped_by(const RunReport& report) {
     return cut && !report.run.cases && !report.run.seconds ? &*first : nullptr;
 }
 
+std::string stopped_text(const RunReport& report) {
+    using Kind = law::Reason::Kind;
+    const auto cut = [&](std::initializer_list<Kind> kinds) {
+        return std::ranges::count_if(report.laws, [&](const search::LawReport& law) {
+            return was_cut(law) && std::ranges::find(kinds, law.verdict.reason.kind) != kinds.end();
+        });
+    };
+    const auto not_tried = [](std::int64_t laws) {
+        return counted(laws, "law") + (laws == 1 ? " was" : " were") + " not tried";
+    };
+    const std::int64_t dead = cut({Kind::always_dead}), late = cut({Kind::time_spent}),
+                       all = report.end->verdict.cut, rest = all - dead - late;
+    std::string text;
+    if (dead > 0)
+        text +=
+            "; attest stopped early: every case of the laws before ended without an answer to "
+            "judge, and " +
+            not_tried(dead) + ", since they could only repeat that";
+    if (late > 0) text += "; the time (--time) was spent, and " + not_tried(late);
+    const bool first = report.run.until_first && !report.end->interrupted;
+    if (rest > 0 || report.end->interrupted)
+        text += std::string(first ? "; -x ended the run with its first violation"
+                                  : "; the run was interrupted") +
+                (rest > 0 ? ", and " + not_tried(rest) : "");
+    return text.empty() ? text : text.substr(2);
+}
+
 std::string fewer_cases_text(const RunReport& report) {
     const search::LawReport* first = stopped_by(report);
     const std::int64_t all = report.run.profile.cases_per_law, few = cases_afforded(report);
-    if (report.run.cases || report.run.seconds || (first == nullptr && few == all)) return {};
+    if (report.run.seconds)
+        return "as many cases of each law as " + time_text(*report.run.seconds) +
+               " allow (--time), where profile " + clean(report.run.profile.name) + " has " +
+               count_text(all);
+    if (report.run.cases && *report.run.cases < all)
+        return "at most " + counted(*report.run.cases, "case") +
+               " of each law (--cases), beside fixtures, where profile " +
+               clean(report.run.profile.name) + " has " + count_text(all);
+    if (report.run.cases || (first == nullptr && few == all)) return {};
     const std::string tries_all = "; --cases " + std::to_string(all) + " tries all";
     if (first == nullptr)
         return "at most " + count_text(few) +

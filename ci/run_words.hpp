@@ -26,6 +26,8 @@ std::string refused_text(const RunReport& report);
 std::string chance_text(const RunReport& report);
 std::string fewer_cases_text(const RunReport& report);
 
+/// Why laws that were to be judged were not, in a sentence; empty: none was left so.
+std::string stopped_text(const RunReport& report);
 /// The law whose failure left those behind it with fewer cases; none: nothing did.
 const search::LawReport* stopped_by(const RunReport& report);
 

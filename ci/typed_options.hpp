@@ -13,6 +13,9 @@ struct TypedOptions {
         out, accuracy, rerun;
 };
 
+/// What is tried where no --profile says so.
+std::string default_profile(const std::string& command);
+
 void convert(CommandOptions& options, const TypedOptions& typed);
 
 }  // namespace attest::ci

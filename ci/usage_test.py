@@ -38,6 +38,14 @@ check|cpu_flash|--seed|-1 | --seed -1: a whole number
 check|cpu_flash|--seed|18446744073709551616 | a whole number from 0
 check|cpu_flash|--seed | --seed needs one value
 check|cpu_flash|--seed| | --seed needs a value
+list|laws|masking | list laws masking: no law of this name
+replay|/etc/passwd | /etc/passwd: this is no case file
+check|exec: | exec: names no program
+check|python:: | python:: names no module
+check|cpu_flash|--time|0s | --time 0s: more than 0s, and at most 277777h
+check|cpu_flash|--time|99999999h | more than 0s, and at most 277777h
+check|cpu_flash|--cases|99999999999999999999 | a whole number from 1 to 9223372036854775807
+fixture|/dev/null/x.json|b1 hq1 hkv1 tq2 tk1 d1 f32|--story|s|--law|reference.output | /dev/null is no folder
 check|cpu_flash|--cases|0 | --cases 0: a whole number
 check|cpu_flash|--cases|1.5 | --cases 1.5
 check|cpu_flash|--cases|many | --cases many
@@ -47,7 +55,7 @@ check|cpu_flash|--time|0 | --time 0: a number and a unit
 check|cpu_flash|--time|60 | --time 60: a number and a unit
 check|cpu_flash|--time|60x | --time 60x: a number and a unit
 check|cpu_flash|--time| | --time needs a value
-check|cpu_flash|--timeout|0s | --timeout 0s: a number and a unit
+check|cpu_flash|--timeout|0s | --timeout 0s: more than 0s
 check|cpu_flash|--timeout|-1s | --timeout -1s: a number and a unit
 check|cpu_flash|--shard|2/2 | --shard 2/2: i/n with 0 <= i < n
 check|cpu_flash|--shard|1 | --shard 1: i/n

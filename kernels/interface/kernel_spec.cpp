@@ -83,7 +83,7 @@ KernelSpec python(std::string_view text, std::string_view rest, std::string_view
         colon == std::string_view::npos ? "forward" : std::string(rest.substr(colon + 1));
     if (spec.module.empty() || spec.function.empty() ||
         spec.module.find('/') != std::string::npos) {
-        throw BadInput(fmt::format("{}: a module's dotted name and a function", text),
+        throw BadInput(fmt::format("{} names no module by a dotted name, or no function", text),
                        {"python:my_kernels.flash:forward"});
     }
     spec.id = fmt::format("{}:{}", spec.module, spec.function);
@@ -95,6 +95,7 @@ KernelSpec program(std::string_view text, const std::string& path) {
     spec.interface = KernelInterface::executable;
     spec.text = std::string(text);
     spec.path = path;
+    if (path.empty()) throw BadInput("exec: names no program", {forms_remedy});
     require_file(path, path);
     if ((fs::status(path).permissions() & fs::perms::owner_exec) == fs::perms::none) {
         throw BadInput(fmt::format("{}: this file may not be run", path), {"chmod +x " + path});

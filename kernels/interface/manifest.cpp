@@ -253,9 +253,8 @@ std::string to_json(const Manifest& m) {
                       {"softcap", word_of(manifest_words::softcap_words, m.dialect.softcap)},
                       {"window_ends", word_of(manifest_words::window_words, m.dialect.window_ends)},
                       {"lse_base", word_of(manifest_words::lse_base_words, m.dialect.lse_base)},
-                      {"nonfinite", word_of(manifest_words::nonfinite_words, m.dialect.nonfinite)}};
-    if (m.dialect.empty_lse != EmptyLse::minus_infinity)
-        out["dialect"]["empty_lse"] = word_of(manifest_words::empty_lse_words, m.dialect.empty_lse);
+                      {"nonfinite", word_of(manifest_words::nonfinite_words, m.dialect.nonfinite)},
+                      {"empty_lse", word_of(manifest_words::empty_lse_words, m.dialect.empty_lse)}};
     out["numerics"] = {
         {"accumulate", word_of(manifest_words::accumulate_words, m.numerics.accumulate)},
         {"weights", word_of(manifest_words::number_words, m.numerics.weights)},
@@ -266,13 +265,17 @@ std::string to_json(const Manifest& m) {
         {"sum_weights", word_of(manifest_words::sum_words, m.numerics.sum_weights)},
         {"deterministic", m.numerics.deterministic},
         {"batch_invariant", m.numerics.batch_invariant},
+        {"concurrent", m.numerics.concurrent},
+        {"centred_keys", m.numerics.centred_keys},
+        {"centred_values", m.numerics.centred_values},
+        {"dropout_levels", m.dropout_levels},
         {"gradient_weights", word_of(manifest_words::number_words, m.numerics.gradient_weights)},
         {"gradient_scores", word_of(manifest_words::number_words, m.numerics.gradient_scores)},
         {"gradient_structure", m.numerics.gradient_structure},
         {"deterministic_backward", m.numerics.deterministic_backward},
         {"flush_subnormals", m.numerics.flush_subnormals},
         {"matrix_unit", m.numerics.matrix_unit}};
-    if (m.dropout_levels > 0) out["numerics"]["dropout_levels"] = m.dropout_levels;
+    // What is rounded nowhere, and the epsilon of no sum, have no word.
     for (const manifest_words::RoundedStep& step : manifest_words::steps)
         if (m.numerics.*step.format != NumberFormat::unrounded)
             out["numerics"][std::string(step.key)] =
@@ -280,9 +283,6 @@ std::string to_json(const Manifest& m) {
     if (m.numerics.operands != Operands::unrounded)
         out["numerics"]["operands"] = word_of(manifest_words::operand_words, m.numerics.operands);
     if (m.numerics.epsilon > 0) out["numerics"]["epsilon"] = m.numerics.epsilon;
-    if (m.numerics.concurrent) out["numerics"]["concurrent"] = true;
-    if (m.numerics.centred_keys) out["numerics"]["centred_keys"] = true;
-    if (m.numerics.centred_values) out["numerics"]["centred_values"] = true;
     return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -38,7 +38,7 @@ bool take_direction_back() {
 }
 
 std::string returned_text(int code, const char* text) {
-    return text[0] != 0 ? std::string(text) : fmt::format("returned {} without a text", code);
+    return text[0] != 0 ? std::string(text) : fmt::format("{}, without a text", code);
 }
 
 class Server {

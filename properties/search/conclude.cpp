@@ -9,6 +9,10 @@ namespace attest::search {
 
 namespace {
 
+std::string cases_text(std::int64_t cases) {
+    return std::to_string(cases) + (cases == 1 ? " case" : " cases");
+}
+
 std::string percent(double share) {
     return std::to_string(std::llround(100 * share)) + " %";
 }
@@ -19,7 +23,7 @@ constexpr double narrow_discard_max = 0.75;
 
 law::Reason nothing_judged(const LawResult& law, const Effort& effort, const std::string& why) {
     if (effort.slots == 0) return {law::Reason::Kind::none_judged, "no case was tried"};
-    std::string text = "none of " + std::to_string(effort.slots) + " cases could be judged";
+    std::string text = "none of " + cases_text(effort.slots) + " could be judged";
     if (law.refused > 0)
         text += "; the kernel refused " + std::to_string(law.refused) + " draws" +
                 commonest(law.refusals);
@@ -45,14 +49,13 @@ std::optional<law::Reason> too_little(const LawResult& law, const Profile& profi
     const double lost = share(effort.slots - law.cases, effort.slots);
     if (!(lost <= (effort.narrow ? narrow_discard_max : profile.discard_max)))
         return law::Reason(law::Reason::Kind::too_little,
-                           "only " + std::to_string(law.cases) + " of " +
-                               std::to_string(effort.slots) + " cases could be judged; " +
-                               std::to_string(law.discarded) +
+                           "only " + std::to_string(law.cases) + " of " + cases_text(effort.slots) +
+                               " could be judged; " + std::to_string(law.discarded) +
                                " draws left the law nothing to compare");
     if (effort.cut)
-        return law::Reason(law::Reason::Kind::interrupted,
-                           "interrupted after " + std::to_string(law.cases) + " of " +
-                               std::to_string(effort.planned) + " cases");
+        return law::Reason(law::Reason::Kind::interrupted, std::string(effort.cut_by) + " after " +
+                                                               std::to_string(law.cases) + " of " +
+                                                               cases_text(effort.planned));
     return std::nullopt;
 }
 
@@ -114,7 +117,9 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
         law.verdict = takes_none ? law::not_applicable(std::move(reason))
                                  : law::inconclusive(std::move(reason));
         if (effort.slots == 0 && effort.cut)
-            law.verdict = law::not_run(law::Reason(law::Reason::Kind::interrupted));
+            law.verdict =
+                law::not_run(law::Reason(law::Reason::Kind::interrupted,
+                                         std::string(effort.cut_by) + " before its first case"));
         return;
     }
     law::Verdict merged = law.records.front().verdict;
@@ -137,11 +142,10 @@ void conclude(LawResult& law, const Profile& profile, const Effort& effort) {
 void settle(LawResult& law, Counterexample counterexample) {
     if (counterexample.confirmed.how == Confirmation::flaky) {
         law.verdict.decision = law::Decision::inconclusive;
-        law.verdict.reason = {law::Reason::Kind::flaky,
-                              "failed " + std::to_string(law.violated) + " of " +
-                                  std::to_string(law.cases) + " cases, 0 of " +
-                                  std::to_string(counterexample.confirmed.alone.of) +
-                                  " replays in fresh processes"};
+        law.verdict.reason = {
+            law::Reason::Kind::flaky,
+            "failed " + std::to_string(law.violated) + " of " + cases_text(law.cases) + ", 0 of " +
+                std::to_string(counterexample.confirmed.alone.of) + " replays in fresh processes"};
     }
     law.counterexample = std::move(counterexample);
 }

@@ -44,8 +44,9 @@ struct LawResult : LawTotals {
 struct Effort {
     std::int64_t slots = 0;    ///< case numbers tried, also those that led to no case
     std::int64_t planned = 0;  ///< how many there were to try
-    bool cut = false;          ///< ended by an interruption
-    bool narrow = false;       ///< the kernel takes certain shapes alone, or shows little
+    bool cut = false;          ///< ended before its time
+    std::string_view cut_by = "interrupted";  ///< in words, of what was cut
+    bool narrow = false;  ///< the kernel takes certain shapes alone, or shows little
 };
 
 /// ", mostly: " and the commonest reason a kernel gave; empty where it gave none.

@@ -38,6 +38,9 @@ law::Judgement failed_call(std::string sentence, const std::optional<worker::Fau
 }
 
 std::string with_sentence(const char* what, const worker::CallResult& result) {
+    // What ended itself says so, and did not crash.
+    if (result.fault && result.fault->kind == worker::Fault::Kind::exit_called)
+        return "the kernel " + result.fault->sentence;
     if (result.fault && !result.fault->sentence.empty())
         return std::string(what) + ": " + result.fault->sentence;
     return result.reason.empty() ? what : std::string(what) + ": " + quoted(result.reason);

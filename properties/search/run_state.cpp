@@ -156,6 +156,7 @@ void RunState::commit(std::size_t law) {
     efforts_[law] = {.slots = ledger.tried(lessons_.known),
                      .planned = ledger.planned(lessons_.known),
                      .cut = interrupted,
+                     .cut_by = found_first_ ? "ended by the first violation (-x)" : "interrupted",
                      .narrow = capability_->narrow() || capability_->shapes != nullptr ||
                                shows_little(laws_[law], *capability_)};
     conclude(result, options_.profile, efforts_[law]);
@@ -230,7 +231,9 @@ void RunState::put(const ShrinkTask& task, Counterexample counterexample) {
     for (Failing& failing : failing_)
         if (failing.law == task.law) failing.done = true;
     concluded_.push_back(task.law);
-    if (options_.until_first && is_proven(law.counterexample->confirmed.how)) stop();
+    if (!options_.until_first || !is_proven(law.counterexample->confirmed.how)) return;
+    found_first_ = true;
+    stop();
 }
 
 bool RunState::shrinks_done() const {

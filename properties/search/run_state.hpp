@@ -91,6 +91,7 @@ private:
     Lessons lessons_;  ///< of the laws committed so far
     std::size_t current_ = 0, committed_ = 0;
     bool stopped_ = false;
+    bool found_first_ = false;  ///< the violation that it was to end with
 };
 
 }  // namespace attest::search
