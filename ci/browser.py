@@ -28,6 +28,15 @@ CONTRAST = """(() => {
   return [seen, bad.slice(0, 5)];
 })()"""
 
+# Labels over a column of strips that lie on each other, or beyond their column.
+OVERLAPS = """(() => {
+  const axes = [...document.querySelectorAll('.axis')].filter(a => a.getClientRects().length);
+  return axes.length == 0 ? ['no labels'] : axes.flatMap(a => {
+    const own = a.getBoundingClientRect(), all = [...a.children].map(e => e.getBoundingClientRect());
+    return all.filter((r, n) => r.left < own.left - 1 || r.right > own.right + 1 || (n && r.left < all[n - 1].right))
+              .map(() => a.innerText); });
+})()"""
+
 
 def program():
     """Its path, or None where it is not installed."""

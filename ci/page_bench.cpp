@@ -36,12 +36,9 @@ Html line_at(double x, Literal colour) {
     return Html() << "<path d=\"M" << At{x} << " 3v21\" stroke=\"" << colour << "\"/>";
 }
 
-Html axis_head(const LogAxis& axis, const std::vector<std::pair<double, std::string>>& labels) {
-    Html out;
-    out << "<th><svg viewBox=\"0 0 240 16\" style=\"width:240px;height:16px;max-width:none\" "
-        << "preserveAspectRatio=\"none\" aria-hidden=\"true\">";
-    for (const auto& [value, text] : labels) out << label(axis.x(value), 12, text, "middle");
-    return out << "</svg></th>";
+Html axis_head(const LogAxis& axis, std::vector<std::pair<double, std::string>> labels) {
+    for (auto& [value, text] : labels) value = axis.x(value);
+    return Html() << "<th>" << strip_head(labels) << "</th>";
 }
 
 Html number_cell(const Html& number, bool bad = false) {
@@ -106,10 +103,11 @@ Html errors_section(const BenchReport& report) {
          << columns({"median below", "99.9 % below", "most", "violated", "infinite", "elements"});
     for (std::size_t a = 0; a < report.certified.size(); ++a) {
         const UsedError& u = report.certified[a];
-        rows << "<tr><td>" << Text{certified_arithmetics[a]} << "</td>" << used_strip(u)
-             << number_cell(value_text(u.median)) << number_cell(value_text(u.p999))
-             << number_cell(value_text(u.max)) << count_cell(u.violated, u.violated > 0)
-             << count_cell(u.infinite) << count_cell(u.elements) << "</tr>\n";
+        rows << "<tr><td class=\"what\">" << Text{certified_arithmetics[a]} << "</td>"
+             << used_strip(u) << number_cell(value_text(u.median))
+             << number_cell(value_text(u.p999)) << number_cell(value_text(u.max))
+             << count_cell(u.violated, u.violated > 0) << count_cell(u.infinite)
+             << count_cell(u.elements) << "</tr>\n";
     }
     return section_of("errors", "Certified errors against 50 digits",
                       "The part of the certified error that was used. Ticks: the median and the "
@@ -119,9 +117,9 @@ Html errors_section(const BenchReport& report) {
 }
 
 Html bound_row(std::string_view bound, Precision format, const BoundCount& count, bool proven) {
-    return Html() << "<tr" << (proven ? Literal("") : Literal(" class=\"na\"")) << "><td>"
-                  << Text{bound} << "</td><td class=\"mono\">" << Text{name(format)} << "</td>"
-                  << count_cell(count.elements)
+    return Html() << "<tr" << (proven ? Literal("") : Literal(" class=\"na\""))
+                  << "><td class=\"what\">" << Text{bound} << "</td><td class=\"mono\">"
+                  << Text{name(format)} << "</td>" << count_cell(count.elements)
                   << count_cell(count.violated, proven && count.violated > 0)
                   << count_cell(count.undecided) << "</tr>\n";
 }
@@ -151,10 +149,10 @@ Html escalation_section(const BenchReport& report) {
             const Escalation& e = report.forward.alone[kind][at];
             const double share =
                 e.rows > 0 ? static_cast<double>(e.again) / static_cast<double>(e.rows) : 0;
-            rows << "<tr><td>" << Text{escalation_kinds[kind]} << "</td><td class=\"mono\">"
-                 << Text{name(narrow_formats[at])} << "</td>" << count_cell(e.elements)
-                 << count_cell(e.undecided) << count_cell(e.rows) << count_cell(e.again)
-                 << number_cell(share_text(share)) << "</tr>\n";
+            rows << "<tr><td class=\"what\">" << Text{escalation_kinds[kind]}
+                 << "</td><td class=\"mono\">" << Text{name(narrow_formats[at])} << "</td>"
+                 << count_cell(e.elements) << count_cell(e.undecided) << count_cell(e.rows)
+                 << count_cell(e.again) << number_cell(share_text(share)) << "</tr>\n";
         }
     return section_of("escalation", "How often wider arithmetic is needed",
                       "Double alone, whatever its error: the rows whose certified error would be "

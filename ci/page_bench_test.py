@@ -120,7 +120,11 @@ class Bytes(Measured, page_test.PageTest):
 class InABrowser(Measured, page_test.BrowserTest):
     def test_a_bench_is_quiet_fits_and_is_readable(self):
         for result in (self.held(), self.bench(self.records())):
-            self.holds_in_a_browser(self.draw(result)[0])
+            path = self.draw(result)[0]
+            self.holds_in_a_browser(path)
+            for width in (390, 860, 1280):
+                self.browser.open(path, width=width)
+                self.assertEqual(self.browser.run(browser.OVERLAPS), [])
 
 
 if __name__ == "__main__":

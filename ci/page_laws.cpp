@@ -74,13 +74,10 @@ Html strip_of(const search::Ratios& ratios) {
 }
 
 Html strip_axis() {
-    Html out;
-    out << "<svg viewBox=\"0 0 240 16\" style=\"width:240px;height:16px;max-width:none\" "
-        << "preserveAspectRatio=\"none\" aria-hidden=\"true\">";
-    for (const auto& [log10, text] :
-         {std::pair{-4.0, "10⁻⁴"}, {-2.0, "0.01"}, {0.0, "bound"}, {2.0, "100×"}})
-        out << label(strip_x(log10), 12, text, "middle");
-    return out << "</svg>";
+    return strip_head({{strip_x(-4), "10⁻⁴"},
+                       {strip_x(-2), "0.01"},
+                       {strip_x(0), "bound"},
+                       {strip_x(2), "100×"}});
 }
 
 std::string pooled_text(const law::Verdict& verdict) {

@@ -1,6 +1,10 @@
 #pragma once
 // The parts of report.html, a function each.
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "ci/finding.hpp"
 #include "ci/html.hpp"
 #include "ci/record.hpp"
@@ -27,6 +31,10 @@ Html family_marks(const RunReport& report);
 
 /// Which features were drawn together, a triangle a format, and the largest sizes.
 Html coverage_section(const RunReport& report);
+
+/// The head of a column of strips, which are 240 wide: each text at its place, the first and the
+/// last within the column however narrow the page is.
+Html strip_head(const std::vector<std::pair<double, std::string>>& labels);
 
 /// Names and values.
 Html facts_table(Literal title, const Facts& facts);

@@ -76,6 +76,16 @@ Html axes_of(const diagnosis::Boundary& b, const Axis& x, const Axis& y) {
 
 }  // namespace
 
+Html strip_head(const std::vector<std::pair<double, std::string>>& labels) {
+    constexpr double strip_width = 240;
+    Html out;
+    out << "<div class=\"axis\" aria-hidden=\"true\">";
+    for (const auto& [x, text] : labels)
+        out << "<span style=\"left:" << At{100 * x / strip_width} << "%\">" << Text{text}
+            << "</span>";
+    return out << "</div>";
+}
+
 Html attention_matrix(const diagnosis::Picture& picture) {
     const double size = 25, step = 27, left = 58, top = 34;
     Html out;

@@ -256,6 +256,7 @@ class InABrowser(BrowserTest):
                 self.browser.open(path, width=width)
                 self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width, result)
                 self.assertGreater(self.browser.run("document.body.scrollHeight"), 900)
+                self.assertEqual(self.browser.run(browser.OVERLAPS), [])
 
     def test_every_text_is_readable_in_light_and_dark(self):
         for name in ("check_fail", "check_pass"):
