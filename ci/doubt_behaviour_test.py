@@ -10,6 +10,17 @@ import tempfile
 import unittest
 
 ATTEST = None
+# Within the worst that sums of so many terms may come to, but always too large.
+BIASED = """import numpy as np
+
+ATTEST = {"name": "biased", "version": "1", "formats": ["f32"], "features": [], "numerics": {"weights": "f32"}}
+
+
+def forward(problem, q, k, v, o, **_):
+    scores = problem.scale * np.einsum("bhid,bhjd->bhij", q.astype(np.float64), k)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    o[...] = (weights @ v / weights.sum(-1, keepdims=True)) * (1 + 2**-12)
+"""
 
 
 class Doubt(unittest.TestCase):
@@ -52,6 +63,13 @@ class Doubt(unittest.TestCase):
         self.assertEqual((law["verdict"], law["doubt"]["class"], law["doubted"]["cases"]), ("holds", "suspect", 3))
         for page in ("html", "md"):
             self.assertIn("suspected", self.said("cert/certificate." + page))
+
+    def test_explain_ends_as_replay_does_and_asks_what_the_kernel_is_asked(self):
+        with open(os.path.join(self.cwd, "biased.py"), "w", encoding="utf-8") as file:
+            file.write(BIASED)
+        case = ["b1 hq1 hkv1 tq2 tk4000 d1 f32 values uniform", "--kernel", "python:biased", "--law", "reference.probable", "--timeout", "60s"]
+        self.assertIn("suspected", self.attest("replay", *case))
+        self.assertIn("reference.probable is suspected of this case: the output", self.attest("explain", *case))
 
     def test_what_a_profile_lets_pass_stands_in_its_verdict(self):
         screen = self.check("masking.causal", "--profile", "lax.json")

@@ -126,9 +126,13 @@ int explain_law(Screen& s, search::SessionKernel& kernel, const NamedCase& named
     const std::string id = options.law.empty() ? named.law : options.law;
     if (id.empty()) return exit_holds;
     const law::Property& law = law_named(id);
-    const search::CaseRecord record = search::try_case(kernel, law, named.tried);
+    search::CaseRecord record = search::try_case(kernel, law, named.tried);
+    if (named.law.empty())  // as replay has it
+        record.verdict = law::graded(std::move(record.verdict), search::Profile().fails);
     if (record.verdict.decision != law::Decision::violated) {
-        s.line(id + " " + std::string(name(record.verdict.decision)) + " of this case");
+        const auto& doubt = record.verdict.doubt;
+        s.line(doubt ? id + " is suspected of this case: " + clean(doubt->problem)
+                     : id + " " + std::string(name(record.verdict.decision)) + " of this case");
         return exit_holds;
     }
     s.line(s.bad(id + " is violated") +
@@ -202,7 +206,8 @@ int explain_command(const CommandOptions& options) {
         s.line(empty ? "no query, and so no output to show"
                      : "every element agrees with the reference within its bound, the worst at " +
                            ratio_text(divergence.worst_ratio) + " of it");
-        const int code = explain_law(s, kernel, named, options);
+        const int code =
+            explain_law(s, kernel, {tried, named.law, named.kernel, named.before}, options);
         write_out(s.text());
         return code;
     }

@@ -102,10 +102,14 @@ search::CaseRecord try_named(search::Kernel& kernel, const law::Property& law,
 // The kernel of the stored failures, which are all of one, and theirs alone.
 kernel::KernelSpec kernel_of(std::vector<search::StoredFailure>& failures,
                              const CommandOptions& options) {
-    std::set<std::string> names;
+    std::set<std::string> names, asked{options.kernel};
     for (const search::StoredFailure& failure : failures) names.insert(failure.kernel);
-    if (names.size() > 1 && names.contains(options.kernel))
-        std::erase_if(failures, [&](const auto& one) { return one.kernel != options.kernel; });
+    // As it was typed, or by its name alone, where another run has left its results since.
+    if (!options.kernel.empty())
+        asked.insert(kernel::parse_kernel_spec(options.kernel, options.python).id);
+    const auto other = [&](const std::string& name) { return !asked.contains(name); };
+    if (names.size() > 1 && !std::ranges::all_of(names, other))
+        std::erase_if(failures, [&](const auto& one) { return other(one.kernel); });
     else if (names.size() > 1)
         throw BadInput("replay: the stored failures are of " + std::to_string(names.size()) +
                            " kernels, such as " + clean(*names.begin()),

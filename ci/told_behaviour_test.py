@@ -65,6 +65,22 @@ class Told(unittest.TestCase):
         self.assertIn("nothing written: these files are there", self.attest("new", "c", "tinyk"))
         self.assertIn("--env NO_SUCH_ONE: is not set here", self.attest("check", "cpu_naive", *ONE, "--cases", "1", "--env", "NO_SUCH_ONE"))
 
+    def test_a_run_that_kept_nothing_is_run_again_and_not_resumed(self):
+        os.mkdir(os.path.join(self.cwd, "full"))
+        os.symlink("/dev/full", os.path.join(self.cwd, "full", "result.jsonl.new"))
+        said = self.attest("check", "cpu_naive", *ONE, "--out", "full", code=4)
+        self.assertIn("after 0 records", said)
+        self.assertIn("free space and run it again", said)
+
+    def test_stored_failures_of_a_kernel_are_found_where_another_was_judged_since(self):
+        for name in ("one", "two"):
+            with open(os.path.join(self.cwd, name + ".py"), "w", encoding="utf-8") as file:
+                file.write(f'ATTEST = {{"name": "{name}", "version": "1", "formats": ["f32"], "features": ["causal"]}}\n\n\n'
+                           'def forward(problem, q, k, v, o, **_):\n    o[...] = 0\n')
+            self.attest("check", "python:" + name, "--match", "reference.output", "--seed", "5", "--timeout", "60s", code=1)
+        said = self.attest("replay", "--kernel", "python:one", "--timeout", "60s", code=1)
+        self.assertIn("known failures: 0 of 1 fixed exit 1", said)
+
     def test_a_manifest_is_described_with_every_default_that_has_a_word(self):
         run = subprocess.run([ATTEST, "describe", "mutant:M001"], cwd=self.cwd, capture_output=True, text=True, check=True)
         manifest = json.loads(run.stdout)

@@ -95,6 +95,12 @@ TEST(Verdict, TheFirstDoubtIsKeptWhateverItIsMergedWith) {
         EXPECT_EQ(merge(other, doubt).doubt->problem, "improbable");
     }
     EXPECT_EQ(merge(doubt, doubted("another")).doubt->problem, "improbable");
+    // What is no matter of chance stands before what is.
+    Violation proven;
+    proven.problem = "proven";
+    const Verdict passed = graded(violated(proven), {});
+    EXPECT_EQ(merge(doubt, passed).doubt->problem, "proven");
+    EXPECT_EQ(merge(passed, doubt).doubt->problem, "proven");
 }
 
 Verdict drawn_verdict() {
