@@ -35,7 +35,7 @@ hostile grow_memory | outside its bound
 hostile reserve_addresses | outside its bound
 hostile kill_itself | {KILLED}
 hostile hang_in_supports | did not return within
-hostile exit_with_7 | ended its process: exit(7)
+hostile exit_with_7 | problem         the kernel ended its process: exit(7)
 hostile die_of_term | died of SIGTERM
 endings close_all | {CLOSED}
 endings close_the_memory | {CLOSED}
