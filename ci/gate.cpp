@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ci/doubt.hpp"
 #include "ci/exit_code.hpp"
 #include "ci/finding.hpp"
 #include "ci/number.hpp"
@@ -33,12 +34,6 @@ bool judged(const search::LawReport& law) {
            law.verdict.decision == law::Decision::violated;
 }
 
-std::string word_of(const search::LawReport& law) {
-    std::string word(name(law.verdict.decision));
-    std::ranges::replace(word, '_', ' ');
-    return word;
-}
-
 const diagnosis::CauseReport* cause_of(const RunReport& report, const search::LawReport& law) {
     const auto at = std::ranges::find(report.causes, law.cause, &diagnosis::CauseReport::id);
     return law.cause.empty() || at == report.causes.end() ? nullptr : &*at;
@@ -62,7 +57,7 @@ void compare_verdicts(GateComparison& c, const search::LawReport& before,
         const std::string then = was ? computes(c.baseline, before) : "",
                           now = computes(c.candidate, after);
         if (!was)
-            c.add(Kind::worse, after.law, word_of(before), "violated",
+            c.add(Kind::worse, after.law, decision_text(before), "violated",
                   one == nullptr ? "" : clean(one->violation().problem), title);
         else if (!then.empty() && !now.empty() && then != now)
             c.add(Kind::worse, after.law, "violated", "violated otherwise",
@@ -70,12 +65,15 @@ void compare_verdicts(GateComparison& c, const search::LawReport& before,
         else
             c.add(Kind::told, after.law, "violated", "violated", "as before", title);
     } else if (judged(before) && !judged(after)) {
-        c.add(Kind::worse, after.law, word_of(before), word_of(after),
+        c.add(Kind::worse, after.law, decision_text(before), decision_text(after),
               clean(after.verdict.reason.text));
     } else if (was) {
-        c.add(Kind::better, after.law, "violated", word_of(after));
+        c.add(Kind::better, after.law, "violated", decision_text(after));
     } else if (!judged(before) && judged(after)) {
-        c.add(Kind::better, after.law, word_of(before), word_of(after));
+        c.add(Kind::better, after.law, decision_text(before), decision_text(after));
+    } else if (after.verdict.doubt && !before.verdict.doubt) {  // what the profile does not fail
+        c.add(Kind::told, after.law, decision_text(before), decision_text(after),
+              clean(after.verdict.doubt->problem));
     }
 }
 

@@ -148,6 +148,21 @@ TEST(Gate, WhatAttestStoppedItselfIsOneReasonAndNoLoss) {
     EXPECT_GT(worse(compare(whole, stopped)).size(), 40u);
 }
 
+TEST(Gate, ANewDoubtIsToldAndFailsNothing) {
+    const RunReport before = recorded("check_pass");
+    RunReport after = before;
+    law::Violation& doubt = law_of(after, "reference.output").verdict.doubt.emplace();
+    doubt.violation_class = law::ViolationClass::suspect;
+    doubt.problem = "improbable";
+    const GateReport gate = compare(before, after);
+    EXPECT_EQ(gate.exit, exit_holds);
+    const GateChange* change = gate.about({"reference.output"});
+    ASSERT_NE(change, nullptr);
+    EXPECT_EQ(change->kind, Kind::told);
+    EXPECT_EQ(change->candidate + ": " + change->says, "suspected: improbable");
+    EXPECT_EQ(compare(after, after).about({"reference.output"}), nullptr);
+}
+
 TEST(Gate, AWaiverIsShownAndExpires) {
     const Waiver one{"*", "", "cpu_mine", "known", "me", "2026-06-01"};
     const RunReport before = recorded("check_pass"), after = recorded("check_fail");
