@@ -192,7 +192,9 @@ void say_undecided(const GateComparison& c, GateReport& out) {
     for (const std::string& why :
          {cut_text("baseline", c.baseline), cut_text("candidate", c.candidate)})
         if (!why.empty()) out.undecided.push_back(why);
-    if (out.compared == 0) out.undecided.push_back("no law was judged by both");
+    if (out.compared == 0)
+        out.undecided.push_back(
+            "no law was judged by both: record both by the same laws (--match)");
     if (c.stopped > 0)
         out.undecided.push_back("the candidate tried fewer cases of " + counted(c.stopped, "law") +
                                 " than the baseline: " + fewer_cases_text(c.candidate));

@@ -125,6 +125,14 @@ TEST(Gate, ARunThatWasCutDecidesNothing) {
     EXPECT_EQ(compare(recorded("check_pass"), cut).undecided,
               std::vector<std::string>{"the candidate is not complete: it was interrupted"});
     EXPECT_EQ(compare(cut, recorded("check_fail")).exit, exit_violated);
+    RunReport none = recorded("check_pass");
+    for (search::LawReport& law : none.laws)
+        law.verdict = law::not_run(law::Reason(law::Reason::Kind::not_selected));
+    const GateReport apart = compare(none, recorded("check_pass"));
+    EXPECT_EQ(apart.exit, exit_inconclusive);
+    ASSERT_EQ(apart.undecided.size(), 1u);
+    EXPECT_EQ(apart.undecided[0],
+              "no law was judged by both: record both by the same laws (--match)");
 }
 
 // What a failure that both have left untried is said once, and is no loss of the kernel's.
