@@ -50,6 +50,10 @@ struct Deviation {
 
     /// Of several forms of one defect, what they have in common; empty: it is none of several.
     std::string form_of{};
+
+    /// `formula` is told the weights that are dropped, and says what becomes of them; others are
+    /// asked of values of which nothing is dropped (reference/oracle/undropped.hpp).
+    bool of_dropout = false;
 };
 
 inline Deviation as_form_of(std::string defect, Deviation deviation) {

@@ -76,9 +76,6 @@ Diagnosis dropped_forward(search::Kernel& kernel, const search::Counterexample& 
     }
     Diagnosis found = explain_dropped(evidence);
     if (found.known) return found;
-    // What other counterexamples name is tried on it; that a formula knows of no mask refutes
-    // nothing.
-    evidence.right.clear();
     found.evidence = std::make_shared<const AllEvidence>(std::move(evidence));
     return found;
 }
@@ -97,7 +94,12 @@ Diagnosis diagnose_dropout(search::Kernel& kernel, const search::Counterexample&
         return found;
     }
     if (found.tried == 0) return {};
-    return found;
+    // Its own mask is right, so that something else is wrong. No experiment on a coarser step is
+    // made under dropout, and none is named by its bounds alone.
+    Diagnosis beside = explain_evidence(*found.evidence, [](const std::string&) { return true; });
+    beside.tried += found.tried;
+    beside.evidence = found.evidence;
+    return beside;
 }
 
 }  // namespace attest::diagnosis
