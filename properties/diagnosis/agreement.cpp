@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
@@ -51,9 +52,12 @@ JudgedPart part_of(const std::vector<Evidence>& wrong) {
     return std::ranges::any_of(wrong, &Evidence::output_wrong) ? JudgedPart::both : JudgedPart::lse;
 }
 
-std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
-                                         JudgedPart part) {
-    const std::optional<bound::Expected> predicted = predict(deviation, e.asked, e.truth);
+namespace {
+
+std::optional<AgreementCount> count_predicted(const Deviation& deviation,
+                                              const Specification& asked, const Evidence& e,
+                                              JudgedPart part) {
+    const std::optional<bound::Expected> predicted = predict(deviation, asked, e.truth);
     if (!predicted) return std::nullopt;
     const Problem& p = e.asked.problem;
     const bool output = part == JudgedPart::both && !predicted->output.empty();
@@ -70,6 +74,35 @@ std::optional<AgreementCount> count_call(const Deviation& deviation, const Evide
         count.add(count_output(e.observed[Role::lse], predicted->lse, e.truth.lse, lse_format(p)));
     if (count.of == 0) return std::nullopt;
     return count;
+}
+
+/// The numbers of parts that kernels are known to make of so many keys of their own accord; a part
+/// has a tile of 16 keys at least.
+std::set<std::int64_t> parts_of_own_accord(std::int64_t keys) {
+    constexpr std::int64_t least = 16;
+    std::set<std::int64_t> parts{2, 4, 8, 16};
+    for (const std::int64_t each : {16, 32, 64, 128, 256, 512})
+        parts.insert({keys / each, (keys + each - 1) / each});
+    std::erase_if(parts, [keys](std::int64_t n) { return n < 2 || n > (keys + least - 1) / least; });
+    return parts;
+}
+
+}  // namespace
+
+std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
+                                         JudgedPart part) {
+    const auto count = count_predicted(deviation, e.asked, e, part);
+    const Problem& p = e.asked.problem;
+    if (!deviation.by_parts || p.splits > 0 || !count || count->all()) return count;
+    Specification parted = e.asked;
+    bool refuted = true;  // with keys parted in every way
+    for (const std::int64_t n : parts_of_own_accord(p.len_kv)) {
+        parted.problem.splits = n;
+        const auto own = count_predicted(deviation, parted, e, part);
+        if (own && own->all()) return own;
+        refuted = refuted && own;
+    }
+    return refuted ? count : std::nullopt;
 }
 
 DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wrong,

@@ -54,10 +54,19 @@ struct Deviation {
     /// `formula` is told the weights that are dropped, and says what becomes of them; others are
     /// asked of values of which nothing is dropped (reference/oracle/undropped.hpp).
     bool of_dropout = false;
+
+    /// What it does depends on how keys are parted. Where no splits are asked for that is the
+    /// kernel's own choice, and an answer agrees that does so with keys parted in some way.
+    bool by_parts = false;
 };
 
 inline Deviation as_form_of(std::string defect, Deviation deviation) {
     deviation.form_of = std::move(defect);
+    return deviation;
+}
+
+inline Deviation of_parts(Deviation deviation) {
+    deviation.by_parts = true;
     return deviation;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
+#include <memory>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -52,14 +54,17 @@ struct RowOfKeys {
     std::int64_t b = 0, head_kv = 0;
 };
 
-// P v_j of a weight by the running maximum, as the declared format rounds it, and what a kernel's
-// own may differ by: a few roundings to f32 of the score and of exp.
-SumRange product(const RowOfKeys& of, std::int64_t j, double most, double v) {
-    const auto n = static_cast<std::size_t>(j);
-    const double below = of.row.scores[n] - most, w = std::exp(below);
+// P of key j by the running maximum, as the declared format rounds it, and what a kernel's own may
+// differ by: a few roundings to f32 of the score and of exp.
+SumRange weight_of(const RowOfKeys& of, std::int64_t j, double most) {
+    const double below = of.row.scores[static_cast<std::size_t>(j)] - most, w = std::exp(below);
     const double off = 0x1p-21 * w * (4 + std::abs(below) + std::abs(most));
     SumRange p{w - off, w + off};
     if (const auto format = format_of_weights(of.s)) p.round(*format);
+    return p;
+}
+
+SumRange product(const SumRange& p, double v) {
     SumRange out{std::min(p.low * v, p.high * v), std::max(p.low * v, p.high * v)};
     out.widen(0x1p-23 * out.size());
     return out;
@@ -70,44 +75,137 @@ struct Roundings {
     std::int64_t tile;
     Rounded what;
     Precision format;
+    bool operator==(const Roundings&) const = default;
 };
 
-// sum_j P_j v_j of one channel, by tiles of keys, rounded after each.
-SumRange sum_of_tiles(const RowOfKeys& of, std::int64_t c, const Roundings& roundings) {
-    const auto [tile, what, format] = roundings;
-    double most = -infinite;
-    SumRange sum;
-    const Tensor& values = of.s.inputs[Role::v];
-    for (std::int64_t from = of.span.begin; from < of.span.end; from += tile) {
-        const std::int64_t to = std::min(from + tile, of.span.end);
-        const double before = most;
-        const auto seen = [&](std::int64_t j) {
-            return of.row.weights[static_cast<std::size_t>(j)] > 0;
-        };
+/// The keys of a tile that the row sees, and their weights by the maximum so far.
+struct SeenTile {
+    std::vector<std::int64_t> keys;
+    std::vector<SumRange> weights;
+
+    double add_to(double most, const RowOfKeys& of, std::int64_t from, std::int64_t to) {
         for (std::int64_t j = from; j < to; ++j)
-            if (seen(j)) most = std::max(most, of.row.scores[static_cast<std::size_t>(j)]);
-        if (!std::isfinite(most)) continue;
-        if (before != most && std::isfinite(before)) {
-            sum.scale(std::exp(before - most));
-            sum.widen(0x1p-21 * (4 + std::abs(before - most) + std::abs(most)) * sum.size());
-            if (what != Rounded::sum) sum.round(format);
-        }
-        SumRange own;
-        double size = what == Rounded::products ? 0 : sum.size();
-        for (std::int64_t j = from; j < to; ++j) {
-            if (!seen(j)) continue;
-            const SumRange p = product(of, j, most, values.at(of.b, of.head_kv, j, c));
-            own.low += p.low, own.high += p.high;
-            size += p.size();
-        }
-        own.widen(0x1p-24 * static_cast<double>(to - from) * size);
-        if (what == Rounded::products) own.round(format);
-        sum.low += own.low, sum.high += own.high;
-        sum.round(format);
+            if (of.row.weights[static_cast<std::size_t>(j)] > 0) {
+                keys.push_back(j);
+                most = std::max(most, of.row.scores[static_cast<std::size_t>(j)]);
+            }
+        for (const std::int64_t j : keys) weights.push_back(weight_of(of, j, most));
+        return most;
     }
+};
+
+// What the sum of one channel becomes with a tile more, which has `keys` keys, seen or not.
+void add_tile(SumRange& sum, const RowOfKeys& of, const SeenTile& tile, std::int64_t c,
+              const Roundings& roundings, std::int64_t keys) {
+    const auto [_, what, format] = roundings;
+    const Tensor& values = of.s.inputs[Role::v];
+    SumRange own;
+    double size = what == Rounded::products ? 0 : sum.size();
+    for (std::size_t n = 0; n < tile.keys.size(); ++n) {
+        const SumRange p = product(tile.weights[n], values.at(of.b, of.head_kv, tile.keys[n], c));
+        own.low += p.low, own.high += p.high;
+        size += p.size();
+    }
+    own.widen(0x1p-24 * static_cast<double>(keys) * size);
+    if (what == Rounded::products) own.round(format);
+    sum.low += own.low, sum.high += own.high;
+    sum.round(format);
+}
+
+// sum_j P_j v_j of every channel over the keys of one split, by tiles, rounded after each; added to
+// `sums` in the terms of O.
+void add_sums_of_tiles(std::vector<SumRange>& sums, const RowOfKeys& of,
+                       const Roundings& roundings) {
+    double most = -infinite;
+    std::vector<SumRange> own(sums.size());
+    for (std::int64_t from = of.span.begin; from < of.span.end; from += roundings.tile) {
+        const std::int64_t to = std::min(from + roundings.tile, of.span.end);
+        const double before = most;
+        SeenTile tile;
+        most = tile.add_to(most, of, from, to);
+        if (!std::isfinite(most)) continue;
+        const bool rescales = before != most && std::isfinite(before);
+        const double by = rescales ? std::exp(before - most) : 1;
+        for (std::size_t c = 0; c < own.size(); ++c) {
+            if (rescales) {
+                own[c].scale(by);
+                own[c].widen(0x1p-21 * (4 + std::abs(before - most) + std::abs(most)) *
+                             own[c].size());
+                if (roundings.what != Rounded::sum) own[c].round(roundings.format);
+            }
+            add_tile(own[c], of, tile, static_cast<std::int64_t>(c), roundings, to - from);
+        }
+    }
+    if (!std::isfinite(most)) return;
     // By the maximum of the keys; O is this times exp(most - LSE).
-    sum.scale(std::exp(most - of.row.lse));
-    return sum;
+    const double by = std::exp(most - of.row.lse);
+    for (std::size_t c = 0; c < own.size(); ++c) {
+        own[c].scale(by);
+        sums[c].low += own[c].low, sums[c].high += own[c].high;
+    }
+}
+
+/// Of each channel; none where it cannot be told.
+using SumsOfRow = std::vector<std::optional<SumRange>>;
+
+// Splits are added up as they are. None where they are parted in ways that tell it differently.
+SumsOfRow sums_of_splits(RowOfKeys of, std::size_t channels, const Roundings& roundings) {
+    SumsOfRow told;
+    const KeyExtent all = of.span;
+    for (const auto& parts : splits_of_tiles(of.s.problem, all, roundings.tile)) {
+        std::vector<SumRange> sums(channels);
+        for (const KeyExtent part : parts) {
+            of.span = part;
+            add_sums_of_tiles(sums, of, roundings);
+        }
+        if (told.empty()) {
+            told.assign(sums.begin(), sums.end());
+            continue;
+        }
+        for (std::size_t c = 0; c < channels; ++c)
+            if (told[c] && (told[c]->low != sums[c].low || told[c]->high != sums[c].high))
+                told[c].reset();
+    }
+    return told;
+}
+
+/// The sums of every row of a call; of no key, none.
+std::vector<SumsOfRow> sums_of_rows(const Specification& s,
+                                    const std::vector<oracle::RowDetail>& rows,
+                                    const Roundings& roundings) {
+    const Problem& p = s.problem;
+    std::vector<SumsOfRow> sums(rows.size());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (!std::isfinite(rows[row].max)) continue;
+        const auto flat = static_cast<std::int64_t>(row);
+        const std::int64_t b = flat / p.len_q / p.heads_q, i = flat % p.len_q;
+        const RowOfKeys of{s, rows[row], span_of(s, b, i), b,
+                           flat / p.len_q % p.heads_q / group_size(p)};
+        sums[row] = sums_of_splits(of, static_cast<std::size_t>(value_dim(p)), roundings);
+    }
+    return sums;
+}
+
+// A format has several names in one call: the sums are computed once for all of them.
+std::shared_ptr<const std::vector<SumsOfRow>> kept_sums(const Specification& s,
+                                                        const Roundings& roundings) {
+    struct Kept {
+        std::shared_ptr<const std::vector<oracle::RowDetail>> rows;  // of these very inputs
+        NumberFormat weights;
+        Roundings roundings;
+        std::shared_ptr<const std::vector<SumsOfRow>> sums;
+    };
+    constexpr std::size_t most = 4096;  // of small calls
+    thread_local std::list<Kept> kept;
+    const auto rows = rows_of(s);
+    const auto found = std::ranges::find_if(kept, [&](const Kept& k) {
+        return k.rows == rows && k.weights == s.numerics.weights && k.roundings == roundings;
+    });
+    if (found != kept.end()) return found->sums;
+    auto sums = std::make_shared<const std::vector<SumsOfRow>>(sums_of_rows(s, *rows, roundings));
+    kept.push_front({rows, s.numerics.weights, roundings, sums});
+    if (kept.size() > most) kept.pop_back();
+    return sums;
 }
 
 // The quotient is known as well as the truth's own sum of weights: the slack of its log-sum-exp.
@@ -116,27 +214,25 @@ std::optional<bound::Expected> rounded_sums_of_values(const Specification& s,
                                                       std::int64_t tile, Rounded what) {
     const Problem& p = s.problem;
     const std::optional<Precision> format = format_in(narrow, p);
-    if (p.splits > 1 || p.format_q == Precision::f64 || truth.lse.empty() || !format)
-        return std::nullopt;
+    if (p.format_q == Precision::f64 || truth.lse.empty() || !format) return std::nullopt;
     const Roundings roundings{tile, what, *format};
     bound::Expected out = truth;
     bool any = false;
-    const auto rows = rows_of(s);
-    const std::int64_t dim = value_dim(p);
-    for (std::int64_t n = 0; n < static_cast<std::int64_t>(out.output.size()); ++n) {
-        const std::int64_t flat = n / dim, b = flat / p.len_q / p.heads_q, i = flat % p.len_q;
-        const auto row = static_cast<std::size_t>(flat);
-        bound::ExpectedElement& o = out.output[static_cast<std::size_t>(n)];
-        if (truth.row_empty[row] != 0 || !std::isfinite(o.value)) continue;
-        const RowOfKeys of{s, (*rows)[row], span_of(s, b, i), b,
-                           flat / p.len_q % p.heads_q / group_size(p)};
-        SumRange sum = sum_of_tiles(of, n % dim, roundings);
+    const auto all = kept_sums(s, roundings);
+    const auto dim = static_cast<std::size_t>(value_dim(p));
+    for (std::size_t row = 0; row < all->size(); ++row) {
+        const SumsOfRow& sums = (*all)[row];
         const double off = truth.lse[row].bound + truth.lse[row].error + 0x1p-22;
-        sum.widen(off * sum.size());
-        any = true;
-        o = sum.finite()
-                ? bound::ExpectedElement{(sum.low + sum.high) / 2, 0, (sum.high - sum.low) / 2}
-                : bound::ExpectedElement{0, 0, infinite};
+        for (std::size_t c = 0; c < dim && truth.row_empty[row] == 0 && !sums.empty(); ++c) {
+            bound::ExpectedElement& o = out.output[row * dim + c];
+            if (!std::isfinite(o.value)) continue;
+            any = true;
+            std::optional<SumRange> sum = sums[c];
+            if (sum) sum->widen(off * sum->size());
+            o = sum && sum->finite() ? bound::ExpectedElement{(sum->low + sum->high) / 2, 0,
+                                                              (sum->high - sum->low) / 2}
+                                     : bound::ExpectedElement{0, 0, infinite};
+        }
     }
     return any ? std::optional(std::move(out)) : std::nullopt;
 }
@@ -148,12 +244,15 @@ Deviation sum_of_values_rounded(RoundsTo narrow, std::int64_t tile, Rounded what
     const char* also[] = {"", " and where it is rescaled",
                           " and where it is rescaled, the products too"};
     const auto n = static_cast<std::size_t>(what);
-    return formula_deviation(
-        fmt::format("value_sum_rounded_{}_{}{}", id_of(narrow), tile, ids[n]),
-        fmt::format("a sum of values kept in {}, rounded {}{}", words_of(narrow), place, also[n]),
-        [narrow, tile, what](const Specification& s, const bound::Expected& truth) {
-            return rounded_sums_of_values(s, truth, narrow, tile, what);
-        });
+    return as_form_of(
+        "value_sum_rounded",
+        of_parts(formula_deviation(
+            fmt::format("value_sum_rounded_{}_{}{}", id_of(narrow), tile, ids[n]),
+            fmt::format("a sum of values kept in {}, rounded {}{}", words_of(narrow), place,
+                        also[n]),
+            [narrow, tile, what](const Specification& s, const bound::Expected& truth) {
+                return rounded_sums_of_values(s, truth, narrow, tile, what);
+            })));
 }
 
 }  // namespace
@@ -161,8 +260,8 @@ Deviation sum_of_values_rounded(RoundsTo narrow, std::int64_t tile, Rounded what
 std::vector<Deviation> sums_of_values_rounded() {
     std::vector<Deviation> list;
     for (const Rounded what : {Rounded::sum, Rounded::rescaled, Rounded::products})
-        for (const RoundsTo narrow : narrow_or_own)
-            for (const std::int64_t tile : {1, 16, 32, 64, 128})
+        for (const std::int64_t tile : {1, 16, 32, 64, 128})
+            for (const RoundsTo narrow : narrow_or_own)
                 list.push_back(sum_of_values_rounded(narrow, tile, what));
     return list;
 }

@@ -36,8 +36,10 @@ using ChangeIn = std::function<std::optional<WeightChange>(Precision, const Spec
                                                            const oracle::RowDetail&, KeyExtent)>;
 Deviation rounded_step(std::string id, std::string says, RoundsTo narrow, ChangeIn change);
 
-/// The sum of weights rounded (rounded_sum_deviations.cpp), and the log-sum-exp
+/// Weights rounded (rounded_weight_deviations.cpp), by the maximum of all keys where nothing tells
+/// another; their sum (rounded_sum_deviations.cpp), and the log-sum-exp
 /// (rounded_parameter_deviations.cpp).
+std::vector<Deviation> rounded_weights(RoundsTo narrow);
 std::vector<Deviation> rounded_sums();
 std::vector<Deviation> rounded_log_sums();
 

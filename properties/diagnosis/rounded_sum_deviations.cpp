@@ -56,38 +56,42 @@ std::optional<double> sum_change_of_tiles(const Specification& s, const oracle::
 
 Deviation sum_rounded_in_tiles(RoundsTo narrow, std::int64_t tile) {
     const std::string number = std::to_string(tile);
-    return rounded_step(
-        "sum_rounded_" + id_of(narrow) + "_" + number,
-        "a sum of weights kept in " + words_of(narrow) + ", rounded after each tile of " + number +
-            " keys",
-        narrow,
-        [tile](Precision format, const Specification& s, const oracle::RowDetail& row,
-               KeyExtent span) -> std::optional<WeightChange> {
-            if (s.problem.sink) return std::nullopt;
-            const std::optional<double> change = sum_change_of_tiles(s, row, span, tile, format);
-            if (!change) return std::nullopt;
-            return WeightChange{{}, change};
-        });
+    return as_form_of("sum_rounded",
+                      of_parts(rounded_step("sum_rounded_" + id_of(narrow) + "_" + number,
+                                            "a sum of weights kept in " + words_of(narrow) +
+                                                ", rounded after each tile of " + number + " keys",
+                                            narrow,
+                                            [tile](Precision format, const Specification& s,
+                                                   const oracle::RowDetail& row,
+                                                   KeyExtent span) -> std::optional<WeightChange> {
+                                                if (s.problem.sink) return std::nullopt;
+                                                const std::optional<double> change =
+                                                    sum_change_of_tiles(s, row, span, tile, format);
+                                                if (!change) return std::nullopt;
+                                                return WeightChange{{}, change};
+                                            })));
 }
 
 Deviation sum_rounded(RoundsTo narrow) {
-    return rounded_step(
-        "sum_rounded_" + id_of(narrow),
-        "a sum of weights kept in " + words_of(narrow) + ", rounded key by key", narrow,
-        [](Precision format, const Specification& s, const oracle::RowDetail& row,
-           KeyExtent) -> std::optional<WeightChange> {
-            if (s.problem.sink) return std::nullopt;
-            double sum = 0, exact = 0;
-            for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                if (row.weights[j] <= 0) continue;
-                const double w = std::exp(row.scores[j] - row.max);
-                const std::optional<double> r = rounded_surely(sum + w, sum + 4 * w, format);
-                if (!r) return std::nullopt;
-                sum = *r;
-                exact += w;
-            }
-            return WeightChange{{}, std::log(sum / exact)};
-        });
+    return as_form_of(
+        "sum_rounded",
+        rounded_step(
+            "sum_rounded_" + id_of(narrow),
+            "a sum of weights kept in " + words_of(narrow) + ", rounded key by key", narrow,
+            [](Precision format, const Specification& s, const oracle::RowDetail& row,
+               KeyExtent) -> std::optional<WeightChange> {
+                if (s.problem.sink) return std::nullopt;
+                double sum = 0, exact = 0;
+                for (std::size_t j = 0; j < row.scores.size(); ++j) {
+                    if (row.weights[j] <= 0) continue;
+                    const double w = std::exp(row.scores[j] - row.max);
+                    const std::optional<double> r = rounded_surely(sum + w, sum + 4 * w, format);
+                    if (!r) return std::nullopt;
+                    sum = *r;
+                    exact += w;
+                }
+                return WeightChange{{}, std::log(sum / exact)};
+            }));
 }
 
 }  // namespace

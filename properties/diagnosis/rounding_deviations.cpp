@@ -1,12 +1,15 @@
-// Steps taken in a narrower format than declared: inputs, scores or weights rounded, an output that
-// is cut off instead of rounded.
+// Steps taken in a narrower format than declared: inputs or scores rounded, an output that is cut
+// off instead of rounded; with the weights and their sum.
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <numbers>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rotation.hpp"
 #include "properties/diagnosis/rounded_step.hpp"
 
 namespace attest::diagnosis {
@@ -27,6 +30,25 @@ Deviation input_rounded(Role role, const std::string& tensor, Precision format) 
             }};
 }
 
+// As the product takes them: turned where the problem turns them.
+Specification with_queries_taken(const Specification& s,
+                                 const std::function<double(double)>& taken_as) {
+    const auto turn = [](Specification& of, double sign) {
+        of.inputs.put(Role::q, turned(of, Role::q, [&of, sign](std::int64_t b, std::int64_t i) {
+                          return sign * position_of_query(of, b, i);
+                      }));
+    };
+    Specification out = s;
+    const bool rope = has_rope(s);
+    if (rope) turn(out, 1);
+    const Tensor q = out.inputs[Role::q];
+    out.inputs.put(Role::q, remake(ElementType::f64, q.shape(),
+                                   [&](std::int64_t a, std::int64_t b, std::int64_t c,
+                                       std::int64_t d) { return taken_as(q.at(a, b, c, d)); }));
+    if (rope) turn(out, -1);
+    return out;
+}
+
 // Queries are multiplied by the scale, or by it and log2(e), and rounded before the product.
 // Without a format: to that of the queries.
 Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
@@ -40,15 +62,9 @@ Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
                     return std::nullopt;
                 const double scale =
                     effective_scale(s.problem) * (log2e ? std::numbers::log2e : 1.0);
-                if (s.problem.rope.style != RopeStyle::none || scale == 0) return std::nullopt;
-                Specification out = s;
-                const Tensor& q = s.inputs[Role::q];
-                out.inputs.put(Role::q, remake(ElementType::f64, q.shape(),
-                                               [&](std::int64_t a, std::int64_t b, std::int64_t c,
-                                                   std::int64_t d) {
-                                                   const double x = q.at(a, b, c, d) * scale;
-                                                   return round_to(x, format) / scale;
-                                               }));
+                if (scale == 0) return std::nullopt;
+                Specification out = with_queries_taken(
+                    s, [scale, format](double x) { return round_to(x * scale, format) / scale; });
                 if (out.inputs == s.inputs) return std::nullopt;
                 return out;
             }};
@@ -63,149 +79,30 @@ Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
     const char* says[] = {"scores", "scaled products of queries and keys",
                           "products of queries and keys"};
     const auto n = static_cast<std::size_t>(which);
-    return rounded_step(
-        std::string(ids[n]) + "_rounded_" + id_of(narrow),
-        std::string(says[n]) + " rounded to " + words_of(narrow), narrow,
-        [which](Precision format, const Specification& s, const oracle::RowDetail& row,
-                KeyExtent) -> std::optional<WeightChange> {
-            const Problem& p = s.problem;
-            const bool plain =
-                p.mask.tensor.kind != MaskKind::additive && !p.alibi && p.softcap == 0;
-            const double scale = which == RoundedScores::products ? effective_scale(p) : 1.0;
-            if (scale == 0 || (which != RoundedScores::final && !plain)) return std::nullopt;
-            WeightChange change{std::vector<double>(row.scores.size()), {}};
-            for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                if (!std::isfinite(row.scores[j])) continue;
-                const double x = row.scores[j] / scale;
-                const std::optional<double> r = rounded_surely(x, std::abs(x) + 1 / scale, format);
-                if (!r) return std::nullopt;
-                change.numerator[j] = *r * scale - row.scores[j];
-            }
-            return change;
-        });
-}
-
-/// Where weights are rounded: exp(S - m), with the sum made of them as they were or as they are,
-/// or after the division; or in the sum alone.
-enum class RoundedWeights : std::uint8_t { output, both, divided, sum };
-
-// Kernels take weights by the maximum so far: that of the keys, or of the split, from the first key
-// on that has it. None where that is no key of the first tile.
-std::optional<double> maximum_in_first_tile(const oracle::RowDetail& row, KeyExtent span) {
-    constexpr std::int64_t least_tile = 16;
-    const auto from = row.scores.begin() + span.begin, to = row.scores.begin() + span.end;
-    const auto most = std::max_element(from, to);
-    if (most == to || most - from >= least_tile) return std::nullopt;
-    return *most;
-}
-
-/// What a kernel's splits are taken to be: whatever kernels are known to make of them, of which
-/// nothing is told where they differ, or as the problem asks for them.
-enum class Splits : std::uint8_t { any, asked };
-
-// As many keys for each split, or as many whole tiles of any size.
-std::vector<std::vector<KeyExtent>> ways_to_split(const Problem& problem, KeyExtent span,
-                                                  Splits splits) {
-    std::vector<std::vector<KeyExtent>> ways{split_extents(problem, span)};
-    if (problem.splits > 1 && splits == Splits::any)
-        for (const std::int64_t tile : {16, 32, 64, 128})
-            ways.push_back(splits_of_tiles(problem, span, tile).back());
-    return ways;
-}
-
-/// Keys whose weights are taken by one maximum.
-struct KeysOfMaximum {
-    KeyExtent keys;
-    double maximum = -infinite;
-};
-
-std::optional<std::vector<KeysOfMaximum>> by_first_tile(const oracle::RowDetail& row,
-                                                        const std::vector<KeyExtent>& parts) {
-    std::vector<KeysOfMaximum> list;
-    for (const KeyExtent part : parts) {
-        const std::optional<double> most = maximum_in_first_tile(row, part);
-        if (!most) return std::nullopt;
-        list.push_back({part, *most});
-    }
-    return list;
-}
-
-// The maximum of a tile's keys and of all before them.
-std::vector<KeysOfMaximum> by_running_maximum(const oracle::RowDetail& row, KeyExtent span,
-                                              std::int64_t tile) {
-    std::vector<KeysOfMaximum> list;
-    double most = -infinite;
-    for (std::int64_t from = span.begin; from < span.end; from += tile) {
-        const KeyExtent keys{from, std::min(from + tile, span.end)};
-        for (std::int64_t j = keys.begin; j < keys.end; ++j)
-            most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
-        list.push_back({keys, most});
-    }
-    return list;
-}
-
-std::optional<WeightChange> rounded_in_parts(Precision format, RoundedWeights where,
-                                             const oracle::RowDetail& row,
-                                             const std::vector<KeysOfMaximum>& parts) {
-    WeightChange change{std::vector<double>(row.scores.size()), {}};
-    if (where != RoundedWeights::both) change.denominator = 0;
-    for (const auto& [part, most] : parts) {
-        const double base = where == RoundedWeights::divided ? row.lse : most;
-        for (auto j = static_cast<std::size_t>(part.begin); j < static_cast<std::size_t>(part.end);
-             ++j) {
-            if (row.weights[j] <= 0) continue;
-            const double below = row.scores[j] - base, w = std::exp(below);
-            const std::optional<double> r =
-                rounded_surely(w, w * (4 + std::abs(below) + std::abs(base)), format);
-            if (!r) return std::nullopt;
-            change.numerator[j] = *r > 0 ? std::log(*r) - below : -infinite;
-        }
-    }
-    if (where == RoundedWeights::sum) {
-        change.denominator = log_sum_change(row, change.numerator);
-        change.numerator.assign(row.scores.size(), 0);
-    }
-    return change;
-}
-
-Deviation weights_rounded(RoundsTo narrow, RoundedWeights where, Splits splits) {
-    const char* ids[] = {"", "_and_sum", "_divided", "_in_sum"};
-    const char* says[] = {", their sum not", " in both sums", " after the division",
-                          " in their sum alone"};
-    const auto n = static_cast<std::size_t>(where);
-    return rounded_step(
-        "weights_rounded_" + id_of(narrow) + ids[n] + (splits == Splits::asked ? "_by_split" : ""),
-        "weights rounded to " + words_of(narrow) + says[n], narrow,
-        [where, splits](Precision format, const Specification& s, const oracle::RowDetail& row,
-                        KeyExtent span) -> std::optional<WeightChange> {
-            std::optional<WeightChange> change;
-            for (const auto& parts : ways_to_split(s.problem, span, splits)) {
-                const auto keys = by_first_tile(row, parts);
-                auto own = keys ? rounded_in_parts(format, where, row, *keys) : std::nullopt;
-                if (!own || (change && (own->numerator != change->numerator ||
-                                        own->denominator != change->denominator)))
-                    return std::nullopt;
-                change = std::move(own);
-            }
-            return change;
-        });
-}
-
-Deviation weights_rounded_in_tiles(RoundsTo narrow, RoundedWeights where, std::int64_t tile) {
-    const char* ids[] = {"_", "_and_sum_", "_divided_", "_in_sum_"};
-    const char* says[] = {", their sum not", " in both sums", " after the division",
-                          " in their sum alone"};
-    const auto n = static_cast<std::size_t>(where);
-    return rounded_step(
-        "weights_rounded_" + id_of(narrow) + ids[n] + std::to_string(tile),
-        "weights rounded to " + words_of(narrow) + says[n] +
-            ", by the maximum so far in tiles of " + std::to_string(tile) + " keys",
-        narrow,
-        [where, tile](Precision format, const Specification& s, const oracle::RowDetail& row,
-                      KeyExtent span) -> std::optional<WeightChange> {
-            if (s.problem.splits > 1) return std::nullopt;
-            return rounded_in_parts(format, where, row, by_running_maximum(row, span, tile));
-        });
+    return as_form_of(
+        std::string(ids[n]) + "_rounded",
+        rounded_step(std::string(ids[n]) + "_rounded_" + id_of(narrow),
+                     std::string(says[n]) + " rounded to " + words_of(narrow), narrow,
+                     [which](Precision format, const Specification& s, const oracle::RowDetail& row,
+                             KeyExtent) -> std::optional<WeightChange> {
+                         const Problem& p = s.problem;
+                         const bool plain =
+                             p.mask.tensor.kind != MaskKind::additive && !p.alibi && p.softcap == 0;
+                         const double scale =
+                             which == RoundedScores::products ? effective_scale(p) : 1.0;
+                         if (scale == 0 || (which != RoundedScores::final && !plain))
+                             return std::nullopt;
+                         WeightChange change{std::vector<double>(row.scores.size()), {}};
+                         for (std::size_t j = 0; j < row.scores.size(); ++j) {
+                             if (!std::isfinite(row.scores[j])) continue;
+                             const double x = row.scores[j] / scale;
+                             const std::optional<double> r =
+                                 rounded_surely(x, std::abs(x) + 1 / scale, format);
+                             if (!r) return std::nullopt;
+                             change.numerator[j] = *r * scale - row.scores[j];
+                         }
+                         return change;
+                     }));
 }
 
 // What lies between two numbers of the format becomes the one nearer to 0. `bound` is of what the
@@ -240,9 +137,7 @@ std::vector<Deviation> rounding_deviations() {
         for (const RoundedScores which :
              {RoundedScores::final, RoundedScores::scaled, RoundedScores::products})
             list.push_back(scores_rounded(narrow, which));
-        for (const RoundedWeights where : {RoundedWeights::output, RoundedWeights::both,
-                                           RoundedWeights::divided, RoundedWeights::sum})
-            list.push_back(weights_rounded(narrow, where, Splits::any));
+        std::ranges::move(rounded_weights(narrow), std::back_inserter(list));
     }
     for (const Precision format : narrow_formats) {
         list.push_back(input_rounded(Role::q, "queries", format));
@@ -254,24 +149,6 @@ std::vector<Deviation> rounding_deviations() {
     for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded({}, log2e));
     list.push_back(
         formula_deviation("output_cut_off", "an output cut off instead of rounded", cut_off));
-    return list;
-}
-
-std::vector<Deviation> weights_of_splits_rounded() {
-    std::vector<Deviation> list;
-    for (const RoundsTo narrow : narrow_or_own)
-        for (const RoundedWeights where : {RoundedWeights::output, RoundedWeights::both})
-            list.push_back(weights_rounded(narrow, where, Splits::asked));
-    return list;
-}
-
-std::vector<Deviation> weights_of_tiles_rounded() {
-    std::vector<Deviation> list;
-    for (const RoundsTo narrow : narrow_or_own)
-        for (const RoundedWeights where :
-             {RoundedWeights::output, RoundedWeights::both, RoundedWeights::sum})
-            for (const std::int64_t tile : {16, 32, 64, 128})
-                list.push_back(weights_rounded_in_tiles(narrow, where, tile));
     return list;
 }
 
