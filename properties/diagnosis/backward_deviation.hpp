@@ -57,7 +57,8 @@ std::vector<BackwardDeviation> weight_deviations();
 std::vector<BackwardDeviation> narrow_weight_deviations();
 std::vector<BackwardDeviation> padding_row_deviations();
 std::vector<BackwardDeviation> sum_deviations();
-std::vector<BackwardDeviation> shared_sum_deviations();
+std::vector<BackwardDeviation> shared_sum_deviations();  ///< with those of a shared bias
+std::vector<BackwardDeviation> joined_bias_deviations();
 std::vector<BackwardDeviation> gradient_share_deviations();
 std::vector<BackwardDeviation> factor_deviations();
 std::vector<BackwardDeviation> place_deviations();

@@ -39,8 +39,7 @@ AllBackwardEvidence gather_backward_evidence(search::Kernel& kernel,
                                              const std::vector<search::CaseRecord>& records);
 
 /// The neighbours of a smallest case in lengths, lists and features, as forward's (evidence.hpp).
-void add_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel,
-                           const Case& smallest);
+void add_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
 /// One case, forward and backward; none where it has no answer, or where forward was wrong.
 std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried);

@@ -160,9 +160,10 @@ private:
         if (has_mask_) {
             Near term = late ? dx : pair.ds;
             if (s_.mask_term) term = s_.mask_term(pair, term);
-            d_mask_.add(call_.call.mask_index(row.b, row.h, row.i, pair.j), term, s_.mask);
+            d_mask_.add(call_.call.mask_index(row.b, row.h, row.i, pair.j), term, s_.mask,
+                        s_.mask_owner ? s_.mask_owner(row) : Totals::none);
         }
-        const Near stored = rounded(dx, m.ugs, 2 * m.omgs);
+        const Near stored = rounded(s_.stored ? s_.stored(pair, dx) : dx, m.ugs, 2 * m.omgs);
         const std::size_t d = static_cast<std::size_t>(p_.dim_qk),
                           dv = static_cast<std::size_t>(call_.call.dim_v);
         const std::size_t q =

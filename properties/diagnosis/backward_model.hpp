@@ -58,6 +58,8 @@ struct ModelSteps {
     std::function<Near(const ModelRow&)> lse{}, delta{}, d_lse{};
     std::function<Near(const ModelPair&)> probability{}, ds{}, slope{}, value_weight{};
     std::function<double(const ModelPair&)> dp_kept{}, value_kept{};  ///< dropout's factor on each
+    /// dX as the sums of dQ and dK take it.
+    std::function<Near(const ModelPair&, Near dx)> stored{};
     std::function<Near(const ModelPair&, Near term)> mask_term{};
     std::function<Near(const ModelRow&, Near weight)> sink_term{};
     /// Of the gradient of the pair's bias.
@@ -74,6 +76,9 @@ struct ModelSteps {
     std::function<std::int64_t(const BackwardCall&)> dp_channels{};       ///< that dP is a sum of
     /// How often a pair that is seen adds to every sum: twice where two tiles have it.
     std::function<int(const ModelRow&, std::int64_t j)> times{};
+    /// Whose terms of a bias gradient are one to `mask`: `last` and `first` are of these. Each term
+    /// by itself where it is empty.
+    std::function<std::int64_t(const ModelRow&)> mask_owner{};
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum, slopes = Joining::sum;
     double sum_unit =
         0;  ///< of the format that dQ, dK and dV are summed in, beside the declared one

@@ -11,14 +11,20 @@ namespace attest::diagnosis {
 /// Adds terms up as `how` says, with the sizes that the sum's roundings are relative to.
 class Totals {
 public:
-    explicit Totals(std::size_t size) : sum_(size), size_(size, 0.0), count_(size, 0) {}
+    explicit Totals(std::size_t size)
+        : sum_(size), size_(size, 0.0), count_(size, 0), owner_(size, none) {}
 
-    void add(std::size_t at, Near term, Joining how) {
-        if (how == Joining::last || (how == Joining::first && count_[at] > 0)) {
-            if (how == Joining::first) return;
+    static constexpr std::int64_t none = -1;
+
+    /// `owner`: whose terms are one to `last` and `first`; none: each is by itself.
+    void add(std::size_t at, Near term, Joining how, std::int64_t owner = none) {
+        const bool another = owner == none || owner != owner_[at];
+        if (how == Joining::first && count_[at] > 0 && another) return;
+        if (how == Joining::last && another) {
             sum_[at] = {};
             size_[at] = 0;
         }
+        owner_[at] = owner;
         sum_[at] = sum_[at] + term;
         size_[at] += most(term);
         ++count_[at];
@@ -39,7 +45,7 @@ public:
 private:
     std::vector<Near> sum_;
     std::vector<double> size_;
-    std::vector<std::int64_t> count_;
+    std::vector<std::int64_t> count_, owner_;
 };
 
 }  // namespace attest::diagnosis

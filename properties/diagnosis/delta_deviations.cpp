@@ -238,6 +238,14 @@ std::vector<BackwardDeviation> delta_deviations() {
                               return narrowed(plain_ds(pair, pair.row.delta), narrow,
                                               pair.row.call.problem());
                           }));
+        // With the soft cap's derivative.
+        list.push_back(exchanged_step("ds_" + id_of(narrow), "dS rounded to " + words_of(narrow),
+                                      [narrow](const BackwardCall& call, ModelSteps& s) {
+                                          if (call.problem().softcap == 0) return;
+                                          s.stored = [narrow](const ModelPair& pair, Near dx) {
+                                              return narrowed(dx, narrow, pair.row.call.problem());
+                                          };
+                                      }));
         list.push_back(ds("dp_" + id_of(narrow), "dP rounded to " + words_of(narrow),
                           [narrow](const ModelPair& pair) {
                               return pair.p * (narrowed(pair.dp, narrow, pair.row.call.problem()) -

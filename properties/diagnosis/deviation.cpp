@@ -58,7 +58,7 @@ std::optional<bound::Expected> predict(const Deviation& deviation, const Specifi
                                        const bound::Expected& truth) {
     try {
         if (deviation.formula)
-            return asked.problem.dropout.p > 0 && !deviation.of_dropout
+            return asked.problem.dropout.p > 0 && !deviation.takes_dropout
                        ? answer_under_dropout(deviation, asked, truth)
                        : deviation.formula(asked, truth);
         const std::optional<Specification> other = deviation.respecify(asked);

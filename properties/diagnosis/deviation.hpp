@@ -51,9 +51,9 @@ struct Deviation {
     /// Of several forms of one defect, what they have in common; empty: it is none of several.
     std::string form_of{};
 
-    /// `formula` is told the weights that are dropped, and says what becomes of them; others are
-    /// asked of values of which nothing is dropped (reference/oracle/undropped.hpp).
-    bool of_dropout = false;
+    /// `formula` is right of calls that drop weights. Others are asked of values of which nothing
+    /// is dropped (reference/oracle/undropped.hpp).
+    bool takes_dropout = false;
 
     /// What it does depends on how keys are parted. Where no splits are asked for that is the
     /// kernel's own choice, and an answer agrees that does so with keys parted in some way.

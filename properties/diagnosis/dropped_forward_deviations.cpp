@@ -177,7 +177,7 @@ std::vector<Deviation> dropped_forward_deviations() {
     list.push_back(with_kept("dropped_and_normalised",
                              "kept weights divided by their own sum, not times 1/(1-p)", one,
                              none));
-    for (Deviation& d : list) d.of_dropout = true;
+    for (Deviation& d : list) d.takes_dropout = true;
     return list;
 }
 

@@ -1,7 +1,11 @@
 // Deviations of backward whose query heads each leave a share of dK and dV in the format that these
-// come in, where a group has several: rounded before they are added up, or as their sum grows.
+// come in, where a group has several: rounded before they are added up, or as their sum grows. And
+// gradients that are cut off instead of rounded.
+
+#include <cmath>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 #include "properties/law/gradient_run.hpp"
 
 namespace attest::diagnosis {
@@ -45,6 +49,19 @@ BackwardDeviation heads_rounded(const char* id, const char* says, RoundedShares 
     });
 }
 
+Near number_cut_off(Near x, Precision format) {
+    const double low = cut_off(x.value - x.error, format),
+                 high = cut_off(x.value + x.error, format);
+    return {(low + high) / 2, std::abs(high - low) / 2};
+}
+
+/// What every gradient is finished with.
+void cut_gradients_off(const BackwardCall& call, Predicted& out) {
+    for (const Role role : gradient_roles)
+        for (Near& x : out[role])
+            if (std::isfinite(most(x))) x = number_cut_off(x, law::gradient_format(call.problem(), role));
+}
+
 }  // namespace
 
 std::vector<BackwardDeviation> gradient_share_deviations() {
@@ -54,7 +71,11 @@ std::vector<BackwardDeviation> gradient_share_deviations() {
                           RoundedShares::shares),
             heads_rounded("heads_rounded_as_added",
                           "dK and dV rounded to their format whenever a query head's are added",
-                          RoundedShares::growing_sum)};
+                          RoundedShares::growing_sum),
+            {.id = "gradients_cut_off",
+             .says = "gradients cut off instead of rounded",
+             .change = [](const BackwardCall&, ModelSteps& s) { s.afterwards = cut_gradients_off; },
+             .in_forward = "output_cut_off"}};
 }
 
 }  // namespace attest::diagnosis

@@ -69,6 +69,11 @@ std::optional<double> rounded_surely(double x, double size, Precision format) {
     return low;
 }
 
+double cut_off(double x, Precision format) {
+    const double nearest = round_to(x, format);
+    return std::abs(nearest) <= std::abs(x) ? nearest : decode(encode(nearest, format) - 1, format);
+}
+
 Deviation rounded_step(std::string id, std::string says, RoundsTo narrow, ChangeIn change) {
     return weight_deviation(
         std::move(id), std::move(says),

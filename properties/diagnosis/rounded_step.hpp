@@ -30,6 +30,9 @@ std::string words_of(RoundsTo narrow);
 /// few operations, rounded; none where it could round either way.
 std::optional<double> rounded_surely(double x, double size, Precision format);
 
+/// The nearer to 0 of the two members of the format that x lies between; x where it is one.
+double cut_off(double x, Precision format);
+
 /// A deviation that changes weights as this does, given the format; where the inputs are of no
 /// narrow one, that of the inputs changes nothing.
 using ChangeIn = std::function<std::optional<WeightChange>(Precision, const Specification&,

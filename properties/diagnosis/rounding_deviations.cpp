@@ -107,18 +107,14 @@ Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
 
 // What lies between two numbers of the format becomes the one nearer to 0. `bound` is of what the
 // kernel holds before this last step.
-std::optional<bound::Expected> cut_off(const Specification& s, const bound::Expected& truth) {
+std::optional<bound::Expected> output_cut_off(const Specification& s,
+                                              const bound::Expected& truth) {
     const Precision format = s.problem.format_o;
-    const auto cut = [format](double x) {
-        const double nearest = round_to(x, format);
-        return std::abs(nearest) <= std::abs(x) ? nearest
-                                                : decode(encode(nearest, format) - 1, format);
-    };
     bound::Expected out = truth;
     bool any = false;
     for (bound::ExpectedElement& o : out.output) {
-        const double low = cut(o.value - o.bound - o.error),
-                     high = cut(o.value + o.bound + o.error);
+        const double low = cut_off(o.value - o.bound - o.error, format),
+                     high = cut_off(o.value + o.bound + o.error, format);
         // Next to a number of the format it may become that one or its neighbour.
         any = any || low != high || low != round_to(o.value, format);
         o = std::isfinite(low) && std::isfinite(high)
@@ -147,8 +143,9 @@ std::vector<Deviation> rounding_deviations() {
     }
     for (Deviation& d : rounded_sums()) list.push_back(std::move(d));
     for (const bool log2e : {false, true}) list.push_back(query_scaled_rounded({}, log2e));
-    list.push_back(
-        formula_deviation("output_cut_off", "an output cut off instead of rounded", cut_off));
+    list.push_back(formula_deviation("output_cut_off", "an output cut off instead of rounded",
+                                     output_cut_off));
+    list.back().takes_dropout = true;  // it is of the finished output
     return list;
 }
 

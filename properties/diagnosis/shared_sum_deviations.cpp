@@ -39,7 +39,7 @@ Near of_bias_other_place(const ModelPair& pair) {
     return late ? pair.ds : rounded(pair.ds * plain_slope(pair), 2 * pair.row.call.model.ua, 0);
 }
 
-void add_joined(std::vector<BackwardDeviation>& list) {
+void add_joined_sinks(std::vector<BackwardDeviation>& list) {
     struct Form {
         Joining how;
         const char *id, *says;
@@ -47,12 +47,6 @@ void add_joined(std::vector<BackwardDeviation>& list) {
     for (const Form f : {Form{Joining::last, "last", "that of the last"},
                          Form{Joining::first, "first", "that of the first"},
                          Form{Joining::mean, "mean", "the mean"}}) {
-        list.push_back(
-            exchanged_step(fmt::format("mask_{}", f.id),
-                           fmt::format("{} of what a bias is added to, where its gradient is "
-                                       "the sum",
-                                       f.says),
-                           [how = f.how](const BackwardCall&, ModelSteps& s) { s.mask = how; }));
         list.push_back(exchanged_step(
             fmt::format("sinks_{}", f.id),
             fmt::format("{} of the rows, where a sink's gradient is their sum", f.says),
@@ -262,8 +256,7 @@ void add_sinks(std::vector<BackwardDeviation>& list) {
         std::int64_t (*of)(const BackwardCall&, std::int64_t h);
     };
     for (const SharedHead h :
-         {SharedHead{"shared_key_head",
-                     "gradients of query heads added at their key head's number",
+         {SharedHead{"shared_key_head", "gradients of query heads added at their key head's number",
                      [](const BackwardCall&call, std::int64_t n) { return n / call.call.group; }},
           SharedHead{"shared_first_head",
                      "the gradients of sinks and slopes of all heads added at the first",
@@ -275,8 +268,8 @@ void add_sinks(std::vector<BackwardDeviation>& list) {
 }  // namespace
 
 std::vector<BackwardDeviation> shared_sum_deviations() {
-    std::vector<BackwardDeviation> list;
-    add_joined(list);
+    std::vector<BackwardDeviation> list = joined_bias_deviations();
+    add_joined_sinks(list);
     add_slope_gradients(list);
     add_shared_axes(list);
     add_partial_masks(list);
