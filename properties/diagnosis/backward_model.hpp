@@ -97,6 +97,9 @@ Predicted run_backward(const BackwardCall& call, const ModelSteps& steps);
 /// x rounded to a format: an interval where it lies across two of its members.
 Near rounded_to(Near x, Precision format);
 
+/// Whether the row is of the last sequence, of the last document where these are packed.
+bool of_last_packed(const ModelRow& row);
+
 /// The largest score that the row sees, the sink's included.
 Near largest_score(const ModelRow& row);
 

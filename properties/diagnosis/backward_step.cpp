@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "properties/diagnosis/backward_model.hpp"
 #include "reference/bound/rounding.hpp"
@@ -37,6 +38,13 @@ Near weight_of(Near score, const ModelRow& row) {
                      m.ua * (std::abs(row.facts.max) + std::abs(row.lse.value)) +
                      std::log1p(m.exp_error);
     return {p, p * std::expm1(std::min(d, 700.0)) + 2 * m.weight_floor};
+}
+
+bool of_last_packed(const ModelRow& row) {
+    const Problem& p = row.call.problem();
+    const auto& documents = p.mask.documents_q;
+    if (documents.empty()) return row.b == p.batch - 1;
+    return row.i >= std::accumulate(documents.begin(), documents.end() - 1, std::int64_t{0});
 }
 
 Near largest_score(const ModelRow& row) {

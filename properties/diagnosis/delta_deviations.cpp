@@ -240,8 +240,7 @@ std::vector<BackwardDeviation> delta_deviations() {
                           }));
         // With the soft cap's derivative.
         list.push_back(exchanged_step("ds_" + id_of(narrow), "dS rounded to " + words_of(narrow),
-                                      [narrow](const BackwardCall& call, ModelSteps& s) {
-                                          if (call.problem().softcap == 0) return;
+                                      [narrow](const BackwardCall&, ModelSteps& s) {
                                           s.stored = [narrow](const ModelPair& pair, Near dx) {
                                               return narrowed(dx, narrow, pair.row.call.problem());
                                           };

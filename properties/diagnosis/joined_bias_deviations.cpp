@@ -42,6 +42,13 @@ std::vector<BackwardDeviation> joined_bias_deviations() {
                                    s.mask_owner = of;
                                }));
         }
+    // Of the last, though it may have no query.
+    list.push_back(exchanged_step("mask_last_sequence", list.front().says,
+                                  [](const BackwardCall&, ModelSteps& s) {
+                                      s.mask_term = [](const ModelPair& pair, Near term) {
+                                          return of_last_packed(pair.row) ? term : Near{};
+                                      };
+                                  }));
     list.push_back(exchanged_step(
         "mask_mean", "the mean of what a bias is added to, where its gradient is the sum",
         [](const BackwardCall&, ModelSteps& s) { s.mask = Joining::mean; }));

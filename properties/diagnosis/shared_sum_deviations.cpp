@@ -100,13 +100,6 @@ void add_other_distances(std::vector<BackwardDeviation>& list) {
              [](const ModelPair& pair) { return std::abs(pair.facts.ahead) + 1; });
 }
 
-/// Where sequences are packed, the last of them; the last of the batch elsewhere.
-bool of_last_packed(const ModelRow& row) {
-    const Problem& p = row.call.problem();
-    const auto& documents = p.mask.documents_q;
-    return documents.empty() ? row.b == p.batch - 1 : row.i >= p.len_q - documents.back();
-}
-
 /// A slope of ALiBi: one number a head, of every sequence, query and key.
 void add_slope_gradients(std::vector<BackwardDeviation>& list) {
     list.push_back(slope_term(
