@@ -83,7 +83,8 @@ std::set<std::int64_t> parts_of_own_accord(std::int64_t keys) {
     std::set<std::int64_t> parts{2, 4, 8, 16};
     for (const std::int64_t each : {16, 32, 64, 128, 256, 512})
         parts.insert({keys / each, (keys + each - 1) / each});
-    std::erase_if(parts, [keys](std::int64_t n) { return n < 2 || n > (keys + least - 1) / least; });
+    std::erase_if(parts,
+                  [keys](std::int64_t n) { return n < 2 || n > (keys + least - 1) / least; });
     return parts;
 }
 

@@ -103,6 +103,9 @@ bool of_last_packed(const ModelRow& row);
 /// The largest score that the row sees, the sink's included.
 Near largest_score(const ModelRow& row);
 
+/// dO.O of the row's own dO and of this O.
+Near delta_of_output(const ModelRow& row, const std::vector<Near>& output);
+
 /// The log-sum-exp of the keys that the row sees, the sink not among them.
 Near lse_of_keys(const ModelRow& row);
 

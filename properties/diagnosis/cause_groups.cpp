@@ -124,7 +124,7 @@ void join_backward(Groups& groups, const std::vector<CounterexampleReport>& coun
 }
 
 // A write or read elsewhere is put down to a defect of addresses, where that can be met.
-constexpr std::string_view of_addresses[] = {"strides_ignored", "value_strides", "key_strides"};
+constexpr std::string_view of_addresses[] = {"strides_ignored", "_strides"};
 
 void join_strays(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
     std::vector<Group> named;

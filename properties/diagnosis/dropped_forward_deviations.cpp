@@ -177,6 +177,9 @@ std::vector<Deviation> dropped_forward_deviations() {
     list.push_back(with_kept("dropped_and_normalised",
                              "kept weights divided by their own sum, not times 1/(1-p)", one,
                              none));
+    list.push_back(with_kept(
+        "dropped_and_normalised_scaled", "kept weights divided by their own sum, and times 1/(1-p)",
+        [](double p) { return 1 / (1 - p); }, none));
     for (Deviation& d : list) d.takes_dropout = true;
     return list;
 }

@@ -113,8 +113,11 @@ std::vector<Deviation> sinks_in_output();
 /// A log-sum-exp whose maximum is held above a number (lse_scale_deviations.cpp).
 std::vector<Deviation> lse_maximum_held();
 
+/// Strides of other tensors (stride_deviations.cpp).
+std::vector<Deviation> other_strides();
+
 /// Queries that stand elsewhere for some of masks, ALiBi and rotation (placed_queries.cpp).
-std::vector<Deviation> queries_placed_in_parts();
+std::vector<Deviation> queries_placed_elsewhere();
 
 /// Splits of the kernel's own accord; of the calls in which it was wrong the smallest is asked
 /// (own_split_deviations.cpp).

@@ -12,7 +12,7 @@ namespace attest::diagnosis {
 
 namespace {
 
-enum class RoundedShares : std::uint8_t { shares, growing_sum };
+enum class RoundedShares : std::uint8_t { shares, growing_sum, both };
 
 /// dK and dV of one query head of each group.
 Predicted share_of(const BackwardCall& call, std::int64_t member) {
@@ -33,9 +33,9 @@ void round_heads(const BackwardCall& call, Predicted& out, RoundedShares what) {
             std::vector<Near>& sum = out[role];
             for (std::size_t n = 0; n < sum.size(); ++n) {
                 const Near share = own[role][n];
-                sum[n] =
-                    sum[n] + (what == RoundedShares::shares ? rounded_to(share, format) : share);
-                if (what == RoundedShares::growing_sum) sum[n] = rounded_to(sum[n], format);
+                sum[n] = sum[n] +
+                         (what == RoundedShares::growing_sum ? share : rounded_to(share, format));
+                if (what != RoundedShares::shares) sum[n] = rounded_to(sum[n], format);
                 sum[n] = rounded(sum[n], call.model.ua, 0);
             }
         }
@@ -59,7 +59,8 @@ Near number_cut_off(Near x, Precision format) {
 void cut_gradients_off(const BackwardCall& call, Predicted& out) {
     for (const Role role : gradient_roles)
         for (Near& x : out[role])
-            if (std::isfinite(most(x))) x = number_cut_off(x, law::gradient_format(call.problem(), role));
+            if (std::isfinite(most(x)))
+                x = number_cut_off(x, law::gradient_format(call.problem(), role));
 }
 
 }  // namespace
@@ -72,6 +73,10 @@ std::vector<BackwardDeviation> gradient_share_deviations() {
             heads_rounded("heads_rounded_as_added",
                           "dK and dV rounded to their format whenever a query head's are added",
                           RoundedShares::growing_sum),
+            heads_rounded("heads_rounded_and_as_added",
+                          "dK and dV of each query head rounded to their format, and again "
+                          "whenever they are added to a group's",
+                          RoundedShares::both),
             {.id = "gradients_cut_off",
              .says = "gradients cut off instead of rounded",
              .change = [](const BackwardCall&, ModelSteps& s) { s.afterwards = cut_gradients_off; },

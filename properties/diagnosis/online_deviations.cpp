@@ -74,7 +74,7 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
     const char* places[] = {"", "_last", "_last_seen"};
     const char* where[] = {"", "the last, ", "the last that is seen, "};
     const auto k = static_cast<std::size_t>(in);
-    return weight_deviation(
+    return of_parts(weight_deviation(
         std::string("not_rescaled") + places[k] + ids[n] + "_" + std::to_string(tile),
         std::string(subjects[n]) + " not rescaled where " + where[k] + tiles +
             " has a larger maximum",
@@ -84,7 +84,7 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
             if (what == NotRescaled::both) return WeightChange{std::move(change), {}};
             if (what == NotRescaled::output) return WeightChange{std::move(change), 0.0};
             return WeightChange{{}, log_sum_change(row, change)};
-        });
+        }));
 }
 
 // l alone, in the last tile. None where the mask tensor hides the last tile or tiles that no other
@@ -136,7 +136,7 @@ std::optional<std::vector<double>> growth_below(const std::vector<KeyExtent>& pa
 }
 
 Deviation rescaled_late(std::int64_t tile, double limit, bool output) {
-    return weight_deviation(
+    return of_parts(weight_deviation(
         fmt::format("rescaled_late_{}{}_{:g}", output ? "output_" : "", tile, limit),
         fmt::format("{} not rescaled where a tile of {} keys has a maximum larger by less than "
                     "{:g}, though that is subtracted from then on",
@@ -151,7 +151,7 @@ Deviation rescaled_late(std::int64_t tile, double limit, bool output) {
             }
             if (output) return WeightChange{std::move(*change), 0.0};
             return WeightChange{std::move(*change), {}};
-        });
+        }));
 }
 
 // exp(S - m_s) of split s instead of exp(S - m): m - m_s is added.

@@ -6,6 +6,7 @@
 
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
 
@@ -64,6 +65,11 @@ void add_rows(std::vector<OtherRow>& list) {
         {"last_row", "the head's last row", [](const ModelRow& row) -> const RowNumbers& {
              return row_at(row, row.h, std::max<std::int64_t>(queries_of(row) - 1, 0));
          }});
+    list.push_back({"in_document", "the row of the axis with its number in its document",
+                    [](const ModelRow& row) -> const RowNumbers& {
+                        const KeyExtent own = segment_of(row.call.problem(), row.b, row.i).queries;
+                        return row_at(row, row.h, row.i - own.begin);
+                    }});
     for (const std::int64_t tile : {4, 8, 16, 32, 64, 128})
         list.push_back({fmt::format("first_of_{}", tile), fmt::format("the first of {} rows", tile),
                         [tile](const ModelRow& row) -> const RowNumbers& {
@@ -162,6 +168,10 @@ std::vector<BackwardDeviation> other_row_deviations() {
         const auto d_lse = [of = other.of](const BackwardCall&, ModelSteps& s) {
             s.d_lse = [of](const ModelRow& row) { return of(row).d_lse; };
         };
+        // dO.O of its own dO, and of the O of the other.
+        add("output", "a delta of the O", [of = other.of](const BackwardCall&, ModelSteps& s) {
+            s.delta = [of](const ModelRow& row) { return delta_of_output(row, of(row).output); };
+        });
         add("delta", "the delta", delta);
         // As kernels keep it: one number of a row.
         add("delta", "the delta", [=](const BackwardCall& call, ModelSteps& s) {

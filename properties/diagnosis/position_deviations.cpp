@@ -96,6 +96,18 @@ std::vector<Deviation> other_distances() {
                    [](const MaskPlace& p) {
                        return std::max<std::int64_t>(p.row + p.len_kv - p.len_q - p.column, 0);
                    });
+    list.push_back(
+        {.id = "alibi_in_split",
+         .says = "ALiBi by the key's number in its split",
+         .respecify = [](const Specification& s) -> std::optional<Specification> {
+             if (!s.problem.alibi || s.problem.splits < 2) return std::nullopt;
+             return with_distances(s, rules_of(s), [&s](const MaskPlace& p) {
+                 const std::int64_t each = std::max<std::int64_t>(
+                     1, (p.len_kv + s.problem.splits - 1) / s.problem.splits);
+                 const std::int64_t in_split = p.column >= 0 ? p.column % each : p.column;
+                 return static_cast<double>(std::abs(p.row + p.len_kv - p.len_q - in_split));
+             });
+         }});
     other_distance("alibi_top_left", "ALiBi as if nothing were cached",
                    [](const MaskPlace& p) { return std::abs(p.row - p.column); });
     return list;

@@ -119,6 +119,21 @@ std::vector<Deviation> sink_deviations() {
                                      const double cap = s.problem.softcap;
                                      return cap > 0 ? cap * std::tanh(v / cap) : v;
                                  }));
+    // Taken by the keys' maximum, as exp of a score that is never above 0.
+    all.push_back(weight_deviation(
+        "sink_at_most_one", "a sink's weight of no more than that of the largest key",
+        [](const Specification& s, const oracle::RowDetail& row,
+           KeyExtent) -> std::optional<WeightChange> {
+            if (!s.problem.sink) return WeightChange{};
+            double most = -infinite, of_keys = 0;
+            for (std::size_t j = 0; j < row.scores.size(); ++j) {
+                if (row.weights[j] > 0) most = std::max(most, row.scores[j]);
+                of_keys += row.weights[j];
+            }
+            const double largest = std::exp(most - row.lse), own = 1 - of_keys;
+            if (!std::isfinite(most) || own <= largest) return WeightChange{};
+            return WeightChange{{}, std::log(of_keys + largest)};
+        }));
     all.push_back({.id = "sink_next_head",
                    .says = "the sink of the next head",
                    .respecify = [](const Specification& s) -> std::optional<Specification> {

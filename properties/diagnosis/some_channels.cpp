@@ -30,12 +30,20 @@ std::int64_t first_wrong_channel(const std::vector<Evidence>& wrong) {
     return first;
 }
 
-Deviation from_channel(const Deviation& d, std::int64_t from) {
-    return {.id = fmt::format("{}_from_channel_{}", d.id, from),
-            .says = fmt::format("{}, in the output's channels from {} on", d.says, from),
-            .formula = [d, from](const Specification& s,
-                                 const bound::Expected& truth) -> std::optional<bound::Expected> {
-                const std::int64_t dim = value_dim(s.problem);
+/// From channel `at` on, or from the first that keys do not have.
+struct FirstChannel {
+    std::string id;
+    std::optional<std::int64_t> at;
+
+    std::int64_t of(const Problem& p) const { return at.value_or(p.dim_qk); }
+};
+
+Deviation from_channel(const Deviation& d, const FirstChannel& first) {
+    return {.id = fmt::format("{}_from_channel_{}", d.id, first.id),
+            .says = fmt::format("{}, in the output's channels from {} on", d.says, first.id),
+            .formula = [d, first](const Specification& s,
+                                  const bound::Expected& truth) -> std::optional<bound::Expected> {
+                const std::int64_t dim = value_dim(s.problem), from = first.of(s.problem);
                 if (dim <= from) return std::nullopt;
                 std::optional<bound::Expected> own = predict(d, s, truth);
                 if (!own || own->output.empty()) return std::nullopt;
@@ -44,7 +52,8 @@ Deviation from_channel(const Deviation& d, std::int64_t from) {
                 own->lse = truth.lse;
                 return own;
             },
-            .tells = d.tells};
+            .tells = d.tells,
+            .by_parts = d.by_parts};
 }
 
 }  // namespace
@@ -54,10 +63,13 @@ std::vector<Deviation> in_some_channels(const AllEvidence& evidence) {
     const std::int64_t first = first_wrong_channel(evidence.wrong);
     const auto call = std::ranges::find_if(evidence.wrong, &Evidence::output_wrong);
     if (call == evidence.wrong.end() || first == 0) return list;
-    for (const Deviation& d : deviations()) {
-        Deviation mine = from_channel(d, first);
-        if (agrees(mine, *call)) list.push_back(std::move(mine));
-    }
+    const FirstChannel firsts[] = {{"D", std::nullopt}, {fmt::format("{}", first), first}};
+    const auto try_one = [&](const Deviation& d) {
+        for (const FirstChannel& from : firsts)
+            if (Deviation mine = from_channel(d, from); agrees(mine, *call))
+                list.push_back(std::move(mine));
+    };
+    std::ranges::for_each(deviations(), try_one);
     return list;
 }
 

@@ -215,7 +215,8 @@ Deviation restricted(const Deviation& d, const RowRelation& relation) {
             return own;
         },
         .declares = d.declares,
-        .tells = d.tells};
+        .tells = d.tells,
+        .by_parts = d.by_parts};
 }
 
 }  // namespace
