@@ -11,11 +11,11 @@ namespace attest::ci {
 
 struct RunDoubt {
     const search::LawReport* law = nullptr;
-    std::string word;     ///< "suspected"; "violated", of what is no matter of chance
-    std::string problem;  ///< with the rate at which it accuses a right kernel
-    std::string share;    ///< "in 3 of 120 cases"; empty: of all cases together
-    std::string tried;    ///< the first such case; empty: there is no single one
-    std::string replay;   ///< of that case
+    std::string word{};     ///< "suspected"; "violated", of what is no matter of chance
+    std::string problem{};  ///< with the rate at which it accuses a right kernel
+    std::string share{};    ///< "in 3 of 120 cases"; empty: of all cases together
+    std::string tried{};    ///< the first such case; empty: there is no single one
+    std::string replay{};   ///< of that case
 };
 
 /// In the order of the laws. Every text is free of control characters.

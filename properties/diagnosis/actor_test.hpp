@@ -133,6 +133,7 @@ inline std::vector<Case> read_stages() {
              "b1 hq2 hkv2 tq3 tk300 d4 sink f32",
              "b1 hq2 hkv2 tq2 tk6 d4 alibi cache 4 f32",
              "b1 hq4 hkv2 tq5 tk5 d4 alibi f32",
+             "b1 hq2 hkv2 tq2 tk6 d4 alibi splits 2 cache 4 f32",
              "b1 hq2 hkv2 tq3 tk5 d4 bf16",
              "b1 hq4 hkv2 tq3 tk5 d4 sink f32",
              "b1 hq2 hkv2 tq3 tk5 d4 scale 0.3 bf16",

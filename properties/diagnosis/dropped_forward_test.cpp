@@ -168,6 +168,20 @@ TEST(DroppedForward, WhatFailsWithoutDropoutTooIsDiagnosedWithoutIt) {
     EXPECT_EQ(says("b1 hq2 hkv2 tq9 tk9 d4 dropout 0.5 seed 2 f32"), "");
 }
 
+// In a path of its own: without dropout every answer is right.
+TEST(DroppedForward, WhatIsWrongBesideTheMaskIsNamed) {
+    const auto& coarse = *std::ranges::find(deviations(), "weights_rounded_bf16", &Deviation::id);
+    Dropping kernel([](const Problem&, Shape&) {},
+                    [&coarse](const Specification& s, const bound::Expected& truth) {
+                        return s.problem.dropout.p > 0 ? predict(coarse, s, truth).value_or(truth)
+                                                       : truth;
+                    });
+    search::Counterexample c;
+    c.law = "reference.dropout";
+    c.smallest = c.found.tried = parse_case("b1 hq2 hkv2 tq3 tk9 d4 dropout 0.5 seed 2 f32");
+    EXPECT_EQ(diagnose(kernel, c, {}).id, coarse.id);
+}
+
 // Where it holds no relation tells: that it does in so many elements is said of these cases alone.
 TEST(DroppedForward, WhatHoldsInSomeCasesIsSaidOfThese) {
     const auto list = dropped_forward_deviations();

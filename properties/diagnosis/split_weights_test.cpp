@@ -53,5 +53,19 @@ TEST(SplitWeights, ThoseThatAreRoundedAreNamed) {
                  "weights rounded to bfloat16, their sum not", "");
 }
 
+// Calls of few queries are parted to 32 keys though nobody asks for it.
+TEST(SplitWeights, ThoseOfAKernelsOwnSplitsRefuteNothing) {
+    const Answer rounded = by_splits([](double w) { return round_to(w, Precision::bf16); }, false);
+    const Answer parting = [rounded](const Specification& s, const bound::Expected& truth) {
+        Specification own = s;
+        if (s.problem.splits == 0 && s.problem.len_q <= 4)
+            own.problem.splits = std::max<std::int64_t>(1, s.problem.len_kv / 32);
+        return rounded(own, truth);
+    };
+    for (const char* line : {"b1 hq2 hkv2 tq3 tk90 d4 f32", "b1 hq2 hkv2 tq3 tk9 d4 f32",
+                             "b1 hq2 hkv2 tq9 tk90 d4 f32"})
+        EXPECT_EQ(diagnosed_of(parting, line).form_of, "weights_rounded") << line;
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

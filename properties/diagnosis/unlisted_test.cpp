@@ -32,7 +32,8 @@ std::vector<Deviation> unlisted() {
                       sinks_in_output(),
                       lse_maximum_held(),
                       large_inputs_lost(),
-                      queries_placed_in_parts(),
+                      queries_placed_elsewhere(),
+                      other_strides(),
                       numbers_of_other_heads(),
                       mixed_lengths(),
                       shared_masks(),
@@ -151,6 +152,9 @@ constexpr Played plays[] = {
     {"window_loop_last_16_32", "b1 hq1 hkv1 tq40 tk90 d4 window 20 -1 f32"},
     {"window_queries_first_16_32_0", "b1 hq1 hkv1 tq90 tk90 d4 window 20 -1 f32"},
     {"window_queries_first_16_32_16", "b1 hq1 hkv1 tq90 tk90 d4 window 20 -1 f32"},
+    {"v_k_head_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_v bthd pad 1 f32"},
+    {"k_plain_row_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_k bhtd pad 1 f32"},
+    {"o_q_all_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_o bthd pad 1 f32"},
     {"documents_as_long_as_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
 };
 
