@@ -76,10 +76,12 @@ std::optional<AgreementCount> count_predicted(const Deviation& deviation,
     return count;
 }
 
-/// The numbers of parts that kernels are known to make of so many keys of their own accord; a part
-/// has a tile of 16 keys at least.
-std::set<std::int64_t> parts_of_own_accord(std::int64_t keys) {
-    constexpr std::int64_t least = 16;
+/// The numbers of parts that kernels are known to make of their own accord of the keys of a call:
+/// of one with few rows, with a tile of 16 keys at least in each part.
+std::set<std::int64_t> parts_of_own_accord(const Problem& p) {
+    constexpr std::int64_t least = 16, rows_most = 16;
+    if (p.splits > 0 || p.len_q * group_size(p) > rows_most) return {};
+    const std::int64_t keys = p.len_kv;
     std::set<std::int64_t> parts{2, 4, 8, 16};
     for (const std::int64_t each : {16, 32, 64, 128, 256, 512})
         parts.insert({keys / each, (keys + each - 1) / each});
@@ -93,11 +95,10 @@ std::set<std::int64_t> parts_of_own_accord(std::int64_t keys) {
 std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
                                          JudgedPart part) {
     const auto count = count_predicted(deviation, e.asked, e, part);
-    const Problem& p = e.asked.problem;
-    if (!deviation.by_parts || p.splits > 0 || !count || count->all()) return count;
+    if (!deviation.by_parts || !count || count->all()) return count;
     Specification parted = e.asked;
     bool refuted = true;  // with keys parted in every way
-    for (const std::int64_t n : parts_of_own_accord(p.len_kv)) {
+    for (const std::int64_t n : parts_of_own_accord(e.asked.problem)) {
         parted.problem.splits = n;
         const auto own = count_predicted(deviation, parted, e, part);
         if (own && own->all()) return own;

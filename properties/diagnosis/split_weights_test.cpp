@@ -62,8 +62,8 @@ TEST(SplitWeights, ThoseOfAKernelsOwnSplitsRefuteNothing) {
             own.problem.splits = std::max<std::int64_t>(1, s.problem.len_kv / 32);
         return rounded(own, truth);
     };
-    for (const char* line : {"b1 hq2 hkv2 tq3 tk90 d4 f32", "b1 hq2 hkv2 tq3 tk9 d4 f32",
-                             "b1 hq2 hkv2 tq9 tk90 d4 f32"})
+    for (const char* line : {"b1 hq2 hkv2 tq3 tk9 d4 f32", "b1 hq2 hkv2 tq9 tk90 d4 f32",
+                             "b1 hq1 hkv1 tq2 tk33 d1 f32"})
         EXPECT_EQ(diagnosed_of(parting, line).form_of, "weights_rounded") << line;
 }
 

@@ -121,10 +121,6 @@ constexpr Played plays[] = {
     {"mask_infinity_-10", "b1 hq2 hkv2 tq3 tk9 d4 mask additive f32"},
     {"pages_last_of_one_key_dropped", "b1 hq1 hkv1 tq2 tk17 d4 cache 15 page 8 f32"},
     {"pages_full_last_dropped", "b1 hq1 hkv1 tq2 tk16 d4 cache 14 page 8 f32"},
-    {"queries_longest_alibi",
-     "b2 hq2 hkv2 tq3 tk9 d8 causal lens_kv 5,9 alibi rope half cache 6 f32"},
-    {"queries_longest_alibi_rope",
-     "b2 hq2 hkv2 tq3 tk9 d4 causal lens_kv 5,9 alibi rope half cache 6 f32"},
     {"queries_top_left_alibi_rope", "b1 hq2 hkv2 tq3 tk9 d4 causal alibi rope half cache 6 f32"},
     {"alibi_of_group_first", "b1 hq6 hkv2 tq9 tk9 d4 alibi f32"},
     {"sink_of_group_first", "b1 hq6 hkv2 tq3 tk9 d4 sink f32"},
@@ -153,7 +149,6 @@ constexpr Played plays[] = {
     {"window_queries_first_16_32_0", "b1 hq1 hkv1 tq90 tk90 d4 window 20 -1 f32"},
     {"window_queries_first_16_32_16", "b1 hq1 hkv1 tq90 tk90 d4 window 20 -1 f32"},
     {"v_k_head_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_v bthd pad 1 f32"},
-    {"k_plain_row_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_k bhtd pad 1 f32"},
     {"o_q_all_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_o bthd pad 1 f32"},
     {"documents_as_long_as_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
 };
