@@ -248,6 +248,24 @@ std::vector<Case> dimension_neighbours(const Case& smallest) {
     return list;
 }
 
+namespace {
+
+/// A mask that sequences, heads and queries share, or some of them.
+void add_shared_axes(std::vector<Case>& list, const Case& from) {
+    if (from.problem.mask.tensor.kind == MaskKind::none) return;
+    for (const bool batch : {false, true})
+        for (const bool heads : {false, true})
+            for (const bool of_queries : {false, true}) {
+                list.push_back(from);
+                MaskTensor& mask = list.back().problem.mask.tensor;
+                mask.shared_batch = batch;
+                mask.shared_heads = heads;
+                mask.shared_queries = of_queries;
+            }
+}
+
+}  // namespace
+
 std::vector<Case> feature_neighbours(const Case& smallest) {
     std::vector<Case> list, from_these = relatives(smallest);
     from_these.resize(2);
@@ -260,6 +278,7 @@ std::vector<Case> feature_neighbours(const Case& smallest) {
             edit.apply(list.back().problem);
         }
     }
+    add_shared_axes(list, from_these.front());
     return list;
 }
 
