@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -122,26 +120,6 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
     tell_schedule(counterexamples);
     drop_steps_that_leave_something_open(counterexamples);
     cross_examine(counterexamples);
-    if (getenv("DBG"))
-        for (const auto& c : counterexamples) {
-            fprintf(stderr,
-                    "DBG %s [%s] known %d id %s tried %ld cases %ld bk %d open %d agree %ld/%ld "
-                    "next %s %ld;",
-                    c.example.law.c_str(), print(c.example.smallest).c_str(), c.diagnosis.known,
-                    c.diagnosis.id.c_str(), (long)c.diagnosis.tried, (long)c.diagnosis.cases,
-                    c.diagnosis.backward, c.diagnosis.limit_open, (long)c.diagnosis.agree,
-                    (long)c.diagnosis.of, c.diagnosis.next_id.c_str(),
-                    (long)c.diagnosis.next_agree);
-            for (const auto& e : c.diagnosis.also)
-                fprintf(stderr, " also:%s%s%s", e.id.c_str(), e.refuted ? "(ref)" : "",
-                        e.unlimited ? "(unl)" : "");
-            for (const auto& e : c.diagnosis.shared)
-                fprintf(stderr, " shared:%s%s%s", e.id.c_str(), e.refuted ? "(ref)" : "",
-                        e.unlimited ? "(unl)" : "");
-            for (const auto& e : c.diagnosis.fits) fprintf(stderr, " fits:%s", e.c_str());
-            for (const auto& e : c.diagnosis.fits_in_forward) fprintf(stderr, " fif:%s", e.c_str());
-            fprintf(stderr, "\n");
-        }
     auto elected = elect_explanations(counterexamples);
     join_forms(elected, counterexamples);
     Groups groups = deaths_and_unexplained(counterexamples);

@@ -207,8 +207,8 @@ Specification unmasked(const Specification& s) {
 
 std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile) {
     const Problem& problem = s.problem;
-    if (problem.alibi || problem.rope.style != RopeStyle::none || problem.cache.present ||
-        !problem.mask.documents_q.empty() || problem.splits > 1)
+    if (problem.alibi || problem.rope.style != RopeStyle::none || problem.cache.ring ||
+        problem.cache.page_size > 0 || !problem.mask.documents_q.empty() || problem.splits > 1)
         return std::nullopt;
     const auto padded = [&](std::int64_t n) { return (n + tile - 1) / tile * tile; };
     const auto keys = [&](std::int64_t b) {
@@ -247,6 +247,9 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
                }));
     out.problem.mask.tensor = {.kind = MaskKind::additive};
     out.problem.len_kv = longest;
+    // Nothing goes by positions any more.
+    out.problem.cache = {};
+    out.inputs.erase(Role::block_table);
     Rules written = rules;
     written.key_lengths = false;
     erase_written_out(out, written);
