@@ -87,6 +87,7 @@ inline RunHeader header() {
     m.features = coin() ? FeatureSet::all() : FeatureSet(Feature::causal, Feature::gqa);
     m.takes.queries = one_of<kernel::Queries>(3);
     if (coin()) m.takes.orders = {AxisOrder::bthd};
+    m.takes.lse_order = one_of<kernel::LseOrder>(2);
     m.gradients = {Role::d_q, Role::d_sinks, Role::d_slopes};
     m.numerics.tile = count();
     m.dialect.lse_base = one_of<LseBase>(2);

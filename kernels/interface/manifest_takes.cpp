@@ -97,6 +97,7 @@ void read_takes(const JsonSource& source, const Json& object, Takes& takes) {
     section.choose("queries", manifest_words::queries_words, takes.queries);
     section.choose("padding", manifest_words::padding_words, takes.padding);
     section.choose("lse", manifest_words::lse_words, takes.lse);
+    section.choose("lse_order", manifest_words::lse_order_words, takes.lse_order);
     if (const Json* v = section.find("dims")) {
         if (v->kind != Json::Kind::array || v->items.empty()) dims_of(source, *v);
         for (const Json& item : v->items) takes.dims.push_back(dims_of(source, item));
@@ -128,6 +129,8 @@ nlohmann::json takes_json(const Takes& takes) {
     if (takes.padding != Padding::any)
         out["padding"] = word_of(manifest_words::padding_words, takes.padding);
     if (takes.lse != LseAsked::any) out["lse"] = word_of(manifest_words::lse_words, takes.lse);
+    if (takes.lse_order != LseOrder::output)
+        out["lse_order"] = word_of(manifest_words::lse_order_words, takes.lse_order);
     for (const DimPair& pair : takes.dims) out["dims"].push_back({pair.qk, pair.v});
     if (takes.mask_shared != Takes{}.mask_shared) {
         out["mask_shared"] = nlohmann::json::array();

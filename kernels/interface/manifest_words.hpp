@@ -74,6 +74,8 @@ inline constexpr Choice<LseAsked> lse_words[] = {{"any", LseAsked::any},
                                                  {"always_with_cache", LseAsked::always_with_cache},
                                                  {"with_cache", LseAsked::with_cache},
                                                  {"without_cache", LseAsked::without_cache}};
+inline constexpr Choice<LseOrder> lse_order_words[] = {{"output", LseOrder::output},
+                                                       {"bht", LseOrder::bht}};
 inline constexpr Choice<MaskShared> mask_axis_words[] = {{"batch", &MaskTensor::shared_batch},
                                                          {"heads", &MaskTensor::shared_heads},
                                                          {"queries", &MaskTensor::shared_queries},

@@ -143,6 +143,9 @@ void limit_words(std::vector<Limit>& limits, const Takes& takes) {
                               const auto order = common_order(p);
                               return order && among(takes.orders, *order);
                           }});
+    if (takes.lse_order == LseOrder::bht)  // of every problem
+        limits.push_back({"order of axes of the log-sum-exp: bht, without gaps",
+                          [](const Problem&) { return true; }});
     if (takes.always == FeatureSet{}) return;
     std::string always;
     for (int f = 0; f < feature_count; ++f)

@@ -59,6 +59,8 @@ enum class Padding : std::uint8_t { any, right };
 /// When the log-sum-exp is asked for: as a law wants it, always, always beside a cache, only beside
 /// one, only without one.
 enum class LseAsked : std::uint8_t { any, always, always_with_cache, with_cache, without_cache };
+/// Where the log-sum-exp and its gradient lie: as the output does, or without gaps as [B, H, T].
+enum class LseOrder : std::uint8_t { output, bht };
 /// Along which axis of a mask tensor it has extent 1.
 using MaskShared = bool MaskTensor::*;
 
@@ -73,6 +75,7 @@ struct Takes {
     Queries queries = Queries::any;
     Padding padding = Padding::any;
     LseAsked lse = LseAsked::any;
+    LseOrder lse_order = LseOrder::output;
     std::vector<DimPair> dims;
     /// An empty list: none.
     std::vector<MaskShared> mask_shared = {&MaskTensor::shared_batch, &MaskTensor::shared_heads,

@@ -205,6 +205,18 @@ TEST(Takes, StepsAreReadAndTold) {
     EXPECT_FALSE(gradients_unjudged(fed));
 }
 
+// No problem is refused for it: it says where a tensor lies.
+TEST(Takes, SayInWhichOrderTheLogSumExpLies) {
+    EXPECT_EQ(with_takes("{}").takes.lse_order, LseOrder::output);
+    EXPECT_EQ(with_takes(R"({"lse_order":"output"})").takes, Takes{});
+    const Manifest m = with_takes(R"({"lse_order":"bht"})");
+    EXPECT_EQ(m.takes.lse_order, LseOrder::bht);
+    EXPECT_EQ(parse_manifest(to_json(m), "again").takes, m.takes) << to_json(m);
+    EXPECT_EQ(refusal(m.takes, Problem{}), std::nullopt);
+    EXPECT_EQ(described(m.takes),
+              std::vector<std::string>{"order of axes of the log-sum-exp: bht, without gaps"});
+}
+
 // A log-sum-exp is asked for where the kernel returns one, and left out where it need not.
 TEST(Takes, SayWhenTheLogSumExpIsAskedFor) {
     const char* words[] = {"any", "always", "always_with_cache", "with_cache", "without_cache"};
@@ -239,7 +251,7 @@ TEST(Takes, TheManualNamesEveryKey) {
     for (const manifest_words::RoundedStep& step : manifest_words::steps)
         EXPECT_NE(page.find("`" + std::string(step.key) + "`"), page.npos) << step.key;
     for (const std::string key :
-         {"operands", "epsilon", "centred_keys", "centred_values", "lse", "empty_row"})
+         {"operands", "epsilon", "centred_keys", "centred_values", "lse", "lse_order", "empty_row"})
         EXPECT_NE(page.find("`" + key + "`"), page.npos) << key;
 }
 
@@ -262,6 +274,7 @@ TEST(Takes, WhatIsWrongIsSaid) {
     EXPECT_EQ(error_of(R"({"dims":[64]})"),
               "199: this is no pair of dimensions | [[128, 128], [192, 128]]: q and v");
     EXPECT_NE(error_of(R"({"len":1})").find("no key takes.len is known"), std::string::npos);
+    EXPECT_NE(error_of(R"({"lse_order":"bth"})").find("did you mean bht?"), std::string::npos);
     EXPECT_NE(error_of(R"({"queries":"askeys"})").find("did you mean as_keys?"), std::string::npos);
 }
 

@@ -18,17 +18,37 @@ bool is_read(Role role, protocol::Operation operation) {
     return !of_backward || operation == protocol::Operation::backward;
 }
 
+bool is_of_lse(Role role) {
+    return role == Role::lse || role == Role::d_lse;
+}
+
+bool lse_lies_apart(const kernel::Manifest& manifest, Role role) {
+    return is_of_lse(role) && manifest.takes.lse_order == kernel::LseOrder::bht;
+}
+
+/// As the problem has it, but for what the kernel has in an order of its own.
+Placement placed(const kernel::Manifest& manifest, const Problem& problem, Role role,
+                 ElementType type, const Shape& shape) {
+    const bool apart = lse_lies_apart(manifest, role);
+    return place(role, type, shape, apart ? Layout{} : layout_of(problem, role));
+}
+
 /// Where tensors may have any strides, a dO or dLSE that is one number everywhere is one element in
 /// memory: the gradient of a sum, as frameworks hand it over.
-bool is_expanded(const Problem& problem, Role role, const Tensor& tensor) {
-    if (!is_output_gradient(role) || !features_of(problem).has(Feature::layout)) return false;
+bool is_expanded(const kernel::Manifest& manifest, const Problem& problem, Role role,
+                 const Tensor& tensor) {
+    const bool any_strides =
+        manifest.features.has(Feature::layout) && manifest.takes.orders.empty();
+    if (!is_output_gradient(role) || !any_strides || lse_lies_apart(manifest, role) ||
+        !features_of(problem).has(Feature::layout))
+        return false;
     for (std::int64_t at = 1; at < tensor.size(); ++at)
         if (!(tensor.get(at) == tensor.get(0))) return false;
     return tensor.size() > 0;
 }
 
-void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
-               std::uint64_t workspace_bytes, const Asked& asked) {
+void add_slots(Arena& arena, const kernel::Manifest& manifest, const Problem& problem,
+               const TensorSet& inputs, std::uint64_t workspace_bytes, const Asked& asked) {
     arena.clear();
     for (std::size_t r = 0; r < role_count; ++r) {
         const auto role = static_cast<Role>(r);
@@ -37,15 +57,15 @@ void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
         require(tensor.type() == type_of(problem, role),
                 "an input has the element type that its problem says");
         const Shape shape = cache_shape_of(problem, role).value_or(tensor.shape());
-        const bool expanded = is_expanded(problem, role, tensor);
+        const bool expanded = is_expanded(manifest, problem, role, tensor);
         arena.add(role, protocol::Access::read,
                   expanded ? place_expanded(role, tensor.type(), shape)
-                           : place(role, tensor.type(), shape, layout_of(problem, role)));
+                           : placed(manifest, problem, role, tensor.type(), shape));
     }
     for (Role role : asked.outputs) {
         if (const std::optional<Shape> shape = shape_of(problem, role)) {
             arena.add(role, protocol::Access::write,
-                      place(role, type_of(problem, role), *shape, layout_of(problem, role)));
+                      placed(manifest, problem, role, type_of(problem, role), *shape));
         }
     }
     if (workspace_bytes != 0) arena.add_workspace(workspace_bytes);
@@ -53,10 +73,11 @@ void add_slots(Arena& arena, const Problem& problem, const TensorSet& inputs,
 
 }  // namespace
 
-std::optional<CallResult> lay_out_call(Arena& arena, const Problem& problem,
-                                       const TensorSet& inputs, std::uint64_t workspace_bytes,
-                                       const Variant& variant, const Asked& asked) {
-    add_slots(arena, problem, inputs, workspace_bytes, asked);
+std::optional<CallResult> lay_out_call(Arena& arena, const kernel::Manifest& manifest,
+                                       const Problem& problem, const TensorSet& inputs,
+                                       std::uint64_t workspace_bytes, const Variant& variant,
+                                       const Asked& asked) {
+    add_slots(arena, manifest, problem, inputs, workspace_bytes, asked);
     try {
         arena.lay(variant);
     } catch (const NoAddresses& none) {

@@ -137,7 +137,8 @@ struct Session::State {
         for (int attempt = 0; attempt < workspace_attempts; ++attempt) {
             if (auto refused = refuse_workspace(workspace_bytes, options))
                 return *std::move(refused);
-            if (auto no = lay_out_call(arena, problem, inputs, workspace_bytes, variant, asked))
+            if (auto no =
+                    lay_out_call(arena, manifest, problem, inputs, workspace_bytes, variant, asked))
                 return *std::move(no);
             double seconds = 0;
             auto answer = send(question.problem, workspace_bytes, asked, seconds);

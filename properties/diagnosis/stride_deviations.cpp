@@ -140,6 +140,23 @@ std::optional<bound::Expected> answer_written(const bound::Expected& truth,
     return out;
 }
 
+/// The log-sum-exp without gaps as [B, H, T], which is read in the order of the output.
+std::optional<bound::Expected> lse_in_its_own_order(const Specification& s,
+                                                    const bound::Expected& truth) {
+    const Problem& p = s.problem;
+    if (truth.lse.empty() || !p.want_lse) return std::nullopt;
+    const worker::Placement here = placement(p, Role::lse, worker::layout_of(p, Role::lse));
+    const worker::Placement there = placement(p, Role::lse, {});
+    if (here.span != there.span) return std::nullopt;  // a gap, which it would write over
+    const auto met = met_elements(here, offsets(here, there.stride, all_axes[0]));
+    if (as_it_is(met)) return std::nullopt;
+    bound::Expected out;
+    out.lse = truth.lse;
+    for (std::size_t n = 0; n < met.size(); ++n)
+        out.lse[static_cast<std::size_t>(met[n])] = truth.lse[n];
+    return out;
+}
+
 /// `other` empty: as if the tensor were contiguous.
 Deviation strides_of_another(const Tensors& own, const std::optional<Tensors>& other,
                              const Axes& axes) {
@@ -178,6 +195,12 @@ std::vector<Deviation> other_strides() {
                                      {output, values}})
         add(own, other);
     for (const Tensors& own : {queries, keys, values, output}) add(own, std::nullopt);
+    list.push_back(formula_deviation("lse_plain_strides",
+                                     "a log-sum-exp written as a contiguous [B, H, T]",
+                                     lse_in_its_own_order));
+    list.back().declares = [](const Specification&) -> std::string {
+        return "the order of the output; by design? declare takes: lse_order bht";
+    };
     return list;
 }
 

@@ -78,6 +78,7 @@ constexpr Played plays[] = {
     {"empty_splits_counted_16", "b1 hq1 hkv1 tq2 tk20 d4 splits 3 f32"},
     {"split_tiles_dropped_16", "b1 hq1 hkv1 tq2 tk49 d4 splits 2 f32"},
     {"splits_added_weights_16", "b1 hq1 hkv1 tq2 tk40 d4 splits 2 f32"},
+    {"lse_plain_strides", "b2 hq3 hkv3 tq4 tk5 d4 layout_o tbhd f32"},
     {"sum_and_one", "b1 hq1 hkv1 tq2 tk5 d4 f32"},
     {"queries_keys_as_tf32_cut", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
     {"lse_scaled", "b1 hq2 hkv2 tq3 tk5 d8 f32"},
@@ -158,6 +159,14 @@ INSTANTIATE_TEST_SUITE_P(Each, Unlisted, testing::ValuesIn(plays), [](const auto
     std::ranges::replace(name, '-', 'm');
     return name;
 });
+
+TEST(OtherStrides, ALogSumExpThatNobodyAsksForHasNone) {
+    const Case c = parse_case("b2 hq3 hkv3 tq4 tk5 d4 layout_o tbhd f32 no_lse");
+    const Specification s{c.problem, {}, {}, make_inputs(c)};
+    const bound::Expected truth = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
+    for (const Deviation& d : other_strides())
+        if (d.id == "lse_plain_strides") EXPECT_FALSE(predict(d, s, truth));
+}
 
 TEST(OwnSplits, OfSoManyKeysEachAndAtMostSoMany) {
     const Deviation each = *std::ranges::find(deviations(), "sink_each_split", &Deviation::id);

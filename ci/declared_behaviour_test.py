@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""declared_behaviour_test.py ATTEST: a kernel that is right in its own way is told the word that says so, and holds with it."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ATTEST = None
+ATTENTION = """import numpy as np
+
+
+def forward(problem, q, k, v, o, lse=None, **_):
+    scores = problem.scale * np.einsum("bhid,bhjd->bhij", q.astype(np.float64), k)
+    most = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - most)
+    total = weights.sum(-1, keepdims=True)
+    o[...] = weights @ v / total
+    if lse is not None:
+        # As kernels do that are given a pointer and no strides: [B, H, T], each after the last.
+        strides = 4 * np.array([lse.shape[1] * lse.shape[2], lse.shape[2], 1])
+        np.lib.stride_tricks.as_strided(lse, lse.shape, strides)[...] = (most + np.log(total))[..., 0]
+"""
+
+
+class Declared(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.cwd = folder.name
+
+    def check(self, text, takes, *more, code, features=("lse",)):
+        """What is said of a kernel of this text; every line of it is as wide as the screen."""
+        manifest = {"name": "own", "version": "1", "formats": ["f32"], "features": features, "takes": {"len_kv": {"least": 1}, **takes}}
+        with open(os.path.join(self.cwd, "own.py"), "w", encoding="utf-8") as file:
+            file.write(f"ATTEST = {json.dumps(manifest)}\n{text}")
+        run = subprocess.run([ATTEST, "check", "python:own", "--seed", "5", "--timeout", "60s", *more], cwd=self.cwd,
+                             capture_output=True, text=True, timeout=300, env=dict(os.environ, COLUMNS="80", NO_COLOR="1", LC_ALL="C"))
+        self.assertEqual(run.returncode, code, run.stdout + run.stderr)
+        self.assertLessEqual(max(map(len, (run.stdout + run.stderr).splitlines())), 80)
+        return " ".join((run.stdout + run.stderr).split())
+
+    def test_a_log_sum_exp_in_an_order_of_its_own(self):
+        laws, heads = ["--match", "reference.*", "--cases", "20"], {"heads_kv": 3, "orders": ["bthd"]}
+        self.check(ATTENTION, {**heads, "lse_order": "bht"}, *laws, code=0)
+        said = self.check(ATTENTION, heads, *laws, code=1)
+        self.assertIn("it computes a log-sum-exp written as a contiguous [B, H, T]", said)
+        self.assertIn("by design? declare takes: lse_order bht", said)
+        self.assertIn("did you mean bht?", self.check(ATTENTION, {**heads, "lse_order": "bth"}, code=2))
+
+
+if __name__ == "__main__":
+    ATTEST = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,63 @@
+// Where the tensors of a call lie that a kernel's manifest has a word about.
+
+#include "kernels/worker/call_layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include "reference/problem/inputs.hpp"
+
+namespace attest::worker {
+namespace {
+
+/// Of a kernel that says this beside what all say; one row for each tensor of the role.
+Shape strides_of(const char* features, const char* takes, protocol::Operation operation,
+                 Role role) {
+    const kernel::Manifest manifest = kernel::parse_manifest(
+        std::string(
+            R"({"name":"x","version":"1","formats":["f32"],"gradients":["q"],"features":)") +
+            features + R"(,"takes":)" + takes + "}",
+        "x");
+    Problem p{.batch = 2, .heads_q = 3, .heads_kv = 3, .len_q = 4, .len_kv = 4, .dim_qk = 5};
+    p.layout_q = p.layout_k = p.layout_v = p.layout_o = {AxisOrder::bthd, 0, 0};
+    p.want_grad = p.lse_grad = true;
+    TensorSet inputs = make_inputs({.problem = p, .values = {}});
+    for (const Role one : {Role::o, Role::lse, Role::d_o, Role::d_lse})
+        inputs.put(one, Tensor(ElementType::f32, *shape_of(p, one)));  // one number everywhere
+    Arena arena;
+    Asked asked{operation};
+    if (operation == protocol::Operation::backward) asked.outputs = {Role::d_q};
+    EXPECT_FALSE(lay_out_call(arena, manifest, p, inputs, 0, variant_of(0, 1, true), asked));
+    for (const TensorSlot& slot : arena.slots())
+        if (slot.role == static_cast<std::uint16_t>(role)) return slot.placement.stride;
+    return {};
+}
+
+constexpr const char* any_strides = R"(["layout","lse","d_lse"])";
+constexpr const char* fixed = R"(["lse","d_lse"])";
+constexpr auto forward = protocol::Operation::forward, backward = protocol::Operation::backward;
+
+TEST(CallLayout, TheLseLiesAsTheOutputOrWithoutGapsWhereTheManifestSaysSo) {
+    constexpr const char* in_order = R"({"orders":["bthd"],"lse_order":"bht"})";
+    const Shape as_output{12, 1, 3, 1}, contiguous{12, 4, 1, 1};
+    EXPECT_EQ(strides_of(fixed, R"({"orders":["bthd"]})", forward, Role::lse), as_output);
+    EXPECT_EQ(strides_of(fixed, in_order, forward, Role::lse), contiguous);
+    EXPECT_EQ(strides_of(fixed, in_order, forward, Role::o), (Shape{60, 5, 15, 1}));
+    EXPECT_EQ(strides_of(any_strides, R"({"lse_order":"bht"})", forward, Role::lse), contiguous);
+    // Read again in backward, with its gradient.
+    for (const Role role : {Role::lse, Role::d_lse})
+        EXPECT_EQ(strides_of(fixed, in_order, backward, role), contiguous) << name(role);
+    EXPECT_EQ(strides_of(any_strides, R"({"lse_order":"bht"})", backward, Role::d_lse), contiguous);
+    EXPECT_EQ(strides_of(fixed, R"({"orders":["bthd"]})", backward, Role::d_lse), as_output);
+}
+
+// A dO that is one number everywhere is the gradient of a sum.
+TEST(CallLayout, StridesOf0AreOfKernelsThatTakeAnyStrides) {
+    EXPECT_EQ(strides_of(any_strides, "{}", backward, Role::d_o), Shape{});
+    EXPECT_EQ(strides_of(any_strides, "{}", backward, Role::d_lse), Shape{});
+    for (const char* features : {fixed, any_strides})
+        EXPECT_EQ(strides_of(features, R"({"orders":["bthd"]})", backward, Role::d_o),
+                  (Shape{60, 5, 15, 1}));
+}
+
+}  // namespace
+}  // namespace attest::worker
