@@ -21,6 +21,7 @@ constexpr std::size_t rows_max = 8;
 void draw_diagnosis(Screen& s, const RunFinding& f) {
     if (!f.lead->diagnosis.known) {
         if (!f.computes.empty()) s.fact("it computes", f.computes);
+        if (!f.declares.empty()) s.fact("it declares", f.declares);
         return;
     }
     const bool beside = !f.agree.empty() && s.style().wide() &&

@@ -49,6 +49,15 @@ class Declared(unittest.TestCase):
         self.assertIn("by design? declare takes: lse_order bht", said)
         self.assertIn("did you mean bht?", self.check(ATTENTION, {**heads, "lse_order": "bth"}, code=2))
 
+    def test_an_error_of_problems_that_a_kernel_does_not_do(self):
+        laws = ["--match", "reference.output", "--cases", "20"]
+        eighths = ATTENTION.replace("    scores =", "    if problem.dim_qk % 8:\n        raise ValueError('no such dimension')\n    scores =")
+        said = self.check(eighths, {"dim_qk": {"multiple": 4, "most": 64}}, code=1)
+        self.assertIn("the kernel returned an error: ValueError: no such dimension (own.py:", said)
+        self.assertIn("it declares that it takes this; by design? say no in supports(), or in takes of its manifest: when D mod 8 ", said)
+        self.assertNotIn("by design", self.check(eighths, {"dim_qk": 12}, *laws, code=1))
+        self.check(eighths, {"dim_qk": {"multiple": 8}}, *laws, code=0)
+
 
 if __name__ == "__main__":
     ATTEST = os.path.abspath(sys.argv.pop(1))

@@ -88,6 +88,23 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
     }
 }
 
+/// An error is neither a pass nor a refusal: who takes fewer problems says so before the call. What
+/// simulated threads do wrong ends as an error too, and is nobody's design; nor is what always
+/// fails.
+void say_remedy(const RunReport& report, const diagnosis::CounterexampleReport& one,
+                RunFinding& out) {
+    const diagnosis::Boundary& b = one.boundary;
+    const bool some_hold = b.inside_failed < b.inside || b.outside_failed < b.outside;
+    if (one.example.outcome != worker::Outcome::error || !some_hold ||
+        report.run.kernel.manifest.simulated)
+        return;
+    const std::string_view only = "only ";
+    const std::string when =
+        b.found && b.says.starts_with(only) ? ": " + clean(b.says.substr(only.size())) : "";
+    out.declares =
+        "that it takes this; by design? say no in supports(), or in takes of its manifest" + when;
+}
+
 void say_boundary(const diagnosis::Boundary& b, RunFinding& out) {
     if (b.inside_failed == 0) return;
     out.share = count_text(b.inside_failed) + " of " + counted(b.inside, "case");
@@ -163,6 +180,7 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
     if (one.example.outcome == worker::Outcome::ok) out.element = element_words(one.violation());
     say_diagnosis(one, out);
     say_boundary(one.boundary, out);
+    say_remedy(report, one, out);
     out.places = places_of(report, one);
     out.fingerprint = sha256_hex(report.run.kernel.manifest.name + "\n" + one.example.law + "\n" +
                                  print(one.example.smallest));

@@ -176,6 +176,28 @@ TEST_F(LoadError, PythonFunctionAndManifest) {
               "python: json has no dict ATTEST, the kernel's manifest\nAT");
 }
 
+TEST_F(LoadError, PythonFunctionThatTakesNoTensorsByName) {
+    EXPECT_EQ(::chdir(folder_.c_str()), 0);
+    const auto kernel = [this](const char* arguments) {
+        file("narrow.py", std::string("ATTEST = {'name': 'd', 'version': '1'}\ndef forward(") +
+                              arguments + "): pass\n");
+        return error_of("python:narrow:forward");
+    };
+    EXPECT_EQ(
+        kernel("problem, q, k, v"),
+        "python: narrow.forward(problem, q, k, v) cannot be called: got an unexpected keyword "
+        "argument 'o'\n"
+        "def forward(problem, q, k, v, **tensors): o, and what else a problem has, come by "
+        "name");
+    EXPECT_EQ(kernel("q, k, v, o").substr(0, 78),
+              "python: narrow.forward(q, k, v, o) cannot be called: multiple values for argum");
+    EXPECT_EQ(kernel("q, k, v, **o").substr(0, 72),
+              "python: narrow.forward(q, k, v, **o) cannot be called: too many position");
+    // Its manifest has no formats, which is seen after this.
+    for (const char* right : {"problem, q, k, v, o, **_", "*_, **__", "problem, q, k, v, o, lse"})
+        EXPECT_EQ(kernel(right).find("cannot be called"), std::string::npos) << right;
+}
+
 TEST_F(LoadError, PythonGradientsOfAFramework) {
     EXPECT_EQ(::chdir(folder_.c_str()), 0);
     const auto kernel = [this](const std::string& gradients) {

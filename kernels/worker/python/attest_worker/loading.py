@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import inspect
 import json
 import os
 import sys
@@ -90,6 +91,21 @@ def place_of(error):
     return place
 
 
+def _require_callable_as_asked(forward, name):
+    """Every call gives it the problem, q, k and v by place, and o, beside others, by name."""
+    try:
+        signature = inspect.signature(forward)
+    except (TypeError, ValueError):  # not every builtin tells it
+        return
+    try:
+        signature.bind_partial("problem", "q", "k", "v", o="o")
+    except TypeError as error:
+        raise LoadError(
+            f"{name}{signature} cannot be called: {error}\n"
+            f"def {name.rsplit('.', 1)[-1]}(problem, q, k, v, **tensors): o, and what else a problem has, come by name"
+        ) from error
+
+
 class Kernel:
     """A module's manifest text, forward function and optional supports and backward."""
 
@@ -108,6 +124,7 @@ class Kernel:
             )
         try:
             self._declared = self._with_backward(module, manifest)
+            _require_callable_as_asked(self.forward, f"{module_name}.{function_name}")
             self.manifest = self.manifest_now()
         except (TypeError, ValueError) as error:
             raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
