@@ -195,9 +195,23 @@ void add_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& s
             evidence.add_probe(std::move(*e));
 }
 
+namespace {
+
+/// More values a key, in one of the ways that the kernel takes: each is an element more that tells.
+Problem widened(search::Kernel& kernel, const Problem& smallest) {
+    Problem values = smallest, both = smallest;
+    values.dim_v = value_dim(smallest) + 3;
+    if (kernel.supports(values, nullptr)) return values;
+    both.dim_qk += 4;
+    if (smallest.dim_v != 0) both.dim_v += 4;
+    return kernel.supports(both, nullptr) ? both : smallest;
+}
+
+}  // namespace
+
 void add_magnitudes(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {
     Case wide = smallest;
-    wide.problem.dim_v = value_dim(smallest.problem) + 3;
+    wide.problem = widened(kernel, smallest.problem);
     wide.values = {ValueKind::normal, 1, {}};
     for (const int exponent : {-140, -126, -100, -70, -40, -24, -20, -14, -10, -7, 8, 16, 40})
         if (std::optional<Evidence> e =
