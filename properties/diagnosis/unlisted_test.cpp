@@ -165,7 +165,9 @@ TEST(OtherStrides, ALogSumExpThatNobodyAsksForHasNone) {
     const Specification s{c.problem, {}, {}, make_inputs(c)};
     const bound::Expected truth = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
     for (const Deviation& d : other_strides())
-        if (d.id == "lse_plain_strides") EXPECT_FALSE(predict(d, s, truth));
+        if (d.id == "lse_plain_strides") {
+            EXPECT_FALSE(predict(d, s, truth));
+        }
 }
 
 TEST(OwnSplits, OfSoManyKeysEachAndAtMostSoMany) {
