@@ -280,6 +280,15 @@ def decided_by_words(tree):
     return faults
 
 
+def silent_rooms(tree):
+    """What is found in reference/ and properties/ is returned, whatever the environment says."""
+    speaks = re.compile(r"\b(f?printf|getenv)\(|std::(cout|cerr)\b")
+    return [f"{name}:{number}: prints, or reads the environment: {line.strip()}"
+            for name in tree.sources(".cpp", ".hpp", ".cu", ".cuh")
+            if re.match(r"(reference|properties)/", name) and not is_test(name)
+            for number, line in tree.lines(name) if speaks.search(line)]
+
+
 RULES = (top_level, layers, sizes, function_lengths, line_width, words, bare_tolerances, unused_symbols,
-         ids_without_hyphen, decided_by_words, documents, quotations, namespaces,
+         ids_without_hyphen, decided_by_words, silent_rooms, documents, quotations, namespaces,
          type_names, private_functions)

@@ -175,6 +175,12 @@ class Breach(unittest.TestCase):
         check("ci/a_test.cpp", 'if (law == "masking.causal") stop();')
         check("ci/a.cpp", "if (verdict.reason.kind == Reason::Kind::cut) stop();")
 
+    def test_silent_rooms(self):
+        for line in ('if (getenv("DEBUG")) f();', 'std::fprintf(stderr, "%d", n);', "std::cerr << n;"):
+            self.breaks(rules.silent_rooms, {"properties/diagnosis/a.cpp": line + "\n"}, ":1: prints")
+            self.keeps(rules.silent_rooms, {"ci/a.cpp": line + "\n", "reference/oracle/a_test.cpp": line + "\n"})
+        self.keeps(rules.silent_rooms, {"reference/problem/a.cpp": 'std::snprintf(text, 9, "%d", n);\n'})
+
     def test_quotations(self):
         page = {"kernels/README.md": "```cpp\nint a =\n    1;\n```\n"}
         self.keeps(rules.quotations, page | {"kernels/a.cpp": "int a = 1;\n"})

@@ -23,6 +23,9 @@ struct BackwardDeviation {
     StepChange change{};
     /// The problem whose scores and mask backward goes by; none where this call is the same in it.
     std::function<std::optional<Specification>(const Specification&)> respecify{};
+    /// With `respecify`: the channels of queries and keys are in another order, and `change` brings
+    /// those of dQ and dK back.
+    bool reorders = false;
     /// With `respecify`: O and LSE are those of that problem too, not what forward returned.
     bool renewed = false;
     /// With `respecify`: of keys that forward does not see dS is P (dP - dO.O) and dV's weight P,

@@ -168,7 +168,8 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
         for (const Role role : {Role::q, Role::k, Role::v})
             if (other->inputs[role].shape() != e.asked.inputs[role].shape()) return std::nullopt;
         // A backward that reads other keys than forward is no slip that anybody makes.
-        if (other->inputs[Role::k].to_doubles() != e.asked.inputs[Role::k].to_doubles())
+        if (!d.reorders &&
+            other->inputs[Role::k].to_doubles() != e.asked.inputs[Role::k].to_doubles())
             return std::nullopt;
         bound::Expected forward = e.forward;
         if (d.renewed) {

@@ -203,6 +203,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       inputs_narrowed(),
                       parameters_rounded(),
                       merges_rounded(),
+                      split_outputs_rounded(),
                       sums_of_values_rounded(),
                       weights_of_splits_rounded(),
                       weights_of_tiles_rounded(),

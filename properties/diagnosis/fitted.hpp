@@ -113,6 +113,9 @@ std::vector<Deviation> sinks_in_output();
 /// A log-sum-exp whose maximum is held above a number (lse_scale_deviations.cpp).
 std::vector<Deviation> lse_maximum_held();
 
+/// Outputs of splits stored in a narrower format (split_output_deviations.cpp).
+std::vector<Deviation> split_outputs_rounded();
+
 /// Strides of other tensors (stride_deviations.cpp).
 std::vector<Deviation> other_strides();
 

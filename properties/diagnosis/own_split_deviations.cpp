@@ -116,6 +116,7 @@ std::vector<Deviation> deviations_of_splits() {
     take(counted_without_keys());
     take(sinks_of_splits());
     take(lse_of_splits());
+    take(split_outputs_rounded());
     return list;
 }
 

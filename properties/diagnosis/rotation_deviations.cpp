@@ -99,17 +99,10 @@ Deviation angles_rounded(Precision format) {
                           });
 }
 
-// Scores are sums over channels in any order: with channels D/2 + c brought to where dims/2 + c is
-// looked for, in queries and keys, pairs (c, D/2 + c) are turned.
+// Scores are sums over channels in any order.
 void pairs_half_of_all_apart(Specification& s) {
-    const Rope& rope = s.problem.rope;
-    const std::int64_t all = s.problem.dim_qk, apart = all / 2, pairs = rope.dims / 2;
-    if (rope.style != RopeStyle::half || rope.dims == 0 || apart == pairs) return;
-    std::vector<std::int64_t> from;
-    for (std::int64_t c = 0; c < pairs; ++c) from.push_back(c);
-    for (std::int64_t c = 0; c < pairs; ++c) from.push_back(apart + c);
-    for (std::int64_t c = 0; c < all; ++c)
-        if (c >= pairs && (c < apart || c >= apart + pairs)) from.push_back(c);
+    const std::vector<std::int64_t> from = channels_half_of_all_apart(s.problem);
+    if (from.empty()) return;
     for (const Role role : {Role::q, Role::k}) {
         const Tensor before = s.inputs[role];
         s.inputs.put(role,
@@ -260,6 +253,17 @@ std::vector<Deviation> whole_rotations() {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> channels_half_of_all_apart(const Problem& p) {
+    const std::int64_t all = p.dim_qk, apart = all / 2, pairs = p.rope.dims / 2;
+    std::vector<std::int64_t> from;
+    if (p.rope.style != RopeStyle::half || p.rope.dims == 0 || apart == pairs) return from;
+    for (std::int64_t c = 0; c < pairs; ++c) from.push_back(c);
+    for (std::int64_t c = 0; c < pairs; ++c) from.push_back(apart + c);
+    for (std::int64_t c = 0; c < all; ++c)
+        if (c >= pairs && (c < apart || c >= apart + pairs)) from.push_back(c);
+    return from;
+}
 
 std::vector<Deviation> rotation_deviations() {
     std::vector<Deviation> list = whole_rotations();

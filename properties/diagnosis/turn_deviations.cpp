@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/rotation.hpp"
 
 namespace attest::diagnosis {
 
@@ -51,6 +52,31 @@ BackwardDeviation turned_across() {
                           });
 }
 
+/// Queries and keys turned so, as a forward that takes those pairs turns them.
+BackwardDeviation both_turned_across() {
+    return {
+        .id = "rope_across",
+        .says =
+            "scores of channel c turned with channel c + D/2, not with c + dims/2, and "
+            "gradients turned back so",
+        .change =
+            [](const BackwardCall&, ModelSteps& s) {
+                s.afterwards = [](const BackwardCall& call, Predicted& out) {
+                    const auto from = channels_half_of_all_apart(call.problem());
+                    for (const Role role : {Role::d_q, Role::d_k}) {
+                        const std::vector<Near> turned = out[role];
+                        for (std::size_t n = 0; n < turned.size(); ++n) {
+                            const std::size_t c = n % from.size();
+                            out[role][n - c + static_cast<std::size_t>(from[c])] = turned[n];
+                        }
+                    }
+                };
+            },
+        .respecify = std::ranges::find(deviations(), "rope_half_of_all", &Deviation::id)->respecify,
+        .reorders = true,
+        .in_forward = "rope_half_of_all"};
+}
+
 BackwardDeviation turned_by_axis() {
     return exchanged_step("rope_back_by_axis",
                           "gradients turned back by the place on the axis, not in the document",
@@ -72,6 +98,7 @@ std::vector<BackwardDeviation> turn_deviations() {
                        [](const BackwardCall&, ModelSteps& s) { s.turns_back = -1; })};
     add_other_turns(list);
     list.push_back(turned_across());
+    list.push_back(both_turned_across());
     list.push_back(turned_by_axis());
     for (const int turns : {1, 0})
         list.push_back(exchanged_step(
