@@ -39,6 +39,8 @@ void turn_by_positions(Specification& s, const PlacedAngle& by);
 /// The channels with those at D/2 + c where dims/2 + c is looked for, so that pairs (c, D/2 + c)
 /// are turned; none where these are the pairs that are asked for.
 std::vector<std::int64_t> channels_half_of_all_apart(const Problem& problem);
+/// Those of queries and keys in that order.
+void pairs_half_of_all_apart(Specification& s);
 
 /// Queries that stand elsewhere in masks, ALiBi and rotation alike, or past their sequence
 /// (placed_queries.cpp).

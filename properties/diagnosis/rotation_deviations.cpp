@@ -99,20 +99,6 @@ Deviation angles_rounded(Precision format) {
                           });
 }
 
-// Scores are sums over channels in any order.
-void pairs_half_of_all_apart(Specification& s) {
-    const std::vector<std::int64_t> from = channels_half_of_all_apart(s.problem);
-    if (from.empty()) return;
-    for (const Role role : {Role::q, Role::k}) {
-        const Tensor before = s.inputs[role];
-        s.inputs.put(role,
-                     remake(before.type(), before.shape(),
-                            [&](std::int64_t a, std::int64_t h, std::int64_t i, std::int64_t c) {
-                                return before.at(a, h, i, from[static_cast<std::size_t>(c)]);
-                            }));
-    }
-}
-
 RopeStyle other_style(RopeStyle style) {
     return style == RopeStyle::half ? RopeStyle::interleaved : RopeStyle::half;
 }
@@ -263,6 +249,20 @@ std::vector<std::int64_t> channels_half_of_all_apart(const Problem& p) {
     for (std::int64_t c = 0; c < all; ++c)
         if (c >= pairs && (c < apart || c >= apart + pairs)) from.push_back(c);
     return from;
+}
+
+// Scores are sums over channels in any order.
+void pairs_half_of_all_apart(Specification& s) {
+    const std::vector<std::int64_t> from = channels_half_of_all_apart(s.problem);
+    if (from.empty()) return;
+    for (const Role role : {Role::q, Role::k}) {
+        const Tensor before = s.inputs[role];
+        s.inputs.put(role,
+                     remake(before.type(), before.shape(),
+                            [&](std::int64_t a, std::int64_t h, std::int64_t i, std::int64_t c) {
+                                return before.at(a, h, i, from[static_cast<std::size_t>(c)]);
+                            }));
+    }
 }
 
 std::vector<Deviation> rotation_deviations() {

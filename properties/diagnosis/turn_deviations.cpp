@@ -54,27 +54,32 @@ BackwardDeviation turned_across() {
 
 /// Queries and keys turned so, as a forward that takes those pairs turns them.
 BackwardDeviation both_turned_across() {
-    return {
-        .id = "rope_across",
-        .says =
-            "scores of channel c turned with channel c + D/2, not with c + dims/2, and "
-            "gradients turned back so",
-        .change =
-            [](const BackwardCall&, ModelSteps& s) {
-                s.afterwards = [](const BackwardCall& call, Predicted& out) {
-                    const auto from = channels_half_of_all_apart(call.problem());
-                    for (const Role role : {Role::d_q, Role::d_k}) {
-                        const std::vector<Near> turned = out[role];
-                        for (std::size_t n = 0; n < turned.size(); ++n) {
-                            const std::size_t c = n % from.size();
-                            out[role][n - c + static_cast<std::size_t>(from[c])] = turned[n];
+    return {.id = "rope_across",
+            .says =
+                "scores of channel c turned with channel c + D/2, not with c + dims/2, and "
+                "gradients turned back so",
+            .change =
+                [](const BackwardCall&, ModelSteps& s) {
+                    s.afterwards = [](const BackwardCall& call, Predicted& out) {
+                        const auto from = channels_half_of_all_apart(call.problem());
+                        for (const Role role : {Role::d_q, Role::d_k}) {
+                            const std::vector<Near> turned = out[role];
+                            for (std::size_t n = 0; n < turned.size(); ++n) {
+                                const std::size_t c = n % from.size();
+                                out[role][n - c + static_cast<std::size_t>(from[c])] = turned[n];
+                            }
                         }
-                    }
-                };
+                    };
+                },
+            // Numbers that are all alike are in another order, too.
+            .respecify = [](const Specification& s) -> std::optional<Specification> {
+                if (channels_half_of_all_apart(s.problem).empty()) return std::nullopt;
+                Specification out = s;
+                pairs_half_of_all_apart(out);
+                return out;
             },
-        .respecify = std::ranges::find(deviations(), "rope_half_of_all", &Deviation::id)->respecify,
-        .reorders = true,
-        .in_forward = "rope_half_of_all"};
+            .reorders = true,
+            .in_forward = "rope_half_of_all"};
 }
 
 BackwardDeviation turned_by_axis() {
