@@ -155,6 +155,14 @@ TEST(Unfollowed, ASinkOfAnotherHead) {
     EXPECT_EQ(misread(of_first, sink, Pass::forward), "");
 }
 
+// The only key of a row has all weight, whatever its score; with a key of zeros beside it, it has
+// not.
+TEST(Unfollowed, ARowsOwnQueryIsNothingThatItHasNothingToDoWith) {
+    const Answer padded = answering([](const Specification& s) { return *with_zero_tail(s, 8); });
+    Actor actor(padded);
+    EXPECT_EQ(unfollowed(actor, parse_case("b1 hq1 hkv1 tq1 tk1 d2 f32")), "");
+}
+
 TEST(Unfollowed, AMaskOfAnotherHead) {
     const Answer first = answering([](const Specification& s) {
         Specification own = s;
