@@ -98,9 +98,9 @@ void say_remedy(const RunReport& report, const diagnosis::CounterexampleReport& 
     if (one.example.outcome != worker::Outcome::error || !some_hold ||
         report.run.kernel.manifest.simulated)
         return;
-    const std::string_view only = "only ";
-    const std::string when =
-        b.found && b.says.starts_with(only) ? ": " + clean(b.says.substr(only.size())) : "";
+    const bool always = b.found && b.outside_failed == 0;  // "only when ..."
+    const std::size_t behind = std::min(b.says.size(), std::string_view("only ").size());
+    const std::string when = always ? ": " + clean(b.says.substr(behind)) : "";
     out.declares =
         "that it takes this; by design? say no in supports(), or in takes of its manifest" + when;
 }

@@ -47,6 +47,13 @@ void add_file_options(CLI::App& app, CommandOptions& o) {
     app.add_option("--summary", o.files.summary, "FILE for a page of Markdown");
 }
 
+/// Of a command that judges, or joins what was judged.
+void add_report_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
+    app.add_flag("--report", o.files.page, "write report.html, a page of it all, too");
+    add_file_options(app, o);
+    add_screen_options(app, o, t);
+}
+
 void add_case_options(CLI::App& app, CommandOptions& o, TypedOptions& t, const char* none) {
     app.add_option("CASE", o.arguments,
                    std::string("a stored id, a file, a fixture's name or a line") + none);
@@ -111,9 +118,7 @@ void define_certificates(CLI::App& app, CLI::App& certify, CommandOptions& o, Ty
     merge->add_option("DIR", o.arguments, "folders of the shards");
     merge->add_option("--out", o.out, "folder of the whole (attest-out)");
     merge->add_option("--sign", o.sign, "KEY that signs its certificate");
-    merge->add_flag("--report", o.files.page, "write report.html, a page of it all, too");
-    add_file_options(*merge, o);
-    add_screen_options(*merge, o, t);
+    add_report_options(*merge, o, t);
 
     auto* key = app.add_subcommand("key", "make a key that signs certificates");
     key->add_option("new FILE", o.arguments, "FILE, and its public half FILE.pub");
@@ -135,9 +140,7 @@ void declare_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     check->add_flag("-x,--until-first", o.until_first, "end with the first violation");
     check->add_option("--record", t.record, "cases: keep a record of each");
     check->add_option("--source", o.source, "FILE:LINE of the kernel, named with each cause");
-    check->add_flag("--report", o.files.page, "write report.html, a page of it all, too");
-    add_file_options(*check, o);
-    add_screen_options(*check, o, t);
+    add_report_options(*check, o, t);
 
     add_case_options(*app.add_subcommand("replay", "try one case again; exit 1 while it fails"), o,
                      t, "; none: all that is stored");

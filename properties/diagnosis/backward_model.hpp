@@ -103,8 +103,8 @@ bool of_last_packed(const ModelRow& row);
 /// The largest score that the row sees, the sink's included.
 Near largest_score(const ModelRow& row);
 
-/// dO.O of the row's own dO and of this O.
-Near delta_of_output(const ModelRow& row, const std::vector<Near>& output);
+/// A sum over the channels of the row's dO, as delta is one.
+Near sum_of_channels(const ModelRow& row, const std::function<Near(std::size_t channel)>& term);
 
 /// The log-sum-exp of the keys that the row sees, the sink not among them.
 Near lse_of_keys(const ModelRow& row);

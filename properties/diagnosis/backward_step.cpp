@@ -47,13 +47,13 @@ bool of_last_packed(const ModelRow& row) {
     return row.i >= std::accumulate(documents.begin(), documents.end() - 1, std::int64_t{0});
 }
 
-Near delta_of_output(const ModelRow& row, const std::vector<Near>& output) {
+Near sum_of_channels(const ModelRow& row, const std::function<Near(std::size_t)>& term) {
     Near sum;
     double size = 0;
     for (std::size_t c = 0; c < row.facts.d_o.size(); ++c) {
-        const Near term = row.facts.d_o[c] * output[c];
-        sum = sum + term;
-        size += most(term);
+        const Near x = term(c);
+        sum = sum + x;
+        size += most(x);
     }
     sum.error += row.call.of_products(static_cast<double>(row.facts.d_o.size())) * size;
     return sum;

@@ -33,15 +33,8 @@ BackwardDeviation ds(std::string id, std::string says, DsOf value) {
 /// sum_c f(dO_c, O_c).
 template <typename Term>
 Near sum_of_terms(const ModelRow& row, Term term_of) {
-    Near sum;
-    double size = 0;
-    for (std::size_t c = 0; c < row.facts.d_o.size(); ++c) {
-        const Near term = term_of(row.facts.d_o[c], row.facts.output[c]);
-        sum = sum + term;
-        size += most(term);
-    }
-    sum.error += row.call.of_products(static_cast<double>(row.facts.d_o.size())) * size;
-    return sum;
+    return sum_of_channels(
+        row, [&](std::size_t c) { return term_of(row.facts.d_o[c], row.facts.output[c]); });
 }
 
 /// sum_c dO_c f(O_c), of a dO that may be rounded.

@@ -60,6 +60,8 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"hidden_minus_1e4", "hidden_minus_1e4_own"},  // where nothing is packed
         {"softcap_over_mask", "softcap_over_mask_own"},
         {"hidden_finite", "hidden_finite_own"},
+        {"diagonal_longest", "causal_longest"},  // where there is no window
+        {"diagonal_longest", "window_longest"},  // where that hides what the other does
         {"scores_rounded_bf16", "scaled_products_rounded_bf16"},  // without cap and bias
         {"scores_rounded_f16", "scaled_products_rounded_f16"},
         {"scores_rounded_own", "scaled_products_rounded_own"},
@@ -70,12 +72,6 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"alibi_scaled", "bias_scaled"},  // where there is no mask tensor
     };
     if (of_inputs(a) == b || (of_inputs(b) != b && same_thing(a, of_inputs(b)))) return true;
-    // Of masks, ALiBi and rotation those that the call has.
-    const auto longest = [](const std::string& id) {
-        return id.starts_with("queries_longest") || id == "diagonal_longest" ||
-               id == "causal_longest" || id == "window_longest";
-    };
-    if (longest(a) && longest(b)) return true;
     // A window hides most added keys, whatever the tile.
     if (a.starts_with("tail_padded_") && b.starts_with("tail_padded_")) return true;
     // Pages taken for ones that hold more keys than there are.
@@ -100,6 +96,19 @@ bool same_thing(const std::string& a, const std::string& b) {
     return a == b || pairs.count({a, b}) != 0;
 }
 
+// Of the masks, ALiBi and rotation that queries are placed elsewhere for, those that a call has.
+std::string as_seen_in(const Problem& p, const std::string& id) {
+    const std::string placed = "queries_longest";
+    if (!id.starts_with(placed)) return id;
+    std::string seen;
+    for (const auto& [part, has] :
+         {std::pair<std::string, bool>{"_masks", p.mask.causal || p.mask.window.limited()},
+          {"_alibi", p.alibi},
+          {"_rope", p.rope.style != RopeStyle::none}})
+        if (has && (id == placed || id.find(part) != id.npos)) seen += part;
+    return seen == "_masks" ? "diagonal_longest" : placed + seen;
+}
+
 // Plays one deviation; returns what went wrong.
 std::string misread(const Deviation& deviation) {
     Dialect nan, top_left;
@@ -115,7 +124,8 @@ std::string misread(const Deviation& deviation) {
             search::Counterexample c;
             c.smallest = c.found.tried = stage;
             const Diagnosis d = diagnose(actor, c, {});
-            if (!d.known || !same_thing(d.id, deviation.id) || d.agree != d.of)
+            const std::string own = as_seen_in(stage.problem, deviation.id);
+            if (!d.known || !same_thing(as_seen_in(stage.problem, d.id), own) || d.agree != d.of)
                 return "taken for " + (d.known ? d.id : "not known") + " on " + print(stage) +
                        ", " + std::to_string(d.agree) + " of " + std::to_string(d.of) + ", next " +
                        d.next_id;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 #include "properties/diagnosis/shared_dropout.hpp"
 #include "properties/law/compare.hpp"
 #include "properties/law/dropout_mask.hpp"
@@ -180,6 +181,21 @@ TEST(DroppedForward, WhatIsWrongBesideTheMaskIsNamed) {
     c.law = "reference.dropout";
     c.smallest = c.found.tried = parse_case("b1 hq2 hkv2 tq3 tk9 d4 dropout 0.5 seed 2 f32");
     EXPECT_EQ(diagnose(kernel, c, {}).id, coarse.id);
+}
+
+// What happens to the finished output happens to what the factor 1/(1-p) has been through.
+TEST(DroppedForward, AnOutputThatIsCutOffIsNamed) {
+    Dropping kernel([](const Problem&, Shape&) {},
+                    [](const Specification& s, bound::Expected own) {
+                        if (s.problem.dropout.p > 0)
+                            for (bound::ExpectedElement& o : own.output)
+                                o.value = cut_off(o.value, s.problem.format_o);
+                        return own;
+                    });
+    search::Counterexample c;
+    c.law = "reference.dropout";
+    c.smallest = c.found.tried = parse_case("b1 hq2 hkv2 tq3 tk9 d4 dropout 0.3 seed 2 bf16");
+    EXPECT_EQ(diagnose(kernel, c, {}).id, "output_cut_off");
 }
 
 // Where it holds no relation tells: that it does in so many elements is said of these cases alone.

@@ -119,7 +119,8 @@ std::vector<Deviation> split_outputs_rounded();
 /// Strides of other tensors (stride_deviations.cpp).
 std::vector<Deviation> other_strides();
 
-/// Queries that stand elsewhere for some of masks, ALiBi and rotation (placed_queries.cpp).
+/// Queries placed from other origins than the lengths of the axes, for masks, ALiBi or rotation or
+/// some of these (placed_queries.cpp).
 std::vector<Deviation> queries_placed_elsewhere();
 
 /// Splits of the kernel's own accord; of the calls in which it was wrong the smallest is asked

@@ -170,7 +170,10 @@ std::vector<BackwardDeviation> other_row_deviations() {
         };
         // dO.O of its own dO, and of the O of the other.
         add("output", "a delta of the O", [of = other.of](const BackwardCall&, ModelSteps& s) {
-            s.delta = [of](const ModelRow& row) { return delta_of_output(row, of(row).output); };
+            s.delta = [of](const ModelRow& row) {
+                const std::vector<Near>& o = of(row).output;
+                return sum_of_channels(row, [&](std::size_t c) { return row.facts.d_o[c] * o[c]; });
+            };
         });
         add("delta", "the delta", delta);
         // As kernels keep it: one number of a row.

@@ -249,7 +249,6 @@ std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t
     out.problem.len_kv = longest;
     // Nothing goes by positions any more.
     out.problem.cache = {};
-    out.inputs.erase(Role::block_table);
     Rules written = rules;
     written.key_lengths = false;
     erase_written_out(out, written);
