@@ -6,7 +6,6 @@ if(ATTEST_CUDA)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     find_package(CUDAToolkit REQUIRED)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # the worker asks the same one for memory
     string(APPEND CMAKE_CUDA_FLAGS " -Werror=all-warnings --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra")
 endif()

@@ -17,21 +17,24 @@ bool informative(const bound::ExpectedElement& e) {
     return !std::isfinite(e.value) || std::isfinite(e.bound);
 }
 
-// Elements of one output within the deviation's bound. The truth itself, rounded to the format, is
-// judged the same way: a deviation that admits it everywhere explains nothing.
+// Elements of one output within the deviation's bound. Where all are, the truth itself, rounded to
+// the format, is judged the same way: a deviation that admits it everywhere explains nothing.
 AgreementCount count_output(const Tensor& observed,
                             const std::vector<bound::ExpectedElement>& predicted,
                             const std::vector<bound::ExpectedElement>& truth, Precision format) {
     AgreementCount count;
+    const auto admitted = [&](std::size_t n, double value) {
+        return bound::judge(value, predicted[n], format) != bound::Agreement::disagrees;
+    };
     for (std::size_t n = 0; n < predicted.size(); ++n) {
         if (!informative(predicted[n])) continue;
         ++count.of;
-        const double seen = observed.get(static_cast<std::int64_t>(n));
-        if (bound::judge(seen, predicted[n], format) != bound::Agreement::disagrees) ++count.agree;
-        if (n < truth.size() && bound::judge(round_to(truth[n].value, format), predicted[n],
-                                             format) == bound::Agreement::disagrees)
-            ++count.telling;
+        count.agree += admitted(n, observed.get(static_cast<std::int64_t>(n)));
     }
+    if (!count.all()) return count;
+    for (std::size_t n = 0; n < predicted.size() && n < truth.size(); ++n)
+        count.telling +=
+            informative(predicted[n]) && !admitted(n, round_to(truth[n].value, format));
     return count;
 }
 
@@ -57,9 +60,16 @@ namespace {
 std::optional<AgreementCount> count_predicted(const Deviation& deviation,
                                               const Specification& asked, const Evidence& e,
                                               JudgedPart part) {
+    const Problem& p = e.asked.problem;
+    // Most are refuted by the log-sum-exp, and an output takes the reference to compute.
+    if (deviation.log_sums && e.observed.has(Role::lse) && p.dropout.p == 0)
+        if (const auto sums = deviation.log_sums(asked, e.truth))
+            if (const AgreementCount count =
+                    count_output(e.observed[Role::lse], *sums, e.truth.lse, lse_format(p));
+                !count.all())
+                return count;
     const std::optional<bound::Expected> predicted = predict(deviation, asked, e.truth);
     if (!predicted) return std::nullopt;
-    const Problem& p = e.asked.problem;
     const bool output = part == JudgedPart::both && !predicted->output.empty();
     const bool lse = e.observed.has(Role::lse) && !predicted->lse.empty();
     if (e.output_wrong ? !output : e.lse_wrong ? !lse : !output && !lse) return std::nullopt;
@@ -108,18 +118,17 @@ std::optional<AgreementCount> count_call(const Deviation& deviation, const Evide
 }
 
 DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wrong,
-                     JudgedPart part) {
+                     JudgedPart part, int refutations) {
     DeviationScore total{&deviation, {}, 0};
-    int refuted = 0;
     for (const Evidence& e : wrong) {
-        if (refuted == 2) break;
+        if (refutations == 0) break;
         const auto one = count_call(deviation, e, part);
         if (!one) {
             ++total.silent;
             continue;
         }
         total.count.add(*one);
-        refuted += !one->all();
+        refutations -= !one->all();
     }
     return total;
 }
@@ -172,7 +181,7 @@ std::optional<SharedExplanation> shared_explanation(const Deviation& deviation,
     const auto cases = static_cast<std::int64_t>(evidence.wrong.size());
     if (cases == 0) return std::nullopt;
     const JudgedPart part = part_of(evidence.wrong);
-    const DeviationScore s = score(deviation, evidence.wrong, part);
+    const DeviationScore s = score(deviation, evidence.wrong, part, 2);
     const auto predicted = [&](const Evidence& e) { return agrees(deviation, e); };
     const bool fits = s.fits(cases) && s.count.telling > 0;
     if (!fits && (s.silent == cases || s.count.agree == 0)) return std::nullopt;

@@ -13,7 +13,7 @@ namespace attest::diagnosis {
 
 struct AgreementCount {
     std::int64_t agree = 0, of = 0;
-    std::int64_t telling = 0;  ///< of those, elements that the truth would not explain
+    std::int64_t telling = 0;  ///< where all agree, elements that the truth would not explain
 
     void add(const AgreementCount& more) {
         agree += more.agree;
@@ -40,9 +40,9 @@ struct DeviationScore {
     bool fits(std::int64_t cases) const { return 2 * silent <= cases && count.all(); }
 };
 
-/// Two calls that refute a deviation are enough.
+/// Up to the call that refutes it for the last time asked for.
 DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wrong,
-                     JudgedPart part);
+                     JudgedPart part, int refutations = 1);
 
 /// What is never written holds the NaN that was laid there.
 void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong);

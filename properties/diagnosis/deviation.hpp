@@ -43,6 +43,11 @@ struct Deviation {
                                                  const bound::Expected& truth)>
         formula{};
 
+    /// The log-sum-exp of `formula` alone, where it takes less to compute.
+    std::function<std::optional<std::vector<bound::ExpectedElement>>(const Specification&,
+                                                                     const bound::Expected& truth)>
+        log_sums{};
+
     /// What the kernel declares of this point, in words; empty where the problem alone says it.
     std::function<std::string(const Specification&)> declares{};
 

@@ -24,23 +24,29 @@ bound::ExpectedElement element(const BackwardCall& call, Near x) {
 }
 
 struct RoleCount {
-    std::int64_t agree = 0, of = 0, telling = 0;
+    std::int64_t agree = 0, of = 0;
+    std::int64_t telling = 0;  ///< where all agree
 };
 
 RoleCount count_role(const BackwardEvidence& e, Role role,
                      const std::vector<bound::ExpectedElement>& predicted) {
     RoleCount count;
     const Tensor& observed = e.observed[role];
+    const std::vector<bound::ExpectedElement>& truth = e.truth[role];
     if (observed.size() != static_cast<std::int64_t>(predicted.size())) return count;
     const Precision format = law::gradient_format(e.asked.problem, role);
+    const auto claims = [](const auto& x) {
+        return x.bound != infinite || !std::isfinite(x.value);
+    };
     for (std::size_t n = 0; n < predicted.size(); ++n) {
-        if (predicted[n].bound == infinite && std::isfinite(predicted[n].value)) continue;
-        const bound::ExpectedElement& truth = e.truth[role][n];
-        if (truth.bound == infinite && std::isfinite(truth.value)) continue;
+        if (!claims(predicted[n]) || !claims(truth[n])) continue;
         ++count.of;
         count.agree += !outside(observed.get(static_cast<std::int64_t>(n)), predicted[n], format);
-        count.telling += outside(round_to(truth.value, format), predicted[n], format);
     }
+    if (count.agree < count.of) return count;
+    for (std::size_t n = 0; n < predicted.size(); ++n)
+        count.telling += claims(predicted[n]) && claims(truth[n]) &&
+                         outside(round_to(truth[n].value, format), predicted[n], format);
     return count;
 }
 
@@ -56,10 +62,10 @@ struct BackwardScoring {
     }
 };
 
-/// What of a call's gradients is wrong somewhere must be as predicted; two calls that are not
-/// refute.
+/// What of a call's gradients is wrong somewhere must be as predicted, up to the first call that
+/// is not.
 BackwardScoring score(const BackwardDeviation& d, const std::vector<BackwardEvidence>& calls,
-                      const std::vector<Role>& wrong, int refutations = 2) {
+                      const std::vector<Role>& wrong) {
     BackwardScoring total{&d};
     for (const BackwardEvidence& e : calls) {
         const auto predicted = predict(d, e);
@@ -81,7 +87,7 @@ BackwardScoring score(const BackwardDeviation& d, const std::vector<BackwardEvid
         total.agree += sum.agree;
         total.of += sum.of;
         total.telling += sum.telling;
-        if (sum.agree < sum.of && --refutations == 0) break;
+        if (sum.agree < sum.of) break;
     }
     return total;
 }
@@ -103,8 +109,7 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
     std::vector<Problem> wrong, refuting;
     for (const BackwardEvidence& e : evidence.wrong) wrong.push_back(e.asked.problem);
     for (const BackwardEvidence& e : evidence.right)
-        if (const BackwardScoring right = score(*s.deviation, {e}, roles, 1);
-            right.agree < right.of)
+        if (const BackwardScoring right = score(*s.deviation, {e}, roles); right.agree < right.of)
             refuting.push_back(e.asked.problem);
     found.refuted = !refuting.empty();
     if (found.refuted) limit(found, scope_of(wrong, refuting));
@@ -258,8 +263,8 @@ bool contradicted(const Explanation& found, const AllBackwardEvidence& evidence)
     const auto bears = [&](const BackwardDeviation& d) {
         if (d.id != found.id) return false;
         const std::vector<Role> roles = wrong_roles(evidence.wrong);
-        const BackwardScoring right = score(d, evidence.right, roles, 1);
-        return score(d, evidence.wrong, roles, 1).fits() && right.agree == right.of;
+        const BackwardScoring right = score(d, evidence.right, roles);
+        return score(d, evidence.wrong, roles).fits() && right.agree == right.of;
     };
     return std::ranges::none_of(backward_deviations(), bears);
 }

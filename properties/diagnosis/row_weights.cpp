@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numbers>
+#include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rows_of.hpp"
@@ -14,21 +16,34 @@ namespace {
 // exp of more than this has left what a kernel in f32 can hold.
 constexpr double most_change = 80;
 
+/// What becomes of the sum of a row: the logarithm of that of the changed weights, and of the one
+/// they are divided by, by what it should be.
+struct SumChange {
+    double own = infinite, divided_by = infinite;
+    bool known() const { return std::abs(own) < most_change && std::abs(divided_by) < most_change; }
+};
+
 /// What the rows of a call become.
 struct RowsChanged {
+    std::shared_ptr<const std::vector<oracle::RowDetail>> details;
     std::vector<std::optional<WeightChange>> rows;
     bool any = false;
 
-    RowsChanged(const Specification& s, const WeightChangeOf& change,
-                const std::vector<oracle::RowDetail>& details) {
+    RowsChanged(const Specification& s, const WeightChangeOf& change) : details(rows_of(s)) {
         const Problem& p = s.problem;
-        for (std::size_t n = 0; n < details.size(); ++n) {
+        for (std::size_t n = 0; n < details->size(); ++n) {
             const auto flat = static_cast<std::int64_t>(n);
-            const oracle::RowDetail& row = details[n];
+            const oracle::RowDetail& row = (*details)[n];
             const KeyExtent span = span_of(s, flat / p.len_q / p.heads_q, flat % p.len_q);
             rows.push_back(std::isfinite(row.max) ? change(s, row, span) : WeightChange{});
             if (rows.back()) add(row, *rows.back());
         }
+    }
+
+    SumChange sum(std::size_t n) const {
+        if (!rows[n]) return {};
+        const double own = log_sum_change((*details)[n], rows[n]->numerator);
+        return {own, rows[n]->denominator.value_or(own)};
     }
 
 private:
@@ -39,15 +54,37 @@ private:
     }
 };
 
+/// None where nothing is changed, or nothing can be said.
+std::optional<RowsChanged> changed_rows(const Specification& s, const bound::Expected& truth,
+                                        const WeightChangeOf& change) {
+    if (s.problem.softcap > 0 && s.dialect.softcap == SoftcapPlace::after_bias) return {};
+    RowsChanged changed(s, change);
+    if (!changed.any || truth.lse.size() != changed.rows.size()) return {};
+    return changed;
+}
+
+double lse_unit(const Specification& s) {
+    return s.dialect.lse_base == LseBase::two ? std::numbers::ln2 : 1.0;
+}
+
+std::vector<bound::ExpectedElement> log_sums(const Specification& s, const RowsChanged& changed,
+                                             const bound::Expected& truth) {
+    std::vector<bound::ExpectedElement> sums = truth.lse;
+    for (std::size_t n = 0; n < sums.size(); ++n) {
+        if (truth.row_empty[n] != 0) continue;
+        const SumChange sum = changed.sum(n);
+        if (sum.known())
+            sums[n].value += sum.divided_by / lse_unit(s);
+        else
+            sums[n] = {0, 0, infinite};
+    }
+    return sums;
+}
+
 // The output is that of the changed scores times exp(their log-sum - that of the denominator). A
 // kernel's own sum differs from the true one by what its log-sum-exp may.
-std::optional<bound::Expected> answer(const Specification& s, const bound::Expected& truth,
-                                      const WeightChangeOf& change) {
-    if (s.problem.softcap > 0 && s.dialect.softcap == SoftcapPlace::after_bias) return {};
-    const auto kept = rows_of(s);
-    const std::vector<oracle::RowDetail>& details = *kept;
-    const RowsChanged changed(s, change, details);
-    if (!changed.any || truth.lse.size() != details.size()) return {};
+bound::Expected answer(const Specification& s, const RowsChanged& changed,
+                       const bound::Expected& truth) {
     const Specification biased = with_bias(s, [&](const MaskPlace& p) {
         const std::int64_t flat =
             (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
@@ -57,31 +94,23 @@ std::optional<bound::Expected> answer(const Specification& s, const bound::Expec
     });
     bound::Expected out =
         oracle::attend(biased.problem, biased.dialect, biased.numerics, biased.inputs);
-    const double unit = s.dialect.lse_base == LseBase::two ? std::numbers::ln2 : 1.0;
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    for (std::size_t n = 0; n < details.size(); ++n) {
+    for (std::size_t n = 0; n < changed.rows.size(); ++n) {
         if (truth.row_empty[n] != 0) continue;
-        const std::optional<WeightChange>& row = changed.rows[n];
-        const double own = row ? log_sum_change(details[n], row->numerator) : infinite;
-        const double sum = row ? row->denominator.value_or(own) : infinite;
-        const bool known = std::abs(own) < most_change && std::abs(sum) < most_change;
-        const double factor = std::exp(own - sum), slack = unit * truth.lse[n].bound;
+        const SumChange sum = changed.sum(n);
+        const double factor = std::exp(sum.own - sum.divided_by);
+        const double slack = lse_unit(s) * truth.lse[n].bound;
         for (std::size_t k = n * dim; k < (n + 1) * dim; ++k) {
             bound::ExpectedElement& o = out.output[k];
-            if (known && !std::isfinite(o.value)) continue;  // whatever the weights
-            if (known) {
-                const double extra = row->denominator ? std::abs(o.value) * slack : 0.0;
-                o = {o.value * factor, o.error * factor, (o.bound + extra) * factor};
-            } else {
+            if (!sum.known()) {
                 o = {0, 0, infinite};
+            } else if (std::isfinite(o.value)) {  // else whatever the weights
+                const double extra = changed.rows[n]->denominator ? std::abs(o.value) * slack : 0.0;
+                o = {o.value * factor, o.error * factor, (o.bound + extra) * factor};
             }
         }
-        out.lse[n] = truth.lse[n];
-        if (known)
-            out.lse[n].value += sum / unit;
-        else
-            out.lse[n] = {0, 0, infinite};
     }
+    out.lse = log_sums(s, changed, truth);
     return out;
 }
 
@@ -151,12 +180,21 @@ double log_sum_change(const oracle::RowDetail& row, const std::vector<double>& c
 }
 
 Deviation weight_deviation(std::string id, std::string says, WeightChangeOf change) {
-    return {.id = std::move(id),
-            .says = std::move(says),
-            .formula = [change = std::move(change)](const Specification& s,
-                                                    const bound::Expected& truth) {
-                return answer(s, truth, change);
-            }};
+    using Elements = std::vector<bound::ExpectedElement>;
+    Deviation d{.id = std::move(id), .says = std::move(says)};
+    d.formula = [change](const Specification& s,
+                         const bound::Expected& truth) -> std::optional<bound::Expected> {
+        const auto changed = changed_rows(s, truth, change);
+        if (!changed) return std::nullopt;
+        return answer(s, *changed, truth);
+    };
+    d.log_sums = [change](const Specification& s,
+                          const bound::Expected& truth) -> std::optional<Elements> {
+        const auto changed = changed_rows(s, truth, change);
+        if (!changed) return std::nullopt;
+        return log_sums(s, *changed, truth);
+    };
+    return d;
 }
 
 }  // namespace attest::diagnosis

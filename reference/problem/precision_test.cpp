@@ -98,6 +98,25 @@ TEST(Rounding, happens_once) {
     EXPECT_EQ(round_to(std::nextafter(65520.0, 0.0), Precision::f16), 65504.0);
 }
 
+/// A number of some bits of the pattern, of every size that rounds otherwise.
+TEST(Rounding, is_what_its_bits_say) {
+    for (std::uint64_t n = 0; n < 400000; ++n) {
+        // Exponents from below the subnormal numbers of every format to above the largest.
+        const std::uint64_t random = counter_bits(n, 3, 1), exponent = 1023 - 160 + random % 300;
+        const std::uint64_t fraction = counter_bits(n, 3, 2) >> 12;
+        // Every second one at a midpoint of one of the formats, or beside it.
+        const int kept = static_cast<int>(counter_bits(n, 3, 3) % 32);
+        const std::uint64_t half = std::uint64_t{1} << (51 - kept), around = n % 6 - 2;
+        const std::uint64_t at =
+            n % 2 != 0 ? fraction : (fraction & ~(2 * half - 1)) + half + around;
+        const auto x = std::bit_cast<double>((random >> 63) << 63 | exponent << 52 | at);
+        for (const Precision p : {Precision::f64, Precision::f32, Precision::f16, Precision::bf16})
+            ASSERT_EQ(std::bit_cast<std::uint64_t>(round_to(x, p)),
+                      std::bit_cast<std::uint64_t>(decode(encode(x, p), p)))
+                << x << " in " << name(p);
+    }
+}
+
 TEST(Rounding, keeps_signed_zero_and_nan) {
     for (const Precision p : {Precision::f64, Precision::f32, Precision::f16, Precision::bf16}) {
         EXPECT_TRUE(std::signbit(round_to(-0.0, p)));
