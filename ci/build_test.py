@@ -131,14 +131,31 @@ class Build(unittest.TestCase):
         self.assertIn("the compiler says no", said)
         self.assertIn("building failed", said)
 
+    def said_to(self, program):
+        """What it was started with."""
+        with open(os.path.join(self.folder, "notes"), encoding="utf-8") as file:
+            return [line.rstrip("\n") for line in file if line.split()[0] == program]
+
     def test_targets_are_ninja_s(self):
         self.assertEqual(self.build("--yes", "all", "tests")[0], 0)
-        self.assertEqual(self.build("--yes", "attest_cuda")[0], 0)
-        with open(os.path.join(self.folder, "notes"), encoding="utf-8") as file:
-            notes = file.read()
-        self.assertIn("ninja -C build/release all tests\n", notes)
-        self.assertIn("cmake --preset release -D ATTEST_CUDA=ON -D ATTEST_FIRST_BUILD=ON\n", notes)
+        self.assertEqual(self.said_to("ninja"), ["ninja -C build/release all tests"])
+        self.assertEqual(self.said_to("cmake"), ["cmake --preset release -D ATTEST_FIRST_BUILD=ON"])
         self.assertEqual(self.build("--quietly")[0], 2)
+
+    def test_a_build_for_gpus_is_for_all_of_them_or_those_asked_for(self):
+        def configured(architectures, **environment):
+            self.assertEqual(self.build("--yes", "attest_cuda", **environment)[0], 0)
+            cache = f"ATTEST_CUDA:BOOL=ON\nCMAKE_CUDA_ARCHITECTURES:STRING={architectures}\n"
+            self.write("build/release/CMakeCache.txt", cache)
+            return self.said_to("cmake")
+
+        line = "cmake --preset release -D ATTEST_CUDA=ON -D CMAKE_CUDA_ARCHITECTURES={} -D ATTEST_FIRST_BUILD=ON".format
+        one, every = line("80"), line("80-real;90a-real")
+        self.assertEqual(configured("80", CUDAARCHS="80"), [one])
+        self.assertEqual(configured("80", CUDAARCHS="80"), [one])
+        self.assertEqual(configured("80-real;90a-real"), [one, every])
+        self.assertEqual(configured("80-real;90a-real"), [one, every])
+        self.assertEqual(configured("80-real;90a-real", CUDAARCHS="80"), [one, every])
 
     def test_env_puts_the_command_on_the_path(self):
         os.makedirs(os.path.join(self.folder, "build/release/ci"))

@@ -30,9 +30,9 @@ class Declared(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.cwd = folder.name
 
-    def check(self, text, takes, *more, code, features=("lse",)):
+    def check(self, text, takes, *more, code, features=("lse",), **words):
         """What is said of a kernel of this text; every line of it is as wide as the screen."""
-        manifest = {"name": "own", "version": "1", "formats": ["f32"], "features": features, "takes": {"len_kv": {"least": 1}, **takes}}
+        manifest = {"name": "own", "version": "1", "formats": ["f32"], "features": features, "takes": {"len_kv": {"least": 1}, **takes}, **words}
         with open(os.path.join(self.cwd, "own.py"), "w", encoding="utf-8") as file:
             file.write(f"ATTEST = {json.dumps(manifest)}\n{text}")
         run = subprocess.run([ATTEST, "check", "python:own", "--seed", "5", "--timeout", "60s", *more], cwd=self.cwd,
@@ -57,6 +57,24 @@ class Declared(unittest.TestCase):
         self.assertIn("it declares that it takes this; by design? say no in supports(), or in takes of its manifest: when D mod 8 ", said)
         self.assertNotIn("by design", self.check(eighths, {"dim_qk": 12}, *laws, code=1))
         self.check(eighths, {"dim_qk": {"multiple": 8}}, *laws, code=0)
+
+    def test_a_backward_that_refuses_everything_is_not_judged_and_training_says_so(self):
+        refuses = ATTENTION + """
+
+def backward(problem, q, k, v, d_o, **_):
+    raise AssertionError("supports() refused it")
+
+
+def supports(problem):
+    return "no gradients today" if problem.want_grad else True
+"""
+        manifest = {"gradients": ["q", "k", "v"]}
+        laws = ["--cases", "3", "--match", "reference.*"]
+        said = self.check(refuses, {}, *laws, code=0, **manifest)
+        self.assertIn("gradients: refuses them, which it declares (no gradients today)", said)
+        said = self.check(refuses, {}, *laws, "--match", "dropout.*", "--profile", "training", code=3, **manifest)
+        self.assertIn("reference.gradients: kernel refuses declared gradients; profile training asks for gradients", said)
+        self.assertIn("kernel does not declare dropout", said)
 
 
 if __name__ == "__main__":

@@ -123,7 +123,10 @@ void fit(Problem& p, const Takes& takes) {
         });
     fit_cache(p, takes);
     if (!takes.dims.empty()) fit_dims(p, takes.dims);
-    if (takes.padding == Padding::right && !padded_right(p)) pad_right(p);
+    const bool has_both = !p.mask.lens_q.empty() && !p.mask.lens_kv.empty();
+    const bool counts_alike =
+        takes.padding == Padding::right || (has_both && positions_are_indices(p));
+    if (counts_alike && !padded_right(p)) pad_right(p);
     for (const auto& axis : manifest_words::mask_axis_words)
         if (!takes_shared(takes, axis.value)) p.mask.tensor.*axis.value = false;
     if (p.rope.style != RopeStyle::none && !among(takes.rope, p.rope.style))

@@ -29,7 +29,8 @@ bool lse_lies_apart(const kernel::Manifest& manifest, Role role) {
 /// As the problem has it, but for what the kernel has in an order of its own.
 Placement placed(const kernel::Manifest& manifest, const Problem& problem, Role role,
                  ElementType type, const Shape& shape) {
-    const bool apart = lse_lies_apart(manifest, role);
+    const bool apart =
+        lse_lies_apart(manifest, role) || (role == Role::mask && !manifest.takes.orders.empty());
     return place(role, type, shape, apart ? Layout{} : layout_of(problem, role));
 }
 

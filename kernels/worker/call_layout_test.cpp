@@ -19,6 +19,7 @@ Shape strides_of(const char* features, const char* takes, protocol::Operation op
         "x");
     Problem p{.batch = 2, .heads_q = 3, .heads_kv = 3, .len_q = 4, .len_kv = 4, .dim_qk = 5};
     p.layout_q = p.layout_k = p.layout_v = p.layout_o = {AxisOrder::bthd, 0, 0};
+    p.mask.tensor = {MaskKind::additive};
     p.want_grad = p.lse_grad = true;
     TensorSet inputs = make_inputs({.problem = p, .values = {}});
     for (const Role one : {Role::o, Role::lse, Role::d_o, Role::d_lse})
@@ -48,6 +49,13 @@ TEST(CallLayout, TheLseLiesAsTheOutputOrWithoutGapsWhereTheManifestSaysSo) {
         EXPECT_EQ(strides_of(fixed, in_order, backward, role), contiguous) << name(role);
     EXPECT_EQ(strides_of(any_strides, R"({"lse_order":"bht"})", backward, Role::d_lse), contiguous);
     EXPECT_EQ(strides_of(fixed, R"({"orders":["bthd"]})", backward, Role::d_lse), as_output);
+}
+
+TEST(CallLayout, AMaskLiesAsTheQueriesOrWithoutGapsBesideOrders) {
+    EXPECT_EQ(strides_of(any_strides, "{}", forward, Role::mask), (Shape{48, 4, 12, 1}));
+    for (const char* features : {fixed, any_strides})
+        EXPECT_EQ(strides_of(features, R"({"orders":["bthd"]})", forward, Role::mask),
+                  (Shape{48, 16, 4, 1}));
 }
 
 // A dO that is one number everywhere is the gradient of a sum.

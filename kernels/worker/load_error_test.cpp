@@ -178,9 +178,9 @@ TEST_F(LoadError, PythonFunctionAndManifest) {
 
 TEST_F(LoadError, PythonFunctionThatTakesNoTensorsByName) {
     EXPECT_EQ(::chdir(folder_.c_str()), 0);
-    const auto kernel = [this](const char* arguments) {
-        file("narrow.py", std::string("ATTEST = {'name': 'd', 'version': '1'}\ndef forward(") +
-                              arguments + "): pass\n");
+    const auto kernel = [this](const char* arguments, const char* features = "[]") {
+        file("narrow.py", std::string("ATTEST = {'name': 'd', 'version': '1', 'features': ") +
+                              features + "}\ndef forward(" + arguments + "): pass\n");
         return error_of("python:narrow:forward");
     };
     EXPECT_EQ(
@@ -196,6 +196,14 @@ TEST_F(LoadError, PythonFunctionThatTakesNoTensorsByName) {
     // Its manifest has no formats, which is seen after this.
     for (const char* right : {"problem, q, k, v, o, **_", "*_, **__", "problem, q, k, v, o, lse"})
         EXPECT_EQ(kernel(right).find("cannot be called"), std::string::npos) << right;
+    // What a feature brings comes by name, too.
+    const char* listed = "['causal', 'lse', 'sink']";
+    EXPECT_NE(kernel("problem, q, k, v, o, lse", listed)
+                  .find("cannot be called: got an unexpected keyword argument 'sinks', and its "
+                        "manifest lists sink"),
+              std::string::npos);
+    for (const char* right : {"problem, q, k, v, o, lse=None, sinks=None", "problem, q, k, v, **_"})
+        EXPECT_EQ(kernel(right, listed).find("cannot be called"), std::string::npos) << right;
 }
 
 TEST_F(LoadError, PythonGradientsOfAFramework) {

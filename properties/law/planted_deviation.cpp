@@ -203,6 +203,7 @@ PlantedDeviation every_mask_ignored() {
     return asks("every_mask_ignored", [](Question& q) {
         Mask mask;
         mask.lens_q = q.problem.mask.lens_q;
+        if (positions_are_indices(q.problem)) mask.lens_kv = q.problem.mask.lens_kv;
         q.problem.mask = mask;
     });
 }
@@ -222,7 +223,8 @@ PlantedDeviation documents_ignored() {
 
 PlantedDeviation query_lengths_ignored() {
     return asks("query_lengths_ignored", [](Question& q) {
-        if (!q.problem.cache.present) q.problem.mask.lens_q.clear();
+        if (!q.problem.cache.present && !positions_are_indices(q.problem))
+            q.problem.mask.lens_q.clear();
     });
 }
 

@@ -56,15 +56,19 @@ FeatureSet structural(const DrawSpace& s, FeatureSet drawable, const Raw& raw) {
 }
 
 /// Makes the set one that a problem can have, giving up what the law does not require.
-FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, bool len_q_one) {
+FeatureSet reconciled(FeatureSet set, FeatureSet required, FeatureSet drawable, bool len_q_one,
+                      bool padded) {
     using enum Feature;
     if (set.has(ring)) set = set.without(paged);
     set = with_needed(set);
     const bool positions = set.has(alibi) || set.has(rope);
     const bool lens = set.has(lens_q) || set.has(lens_kv);
     if (!positions || set.has(cache) || (!lens && !len_q_one)) return set;
-    // Positions beside lengths, or beside one query, need a cache to count from.
-    if (drawable.has(cache) && !set.has(documents)) return set.with(cache);
+    // Positions beside one query need a cache to count from, beside lengths a cache or padding.
+    const bool pads = !len_q_one && drawable.has(lens_q) && drawable.has(lens_kv);
+    const bool caches = drawable.has(cache) && !set.has(documents);
+    if (pads && (padded || !caches)) return set.with(lens_q).with(lens_kv);
+    if (caches) return set.with(cache);
     if (!required.has(lens_q)) set = set.without(lens_q);
     if (!required.has(lens_kv)) set = set.without(lens_kv);
     return set;
@@ -113,13 +117,14 @@ FeatureSet features_for(const DrawSpace& s, const OfferedFeatures& offered, cons
         raw.chance[static_cast<std::size_t>(Feature::causal)] < causal_percent)
         set = set.with(Feature::causal);
     // Positions count from a cache's end: what is off by one there shows by nothing else.
-    constexpr std::int64_t position_percent = 30;
+    constexpr std::int64_t position_percent = 30, padded_percent = 40;
     for (const Feature feature : {Feature::rope, Feature::alibi})
         if (turns.has(feature) && (set.has(Feature::cache) || set.has(Feature::paged)) &&
             raw.chance[static_cast<std::size_t>(feature)] < position_percent)
             set = set.with(feature);
     set = set | structural(s, drawable, raw);
-    set = reconciled(set, required, drawable, space.len_q_one);
+    const bool padded = raw.chance[static_cast<std::size_t>(Feature::lens_q)] < padded_percent;
+    set = reconciled(set, required, drawable, space.len_q_one, padded);
     if (!space.more_queries || !only_causal_hides(set) || required.has(Feature::cache)) return set;
     return beside_more_queries(set, required);
 }

@@ -61,9 +61,9 @@ bool in_space(const law::Property& property, const Capability& all, const Proble
            within(score_count(p), space.scores_max, score_count(least)) &&
            within(dim - 1, capability.dim_max, dim_least) &&  // rope: even
            within(dim - 1, space.dim_max, dim_least) &&
-           within(p.batch, space.batch_max, least.batch) &&
-           (!space.len_q_one || p.len_q == 1) && (!space.square || p.len_q == p.len_kv) &&
-           (!space.default_scale || !p.scale) && (space.admits == nullptr || space.admits(p));
+           within(p.batch, space.batch_max, least.batch) && (!space.len_q_one || p.len_q == 1) &&
+           (!space.square || p.len_q == p.len_kv) && (!space.default_scale || !p.scale) &&
+           (space.admits == nullptr || space.admits(p));
 }
 
 bool in_space(const law::Property& property, const Values& values) {

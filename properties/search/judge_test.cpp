@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "properties/search/planted_test.hpp"
 
 namespace attest::search {
@@ -71,6 +73,7 @@ TEST(Judge, what_is_declared_is_returned) {
         if (declared) {
             EXPECT_EQ(judged.record.verdict.violation->problem,
                       "an element of lse was never written");
+            EXPECT_TRUE(std::isnan(judged.record.verdict.violation->expected)) << "not a 0";
         }
     }
     OnlyO kernel({.manifest = full_manifest()});

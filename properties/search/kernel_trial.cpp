@@ -12,6 +12,7 @@
 #include "reference/oracle/other_bounds.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
+#include "reference/problem/validity.hpp"
 
 namespace attest::search {
 
@@ -90,7 +91,8 @@ law::Judgement unwritten(const Problem& problem, const worker::CallResult& resul
         std::nullopt);
     law::Violation& violation = *judgement.violation;
     violation.tensor = result.unwritten_role;
-    violation.observed = std::numeric_limits<double>::quiet_NaN();
+    // Whatever number was to stand there.
+    violation.expected = violation.observed = std::numeric_limits<double>::quiet_NaN();
     if (const auto shape = shape_of(problem, result.unwritten_role))
         violation.index =
             unravel(*shape, result.unwritten_index, result.unwritten_role == Role::lse ? 3 : 4);
@@ -182,10 +184,10 @@ TensorSet KernelTrial::run_beside(const Problem& problem, const TensorSet& input
                                                kernel_.forward_beside(problem, inputs)));
 }
 
-/// What the manifest rules out is not asked: a kernel without a careful supports() would say yes to
-/// it and answer something else.
+/// What is no problem, or what the manifest rules out, is not asked: a kernel without a careful
+/// supports() would say yes to it and answer something else.
 bool KernelTrial::supports(const Problem& problem) const {
-    if (kernel::refusal(kernel_.manifest(), problem)) return false;
+    if (find_contradiction(problem) || kernel::refusal(kernel_.manifest(), problem)) return false;
     std::string reason;
     try {
         return kernel_.supports(problem, &reason);

@@ -42,6 +42,7 @@ void add_switches(Edits& edits, const Problem& p) {
     });
     add(mask_bool, "mask off", [](Problem& x) { x.mask.tensor = {}; });
     add(mask_additive, "mask off", [](Problem& x) { x.mask.tensor = {}; });
+    add(lens_q, "lens to full", [](Problem& x) { x.mask.lens_q = x.mask.lens_kv = {}; });
     add(lens_q, "lens_q to full", [](Problem& x) { x.mask.lens_q.clear(); });
     add(lens_kv, "lens_kv to full", [](Problem& x) { x.mask.lens_kv.clear(); });
     add(window, "window off", [](Problem& x) { x.mask.window = {}; });
@@ -122,14 +123,18 @@ void add_dropout(Edits& edits, const Problem& p) {
     }
 }
 
-/// Lengths nearer to full: full where that is enough, else one short of it.
+/// Lengths nearer to full: full where that is enough, else one short of it. `alike`: those of
+/// queries and of keys together.
 void add_lens(Edits& edits, const Problem& p, std::vector<std::int64_t> Mask::*lens,
-              std::int64_t full, const std::string& label) {
+              std::int64_t full, const std::string& label, bool alike) {
     for (std::size_t i = 0; i < (p.mask.*lens).size(); ++i)
         for (const std::int64_t to : {full, full - 1})
             if (to > (p.mask.*lens)[i])
                 edits.push_back({label + "[" + std::to_string(i) + "] to " + std::to_string(to),
-                                 [=](Problem& x) { (x.mask.*lens)[i] = to; }});
+                                 [=](Problem& x) {
+                                     (x.mask.*lens)[i] = to;
+                                     if (alike) x.mask.lens_q = x.mask.lens_kv = x.mask.*lens;
+                                 }});
 }
 
 /// One sequence alone: which of them fails is not known.
@@ -183,8 +188,10 @@ std::vector<Edit> feature_edits(const Problem& p) {
     add_switches(edits, p);
     add_parts(edits, p);
     add_dropout(edits, p);
-    add_lens(edits, p, &Mask::lens_q, p.len_q, "lens_q");
-    add_lens(edits, p, &Mask::lens_kv, p.len_kv, "lens_kv");
+    if (p.mask.lens_q == p.mask.lens_kv && p.len_q == p.len_kv)
+        add_lens(edits, p, &Mask::lens_kv, p.len_kv, "lens", true);
+    add_lens(edits, p, &Mask::lens_q, p.len_q, "lens_q", false);
+    add_lens(edits, p, &Mask::lens_kv, p.len_kv, "lens_kv", false);
     add_sequences(edits, p);
     add_formats(edits, p);
     return edits;

@@ -74,10 +74,10 @@ void store_failure(const std::string& directory, const StoredFailure& failure) {
     std::filesystem::create_directories(directory, error);
     if (error) throw InternalError(directory + ": " + error.message());
     json object = {{"case", json::parse(to_json(failure.tried))},
-                         {"id", failure.id},
-                         {"kernel", failure.kernel},
-                         {"law", failure.law},
-                         {"shrunk", failure.shrunk}};
+                   {"id", failure.id},
+                   {"kernel", failure.kernel},
+                   {"law", failure.law},
+                   {"shrunk", failure.shrunk}};
     for (const EarlierCase& earlier : failure.before)
         object["before"].push_back({{"case", json::parse(to_json(earlier.tried))},
                                     {"law", earlier.law},

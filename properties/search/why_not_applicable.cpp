@@ -70,6 +70,17 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
     const Capability& capability = taken_by(property, all);
     const law::Needs& needs = property.needs;
     if (needs.backward && all.gradients.empty()) return "kernel has no backward";
+    const law::CaseSpace& space = property.cases;
+    FeatureSet missing;
+    for (int bit = 0; bit < feature_count; ++bit) {
+        const auto feature = static_cast<Feature>(bit);
+        if (space.require.has(feature) && !capability.features.has(feature))
+            missing = missing.with(feature);
+    }
+    if (missing != FeatureSet{})
+        return (capability.refused.contains(missing) ? "kernel declares and refuses "
+                                                     : "kernel does not declare ") +
+               names(missing);
     if (needs.backward && capability.gradients.empty())
         return gradients_unjudged(capability.numerics) ? coarse_gradients
                                                        : "kernel refuses declared gradients";
@@ -96,17 +107,6 @@ std::optional<std::string> why_not_applicable(const law::Property& property,
     constexpr std::int64_t cost_simulated_max = 128;
     if (capability.simulated && property.cases.cost > cost_simulated_max)
         return "so many calls of simulated threads would take minutes";
-    const law::CaseSpace& space = property.cases;
-    FeatureSet missing;
-    for (int bit = 0; bit < feature_count; ++bit) {
-        const auto feature = static_cast<Feature>(bit);
-        if (space.require.has(feature) && !capability.features.has(feature))
-            missing = missing.with(feature);
-    }
-    if (missing != FeatureSet{})
-        return (capability.refused.contains(missing) ? "kernel declares and refuses "
-                                                     : "kernel does not declare ") +
-               names(missing);
     if (alternatives(space, capability).empty()) {
         std::string sets;
         for (const FeatureSet& set : space.require_any)

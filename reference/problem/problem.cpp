@@ -93,6 +93,10 @@ std::int64_t group_size(const Problem& problem) noexcept {
     return problem.heads_q / problem.heads_kv;
 }
 
+bool positions_are_indices(const Problem& problem) noexcept {
+    return (problem.alibi || problem.rope.style != RopeStyle::none) && !problem.cache.present;
+}
+
 std::int64_t score_count(const Problem& problem) noexcept {
     std::int64_t count = problem.batch;
     for (const std::int64_t axis : {problem.heads_q, problem.len_q, problem.len_kv}) {

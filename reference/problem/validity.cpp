@@ -164,17 +164,15 @@ Found check_documents(const Problem& p) {
     return check_documents("documents_kv", m.documents_kv, "tk", p.len_kv);
 }
 
-/// Without a cache a position is an index, and queries and keys must count alike.
+/// Where a position is an index, queries and keys must count alike.
 Found check_positions(const Problem& p) {
-    const bool rope = p.rope.style != RopeStyle::none;
-    if ((!rope && !p.alibi) || p.cache.present) return std::nullopt;
     const Mask& m = p.mask;
-    if (p.len_q == p.len_kv && m.lens_q.empty() && m.lens_kv.empty() &&
-        m.documents_q == m.documents_kv)
+    if (!positions_are_indices(p) ||
+        (p.len_q == p.len_kv && m.lens_q == m.lens_kv && m.documents_q == m.documents_kv))
         return std::nullopt;
-    const char* word = rope ? "rope" : "alibi";
+    const char* word = p.rope.style != RopeStyle::none ? "rope" : "alibi";
     return Contradiction{word, fmt::format("{} where queries and keys count differently", word),
-                         "it needs a cache, or tq equal to tk, documents alike, and no lens"};
+                         "it needs a cache, or tq equal to tk, and lens and documents alike"};
 }
 
 Found check_rope(const Problem& p) {

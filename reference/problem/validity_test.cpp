@@ -117,6 +117,17 @@ TEST(Validity, each_contradiction_blames_its_field) {
     }
 }
 
+TEST(Validity, where_positions_are_indices_queries_and_keys_count_alike) {
+    Problem p = sound();
+    p.alibi = true, p.len_q = 5, p.mask.lens_q = p.mask.lens_kv = {1, 3};
+    EXPECT_FALSE(find_contradiction(p));
+    p.mask.lens_kv[1] = 4;
+    ASSERT_TRUE(find_contradiction(p));
+    EXPECT_EQ(find_contradiction(p)->field, "alibi");
+    p.mask.lens_kv = {};
+    EXPECT_TRUE(find_contradiction(p));
+}
+
 TEST(Validity, dead_fields_and_empty_axes_are_no_contradiction) {
     Problem p = sound();
     p.rope.base = -1;

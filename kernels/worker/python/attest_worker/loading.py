@@ -91,19 +91,36 @@ def place_of(error):
     return place
 
 
-def _require_callable_as_asked(forward, name):
-    """Every call gives it the problem, q, k and v by place, and o, beside others, by name."""
+_TENSORS_OF = {
+    "alibi": ["alibi_slopes"],
+    "documents": ["cu_seqlens_q", "cu_seqlens_kv"],
+    "lens_kv": ["lens_kv"],
+    "lens_q": ["lens_q"],
+    "lse": ["lse"],
+    "mask_additive": ["mask"],
+    "mask_bool": ["mask"],
+    "paged": ["block_table"],
+    "sink": ["sinks"],
+}
+
+
+def _require_callable_as_asked(forward, name, features):
+    """Every call gives it the problem, q, k and v by place, and o, beside those of its features, by name."""
     try:
         signature = inspect.signature(forward)
     except (TypeError, ValueError):  # not every builtin tells it
         return
-    try:
-        signature.bind_partial("problem", "q", "k", "v", o="o")
-    except TypeError as error:
-        raise LoadError(
-            f"{name}{signature} cannot be called: {error}\n"
-            f"def {name.rsplit('.', 1)[-1]}(problem, q, k, v, **tensors): o, and what else a problem has, come by name"
-        ) from error
+    listed = features if isinstance(features, (list, tuple)) else []
+    for feature in [None, *(word for word in listed if isinstance(word, str))]:
+        tensors = ["o", *_TENSORS_OF.get(feature, [])]
+        try:
+            signature.bind_partial("problem", "q", "k", "v", **dict.fromkeys(tensors))
+        except TypeError as error:
+            cause = f", and its manifest lists {feature}" if feature else ""
+            raise LoadError(
+                f"{name}{signature} cannot be called: {error}{cause}\n"
+                f"def {name.rsplit('.', 1)[-1]}(problem, q, k, v, **tensors): o, and what else a problem has, come by name"
+            ) from error
 
 
 class Kernel:
@@ -124,7 +141,7 @@ class Kernel:
             )
         try:
             self._declared = self._with_backward(module, manifest)
-            _require_callable_as_asked(self.forward, f"{module_name}.{function_name}")
+            _require_callable_as_asked(self.forward, f"{module_name}.{function_name}", manifest.get("features"))
             self.manifest = self.manifest_now()
         except (TypeError, ValueError) as error:
             raise LoadError(f"{module_name}.ATTEST is not JSON: {error}") from error
